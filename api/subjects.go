@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/transport/pacing"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
@@ -160,28 +161,9 @@ func timeToTake(size int64, pause time.Duration) time.Duration {
 	return pause + time.Duration(size/exportPace)*time.Second
 }
 
-// pacedBody enforces the pace. The server alternates reads of the body and writes to the client, so each Read sets the
-// deadline of the write that follows.
-type pacedBody struct {
-	io.ReadCloser
-	conn  net.Conn
-	pause time.Duration
-	ends  time.Time
-}
-
-func paced(body io.ReadCloser, conn net.Conn, size int64, pause time.Duration) *pacedBody {
-	return &pacedBody{ReadCloser: body, conn: conn, pause: pause, ends: time.Now().Add(timeToTake(size, pause))} //nolint:forbidigo // a socket's deadline
-}
-
-func (b *pacedBody) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(b.pause) //nolint:forbidigo // a socket's deadline
-	if deadline.After(b.ends) {
-		deadline = b.ends
-	}
-	if err := b.conn.SetWriteDeadline(deadline); err != nil {
-		return 0, err
-	}
-	return b.ReadCloser.Read(p)
+// paced enforces the pace on an export of this size.
+func paced(body io.ReadCloser, conn net.Conn, size int64, pause time.Duration) io.ReadCloser {
+	return pacing.New(body, conn, pause, timeToTake(size, pause))
 }
 
 func (h *subjectHandlers) consent(c *fiber.Ctx) error {

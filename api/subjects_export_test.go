@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -49,20 +48,6 @@ func TestExportEndsIfItIsNotRead(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "the export has not ended")
 	}
-}
-
-// A client that reads a little from time to time is too slow as well.
-func TestExportEndsIfItIsReadTooSlowly(t *testing.T) {
-	t.Parallel()
-	near, far := net.Pipe()
-	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
-	body := paced(io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), near, exportPace, time.Millisecond)
-	body.ends = time.Now()
-	chunk := make([]byte, 1)
-	_, err := body.Read(chunk)
-	require.NoError(t, err)
-	_, err = near.Write(chunk)
-	require.ErrorContains(t, err, "timeout")
 }
 
 func TestTimeToTakeGrowsWithTheExport(t *testing.T) {

@@ -52,6 +52,9 @@ func (w world) path(r console.Route, x consoleRecords) string {
 	case strings.Contains(r.Path, "/changes/"):
 		id = x.change
 	}
+	if strings.Contains(r.Path, "/export/") {
+		r.Path += "?format=csv"
+	}
 	return strings.NewReplacer(":environment", w.ID, ":subject", x.subject, ":action", x.action, ":version", "2", ":id", id).Replace(r.Path)
 }
 

@@ -18,21 +18,37 @@ type auditRow struct {
 }
 
 type auditView struct {
-	Rows  []auditRow
-	Next  string
-	Actor string
-	Type  string
-	Links int64
-	Since string
-	Until string
-	Fault string
+	Rows   []auditRow
+	Next   string
+	Actor  string
+	Type   string
+	Links  int64
+	Since  string
+	Until  string
+	Fault  string
+	Export exportLinks
+}
+
+// auditFilter reads the filter of the URL. A fault is a message for the user.
+func (v *visit) auditFilter() (f store.AuditFilter, fault string) {
+	f = store.AuditFilter{Actor: v.query("actor"), Type: v.query("type")}
+	f.Since, f.Until, fault = window(v.query("since"), v.query("until"))
+	return f, fault
+}
+
+func actorsOf(links []store.AuditLink) []string {
+	out := make([]string, len(links))
+	for i, l := range links {
+		out[i] = l.Event.Actor
+	}
+	return out
 }
 
 // audit lists the sealed log, newest first.
 func (c *console) audit(v *visit) error {
-	view := auditView{Actor: v.query("actor"), Type: v.query("type"), Since: v.query("since"), Until: v.query("until")}
-	f := store.AuditFilter{Actor: view.Actor, Type: view.Type}
-	if f.Since, f.Until, view.Fault = window(view.Since, view.Until); view.Fault != "" {
+	f, fault := v.auditFilter()
+	view := auditView{Actor: f.Actor, Type: f.Type, Since: v.query("since"), Until: v.query("until"), Fault: fault}
+	if fault != "" {
 		return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
 	}
 	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, store.Page{Limit: 100, After: v.query("cursor")})
@@ -40,11 +56,7 @@ func (c *console) audit(v *visit) error {
 		return cursorFault(err)
 	}
 	view.Links = reach.Links
-	var actors []string
-	for _, l := range links {
-		actors = append(actors, l.Event.Actor)
-	}
-	names, err := c.Reader.Names(v.ctx, v.grant.Environment.TenantID, actors)
+	names, err := c.Reader.Names(v.ctx, v.grant.Environment.TenantID, actorsOf(links))
 	if err != nil {
 		return err
 	}
@@ -56,8 +68,11 @@ func (c *console) audit(v *visit) error {
 		}
 		view.Rows = append(view.Rows, row)
 	}
+	q := nonEmpty(map[string]string{"actor": view.Actor, "type": view.Type, "since": view.Since, "until": view.Until})
+	view.Export = v.exports(q, "audit")
 	if next != "" {
-		view.Next = v.at("audit") + "?" + query(map[string]string{"actor": view.Actor, "type": view.Type, "since": view.Since, "until": view.Until, "cursor": next})
+		q.Set("cursor", next)
+		view.Next = v.at("audit") + "?" + q.Encode()
 	}
 	return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
 }

@@ -33,10 +33,11 @@ type changesView struct {
 	Required          bool // the environment's setting
 	Waiting, Settled  []changeRow
 	MoreWaiting, Next string
+	Export            exportLinks
 }
 
 func (c *console) changes(v *visit) error {
-	view := changesView{Required: v.grant.Environment.SecondApproverRequired}
+	view := changesView{Required: v.grant.Environment.SecondApproverRequired, Export: v.exports(nil, "changes")}
 	pending := change.Filter{Status: models.ChangePending}
 	waiting, more, err := c.Changes.List(v.ctx, v.principal(), pending, store.Page{Limit: listPage, After: v.query("waiting")})
 	if err != nil {

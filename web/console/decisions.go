@@ -221,6 +221,7 @@ type searchView struct {
 	Modes     []string
 	Reviews   []string
 	Fault     string
+	Export    exportLinks
 }
 
 type decisionRow struct {
@@ -236,14 +237,10 @@ const searchPage = 50
 
 func (c *console) decisions(v *visit) error {
 	view := searchView{
-		Form: searchForm{
-			Q: v.query("q"), Action: v.query("action"), Decision: v.query("decision"), Mode: v.query("mode"), Review: v.query("review"),
-			Since: v.query("since"), Until: v.query("until"),
-		},
-		Decisions: []string{"allow", "challenge", "hold", "deny"}, Modes: []string{"enforce", "shadow", "test"},
-		Reviews: []string{"pending", "approved", "rejected", "expired"},
+		Form: v.searchForm(), Decisions: decisionWords, Modes: modeWords, Reviews: reviewWords,
 	}
 	f := view.Form
+	view.Export = v.exports(f.fields(), "decisions")
 	if ids.Has(ids.Authorization, f.Q) {
 		if _, err := c.Authorizations.Get(v.ctx, v.scope(), f.Q); err == nil {
 			return v.back("decisions", f.Q)
@@ -252,8 +249,8 @@ func (c *console) decisions(v *visit) error {
 		}
 		view.Absent = true
 	}
-	filter := store.TraceFilter{Subject: f.Q, Action: f.Action, Decision: f.Decision, Mode: f.Mode, ReviewStatus: models.HoldStatus(f.Review)}
-	if filter.Since, filter.Until, view.Fault = window(f.Since, f.Until); view.Fault != "" || view.Absent {
+	var filter store.TraceFilter
+	if filter, view.Fault = f.filter(); view.Fault != "" || view.Absent {
 		return v.page(fiber.StatusOK, "decisions.html", "Decisions", "decisions", view)
 	}
 	rows, next, err := c.Authorizations.List(v.ctx, v.scope(), filter, store.Page{Limit: searchPage, After: v.query("cursor")})
@@ -269,20 +266,49 @@ func (c *console) decisions(v *visit) error {
 	return v.page(fiber.StatusOK, "decisions.html", "Decisions", "decisions", view)
 }
 
-func (f searchForm) values(cursor string) string {
-	return query(map[string]string{"q": f.Q, "action": f.Action, "decision": f.Decision, "mode": f.Mode, "review": f.Review,
-		"since": f.Since, "until": f.Until, "cursor": cursor})
+// The values of the filters of decisions.
+var (
+	decisionWords = []string{"allow", "challenge", "hold", "deny"}
+	modeWords     = []string{"enforce", "shadow", "test"}
+	reviewWords   = []string{"pending", "approved", "rejected", "expired"}
+)
+
+func (v *visit) searchForm() searchForm {
+	return searchForm{
+		Q: v.query("q"), Action: v.query("action"), Decision: v.query("decision"), Mode: v.query("mode"), Review: v.query("review"),
+		Since: v.query("since"), Until: v.query("until"),
+	}
 }
 
-// query encodes the values that are not empty as a query string.
-func query(values map[string]string) string {
+// filter returns the filter of the form. A fault is a message for the user.
+func (f searchForm) filter() (out store.TraceFilter, fault string) {
+	out = store.TraceFilter{Subject: f.Q, Action: f.Action, Decision: f.Decision, Mode: f.Mode, ReviewStatus: models.HoldStatus(f.Review)}
+	out.Since, out.Until, fault = window(f.Since, f.Until)
+	return out, fault
+}
+
+func (f searchForm) values(cursor string) string {
+	q := f.fields()
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	return q.Encode()
+}
+
+// fields returns the fields that are not empty.
+func (f searchForm) fields() url.Values {
+	return nonEmpty(map[string]string{"q": f.Q, "action": f.Action, "decision": f.Decision, "mode": f.Mode, "review": f.Review, "since": f.Since, "until": f.Until})
+}
+
+// nonEmpty returns the values that are not empty, for a query string.
+func nonEmpty(values map[string]string) url.Values {
 	q := url.Values{}
 	for name, value := range values {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
-	return q.Encode()
+	return q
 }
 
 // window parses two times of datetime-local fields as UTC. A fault is a message for the user.

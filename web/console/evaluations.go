@@ -30,10 +30,11 @@ func (c *console) evaluations(v *visit) error {
 		return cursorFault(err)
 	}
 	view := struct {
-		Rows []evaluationRow
-		Next string
-		New  string // URL; empty without the right
-	}{}
+		Rows   []evaluationRow
+		Next   string
+		New    string // URL; empty without the right
+		Export exportLinks
+	}{Export: v.exports(nil, "evaluations")}
 	if v.may(RunEvaluations) {
 		view.New = v.at("evaluations", "new")
 	}

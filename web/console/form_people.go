@@ -26,6 +26,7 @@ type peopleView struct {
 	Next   string
 	New    string // URL; empty without the right
 	Second bool   // no one gives roles here alone
+	Export exportLinks
 }
 
 // people lists the staff with a role in the environment. The service lists those of the tenant, so that a page may be short.
@@ -34,7 +35,7 @@ func (c *console) people(v *visit) error {
 	if err != nil {
 		return cursorFault(err)
 	}
-	view := peopleView{Second: v.grant.Environment.SecondApproverRequired}
+	view := peopleView{Second: v.grant.Environment.SecondApproverRequired, Export: v.exports(nil, "people")}
 	if v.may(ChangePeople) && !view.Second {
 		view.New = v.at("people", "new")
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -20,9 +21,10 @@ type keyRow struct {
 }
 
 type keysView struct {
-	Rows []keyRow
-	Next string
-	New  string // URL; empty without the right
+	Rows   []keyRow
+	Next   string
+	New    string // URL; empty without the right
+	Export exportLinks
 }
 
 // keys lists the API keys of the environment.
@@ -39,7 +41,7 @@ func (c *console) keys(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var view keysView
+	view := keysView{Export: v.exports(nil, "keys")}
 	for _, r := range rows {
 		row := c.keyRow(r, names)
 		if v.may(ChangeKeys) && r.RevokedAt == nil {
@@ -58,15 +60,19 @@ func (c *console) keys(v *visit) error {
 
 func (c *console) keyRow(r models.Credential, names map[string]string) keyRow {
 	now := stamps{c.Clock.Now()}
-	row := keyRow{
-		Credential: r, State: tag{"active", "good"}, Issuer: actorOf(r.CreatedBy, names), Created: now.at(r.CreatedAt),
+	return keyRow{
+		Credential: r, State: keyState(r, now.now), Issuer: actorOf(r.CreatedBy, names), Created: now.at(r.CreatedAt),
 		LastUsed: now.maybe(r.LastUsedAt), Expires: now.maybe(r.ExpiresAt),
 	}
+}
+
+func keyState(r models.Credential, now time.Time) tag {
 	switch {
 	case r.RevokedAt != nil:
-		row.State = tag{"revoked", "bad"}
-	case r.ExpiresAt != nil && !now.now.Before(*r.ExpiresAt):
-		row.State = tag{"expired", "warn"}
+		return tag{"revoked", "bad"}
+	case r.ExpiresAt != nil && !now.Before(*r.ExpiresAt):
+		return tag{"expired", "warn"}
+	default:
+		return tag{"active", "good"}
 	}
-	return row
 }

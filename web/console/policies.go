@@ -47,7 +47,8 @@ func (c *console) policies(v *visit) error {
 		Next           string
 		BarsSelfReview bool   // the environment's setting, which overrides policies
 		New            string // URL; empty without the right
-	}{BarsSelfReview: v.grant.Environment.BarSelfReview}
+		Export         exportLinks
+	}{BarsSelfReview: v.grant.Environment.BarSelfReview, Export: v.exports(nil, "policies")}
 	if v.may(WritePolicies) {
 		view.New = v.at("policies", "new")
 	}

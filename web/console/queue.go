@@ -41,7 +41,7 @@ func (v *visit) deskFilter() deskFilter {
 	f := deskFilter{
 		Status: v.query("status"), Action: v.query("action"), Risk: v.query("risk"), Text: v.query("q"), Sort: v.query("sort"), Mine: v.query("mine") != "",
 	}
-	if !slices.Contains([]string{"pending", "approved", "rejected", "expired"}, f.Status) {
+	if !slices.Contains(reviewWords, f.Status) {
 		f.Status = string(models.HoldPending)
 	}
 	if !slices.Contains([]string{byDue, byOpened, byAmount}, f.Sort) {
@@ -69,6 +69,25 @@ func (f deskFilter) values() url.Values {
 		q.Set("mine", "1")
 	}
 	return q
+}
+
+// riskWords are the risk classes, the highest first.
+var riskWords = []string{"critical", "high", "elevated", "low"}
+
+// holds returns the filter of the store for a reviewer.
+func (f deskFilter) holds(reviewer string) store.HoldFilter {
+	filter := store.HoldFilter{Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, MostUrgent: f.Sort != byOpened}
+	if f.Mine {
+		filter.Assignee = reviewer
+	}
+	return filter
+}
+
+// searches reports whether the filter needs a search, for which the details of each hold are opened.
+func (f deskFilter) searches() bool { return f.Text != "" || f.Sort == byAmount }
+
+func (f deskFilter) search() hold.Search {
+	return hold.Search{Text: f.Text, ByAmount: f.Sort == byAmount}
 }
 
 // suffix returns the filter as a query string with "?"; empty for the default filter.
@@ -113,6 +132,7 @@ type deskView struct {
 	Review      bool
 	Risks       []string
 	ClearFilter string
+	Export      exportLinks
 
 	BarsSelfReview bool // the environment's setting, which overrides policies
 }
@@ -128,14 +148,11 @@ func (c *console) desk(v *visit) error {
 // queue reads the queue with the filter of the URL. open is the id of the hold that is open next to it.
 func (c *console) queue(v *visit, open string) (deskView, error) {
 	f := v.deskFilter()
-	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: []string{"critical", "high", "elevated", "low"}, ClearFilter: v.at("reviews"),
-		BarsSelfReview: v.grant.Environment.BarSelfReview}
-	filter := store.HoldFilter{Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, MostUrgent: f.Sort != byOpened}
-	if f.Mine {
-		filter.Assignee = v.principal().Actor()
-	}
+	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: riskWords, ClearFilter: v.at("reviews"),
+		BarsSelfReview: v.grant.Environment.BarSelfReview, Export: v.exports(f.values(), "reviews")}
+	filter := f.holds(v.principal().Actor())
 	read := c.listed
-	if f.Text != "" || f.Sort == byAmount {
+	if f.searches() {
 		read = c.searched
 	}
 	rows, err := read(v, &view, filter, open)
@@ -155,7 +172,7 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 	}
 	view.Later = view.Counts.Pending - view.Counts.WithinDay
 	view.Oldest = stamps{c.Clock.Now()}.maybe(view.Counts.OldestOpenedAt)
-	for _, s := range []string{"pending", "approved", "rejected", "expired"} {
+	for _, s := range reviewWords {
 		q := f
 		q.Status, q.Sort = s, ""
 		view.Statuses = append(view.Statuses, item{Label: s, URL: v.at("reviews") + q.suffix(), Current: s == f.Status})
@@ -185,7 +202,7 @@ func (c *console) listed(v *visit, view *deskView, filter store.HoldFilter, open
 
 // searched searches the queue and returns the first page of what it found, or the part around the open hold.
 func (c *console) searched(v *visit, view *deskView, filter store.HoldFilter, open string) ([]hold.Queued, error) {
-	rows, complete, err := c.Holds.Search(v.ctx, v.principal(), filter, hold.Search{Text: view.Filter.Text, ByAmount: view.Filter.Sort == byAmount})
+	rows, complete, err := c.Holds.Search(v.ctx, v.principal(), filter, view.Filter.search())
 	if err != nil {
 		return nil, err
 	}

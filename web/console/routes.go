@@ -102,6 +102,8 @@ func (c *console) table() []line {
 		change("/:environment/confirm", "confirm", AnyRole, false, c.confirm),
 		{Route: Route{get, Prefix + "/:environment/stream", "console_stream", SeeReviews}, unattended: true, handler: c.stream},
 
+		see("/:environment/search", "search", AnyRole, c.find),
+
 		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
 		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),
 		change("/:environment/reviews/:id", "review_resolve", Review, true, c.resolve),
@@ -110,6 +112,17 @@ func (c *console) table() []line {
 		see("/:environment/decisions", "decisions", Explore, c.decisions),
 		see("/:environment/decisions/:id", "decision", Explore, c.decision),
 		see("/:environment/subjects/:subject", "subject", Explore, c.subject),
+
+		see("/:environment/export/reviews", "export_reviews", SeeReviews, c.export(c.reviewsExport)),
+		see("/:environment/export/decisions", "export_decisions", Explore, c.export(c.decisionsExport)),
+		see("/:environment/export/policies", "export_policies", SeePolicies, c.export(c.policiesExport)),
+		see("/:environment/export/changes", "export_changes", SeeChanges, c.export(c.changesExport)),
+		see("/:environment/export/evaluations", "export_evaluations", SeeEvaluations, c.export(c.evaluationsExport)),
+		see("/:environment/export/webhooks", "export_webhooks", SeeWebhooks, c.export(c.webhooksExport)),
+		see("/:environment/export/webhooks/:id", "export_attempts", SeeWebhooks, c.export(c.attemptsExport)),
+		see("/:environment/export/keys", "export_keys", SeeKeys, c.export(c.keysExport)),
+		see("/:environment/export/people", "export_people", SeePeople, c.export(c.peopleExport)),
+		see("/:environment/export/audit", "export_audit", SeeAudit, c.export(c.auditExport)),
 
 		see("/:environment/policies", "policies", SeePolicies, c.policies),
 		see("/:environment/policies/new", "action_new", WritePolicies, c.newAction),

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
@@ -53,6 +54,7 @@ type Deps struct {
 	Closer         *evaluation.Closer
 	Tenancy        *tenancy.Service
 	Endpoints      *webhook.Endpoints
+	Exports        *listexport.Service
 	Hub            *stream.Hub
 	Signing        *signing.Service
 	// Checks returns the readiness checks of the operations port.

@@ -193,6 +193,7 @@ type shell struct {
 	Roles   []models.Role
 	Stream  string // URL of the event stream; empty without the right to follow it
 	Confirm string // URL of the confirmation by passkey
+	Search  string // URL of the search of everything
 	IdleAt  stamp
 	Passkey bool // the user is to register their first passkey
 }
@@ -234,7 +235,7 @@ func (v *visit) shell(section string) shell {
 	now := v.console.Clock.Now()
 	s := shell{
 		Home: v.at(), Kind: v.grant.Environment.Kind, Tenant: v.grant.Environment.RPName, Person: v.session.Person.Name,
-		Roles: v.grant.Roles, Confirm: v.at("confirm"), IdleAt: stamp{v.session.IdleAt, now},
+		Roles: v.grant.Roles, Confirm: v.at("confirm"), Search: v.at("search"), IdleAt: stamp{v.session.IdleAt, now},
 		Passkey: v.session.NeedsPasskey,
 	}
 	for _, k := range sections {

@@ -44,9 +44,10 @@ func (c *console) webhooks(v *visit) error {
 		return err
 	}
 	view := struct {
-		Rows []endpointRow
-		New  string // URL; empty without the right
-	}{}
+		Rows   []endpointRow
+		New    string // URL; empty without the right
+		Export exportLinks
+	}{Export: v.exports(nil, "webhooks")}
 	if v.may(ChangeWebhooks) {
 		view.New = v.at("webhooks", "new")
 	}
@@ -72,6 +73,7 @@ type endpointView struct {
 	Edit     string // URL
 	Asks     []ask
 	Notice   *notice
+	Export   exportLinks
 }
 
 func (c *console) webhook(v *visit) error { return c.showWebhook(v, nil) }
@@ -86,7 +88,8 @@ func (c *console) showWebhook(v *visit, n *notice) error {
 		return err
 	}
 	status := v.query("status")
-	view := endpointView{Endpoint: c.endpointRow(v, e, waiting), Change: v.may(ChangeWebhooks), Notice: n, Edit: v.at("webhooks", e.ID, "edit"), Asks: v.endpointAsks(e)}
+	view := endpointView{Endpoint: c.endpointRow(v, e, waiting), Change: v.may(ChangeWebhooks), Notice: n, Edit: v.at("webhooks", e.ID, "edit"), Asks: v.endpointAsks(e),
+		Export: v.exports(nonEmpty(map[string]string{"status": status}), "webhooks", e.ID)}
 	if n == nil && v.query("done") == "saved" {
 		view.Notice = &notice{"good", "The endpoint is saved."}
 	}
@@ -95,7 +98,7 @@ func (c *console) showWebhook(v *visit, n *notice) error {
 			view.Notice = &notice{"good", itoa(count) + " deliveries were scheduled again."}
 		}
 	}
-	for _, s := range []string{"", "pending", "succeeded", "failed"} {
+	for _, s := range append([]string{""}, attemptStatuses...) {
 		label, at := s, v.at("webhooks", e.ID)+"?status="+s
 		if s == "" {
 			label, at = "all", v.at("webhooks", e.ID)

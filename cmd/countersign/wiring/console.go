@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/console"
 	"github.com/countersign-dev/countersign/workflows"
@@ -28,7 +29,8 @@ func (p *Process) console() web.Section {
 		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
 		Signing: p.Signing, Tenancy: p.Tenancy, Closer: evaluation.NewCloser(s.evaluations, p.Flows),
-		Checks: p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
+		Exports: listexport.New(p.Store, p.Clock, p.Log),
+		Checks:  p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})
 }
 

@@ -212,5 +212,7 @@ var catalogue = []Definition{
 	audit("A background model was learned from research vectors.", BackgroundLearnedData{}),
 	audit("Data past its retention was removed.", RetentionExecutedData{}),
 	audit("The audit log was exported.", AuditExportedData{}),
+	audit("A person began to export a list of the console.", ListExportStartedData{}),
+	audit("An export of a list of the console ended, complete or not.", ListExportEndedData{}),
 	audit("The log goes on behind a restore from a dump; sequence and hash are the chain's last link before it.", AuditReanchoredData{}),
 }

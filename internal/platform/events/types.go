@@ -147,6 +147,8 @@ const (
 	BackgroundLearned      Type = "background.learned"
 	RetentionExecuted      Type = "retention.executed"
 	AuditExported          Type = "audit.exported"
+	ListExportStarted      Type = "list.export_started"
+	ListExportEnded        Type = "list.export_ended"
 	AuditReanchored        Type = "audit.reanchored"
 )
 

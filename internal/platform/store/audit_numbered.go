@@ -34,9 +34,12 @@ func (q Audit) Numbered(ctx context.Context, s Scope, f AuditFilter, p Page) ([]
 	if err := tx.Order("c.seq desc").Limit(p.Limit + 1).Scan(&links).Error; err != nil {
 		return nil, "", err
 	}
-	links, next := cutPage(links, p, func(l AuditLink) (time.Time, string) { return time.UnixMicro(l.Seq), numbered })
+	links, next := cutPage(links, p, func(l AuditLink) (time.Time, string) { return auditPosition(l.Seq), numbered })
 	return links, next, q.withEvents(ctx, s, links)
 }
+
+// auditPosition writes a number as the time of a cursor.
+func auditPosition(number int64) time.Time { return time.UnixMicro(number) }
 
 // withEvents fills in the events of links.
 func (q Audit) withEvents(ctx context.Context, s Scope, links []AuditLink) error {

@@ -1,6 +1,7 @@
 // The console. Pages work without this script, except for passkeys. It adds keyboard shortcuts, live lists and relative times.
 
 import { data } from "./lib/dom";
+import { finder } from "./console/finder";
 import { keyboard } from "./console/keys";
 import { labelValues } from "./console/labels";
 import { follow, watchSession } from "./console/live";
@@ -16,6 +17,7 @@ if (invited) invitation(invited);
 const shell = document.querySelector<HTMLElement>("[data-console]");
 if (shell) {
   keyboard();
+  finder();
   keepTimes();
   labelValues(document);
   watchSession(shell);

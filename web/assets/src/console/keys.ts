@@ -59,7 +59,7 @@ function act(letter: string): boolean {
     case "u":
       return follow("[data-up]");
     case "/":
-      return focus("[data-search]");
+      return focus("[data-search]") || focus("[data-find]");
     case "?":
       help();
       return true;

@@ -1,0 +1,78 @@
+// The search of everything: a dialog (Ctrl-K) that shows the results of the search page while the user types. Enter opens the
+// page itself, which works without this script.
+
+import { announce, find } from "../lib/dom";
+import { reopenPage } from "./visit";
+
+/** The pause after the last key before a search, in milliseconds. */
+const pause = 200;
+
+/** Fetches the search page as a document. Trusted Types would block parsing a string. */
+function search(address: string): Promise<Document> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("GET", address);
+    request.responseType = "document";
+    request.setRequestHeader("Accept", "text/html");
+    request.timeout = 10_000;
+    request.onload = () => {
+      if (new URL(request.responseURL, location.href).pathname.endsWith("/sign-in")) reopenPage();
+      else if (request.status === 200 && request.responseXML) resolve(request.responseXML);
+      else reject(new Error(String(request.status)));
+    };
+    request.onerror = request.ontimeout = () => reject(new Error("unreachable"));
+    request.send();
+  });
+}
+
+/** Moves the focus between the field and the results. Returns false at an end. */
+function step(dialog: HTMLDialogElement, field: HTMLElement, by: number): boolean {
+  const stops = [field, ...dialog.querySelectorAll<HTMLElement>("[data-results] a")];
+  const to = stops[stops.indexOf(document.activeElement as HTMLElement) + by];
+  to?.focus();
+  return to !== undefined;
+}
+
+/** Enables the dialog. */
+export function finder(): void {
+  const dialog = document.querySelector<HTMLDialogElement>("dialog[data-finder]");
+  if (!dialog) return;
+  const field = find<HTMLInputElement>("input", dialog);
+  const results = find("[data-results]", dialog);
+  const status = find("[data-said]", dialog);
+  let pending: ReturnType<typeof setTimeout> | undefined;
+  const show = async () => {
+    const text = field.value.trim();
+    if (text === "") {
+      results.replaceChildren();
+      announce(status, "");
+      return;
+    }
+    const address = new URL(field.form?.action ?? "", location.href);
+    address.search = new URLSearchParams({ q: text, typed: "1" }).toString();
+    try {
+      const found = find("[data-found]", await search(address.href));
+      if (field.value.trim() !== text) return; // a later search is under way
+      announce(status, found.querySelector("[data-count]")?.textContent ?? "");
+      found.querySelector("[data-count]")?.remove();
+      results.replaceChildren(...document.importNode(found, true).childNodes);
+    } catch {
+      announce(status, "The search failed. Press Enter to try again.");
+    }
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(pending);
+    pending = setTimeout(() => void show(), pause);
+  });
+  dialog.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by && step(dialog, field, by)) event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
+    event.preventDefault(); // the browser's own search
+    if (document.querySelector("dialog[open]")) return;
+    dialog.showModal();
+    field.select();
+  });
+}
