@@ -237,6 +237,9 @@ const (
 	ReasonAutomationTypingPattern = "automation_typing_pattern"
 	// Timing varies with the input as it does for people.
 	ReasonHumanPattern = "human_pattern"
+	// Typing differs from one passage to the next as noise around a person's averages does: a program may imitate the
+	// person. Rules out confirmed and likely.
+	ReasonImitationSuspected = "imitation_suspected"
 	// Signs of automation rule out confirmed and likely.
 	ReasonVetoedByAutomation = "vetoed_by_automation"
 	// The proof authorizes another action.

@@ -18,13 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-const (
-	// anchors is the number of sessions of the enrollment that count. Adaptation and retraining never change these, so that every version
-	// of a template since its enrollment has the same share.
-	anchors = 3
-	// versions bounds how many versions of a template are opened to compute an earlier share.
-	versions = 20
-)
+// versions bounds how many versions of a template are opened to compute an earlier share.
+const versions = 20
 
 // Counter counts subjects in the sums of their environment.
 type Counter struct{ assessor *assurance.Assessor }
@@ -192,20 +187,14 @@ func (c Counter) part(ref *scoring.Background, row models.Template) (part, error
 	return part{share, share.Digest()}, nil
 }
 
-// sessions returns the sessions of a template that count; none of a template of an earlier schema.
+// sessions returns the sessions of a template that count; none of a template of an earlier schema. Adaptation and retraining never
+// change these, so that every version of a template since its enrollment has the same share.
 func (c Counter) sessions(row models.Template) ([]features.Vector, error) {
 	t, err := c.assessor.OpenTemplate(row)
 	if err != nil || t.SchemaVersion != features.SchemaVersion {
 		return nil, err
 	}
-	var out []features.Vector
-	for _, s := range t.Sessions {
-		if !s.Adapted {
-			out = append(out, s.Cells)
-		}
-	}
-	// Oldest first: those of the enrollment that remain when adaptation takes places over.
-	return out[max(0, len(out)-anchors):], nil
+	return t.Anchors(), nil
 }
 
 // earlier returns the share with a digest, of the newest version of the template that has it; errLost if there is none.

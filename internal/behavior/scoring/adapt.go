@@ -124,3 +124,15 @@ func (m *Model) Remember(ts Templates, s State, profile Profile) Templates {
 	}
 	return out
 }
+
+// Anchors returns the merged sessions of the enrollment that adaptation never replaces, oldest first. A person adds these to a
+// background that a deployment learns.
+func (t Template) Anchors() []features.Vector {
+	var out []features.Vector
+	for _, s := range t.Sessions {
+		if !s.Adapted {
+			out = append(out, s.Cells)
+		}
+	}
+	return lastN(out, anchorSessions)
+}

@@ -139,10 +139,14 @@ func (a *assessment) continuity() Claim {
 	return c
 }
 
-// veto lowers confirmed and likely to uncertain if automation or replay was detected.
+// veto lowers confirmed and likely to uncertain if automation or replay was detected, or an imitation is suspected.
 func (a *assessment) veto(e *evidence, status Status) Status {
 	if len(a.presence.detected) > 0 {
 		e.reasons.add(ReasonVetoAutomation)
+		status = Uncertain
+	}
+	if a.presence.imitation {
+		e.reasons.add(ReasonImitation)
 		status = Uncertain
 	}
 	if a.replayed {

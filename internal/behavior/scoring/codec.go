@@ -6,16 +6,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// stateVersion and templateVersion are the first byte of the stored forms. States of the two previous versions can be read, so that
+// stateVersion and templateVersion are the first byte of the stored forms. States of the three previous versions can be read, so that
 // sessions continue during an upgrade.
 const (
-	stateVersion = 4
+	stateVersion = 5
 	stateOldest  = 2
 	// The first version with the activity, and with the length of the passages of Replay.
 	stateActivity = 3
 	// The first version with cells of the schema cs-features-2 and the pattern of typing. Typing of earlier versions is dropped: it was
 	// relative to other tables.
-	statePattern    = 4
+	statePattern = 4
+	// The first version with the scatter of frames.
+	stateScatter    = 5
 	templateVersion = 2
 )
 
@@ -49,6 +51,7 @@ func (s *State) pack(p *packer) {
 	p.double(&s.DurationMS)
 	p.double(&s.ClockMS)
 	s.Pattern.pack(p)
+	s.Scatter.pack(p)
 	s.Keystroke.pack(p, features.Keystroke)
 	s.Pointer.pack(p, features.Pointer)
 	list(p, &s.Presence, presenceFrames, func(f *presenceFrame) { f.pack(p) })

@@ -115,6 +115,8 @@ type presenceVerdict struct {
 	// Reason codes of automation.
 	detected  []string
 	suspected bool
+	// The frames scatter as those of a program that imitates averages.
+	imitation bool
 	// Positive evidence of a person, not only the absence of signs.
 	human  bool
 	frames int
@@ -127,6 +129,8 @@ func judgePresence(s State) presenceVerdict {
 	v.tested = len(s.Presence) > 0
 	typing(s.Presence, &v)
 	patterned(s.Pattern, &v)
+	v.imitation = v.tested && s.Scatter.imitates()
+	v.suspected = v.suspected || v.imitation
 	pointing(s.Presence, &v)
 	return v
 }

@@ -27,6 +27,7 @@ const (
 	ReasonAutomationPointer  = "automation_pointer_pattern"
 	ReasonAutomationRange    = "automation_range"
 	ReasonAutomationHint     = "automation_suspected"
+	ReasonImitation          = "imitation_suspected"
 	ReasonHuman              = "human_pattern"
 	ReasonReplayExact        = "replay_exact"
 	ReasonReplayNear         = "replay_near_duplicate"
@@ -128,6 +129,7 @@ func presenceReasons() []Reason {
 		{ReasonAutomationPointer, kind, "Pointer movement is as regular as that of scripts.", "Deny or step up."},
 		{ReasonAutomationRange, kind, "Timing statistics are outside the range of people.", "Deny or step up."},
 		{ReasonAutomationHint, kind, "One test suggests automation, which is not enough for a conclusion.", "Wait for more evidence."},
+		{ReasonImitation, kind, "Typing differs from one passage to the next as noise around a person's averages does: a program may imitate the person. Rules out confirmed and likely.", "Step up by passkey."},
 		{ReasonVetoAutomation, kind, "Signs of automation rule out confirmed and likely.", "Step up."},
 		{ReasonVetoReplay, replay, "Signs of replay rule out confirmed and likely.", "Step up."},
 		{ReasonReplayExact, replay, "A frame repeats an earlier frame exactly.", "Deny or step up; check whether the collector resends frames."},

@@ -3,7 +3,7 @@ package scoring
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
 // RuleVersion names the rules and thresholds of this file. Every profile contains it: change it with any of them.
-const RuleVersion = "cs-rules-4"
+const RuleVersion = "cs-rules-5"
 
 // Continuity thresholds on the log-likelihood ratio (natural logarithm), for a background learned from many people, and the keys that
 // each status requires. The margin of the background is added to the first three, and half of it to the limits of sessions of an

@@ -29,6 +29,7 @@ type State struct {
 	DurationMS float64 `json:"duration_ms"`
 	ClockMS    float64 `json:"clock_ms"`
 	Pattern    pattern `json:"pattern"`
+	Scatter    scatter `json:"scatter"`
 
 	Keystroke window `json:"keystroke"`
 	Pointer   window `json:"pointer"`
@@ -154,6 +155,7 @@ func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State 
 	}
 	s.Amounts = amounts
 	if b, ok := in.Frame.Block(features.Keystroke); ok && b.Cells.Filled() > 0 {
+		s.Scatter = s.Scatter.observe(m.backgrounds[features.Keystroke], s.Pattern.cells, in.Frame)
 		s.Pattern = s.Pattern.observe(m.backgrounds[features.Keystroke], b)
 	}
 	s = s.aged(now)

@@ -96,12 +96,20 @@ func series(text []features.KeyEvent) (intervals, holds []float64) {
 
 // logMoments returns the mean and the standard deviation of the logarithms.
 func logMoments(v []float64) (mean, sd float64) {
+	logs := make([]float64, len(v))
+	for i, x := range v {
+		logs[i] = math.Log(x)
+	}
+	return moments(logs)
+}
+
+// moments returns the mean and the standard deviation.
+func moments(v []float64) (mean, sd float64) {
 	for _, x := range v {
-		mean += math.Log(x) / float64(len(v))
+		mean += x / float64(len(v))
 	}
 	for _, x := range v {
-		d := math.Log(x) - mean
-		sd += d * d / float64(len(v))
+		sd += (x - mean) * (x - mean) / float64(len(v))
 	}
 	return mean, math.Sqrt(sd)
 }
@@ -159,18 +167,14 @@ func victimClasses(rng *rand.Rand, text []features.KeyEvent) []features.KeyEvent
 	}
 	intervals, holds := series(text)
 	for i := range text {
-		note("h:"+features.KeyGroup(text[i].Key), math.Log(holds[i]))
+		note(holdClass(text, i), math.Log(holds[i]))
 		if i < len(intervals) {
-			note("p:"+features.TransitionClass(text[i].Key, text[i+1].Key), math.Log(intervals[i]))
+			note(pressClass(text, i), math.Log(intervals[i]))
 		}
 	}
 	return retime(text,
-		func(i int) float64 {
-			return math.Exp(mean["p:"+features.TransitionClass(text[i].Key, text[i+1].Key)] + .3*rng.NormFloat64())
-		},
-		func(i int) float64 {
-			return math.Exp(mean["h:"+features.KeyGroup(text[i].Key)] + .18*rng.NormFloat64())
-		})
+		func(i int) float64 { return math.Exp(mean[pressClass(text, i)] + .3*rng.NormFloat64()) },
+		func(i int) float64 { return math.Exp(mean[holdClass(text, i)] + .18*rng.NormFloat64()) })
 }
 
 // jittered adds Gaussian noise to every time and keeps the order of presses.

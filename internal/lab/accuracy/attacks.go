@@ -60,8 +60,11 @@ func runAttacks(e *env, set recordings.Set) error {
 		e.share(Figure{Protocol: "attacks", Set: set.Name, Case: attack.Name}, "caught as automation in 3 frames", flagged(caught), note)
 		e.share(Figure{Protocol: "attacks", Set: set.Name, Case: attack.Name}, "presence doubted or refused after 3 frames", doubted(caught), "")
 		if len(trained) >= 10 {
-			reportImpersonation(e, m, set.Name, attack, returning, trained)
+			reportImpersonation(e, m, set.Name, func(int) synthetic.Attack { return attack }, returning, trained)
 		}
+	}
+	if len(trained) >= 10 {
+		reportLearned(e, m, set.Name, returning, trained)
 	}
 	return e.ctx.Err()
 }
@@ -142,21 +145,33 @@ func anyVerdict(trials [][]verdict, hit func(verdict) bool) [][]bool {
 // reportImpersonation plays the attack with recordings of the victim's later
 // sessions against the victim's template: the worst case, in which the attacker has
 // recorded the victim's own typing.
-func reportImpersonation(e *env, m *scoring.Model, set string, attack synthetic.Attack, people []typist, trained []subject) {
+func reportImpersonation(e *env, m *scoring.Model, set string, attack func(person int) synthetic.Attack, people []typist, trained []subject) {
 	confirmed, trustedBy := make([][]bool, len(people)), make([][]bool, len(people))
 	parallel(len(people), func(i int) {
 		rng := rand.New(rand.NewPCG(e.opt.Seed+uint64(i), 99))
 		for _, session := range people[i].sessions[enrolDays:] {
 			parts := cut(session, frameKeys)
-			vs := play(m, trained[i].templates, extractAll(attackOn(rng, attack, parts[:min(5, len(parts))])))
+			vs := play(m, trained[i].templates, extractAll(attackOn(rng, attack(i), parts[:min(5, len(parts))])))
 			end := vs[len(vs)-1].continuity
 			confirmed[i] = append(confirmed[i], end == scoring.Confirmed)
 			trustedBy[i] = append(trustedBy[i], trusted(end))
 		}
 	})
-	f := Figure{Protocol: "attacks", Set: set, Case: attack.Name}
+	f := Figure{Protocol: "attacks", Set: set, Case: attack(0).Name}
 	e.share(f, "confirmed as the victim after 5 frames", confirmed, "")
 	e.share(f, "confirmed or likely as the victim after 5 frames", trustedBy, "")
+}
+
+// reportLearned plays programs that know the victim from the sessions of the
+// enrollment and imitate later ones.
+func reportLearned(e *env, m *scoring.Model, set string, people []typist, trained []subject) {
+	learned := make([][]synthetic.Attack, len(people))
+	for i, p := range people {
+		learned[i] = synthetic.Learned(p.sessions[:enrolDays])
+	}
+	for k := range learned[0] {
+		reportImpersonation(e, m, set, func(i int) synthetic.Attack { return learned[i][k] }, people, trained)
+	}
 }
 
 // reportReplay sends enrollment frames a second time with jitter, after training,

@@ -126,7 +126,7 @@ func (e *env) ownBackground(set recordings.Set, m features.Modality, tested []st
 type enrollee struct {
 	name     string
 	frames   []scoring.SessionFrames // dropped after training
-	sessions []features.Vector       // of the template
+	sessions []features.Vector       // of the template, those that the service counts
 }
 
 // enrollable returns the people of a set with the sessions of their templates,
@@ -149,9 +149,7 @@ func (e *env) enrollable(set recordings.Set, m features.Modality) ([]enrollee, e
 		ts, _, err := e.opt.Model.Train(out[i].frames, scoring.TrainOptions{Device: scoring.Desktop, Force: true})
 		out[i].frames = nil
 		if t := ts.Find(m, scoring.Desktop); err == nil && t != nil {
-			for _, s := range t.Sessions {
-				out[i].sessions = append(out[i].sessions, s.Cells)
-			}
+			out[i].sessions = t.Anchors()
 		}
 	})
 	e.enrolled[key] = out

@@ -52,6 +52,7 @@ var evidenceEntries = []Entry{
 	{"automation_pointer_pattern", KindPresence, "Pointer movement is as regular as that of scripts.", "Deny or step up."},
 	{"automation_range", KindPresence, "Timing statistics are outside the range of people.", "Deny or step up."},
 	{"automation_suspected", KindPresence, "One test suggests automation, which is not enough for a conclusion.", "Wait for more evidence."},
+	{"imitation_suspected", KindPresence, "Typing differs from one passage to the next as noise around a person's averages does: a program may imitate the person. Rules out confirmed and likely.", "Step up by passkey."},
 	{"vetoed_by_automation", KindPresence, "Signs of automation rule out confirmed and likely.", "Step up."},
 	{"vetoed_by_replay", KindReplay, "Signs of replay rule out confirmed and likely.", "Step up."},
 	{"replay_exact", KindReplay, "A frame repeats an earlier frame exactly.", "Deny or step up; check whether the collector resends frames."},
