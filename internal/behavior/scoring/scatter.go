@@ -12,7 +12,7 @@ import (
 // neither the averages nor the spreads show.
 const (
 	// Keys that must have been compared with what was typed before them.
-	scatterLeast = 150
+	scatterLeast = 200
 	// Keys over which the scatter is collected; older ones count less and less.
 	scatterKeys = 300
 	// Mean log ratio of the two variances above which a program is suspected: people's frames differ less than single times vary.
