@@ -17,6 +17,8 @@ BIN     := bin
 VERSION := $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 comma   := ,
+# go build with a bar, or with a line every ten seconds if there is no terminal. The flags are those of what it builds, for one build cache.
+BUILD   := CGO_ENABLED=0 go run -trimpath ./tools/build
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
 
 GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
@@ -29,8 +31,8 @@ help: ## this list
 ## Run
 
 .PHONY: run
-run: $(BIN)/countersign $(BIN)/devstack ## run the whole service on this machine: Postgres, Temporal, API, worker (DIR=folder for its data)
-	@exec $(BIN)/countersign dev --dir $(DIR) --devstack $(BIN)/devstack
+run: $(BIN)/countersign ## run the whole service on this machine: Postgres, Temporal, API, worker (DIR=folder for its data)
+	@exec $(BIN)/countersign dev --dir $(DIR) --devstack $(BIN)/devstack --devstack-source devstack
 
 .PHONY: ha
 ha: $(BIN)/countersign $(BIN)/devstack ha-packages ## run the service on three Postgres servers under Patroni, with etcd and HAProxy
@@ -48,8 +50,8 @@ ha-packages: ## install Patroni, etcd and HAProxy with apt, unless they are inst
 	fi
 
 .PHONY: demo
-demo: $(BIN)/countersign $(BIN)/devstack ## demonstrate decisions on recorded people over the HTTP API (DATA=folder of recordings)
-	@exec $(BIN)/countersign demo --dir $(DIR) --devstack $(BIN)/devstack --data $(DATA)
+demo: $(BIN)/countersign ## demonstrate decisions on recorded people over the HTTP API (DATA=folder of recordings)
+	@exec $(BIN)/countersign demo --dir $(DIR) --devstack $(BIN)/devstack --devstack-source devstack --data $(DATA)
 
 .PHONY: migrate
 migrate: $(BIN)/countersign ## migrate the database at COUNTERSIGN_DATABASE_URL to this binary's schema
@@ -69,15 +71,15 @@ devstack: $(BIN)/devstack ## build the Temporal server and UI for development (t
 
 $(BIN)/countersign: $(GO_FILES) $(EMBEDDED) go.mod go.sum
 	@echo "building $@"
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/countersign
+	@$(BUILD) -o $@ -package ./cmd/countersign -- -trimpath -ldflags '$(LDFLAGS)'
 
 $(BIN)/devstack: $(wildcard devstack/*.go) devstack/go.mod devstack/go.sum
 	@echo "building $@: the Temporal server and its UI; takes three to five minutes on two cores the first time"
-	@CGO_ENABLED=0 go build -C devstack -trimpath -o ../$@ .
+	@$(BUILD) -C devstack -o $@ -- -trimpath
 
 $(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	@echo "building $@: takes a few minutes the first time"
-	@go build -C tools/lint -o ../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@$(BUILD) -C tools/lint -o $@ -package github.com/golangci/golangci-lint/v2/cmd/golangci-lint -- -trimpath
 
 $(BIN)/gotestsum: tools/check/go.mod tools/check/go.sum
 	@go build -C tools/check -o ../../$@ gotest.tools/gotestsum
@@ -93,7 +95,7 @@ $(BIN)/cyclonedx-gomod: tools/check/go.mod tools/check/go.sum
 
 $(BIN)/goreleaser: tools/release/go.mod tools/release/go.sum
 	@echo "building $@: takes about five minutes on two cores the first time"
-	@go build -C tools/release -o ../../$@ github.com/goreleaser/goreleaser/v2
+	@$(BUILD) -C tools/release -o $@ -package github.com/goreleaser/goreleaser/v2 -- -trimpath
 
 $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@go build -o $@ ./internal/testing/testenv/runner

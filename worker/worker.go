@@ -23,6 +23,8 @@ type Deps struct {
 	Options  sdkworker.Options // zero: Options()
 	// Background are further loops of the process; each must return soon after its context ends.
 	Background []func(context.Context)
+	// Started is closed once Temporal takes requests; the worker does not begin before. Nil: it begins at once.
+	Started <-chan struct{}
 	// Polling is called when the worker begins to poll for tasks and when it has stopped; it may be nil.
 	Polling func(bool)
 }
@@ -83,6 +85,13 @@ func Run(ctx context.Context, d Deps) error {
 
 // work runs the Temporal worker until ctx ends.
 func work(ctx context.Context, d Deps) error {
+	if d.Started != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.Started:
+		}
+	}
 	for {
 		w, fatal := watched(d)
 		err := w.Start()

@@ -18,6 +18,9 @@ type QueueBacklog struct {
 
 // Backlog returns the backlog of the task queue, one item per type of task.
 func (c *Client) Backlog(ctx context.Context) ([]QueueBacklog, error) {
+	if err := c.started(); err != nil {
+		return nil, err
+	}
 	var out []QueueBacklog
 	for name, kind := range map[string]enumspb.TaskQueueType{
 		"workflow": enumspb.TASK_QUEUE_TYPE_WORKFLOW, "activity": enumspb.TASK_QUEUE_TYPE_ACTIVITY,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -66,6 +67,7 @@ type Client struct {
 	temporal client.Client
 	space    string
 	wait     time.Duration
+	startup  *durable.Startup // nil: Temporal is not started by this machine
 }
 
 // updateWait bounds how long a caller waits for an update.
@@ -73,14 +75,37 @@ const updateWait = 5 * time.Second
 
 // NewClient returns a Client on a Temporal client of the namespace; empty is Namespace.
 func NewClient(c client.Client, namespace string) *Client {
+	return NewStartingClient(c, namespace, nil)
+}
+
+// NewStartingClient returns a Client that refuses requests at once, and makes no connection, until Temporal has started.
+func NewStartingClient(c client.Client, namespace string, s *durable.Startup) *Client {
 	if namespace == "" {
 		namespace = Namespace
 	}
-	return &Client{temporal: c, space: namespace, wait: updateWait}
+	return &Client{temporal: c, space: namespace, wait: updateWait, startup: s}
+}
+
+// startingRetry is when a caller may repeat a request that Temporal's start refused.
+const startingRetry = 5 * time.Second
+
+// started returns the problem unavailable while Temporal is being started on this machine.
+func (c *Client) started() error {
+	err := c.startup.Err()
+	if err == nil {
+		return nil
+	}
+	return &problem.Error{
+		Code: problem.Unavailable, Cause: err, RetryAfter: startingRetry,
+		Detail: "T" + strings.TrimPrefix(err.Error(), "t") + ". Decisions do not wait for it. Retry after the Retry-After header.",
+	}
 }
 
 // Ping returns an error if Temporal is unavailable.
 func (c *Client) Ping(ctx context.Context) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return unavailable(err)
 }
@@ -88,6 +113,9 @@ func (c *Client) Ping(ctx context.Context) error {
 // start starts a workflow unless it exists. It is eager: if this process also runs a worker, it receives the first task with
 // the response, which saves a write and a trip through the task queue.
 func (c *Client) start(ctx context.Context, r startRequest) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	options := startOptions(r)
 	options.EnableEagerStart = true
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, r.kind, r.input)
@@ -108,6 +136,9 @@ type update struct {
 // updateWithStart sends the update, starting the workflow if the outbox relay has not done so yet, and waits for the result.
 // It returns durable.ErrClosed if the workflow run has closed, unless this very update closed it.
 func (c *Client) updateWithStart(ctx context.Context, r startRequest, u update, out any) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	for {
@@ -192,6 +223,9 @@ func unavailable(err error) error {
 
 // signal sends a signal to a workflow. It is no error if no run is open.
 func (c *Client) signal(ctx context.Context, id, name string) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	err := c.temporal.SignalWorkflow(ctx, id, "", name, nil)
 	var missing *serviceerror.NotFound
 	if errors.As(err, &missing) {
@@ -202,6 +236,9 @@ func (c *Client) signal(ctx context.Context, id, name string) error {
 
 // Forget terminates a workflow and deletes its history, for the erasure of a subject. It is no error if there is none.
 func (c *Client) Forget(ctx context.Context, id string) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	var missing *serviceerror.NotFound
 	err := c.temporal.TerminateWorkflow(ctx, id, "", "the subject is erased")
 	if err != nil && !errors.As(err, &missing) {

@@ -174,6 +174,9 @@ const wakeWait = 2 * time.Second
 
 // WakeEndpoint signals the workflow of a webhook endpoint and starts it if it does not run.
 func (c *Client) WakeEndpoint(ctx context.Context, environment, endpoint string, reset bool) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, wakeWait)
 	defer cancel()
 	options := startOptions(startRequest{

@@ -55,6 +55,9 @@ func Upkeep(ctx workflow.Context, in UpkeepInput) (UpkeepResult, error) {
 // EnsureSchedules creates a schedule for each task, or updates the one that exists. Any number of processes may call it at the
 // same time.
 func (c *Client) EnsureSchedules(ctx context.Context, tasks []upkeep.Task) error {
+	if err := c.started(); err != nil {
+		return err
+	}
 	for _, t := range tasks {
 		if err := c.ensureSchedule(ctx, t); err != nil {
 			return fmt.Errorf("schedule %s: %w", UpkeepID(t.Name), err)

@@ -13,7 +13,7 @@ import (
 func (m *machine) banner() {
 	s := m.state
 	sandbox, live := s.Environments.Sandbox, s.Environments.Live
-	_, _ = fmt.Fprintf(m.out, `
+	_, _ = fmt.Fprintf(m.bar, `
 Countersign is up. Type for two minutes and see how it decides: %s/try
 
   API           %s          to read and try: %s/docs
@@ -36,10 +36,18 @@ Try:
   curl -s %s/api/v1/credential -H 'Authorization: Bearer %s'
 
 make demo, in a second terminal, demonstrates decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
-`, s.BaseURL, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,
+`, s.BaseURL, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI)+m.startingNote(), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,
 		sandbox.Environment, sandbox.ServerKey, sandbox.AdminKey, sandbox.PublishableKey,
 		live.Environment, live.ServerKey, live.AdminKey, live.PublishableKey,
 		s.BaseURL, sandbox.ServerKey, m.o.dir)
+}
+
+// startingNote says what waits while Temporal starts.
+func (m *machine) startingNote() string {
+	if m.startup.Err() == nil {
+		return ""
+	}
+	return " (starting; decisions are served, challenges and holds wait)"
 }
 
 // consoleLine is the address of the console: an invitation until the developer has registered a passkey.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/demo"
 	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
@@ -38,7 +39,7 @@ func demoCommand() *cobra.Command {
 }
 
 // runDemo uses the service that runs on the folder, or starts one for the demonstration.
-func runDemo(ctx context.Context, o devOptions, people demo.People, out, progress io.Writer) error {
+func runDemo(ctx context.Context, o devOptions, people demo.People, out, shown io.Writer) error {
 	show := func(ctx context.Context, s dev.State) error {
 		return demo.Run(ctx, demo.Options{
 			BaseURL: s.BaseURL, Key: s.Environments.Sandbox.ServerKey, People: people, Now: clock.System().Now, Out: out,
@@ -49,7 +50,18 @@ func runDemo(ctx context.Context, o devOptions, people demo.People, out, progres
 		return err
 	}
 	if state.BaseURL != "" && probe(ctx, state.BaseURL+"/api/v1/credential", state.Environments.Sandbox.ServerKey) == nil {
+		bar := progress.New(shown, o.quiet)
+		err := awaitEngine(ctx, state, func(step string) { bar.Show(step, 0, 0) })
+		bar.Close()
+		if err != nil {
+			return err
+		}
 		return show(ctx, state)
 	}
-	return runDev(ctx, o, progress, show)
+	return runDev(ctx, o, shown, func(ctx context.Context, s dev.State) error {
+		if err := awaitEngine(ctx, s, func(string) {}); err != nil { // the machine shows the progress
+			return err
+		}
+		return show(ctx, s)
+	})
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/internal/local/progress"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -26,9 +28,12 @@ type devOptions struct {
 	settings
 	dir      string
 	devstack string
+	source   string // folder that devstack is built from; empty: it is not built
 	port     int
 	opsPort  int
 	quiet    bool
+	// build builds devstack in place of the go command; nil outside tests.
+	build func(ctx context.Context, report func(step string)) error
 }
 
 func devCommand() *cobra.Command {
@@ -49,6 +54,8 @@ func devCommand() *cobra.Command {
 func devFlags(cmd *cobra.Command, o *devOptions) {
 	cmd.Flags().StringVar(&o.dir, "dir", ".data", "`folder` for databases, keys and logs")
 	cmd.Flags().StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of the devstack binary (make devstack)")
+	cmd.Flags().StringVar(&o.source, "devstack-source", "", "`folder` to build the devstack binary from, in the background, if it is newer; empty builds nothing")
+	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print the addresses and keys only")
 	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one if it is taken")
 	cmd.Flags().IntVar(&o.opsPort, "ops-port", dev.OpsPort, "`port` of metrics and health on localhost")
 }
@@ -61,10 +68,11 @@ func (o *devOptions) ownTemporal() setting {
 
 // machine is a running development machine, and what has to be stopped, last thing first.
 type machine struct {
-	o     devOptions
-	out   io.Writer
-	log   *slog.Logger
-	state dev.State
+	o       devOptions
+	bar     *progress.Bar
+	startup *durable.Startup // of Temporal; nil if a server is given
+	log     *slog.Logger
+	state   dev.State
 	// invitation is the URL that registers the first reviewer; empty once one has registered.
 	invitation string
 	stops      []func()
@@ -74,7 +82,10 @@ type machine struct {
 // runDev starts everything, calls whenUp, which may be nil, once the API is ready, and stops everything when ctx ends.
 func runDev(ctx context.Context, o devOptions, out io.Writer, whenUp func(ctx context.Context, s dev.State) error) error {
 	started := time.Now() //nolint:forbidigo // measured for the banner
-	m := &machine{o: o, out: out, fails: make(chan error, 8)}
+	m := &machine{o: o, bar: progress.New(out, o.quiet), fails: make(chan error, 8)}
+	if o.temporalAddress == "" {
+		m.startup = durable.NewStartup()
+	}
 	defer m.down()
 	if err := m.up(ctx); err != nil {
 		if ctx.Err() != nil && whenUp == nil {
@@ -84,9 +95,12 @@ func runDev(ctx context.Context, o devOptions, out io.Writer, whenUp func(ctx co
 	}
 	m.say("ready after %.1f s", time.Since(started).Seconds())
 	if whenUp != nil {
-		return whenUp(ctx, m.state)
+		return m.meanwhile(ctx, whenUp)
 	}
 	m.banner()
+	if m.startup != nil {
+		go m.announceEngine(ctx, started)
+	}
 	select {
 	case <-ctx.Done():
 		m.say("stopping")
@@ -98,7 +112,7 @@ func runDev(ctx context.Context, o devOptions, out io.Writer, whenUp func(ctx co
 
 func (m *machine) say(format string, args ...any) {
 	if !m.o.quiet {
-		_, _ = fmt.Fprintf(m.out, "- "+format+"\n", args...)
+		_, _ = fmt.Fprintf(m.bar, "- "+format+"\n", args...)
 	}
 }
 
@@ -186,10 +200,11 @@ func (m *machine) startStack(ctx context.Context) error {
 	if err := m.checkGiven(ctx); err != nil {
 		return err
 	}
-	m.say("starting Postgres and Temporal")
+	m.say("starting Postgres")
 	stack, err := dev.Up(ctx, dev.Options{
 		Dir: m.o.dir, Devstack: m.o.devstack, DatabaseURL: m.o.databaseURL, TemporalAddress: m.o.temporalAddress,
 		SearchAttributes: workflows.SearchAttributes(), CodecEndpoint: m.state.OpsURL + "/codec", Say: m.say,
+		Startup: m.startup, Build: m.builder(),
 	})
 	if err != nil {
 		return err
@@ -266,7 +281,8 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 		return err
 	}
 	options := wiring.Options{
-		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI, TemporalUI: m.state.TemporalUI, Version: version,
+		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, Startup: m.startup, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI,
+		TemporalUI: m.state.TemporalUI, Version: version,
 		TryKey: m.state.Environments.Sandbox.ServerKey,
 	}
 	m.o.dataOptions(&options)

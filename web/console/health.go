@@ -12,9 +12,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 )
 
-// Check is one thing that readiness depends on: ok, degraded or unavailable.
+// Check is one thing that readiness depends on: ok, starting, degraded or unavailable.
 type Check struct {
 	Name, State string
+	Starting    string // how far the start of the part is, as a sentence without a capital and a full stop; empty unless it starts
 }
 
 // Worker is a process that polls for Temporal tasks.
@@ -49,6 +50,7 @@ type healthView struct {
 	Workers      []workerRow
 	Known        bool   // Temporal returned the workers
 	WorkersFault string // why the workers are unknown; empty if they are known
+	Starting     string // what is being started; empty if nothing is
 	Links        int64
 	Now          stamp
 	// Granted is enrollment_grant_required of the environment.
@@ -100,12 +102,19 @@ func (c *console) dependencies(v *visit, view *healthView) {
 		if tone(k.State) == "good" {
 			continue
 		}
+		remedy := "The operator of the service finds the cause in the log of this process."
+		if k.Starting != "" {
+			view.Starting = capital(k.Starting) + ". " + afterStart
+			remedy = view.Starting
+		}
 		view.Findings = append(view.Findings, findingRow{
-			Name: "Dependency: " + k.Name, About: "as /readyz of this process reports it", State: tagOf(k.State),
-			Remedy: "The operator of the service finds the cause in the log of this process.",
+			Name: "Dependency: " + k.Name, About: "as /readyz of this process reports it", State: tagOf(k.State), Remedy: remedy,
 		})
 	}
 }
+
+// afterStart says what the start of the workflow engine delays.
+const afterStart = "Decisions continue; challenges, holds and enrollments are served as soon as it runs."
 
 // signs adds whether this process can sign proofs of the environment.
 func (c *console) signs(v *visit, view *healthView) error {
@@ -173,6 +182,9 @@ func (c *console) workers(v *visit, view *healthView, now stamps) {
 	row := findingRow{Name: "Workers", About: "processes that run workflows and activities", State: tag{"ok", "good"}}
 	found, err := c.Workers(v.ctx)
 	switch {
+	case err != nil && view.Starting != "":
+		view.WorkersFault = view.Starting
+		row.State, row.Remedy = tagOf("starting"), view.Starting
 	case err != nil:
 		view.WorkersFault = "Temporal is unavailable, so the workers cannot be listed. Decisions continue; challenges and reviews wait."
 		row.State, row.Remedy = tag{"unknown", "bad"}, view.WorkersFault

@@ -138,7 +138,7 @@ func tone(word string) string {
 		"not_detected", "ended":
 		return "good"
 	case "challenge", "hold", "likely", "uncertain", "pending", "partial", "sparse", "WATCH", "LEARNING", "degraded", "draft", "open", "high",
-		"in_progress":
+		"in_progress", "starting":
 		return "warn"
 	case "deny", "not_confirmed", "detected", "rejected", "failed", "revoked", "BROKEN", "DEGRADED", "unavailable", "disabled", "critical",
 		"confirmed_attack", "manually_rejected":

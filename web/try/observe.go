@@ -93,7 +93,7 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 		}
 	}
 	return p.router.JSON(c, http.StatusOK, map[string]any{
-		"status": e.Status, "windows": e.WindowsAccepted, "limitations": append([]string{}, e.Limitations...),
+		"status": e.Status, "starting": p.Starting() != "", "windows": e.WindowsAccepted, "limitations": append([]string{}, e.Limitations...),
 	})
 }
 

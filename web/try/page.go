@@ -10,6 +10,7 @@ import (
 	"embed"
 	"io/fs"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +65,8 @@ type Deps struct {
 	Proofs         *signing.Service
 	// Await waits until the workflow run of an enrollment has ended.
 	Await func(ctx context.Context, r enrollment.WorkflowInput) error
+	// Starting says how far the start of the workflow engine is; empty once it runs.
+	Starting func() string
 }
 
 // Subjects reads one subject.
@@ -88,6 +91,7 @@ func (p *Page) Section() (web.Section, error) {
 		p.router = r
 		r.Get("/try", "page_try", p.show)
 		r.Get("/try/state", "page_try_state", p.state)
+		r.Get("/try/engine", "page_try_engine", p.engine)
 		r.Get("/try/decision", "page_try_decision", p.decision)
 		r.Post("/try/begin", "page_try_begin", p.begin)
 		r.Post("/try/session", "page_try_session", p.session)
@@ -108,13 +112,28 @@ type view struct {
 	Noticed  string
 	Limits   []string
 	Policy   string
+	Starting string
 }
 
 func (p *Page) show(c *fiber.Ctx) error {
 	return p.router.Render(c, http.StatusOK, web.Page{
 		Template: "try.html", Title: "Try it", Script: "try.js", Style: "try.css", Wide: true,
-		Data: view{Passages: passages, Rates: rates, Noticed: noticed, Limits: limits, Policy: policyText()},
+		Data: view{Passages: passages, Rates: rates, Noticed: noticed, Limits: limits, Policy: policyText(), Starting: p.starting()},
 	})
+}
+
+// starting says in a sentence what waits for the workflow engine; empty once it runs.
+func (p *Page) starting() string {
+	step := p.Starting()
+	if step == "" {
+		return ""
+	}
+	return strings.ToUpper(step[:1]) + step[1:] + ". You can begin: the end of your enrollment and confirmations wait for it."
+}
+
+// engine returns how far the start of the workflow engine is.
+func (p *Page) engine(c *fiber.Ctx) error {
+	return p.router.JSON(c, http.StatusOK, map[string]string{"starting": p.starting()})
 }
 
 // principal authenticates the page's server key.

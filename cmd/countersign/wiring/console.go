@@ -47,10 +47,10 @@ func (p *Process) runsAt() string {
 }
 
 func (p *Process) readiness(ctx context.Context) []console.Check {
-	states, _ := p.Ops.readiness(ctx)
-	out := make([]console.Check, 0, len(states))
-	for name, state := range states {
-		out = append(out, console.Check{Name: name, State: state})
+	ready := p.Ops.readiness(ctx)
+	out := make([]console.Check, 0, len(ready.checks))
+	for name, state := range ready.checks {
+		out = append(out, console.Check{Name: name, State: state, Starting: ready.starting[name]})
 	}
 	slices.SortFunc(out, func(a, b console.Check) int { return strings.Compare(a.Name, b.Name) })
 	return out
@@ -58,6 +58,9 @@ func (p *Process) readiness(ctx context.Context) []console.Check {
 
 // pollers are the workers that Temporal has seen within the last minutes.
 func (p *Process) pollers(ctx context.Context) ([]console.Worker, error) {
+	if err := p.options.Startup.Err(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var out []console.Worker

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 )
 
 // Check is one part that readiness depends on. The failure of a degrading check is reported and leaves the process ready:
@@ -29,6 +31,7 @@ var errDegraded = errors.New("degraded")
 // The states of a check in /readyz.
 const (
 	stateOK          = "ok"
+	stateStarting    = "starting" // degraded until this machine has started the part
 	stateDegraded    = "degraded"
 	stateUnavailable = "unavailable"
 	stateStopping    = "stopping" // of the process itself
@@ -83,32 +86,47 @@ func (o *Ops) Drain() { o.draining.Store(true) }
 // Stop shuts the port down.
 func (o *Ops) Stop(ctx context.Context) { _ = o.server.Shutdown(ctx) }
 
-// serveReady responds with status 200 or 503 and the state of each check. It does not include errors, whose texts may name hosts.
-func (o *Ops) serveReady(w http.ResponseWriter, r *http.Request) {
-	states, status := o.readiness(r.Context())
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"ready": status == http.StatusOK, "checks": states})
+// readiness is the state of each check by name, what is being started by name, and the HTTP status of the whole.
+type readiness struct {
+	checks   map[string]string
+	starting map[string]string
+	status   int
 }
 
-// readiness runs every check and returns their states by name and the HTTP status of the whole.
-func (o *Ops) readiness(ctx context.Context) (states map[string]string, status int) {
-	states, status = map[string]string{}, http.StatusOK
+// serveReady responds with status 200 or 503 and the state of each check. It does not include errors, whose texts may name hosts;
+// "starting" says in a sentence how far the start of a part is.
+func (o *Ops) serveReady(w http.ResponseWriter, r *http.Request) {
+	ready := o.readiness(r.Context())
+	body := map[string]any{"ready": ready.status == http.StatusOK, "checks": ready.checks}
+	if len(ready.starting) > 0 {
+		body["starting"] = ready.starting
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(ready.status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// readiness runs every check.
+func (o *Ops) readiness(ctx context.Context) readiness {
+	out := readiness{checks: map[string]string{}, starting: map[string]string{}, status: http.StatusOK}
 	if o.draining.Load() {
-		states["process"], status = stateStopping, http.StatusServiceUnavailable
+		out.checks["process"], out.status = stateStopping, http.StatusServiceUnavailable
 	}
 	for _, c := range o.checks {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		err := c.Run(ctx)
 		cancel()
+		var starting *durable.StartingError
 		switch {
 		case err == nil:
-			states[c.Name] = stateOK
+			out.checks[c.Name] = stateOK
+		case errors.As(err, &starting):
+			out.checks[c.Name], out.starting[c.Name] = stateStarting, starting.Error()
 		case c.Degrading, errors.Is(err, errDegraded):
-			states[c.Name] = stateDegraded
+			out.checks[c.Name] = stateDegraded
 		default:
-			states[c.Name], status = stateUnavailable, http.StatusServiceUnavailable
+			out.checks[c.Name], out.status = stateUnavailable, http.StatusServiceUnavailable
 		}
 	}
-	return states, status
+	return out
 }

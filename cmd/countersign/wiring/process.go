@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.temporal.io/sdk/client"
 
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/transport/linger"
 	"github.com/countersign-dev/countersign/worker"
@@ -23,6 +24,8 @@ const drainWithin = 15 * time.Second
 // Options configure a process that serves or works, in addition to Settings.
 type Options struct {
 	Temporal workflows.DialOptions // Keyring and Log are filled in
+	// Startup follows Temporal if this machine is starting it; nil: it runs elsewhere.
+	Startup *durable.Startup
 	// WebhookLoopback lets webhooks go to this machine; development only.
 	WebhookLoopback bool
 	// CodecOrigin is the Temporal UI that may have payloads opened at the operations port's /codec; empty for none.
@@ -78,7 +81,7 @@ func New(c *Core, o Options) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Temporal client: %w", err)
 	}
-	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewClient(tc, o.Temporal.Namespace), options: o}
+	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewStartingClient(tc, o.Temporal.Namespace, o.Startup), options: o}
 	p.keyState = &keyState{core: c}
 	p.Ops = NewOps(p.checks()...)
 	if o.CodecOrigin != "" {

@@ -26,6 +26,12 @@ func (p *Process) tryPage() *try.Page {
 			_, err := p.Flows.AwaitEnrollment(ctx, r)
 			return err
 		},
+		Starting: func() string {
+			if err := p.options.Startup.Err(); err != nil {
+				return err.Error()
+			}
+			return ""
+		},
 	})
 }
 

@@ -20,7 +20,7 @@ func (p *Process) workerDeps() worker.Deps {
 	p.Ops.Registry.MustRegister(&backlogs{p: p})
 	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
 	return worker.Deps{
-		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store,
+		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store, Started: p.options.Startup.Started(),
 		Services: worker.Services{
 			Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Backgrounds: s.backgrounds, Log: p.Log,
 			Subjects:  worker.Subjects{Recoveries: s.recoveries, Erasures: s.subjects, Workflows: p.Flows},
@@ -55,6 +55,6 @@ func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
 	return &outbox.Relay{
 		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,
-		Lanes: []outbox.Lane{{Name: "runs", Handlers: runs}, {Name: "events", Handlers: worker.EventTopics(fanOut)}},
+		Lanes: []outbox.Lane{{Name: "runs", Handlers: runs, Started: p.options.Startup.Started()}, {Name: "events", Handlers: worker.EventTopics(fanOut)}},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
@@ -129,10 +130,19 @@ func TestStackKeepsItsData(t *testing.T) {
 			said = append(said, fmt.Sprintf(format, args...))
 		}}
 	for round := range 2 {
+		o.Startup = durable.NewStartup()
 		s, err := dev.Up(t.Context(), o)
 		require.NoError(t, err, "%v", said)
 		require.NotEmpty(t, s.TemporalAddress)
 		require.Contains(t, s.TemporalUI, "http://localhost:")
+		select {
+		case <-o.Startup.Started():
+		case err := <-s.Ended():
+			require.NoError(t, err, "%v", said)
+		}
+		temporal, err := net.Dial("tcp", s.TemporalAddress)
+		require.NoError(t, err)
+		require.NoError(t, temporal.Close())
 		conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
 		require.NoError(t, err)
 		_, err = conn.Exec(t.Context(), "create table if not exists kept (n int)")

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 // Picked ports lie below the range from which operating systems number outgoing connections.
@@ -58,11 +59,43 @@ func hasIPv6() bool {
 
 // PickPort returns the port if it is free on localhost, or a free one.
 func PickPort(preferred int) (int, error) {
-	listeners, port, err := Listen(preferred)
-	for _, l := range listeners {
-		err = errors.Join(err, l.Close())
+	r, err := reserve(preferred)
+	if err != nil {
+		return 0, err
 	}
-	return port, err
+	r.release()
+	return r.port, nil
+}
+
+// reservation holds a port on localhost for a server that starts later. It closes the connections that it gets, so that clients fail
+// at once.
+type reservation struct {
+	port    int
+	release func()
+}
+
+// reserve takes the port, or a free one if it is taken.
+func reserve(preferred int) (*reservation, error) {
+	listeners, port, err := Listen(preferred)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listeners {
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_ = c.Close()
+			}
+		}()
+	}
+	return &reservation{port: port, release: sync.OnceFunc(func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	})}, nil
 }
 
 // LocalURL is the URL of the port for a browser on this machine.

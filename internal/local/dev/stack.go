@@ -5,18 +5,13 @@ package dev
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
-	"github.com/countersign-dev/countersign/internal/local/subprocess"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 )
 
 // The ports that are preferred on localhost.
@@ -48,6 +43,10 @@ type Options struct {
 	TemporalAddress  string
 	SearchAttributes []string // registered as Keyword
 	CodecEndpoint    string   // where the Temporal UI has payloads decoded; empty for none
+	// Build builds the devstack binary, or returns at once if it is up to date; nil: it must exist. It runs beside the service.
+	Build func(ctx context.Context) error
+	// Startup records how far Temporal's start is, and its end. It must be set unless a Temporal server is given.
+	Startup *durable.Startup
 	// Say receives a sentence about each step that takes time, each repair and each port that
 	// differs from the preferred one. It must be set.
 	Say func(format string, args ...any)
@@ -60,13 +59,14 @@ type Stack struct {
 	TemporalUI      string // empty where the server is not ours
 
 	postgres *localpg.Server
-	temporal *subprocess.Process
+	temporal *temporal // nil if the server is not ours
 	ended    chan error
 }
 
-// Up starts both servers. After an error none of them is running.
+// Up starts Postgres, and Temporal in the background: Options.Startup reports its progress, and its address is known at once. After an
+// error neither of them is running.
 func Up(ctx context.Context, o Options) (*Stack, error) {
-	s := &Stack{DatabaseURL: o.DatabaseURL, TemporalAddress: o.TemporalAddress, ended: make(chan error, 2)}
+	s := &Stack{DatabaseURL: o.DatabaseURL, TemporalAddress: o.TemporalAddress, ended: make(chan error, 3)}
 	if err := s.up(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Down())
 	}
@@ -74,14 +74,26 @@ func Up(ctx context.Context, o Options) (*Stack, error) {
 }
 
 func (s *Stack) up(ctx context.Context, o Options) error {
+	// Before anything starts: a machine that can never have Temporal should say so at once.
+	if s.TemporalAddress == "" && o.Build == nil {
+		if err := findDevstack(o.Devstack); err != nil {
+			return err
+		}
+	}
 	if s.DatabaseURL == "" {
 		if err := s.startPostgres(ctx, o); err != nil {
 			return err
 		}
 	}
-	if s.TemporalAddress == "" {
-		return s.startTemporal(ctx, o)
+	if s.TemporalAddress != "" {
+		return nil
 	}
+	t, err := reserveTemporal(o, s.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	s.temporal, s.TemporalAddress, s.TemporalUI = t, t.address(), LocalURL(t.ui.port)
+	go t.run(s.ended)
 	return nil
 }
 
@@ -103,110 +115,6 @@ func (s *Stack) startPostgres(ctx context.Context, o Options) error {
 	return nil
 }
 
-// startTemporal starts devstack on the database, unless the address of a
-// Temporal server is given.
-func (s *Stack) startTemporal(ctx context.Context, o Options) error {
-	if _, err := os.Stat(o.Devstack); err != nil {
-		return fmt.Errorf("the Temporal server is not built (%s is missing): run make devstack, or set "+
-			"COUNTERSIGN_TEMPORAL_ADDRESS to a server of your own", o.Devstack)
-	}
-	grpc, ui, err := temporalPorts(o.Say)
-	if err != nil {
-		return err
-	}
-	log, err := os.OpenFile(filepath.Join(o.Dir, "temporal.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }()
-	ready := filepath.Join(o.Dir, "temporal.json")
-	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	s.temporal, err = subprocess.Start(subprocess.Spec{
-		Path: o.Devstack, Args: devstackArgs(o, grpc, ui, ready), Output: log, Orphaned: syscall.SIGTERM,
-		// In the environment and not among the arguments, which every user of the machine can read.
-		Env: append(os.Environ(), "DEVSTACK_DATABASE_URL="+s.DatabaseURL),
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.awaitTemporal(ctx, ready, log.Name()); err != nil {
-		return err
-	}
-	go s.watch(s.temporal.Done(), "the Temporal server ended by itself; its log is "+log.Name())
-	return nil
-}
-
-// temporalPorts picks the ports of the frontend and the UI, preferably the
-// usual ones.
-func temporalPorts(say func(string, ...any)) (grpc, ui int, err error) {
-	if grpc, err = PickPort(TemporalPort); err != nil {
-		return 0, 0, err
-	}
-	if grpc != TemporalPort {
-		say("port %d is taken: Temporal listens on %d", TemporalPort, grpc)
-	}
-	if ui, err = PickPort(TemporalUIPort); err != nil {
-		return 0, 0, err
-	}
-	if ui != TemporalUIPort {
-		say("port %d is taken: the Temporal UI listens on %d", TemporalUIPort, ui)
-	}
-	return grpc, ui, nil
-}
-
-// devstackArgs is the command line of devstack, which ends with this
-// process.
-func devstackArgs(o Options, grpc, ui int, ready string) []string {
-	args := []string{
-		"--frontend-port", strconv.Itoa(grpc), "--ui-port", strconv.Itoa(ui), "--namespace", Namespace,
-		"--ready-file", ready, "--parent-pid", strconv.Itoa(os.Getpid()),
-	}
-	for _, name := range o.SearchAttributes {
-		args = append(args, "--search-attribute", name+"=Keyword")
-	}
-	if o.CodecEndpoint != "" {
-		args = append(args, "--codec-endpoint", o.CodecEndpoint)
-	}
-	return args
-}
-
-// awaitTemporal returns once devstack has written its ready file, or an
-// error with the last line of its log if it ended.
-func (s *Stack) awaitTemporal(ctx context.Context, ready, log string) error {
-	ctx, cancel := context.WithTimeout(ctx, temporalWithin)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var at struct{ Frontend, UI string }
-		if text, err := os.ReadFile(ready); err == nil && json.Unmarshal(text, &at) == nil { // #nosec G304 -- our own file
-			s.TemporalAddress, s.TemporalUI = at.Frontend, at.UI
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-s.temporal.Done():
-			return fmt.Errorf("the Temporal server did not start: %s", lastLine(log))
-		case <-ctx.Done():
-			return fmt.Errorf("the Temporal server did not start in time; its log is %s", log)
-		}
-	}
-}
-
-// lastLine returns the last line of a log file; empty if it cannot be read.
-func lastLine(path string) string {
-	text, _ := os.ReadFile(path) // #nosec G304 -- our own file
-	last := "its log is " + path
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" {
-			last = strings.TrimPrefix(line, "devstack: ")
-		}
-	}
-	return last
-}
-
 // watch reports the end of a server, whatever its cause.
 func (s *Stack) watch(done <-chan struct{}, sentence string) {
 	<-done
@@ -221,7 +129,7 @@ func (s *Stack) Ended() <-chan error { return s.ended }
 func (s *Stack) Down() error {
 	var err error
 	if s.temporal != nil {
-		err = s.temporal.Stop(syscall.SIGTERM, stopWithin)
+		err = s.temporal.stop()
 	}
 	if s.postgres != nil {
 		err = errors.Join(err, s.postgres.Stop())

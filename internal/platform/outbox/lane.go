@@ -14,6 +14,7 @@ type lane struct {
 	topics   []string
 	handlers map[string]Handler
 	workers  int
+	started  <-chan struct{}
 	wake     chan struct{}
 	// One token per idle worker.
 	free chan struct{}
@@ -22,7 +23,7 @@ type lane struct {
 
 // newLane prepares a lane with all its workers idle.
 func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
-	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), wake: wake}
+	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), started: l.Started, wake: wake}
 	for topic := range l.Handlers {
 		out.topics = append(out.topics, topic)
 	}
@@ -36,6 +37,13 @@ func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
 
 // run claims and processes rows until ctx ends. Running handlers then have drainWait to finish.
 func (l *lane) run(ctx context.Context) {
+	if l.started != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.started:
+		}
+	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var workers, settler sync.WaitGroup

@@ -23,6 +23,9 @@ type Lane struct {
 	Handlers map[string]Handler // by topic
 	// Rows worked on at once; default 8.
 	Workers int
+	// Started is closed once the system that the topics depend on takes requests: the lane waits, and no row backs off, until
+	// then. Nil: the lane begins at once.
+	Started <-chan struct{}
 }
 
 // Observer is notified of the relay's work, for metrics. Its methods must not block.

@@ -256,3 +256,34 @@ func TestBacklog(t *testing.T) {
 	require.EqualValues(t, 1, queues[i].Count, "what is not due yet does not wait")
 	require.Equal(t, 30*time.Second, queues[i].Oldest)
 }
+
+// While the system that a lane depends on starts, no row is tried and none backs off.
+func TestLaneWaitsUntilItsSystemHasStarted(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(context.Context, models.Outbox) error { return nil })
+	started, other := make(chan struct{}), make(chan error, 1)
+	b.relay.Lanes[0].Started = started
+	b.relay.Lanes = append(b.relay.Lanes, outbox.Lane{Name: "other", Handlers: map[string]outbox.Handler{
+		"other": func(context.Context, models.Outbox) error { other <- nil; return nil },
+	}})
+	b.add(t, "a", now)
+	require.NoError(t, b.store.Write(t.Context(), func(q *store.Q) error {
+		return outbox.Add(t.Context(), q, outbox.Item{Topic: "other", Environment: "env_1", Ref: "b", At: now})
+	}))
+	b.run(t)
+	require.NoError(t, <-other)
+	require.NoError(t, b.next(t))
+	require.Empty(t, b.tries, "the first lane waits")
+	close(started)
+	require.NoError(t, b.next(t))
+}
+
+func TestWaitingLaneStopsWithTheRelay(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(context.Context, models.Outbox) error { return nil })
+	b.relay.Lanes[0].Started = make(chan struct{})
+	b.add(t, "a", now)
+	b.run(t)
+	b.stop()
+	require.Equal(t, 1, b.left(t))
+}

@@ -8,6 +8,8 @@ import { follow, watchSession } from "./console/live";
 import { confirmForm, invitation, signIn } from "./console/passkeys";
 import { keepTimes } from "./console/times";
 
+const startingPause = 5_000; // ms before the health page loads again while a part of the service starts
+
 const entry = document.querySelector<HTMLElement>("[data-sign-in]");
 if (entry) signIn(entry);
 
@@ -34,5 +36,6 @@ if (shell) {
   for (const form of document.querySelectorAll("form[data-confirmed]")) form.setAttribute("data-wired", "");
   const stream = data(shell, "stream");
   if (stream && document.querySelector("[data-live]")) follow(stream);
+  if (document.querySelector("[data-starting]")) window.setTimeout(() => location.reload(), startingPause);
   document.querySelector<HTMLElement>("[data-notice]")?.focus();
 }

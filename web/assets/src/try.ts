@@ -3,6 +3,7 @@ import { createCollector, type Ack, type Collector, type Frame, type TypingSeen 
 import { data, find } from "./lib/dom";
 import { get, post, Problem } from "./lib/http";
 import { Comments } from "./try/comments";
+import { followEngine } from "./try/engine";
 import { Frames } from "./try/frames";
 import { Regularity, troubleOf, type Trouble } from "./try/keyboard";
 import { forgetVisit, recall, remember, type Visit } from "./try/memory";
@@ -75,6 +76,7 @@ class Try {
       field.addEventListener("keyup", (e) => this.strip.up(e.code, e.timeStamp));
     }
     addEventListener("pagehide", () => this.save());
+    void followEngine(find("#engine"));
     if (recall()) void this.guard(this.comeBack());
   }
 
@@ -280,7 +282,8 @@ class Try {
   /** Waits for the template. Repeated requests are for the same enrollment. */
   private async learned(): Promise<{ status: string }> {
     for (let tries = 0; ; tries++) {
-      const enrollment = await post<{ status: string }>("/try/enroll", { session: this.session });
+      const enrollment = await post<{ status: string; starting: boolean }>("/try/enroll", { session: this.session });
+      if (enrollment.starting) tries = 0; // the note above shows the progress
       if (enrollment.status !== "pending" || tries === learningTries) return enrollment;
       await pause(learningPause);
     }
