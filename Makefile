@@ -104,7 +104,7 @@ $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/loca
 
 # npm packages that verify webhook signatures (standardwebhooks) and passkey assertions (@simplewebauthn/server), and evaluate
 # conditions of rules (@bufbuild/cel). Without npm the tests that use them are skipped.
-NPM_VERIFIERS := $(addsuffix /node_modules,internal/delivery/webhook/testdata/npm integration/testdata/simplewebauthn integration/testdata/oidcprovider internal/authz/rules/testdata/npm)
+NPM_VERIFIERS := $(addsuffix /node_modules,internal/delivery/webhook/testdata/npm integration/testdata/simplewebauthn integration/testdata/oidcprovider integration/testdata/maildev internal/authz/rules/testdata/npm)
 $(NPM_VERIFIERS): %/node_modules: %/package-lock.json
 	@if command -v npm >/dev/null; then \
 		cd $* && npm ci --ignore-scripts --no-audit --no-fund --silent && touch node_modules || \

@@ -28,6 +28,7 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 	out := consoleRecords{action: id, subject: w.subject(t)}
 	out.held = w.authorize(t, out.subject, key, "hold").string("id")
 	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": challenging}).is(201)
+	w.chat(t, "desk", "http://127.0.0.1:9/chat")
 	out.evaluation = w.Server.post(t, "/api/v1/evaluations", object{"name": "Pilot", "action_keys": []string{key}}).is(201).string("id")
 	out.endpoint = w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "events": []string{"webhook.test"}}).is(201).string("id")
 	out.key = w.Admin.get(t, "/api/v1/credentials").is(200).list()[0]["id"].(string)
@@ -41,6 +42,8 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 func (w world) path(r console.Route, x consoleRecords) string {
 	id := x.held
 	switch {
+	case strings.Contains(r.Path, "/chats/"):
+		id = w.anyChat()
 	case strings.Contains(r.Path, "/evaluations/"):
 		id = x.evaluation
 	case strings.Contains(r.Path, "/webhooks/"):

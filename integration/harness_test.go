@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/population"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -44,6 +45,8 @@ type service struct {
 	keys              *keyring.Keyring
 	contract          *openapi.Contract
 	log               *slog.Logger
+	mails             *postOffice
+	mailer            *notify.Mailer
 }
 
 var shared service
@@ -99,6 +102,10 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	s.log = logger()
+	if s.mails, s.mailer, err = newPostOffice(); err != nil {
+		return nil, err
+	}
+	stops = append(stops, func() { _ = s.mails.listener.Close() })
 	if err := s.populate(ctx); err != nil {
 		return nil, err
 	}
@@ -169,7 +176,7 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 		return nil, l, err
 	}
 	p, err := wiring.New(core, wiring.Options{
-		WebhookLoopback: true, Research: true, Temporal: workflows.DialOptions{Address: s.address, Namespace: s.namespace},
+		WebhookLoopback: true, Research: true, Mail: s.mailer, Temporal: workflows.DialOptions{Address: s.address, Namespace: s.namespace},
 	})
 	return p, l, err
 }

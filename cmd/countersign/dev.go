@@ -47,7 +47,7 @@ func devCommand() *cobra.Command {
 		},
 	}
 	devFlags(cmd, &o)
-	bind(cmd, append(append(o.logging(), o.database(), o.ownTemporal()), o.dataProtection()...)...)
+	bind(cmd, append(append(append(o.logging(), o.database(), o.ownTemporal()), o.dataProtection()...), o.mail.table()...)...)
 	return cmd
 }
 
@@ -280,10 +280,14 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	if m.invitation, err = ensurePerson(ctx, c, m.state); err != nil {
 		return err
 	}
+	mailer, err := m.o.mail.mailer()
+	if err != nil {
+		return err
+	}
 	options := wiring.Options{
 		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, Startup: m.startup, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI,
 		TemporalUI: m.state.TemporalUI, Version: version,
-		TryKey: m.state.Environments.Sandbox.ServerKey,
+		TryKey: m.state.Environments.Sandbox.ServerKey, Mail: mailer,
 	}
 	m.o.dataOptions(&options)
 	p, err := wiring.New(c, options)

@@ -57,6 +57,7 @@ func (s *settings) table(listen string) []setting {
 	if listen != "" {
 		table = append(table, s.streams(), s.ui())
 	}
+	table = append(table, s.mail.table()...)
 	return append(append(append(table, s.temporal()...), s.logging()...), s.traces()...)
 }
 
@@ -117,10 +118,11 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	baseURL, urlErr := s.publicURL()
 	keys, keyErr := s.keyring()
 	temporal, tlsErr := s.temporalOptions()
-	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr); err != nil {
+	mailer, mailErr := s.mail.mailer()
+	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr); err != nil {
 		return nil, err
 	}
-	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Version: version, OnlyWorks: s.role == "worker"}
+	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, OnlyWorks: s.role == "worker"}
 	s.dataOptions(&options)
 	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {

@@ -39,6 +39,8 @@ type settings struct {
 	temporalCert      string
 	temporalCertKey   string
 
+	mail mailSettings
+
 	webhookLoopback bool
 	oidcNetworks    []netip.Prefix
 	temporalUI      string

@@ -85,6 +85,7 @@ func (w populated) pages() []struct{ name, path, text string } {
 		{"webhooks", w.console("webhooks"), "Case system"},
 		{"webhook", w.console("webhooks", w.endpoint), "Attempts"},
 		{"keys", w.console("keys"), "Permissions"},
+		{"notifications", w.console("notifications"), "What you are notified of"},
 		{"health", w.console("health"), "What the service depends on"},
 		{"audit", w.console("audit"), "sealed entries"},
 		{"absent", w.console("reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"), "Not found"},

@@ -148,6 +148,17 @@ func (c *console) table() []line {
 		see("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),
 		change("/:environment/evaluations/:id/close", "evaluation_close", RunEvaluations, false, c.closeEvaluation),
 
+		see("/:environment/notifications", "notifications", AnyRole, c.notifications),
+		change("/:environment/notifications", "notices_choose", Review, false, c.chooseNotices),
+		see("/:environment/notifications/address", "notice_address", Review, c.noticeAddress),
+		change("/:environment/notifications/address", "notice_address_set", Review, false, c.setNoticeAddress),
+		see("/:environment/notifications/code", "notice_code", Review, c.noticeCode),
+		change("/:environment/notifications/code", "notice_code_confirm", Review, false, c.confirmNoticeAddress),
+		see("/:environment/notifications/chats/new", "chat_new", ChangeWebhooks, c.newChat),
+		change("/:environment/notifications/chats/new", "chat_create", ChangeWebhooks, true, c.createChat),
+		change("/:environment/notifications/chats/:id/test", "chat_test", ChangeWebhooks, false, c.testChat),
+		change("/:environment/notifications/chats/:id/remove", "chat_remove", ChangeWebhooks, true, c.removeChat),
+
 		see("/:environment/webhooks", "webhooks", SeeWebhooks, c.webhooks),
 		see("/:environment/webhooks/new", "webhook_new", ChangeWebhooks, c.newWebhook),
 		change("/:environment/webhooks/new", "webhook_create", ChangeWebhooks, true, c.createWebhook),

@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
+	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
@@ -55,6 +56,7 @@ type Deps struct {
 	Tenancy        *tenancy.Service
 	Endpoints      *webhook.Endpoints
 	Exports        *listexport.Service
+	Notices        *notify.Service
 	Hub            *stream.Hub
 	Signing        *signing.Service
 	// Checks returns the readiness checks of the operations port.

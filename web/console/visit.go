@@ -195,7 +195,8 @@ type shell struct {
 	Confirm string // URL of the confirmation by passkey
 	Search  string // URL of the search of everything
 	IdleAt  stamp
-	Passkey bool // the user is to register their first passkey
+	Notices string // URL of the user's notifications
+	Passkey bool   // the user is to register their first passkey
 }
 
 // item is one entry of the navigation.
@@ -236,7 +237,7 @@ func (v *visit) shell(section string) shell {
 	s := shell{
 		Home: v.at(), Kind: v.grant.Environment.Kind, Tenant: v.grant.Environment.RPName, Person: v.session.Person.Name,
 		Roles: v.grant.Roles, Confirm: v.at("confirm"), Search: v.at("search"), IdleAt: stamp{v.session.IdleAt, now},
-		Passkey: v.session.NeedsPasskey,
+		Notices: v.at(notificationsPath), Passkey: v.session.NeedsPasskey,
 	}
 	for _, k := range sections {
 		if !v.may(k.right) {

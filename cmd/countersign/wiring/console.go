@@ -24,6 +24,7 @@ func (p *Process) console() web.Section {
 		Log: p.Log, Clock: p.Clock, People: p.People, SSO: p.SSO, Credentials: p.Identity,
 		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
 		Holds:          s.holds,
+		Notices:        s.notices,
 		Reviewer:       hold.NewReviewer(s.holds, p.Flows),
 		Changes:        s.changes,
 		Decider:        change.NewDecider(s.changes, p.Flows),

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.temporal.io/sdk/client"
 
+	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/transport/linger"
@@ -28,6 +29,8 @@ type Options struct {
 	Startup *durable.Startup
 	// WebhookLoopback lets webhooks go to this machine; development only.
 	WebhookLoopback bool
+	// Mail sends notices to staff by e-mail; nil sends none.
+	Mail *notify.Mailer
 	// CodecOrigin is the Temporal UI that may have payloads opened at the operations port's /codec; empty for none.
 	CodecOrigin string
 	// TemporalUI is the address of the Temporal UI that the console links to; empty for no links.

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/population"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -49,6 +50,7 @@ type services struct {
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
 	endpoints      *webhook.Endpoints
+	notices        *notify.Service
 	hub            *stream.Hub
 }
 
@@ -85,6 +87,9 @@ func newServices(p *Process) services {
 	})
 	s.changes = change.New(change.Deps{Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Simulate: s.authorizations})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
+	s.notices = notify.New(notify.Deps{
+		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Holds: s.holds, Sender: s.sender, Mail: p.options.Mail, BaseURL: p.BaseURL, Log: p.Log,
+	})
 	return s
 }
 

@@ -44,7 +44,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 	)...)
 }
 
-// relay has a lane for what waits for Temporal and one for events: neither holds up the other.
+// relay has a lane for what waits for Temporal, one for events, and one for each system that notices are sent to: none holds up another.
 func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.Relay {
 	s := p.services
 	runs := worker.WorkflowTopics(p.Flows, s.challenges, s.holds, s.evaluations)
@@ -55,6 +55,8 @@ func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.
 	maps.Copy(runs, worker.SubjectTopics(p.Flows, s.recoveries, s.subjects))
 	return &outbox.Relay{
 		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,
-		Lanes: []outbox.Lane{{Name: "runs", Handlers: runs, Started: p.options.Startup.Started()}, {Name: "events", Handlers: worker.EventTopics(fanOut)}},
+		Lanes: append([]outbox.Lane{
+			{Name: "runs", Handlers: runs, Started: p.options.Startup.Started()}, {Name: "events", Handlers: worker.EventTopics(fanOut)},
+		}, worker.NoticeLanes(s.notices)...),
 	}
 }

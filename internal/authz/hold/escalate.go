@@ -37,6 +37,11 @@ func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 				return err
 			}
 		}
+		if len(rows) > 0 {
+			if err := q.Notices().Announce(ctx, c.Hold, models.NoticeEscalated, m.At); err != nil {
+				return err
+			}
+		}
 		out, err = outcomeOf(ctx, q, c.Hold, m.At)
 		return err
 	})

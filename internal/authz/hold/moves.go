@@ -202,7 +202,7 @@ func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldReminderData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
-	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) })
+	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) }, models.NoticeDueSoon)
 }
 
 // Expire expires a pending hold that is due, and returns the state of the hold in any case.
@@ -210,11 +210,11 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldExpiredData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
-	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) })
+	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) }, "")
 }
 
-// byTime makes a move that time causes, with its event.
-func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(*store.Q) (bool, error)) (Outcome, error) {
+// byTime makes a move that time causes, with its event. Staff are notified of it on the occasion; an empty one notifies no one.
+func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(*store.Q) (bool, error), occasion models.NoticeKind) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := move(q)
@@ -232,7 +232,10 @@ func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) eve
 		if out, err = outcomeOf(ctx, q, c.Hold, m.At); err != nil || !moved {
 			return err
 		}
-		return events.Append(ctx, q, entryOf(c, data(c.Hold), m, "workflow:"+m.WorkflowID))
+		if err := events.Append(ctx, q, entryOf(c, data(c.Hold), m, "workflow:"+m.WorkflowID)); err != nil || occasion == "" {
+			return err
+		}
+		return q.Notices().Announce(ctx, c.Hold, occasion, m.At)
 	})
 	return out, err
 }

@@ -192,16 +192,21 @@ func ballotOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (bal
 	if b.wanted, err = q.Holds().Wanted(ctx, scopeOf(h), h.AuthorizationID); err != nil || len(b.wanted) == 0 {
 		return b, err
 	}
+	b.barred, err = barredFrom(ctx, q, h)
+	return b, err
+}
+
+// barredFrom returns the principal of the requester if self-review of the hold is barred; empty otherwise.
+func barredFrom(ctx context.Context, q *store.Q, h models.Hold) (string, error) {
 	env, err := q.Environments().Get(ctx, scopeOf(h))
 	if err != nil || !bars(h.SelfReviewBarred, env) {
-		return b, err
+		return "", err
 	}
 	asked, err := q.Decisions().Requester(ctx, scopeOf(h), h.AuthorizationID)
 	if err != nil {
-		return b, err
+		return "", err
 	}
-	b.barred, err = q.Principals().Get(ctx, scopeOf(h), "credential:"+asked.CredentialID)
-	return b, err
+	return q.Principals().Get(ctx, scopeOf(h), "credential:"+asked.CredentialID)
 }
 
 // refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the hold requires, unless it requires

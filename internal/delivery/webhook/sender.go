@@ -87,7 +87,7 @@ type Message struct {
 	ID      string    // the webhook-id header: the id of the event, the same in every attempt
 	At      time.Time // the webhook-timestamp header: the time of this attempt
 	Body    []byte
-	Secrets [][]byte // one signature is sent per secret
+	Secrets [][]byte // one signature is sent per secret; without a secret the request is not signed
 }
 
 // Send makes one attempt. It reports every failure in its result and takes at most sendTimeout and bodyTimeout together.
@@ -113,7 +113,10 @@ func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptRe
 	}
 	req.Header = http.Header{
 		"Content-Type": {"application/json"}, "User-Agent": {"Countersign-Webhooks/1"}, "Accept-Encoding": {"identity"},
-		headerID: {m.ID}, headerTimestamp: {strconv.FormatInt(m.At.Unix(), 10)}, headerSignature: {sign(m.Secrets, m.ID, m.At, m.Body)},
+		headerID: {m.ID}, headerTimestamp: {strconv.FormatInt(m.At.Unix(), 10)},
+	}
+	if len(m.Secrets) > 0 {
+		req.Header[headerSignature] = []string{sign(m.Secrets, m.ID, m.At, m.Body)}
 	}
 	res, err := s.client.Do(req)
 	if err != nil {

@@ -96,6 +96,11 @@ const (
 	DeputyNamed     Type = "deputy.named"
 	DeputyWithdrawn Type = "deputy.withdrawn"
 
+	ChatAddressCreated   Type = "chat_address.created"
+	ChatAddressDeleted   Type = "chat_address.deleted"
+	PersonNoticesChosen  Type = "person.notices_chosen"
+	PersonAddressChanged Type = "person.address_changed"
+
 	ActionCreated   Type = "action.created"
 	ActionUpdated   Type = "action.updated"
 	ActionArchived  Type = "action.archived"

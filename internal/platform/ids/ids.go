@@ -40,6 +40,8 @@ const (
 	Profile           = "prl"
 	Request           = "req"
 	Outbox            = "obx"
+	ChatAddress       = "cha"
+	Notice            = "ntc"
 	Person            = "prs"
 	Invitation        = "inv"
 	ConsoleSession    = "csn"

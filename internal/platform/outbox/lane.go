@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ type lane struct {
 	handlers map[string]Handler
 	workers  int
 	started  <-chan struct{}
+	timeout  time.Duration // of one handler
 	wake     chan struct{}
 	// One token per idle worker.
 	free chan struct{}
@@ -23,7 +25,8 @@ type lane struct {
 
 // newLane prepares a lane with all its workers idle.
 func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
-	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), started: l.Started, wake: wake}
+	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), started: l.Started, wake: wake,
+		timeout: or(l.Timeout, or(r.Timeout, defaultTimeout))}
 	for topic := range l.Handlers {
 		out.topics = append(out.topics, topic)
 	}
@@ -71,7 +74,7 @@ func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
 	if idle == 0 {
 		return false
 	}
-	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle, l.relay.Clock.Now(), or(l.relay.Timeout, defaultTimeout)+leaseMargin)
+	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle, l.relay.Clock.Now(), l.timeout+leaseMargin)
 	if err != nil && ctx.Err() == nil {
 		l.relay.Log.Warn("outbox cannot be read", "error", err)
 	}
@@ -106,13 +109,17 @@ func (l *lane) idle(ctx context.Context) int {
 // work runs the handler of one row and returns the worker's token. A failed row is due again after its backoff.
 func (l *lane) work(ctx context.Context, row models.Outbox) {
 	defer func() { l.free <- struct{}{} }()
-	err := l.relay.try(ctx, l.handlers[row.Topic], row)
+	err := l.relay.try(ctx, l.handlers[row.Topic], row, l.timeout)
 	l.relay.observe(row, err)
 	if err == nil {
 		l.done <- row.ID
 		return
 	}
-	until := l.relay.Clock.Now().Add(backoff(row.Attempts))
+	wait := backoff(row.Attempts)
+	if asked := (Later{}); errors.As(err, &asked) {
+		wait = max(wait, asked.Wait)
+	}
+	until := l.relay.Clock.Now().Add(wait)
 	if err := l.relay.Store.Outbox().Delay(ctx, row.ID, until, err.Error()); err != nil {
 		l.relay.Log.Warn("outbox row could not be rescheduled; it is due again when its reservation ends", "id", row.ID, "error", err)
 	}

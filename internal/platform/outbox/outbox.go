@@ -30,6 +30,11 @@ const (
 	TopicBackgroundStart  = "background.start" // environment id, a slash and the day
 	// Event id: fan out to webhook endpoints.
 	TopicEvent = "event"
+	// Authorization id, with the kind in the payload: decide who is notified of a hold (internal/delivery/notify).
+	TopicNotice      = "notice"
+	TopicNoticeEmail = "notice.email" // notice id
+	TopicNoticeChat  = "notice.chat"  // notice id
+	TopicAddressCode = "address.code" // person id: mail the code that confirms an address
 )
 
 // Item is work to do after the commit. At is the time of the change and the time from which the row is due.

@@ -16,6 +16,18 @@ import (
 // Handler does the work of one row. If it returns an error, the row is retried after a backoff; rows are never dropped.
 type Handler func(ctx context.Context, row models.Outbox) error
 
+// Later is an error that asks for a longer wait before the next attempt than the backoff, because the receiver named one.
+type Later struct {
+	Wait time.Duration
+	Err  error
+}
+
+// Error returns the text of the cause.
+func (l Later) Error() string { return l.Err.Error() }
+
+// Unwrap returns the cause.
+func (l Later) Unwrap() error { return l.Err }
+
 // Lane is a set of topics that share workers. Topics that depend on different systems belong in different lanes, so that an
 // unavailable system delays only its own topics.
 type Lane struct {
@@ -26,6 +38,8 @@ type Lane struct {
 	// Started is closed once the system that the topics depend on takes requests: the lane waits, and no row backs off, until
 	// then. Nil: the lane begins at once.
 	Started <-chan struct{}
+	// How long one handler of the lane may take; default the relay's.
+	Timeout time.Duration
 }
 
 // Observer is notified of the relay's work, for metrics. Its methods must not block.
@@ -99,13 +113,13 @@ func backoff(attempts int) time.Duration {
 }
 
 // try runs the handler of one row with a timeout. A panic becomes an error of that row.
-func (r *Relay) try(ctx context.Context, h Handler, row models.Outbox) (err error) {
+func (r *Relay) try(ctx context.Context, h Handler, row models.Outbox, within time.Duration) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("handler panicked: %v", p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, or(r.Timeout, defaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return h(ctx, row)
 }

@@ -122,6 +122,11 @@ func (s *statement) insertHold(h models.Hold) {
 		approvals_required, self_review_barred, opened_at, remind_at, due_at`,
 		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
 		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt)
+	// Only environments whose staff want notices pay for them.
+	s.with("ntc", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		select 'notice', `+s.typed("text", h.EnvironmentID, h.AuthorizationID)+`, '{"kind":"opened"}', t, t
+		from guard, (select `+s.typed("timestamptz", h.OpenedAt)+` as t) opened
+		where exists (select 1 from notice_choices where environment_id = `+s.arg(h.EnvironmentID)+`::text) returning 1`)
 }
 
 func (s *statement) insertDetails(d models.ShownDetails) {

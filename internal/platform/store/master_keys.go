@@ -58,6 +58,8 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"research_periods", "salt", "true"},
 	{"research_links", "pseudonym", "true"},
 	{"identity_providers", "client_secret", "client_secret is not null"},
+	{"person_addresses", "address", "true"},
+	{"chat_addresses", "url", "url is not null"},
 }
 
 // SealedBy counts, by table, the rows in use that a master key sealed. It reads whole tables, for an operator's command.

@@ -51,12 +51,15 @@ func (q Staff) Names(ctx context.Context, tenant string, ids []string) (map[stri
 	return out, err
 }
 
-// Revoke revokes a person's access. It returns false if it was revoked before. The caller ends the sessions
+// Revoke revokes a person's access, and forgets their e-mail address and their notices. It returns false if it was revoked before. The caller ends the sessions
 // (ConsoleSessions.EndAll).
 func (q Staff) Revoke(ctx context.Context, tenant, id, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update people set revoked_at = $4, revoked_by = $3 where tenant_id = $1 and id = $2 and revoked_at is null`,
 		tenant, id, by, at)
-	return n == 1, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, q.Notices().Forget(ctx, id)
 }
 
 // MarkJoined records when a person registered their first passkey.

@@ -210,6 +210,7 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 	}{
 		{d.Retention.Deliveries, d.Store.Deliveries().DropAttempts},
 		{d.Retention.Deliveries, d.Store.Deliveries().Drop},
+		{d.Retention.Deliveries, d.Store.Notices().Drop},
 		{d.Retention.Spent, d.Store.ClientTokens().Drop},
 		{d.Retention.Spent, d.Store.RegistrationGrants().Drop},
 		{d.Retention.Spent, d.Store.Challenges().DropLinks},

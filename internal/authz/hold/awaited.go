@@ -1,0 +1,88 @@
+package hold
+
+import (
+	"context"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Awaited returns those of the people, by id, whose approval would bring a pending hold closer to its end: reviewers in good standing who
+// may review it, have not approved it, and fill a slot that is open. With escalated it returns only those who may approve because the
+// hold was escalated to a team of theirs.
+func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, escalated bool) ([]string, error) {
+	now := s.clock.Now()
+	if len(people) == 0 || Effective(h, now) != models.HoldPending {
+		return nil, nil
+	}
+	b, candidates, err := s.candidates(ctx, h, people)
+	if err != nil {
+		return nil, err
+	}
+	approvers, err := s.store.Holds().Approvers(ctx, scopeOf(h), now, h.AuthorizationID)
+	if err != nil {
+		return nil, err
+	}
+	if b.teams, err = s.store.Teams().TeamsOf(ctx, scopeOf(h), actorsOf(slices.Concat(approvers, candidates))); err != nil {
+		return nil, err
+	}
+	// Whether a slot is open depends on who fills the others: members of several teams move between them.
+	given := b.count(approvers).Given
+	var out []string
+	for _, c := range candidates {
+		approved := slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == c.Principal })
+		if approved || c.Principal == b.barred || escalated && !b.admitsByEscalation(c) {
+			continue
+		}
+		if b.count(append(slices.Clone(approvers), c)).Given > given {
+			out = append(out, c.Reviewer[len("person:"):])
+		}
+	}
+	return out, nil
+}
+
+// candidates returns the ballot of a hold without its members, and the people who are reviewers in good standing as approvers.
+func (s *Service) candidates(ctx context.Context, h models.Hold, people []string) (ballot, []store.Approver, error) {
+	scope, now := scopeOf(h), s.clock.Now()
+	b, err := ballotOf(ctx, s.store.Q, h, now)
+	// The ballot of a hold that requires no team does not say who requested it: Postgres counts those.
+	if err == nil && len(b.wanted) == 0 {
+		b.barred, err = barredFrom(ctx, s.store.Q, h)
+	}
+	if err != nil {
+		return b, nil, err
+	}
+	actors := make([]string, len(people))
+	for i, p := range people {
+		actors[i] = "person:" + p
+	}
+	able, err := s.store.Teams().Reviewers(ctx, scope, actors, now)
+	if err != nil {
+		return b, nil, err
+	}
+	slices.Sort(able)
+	var out []store.Approver
+	for _, actor := range able {
+		a, err := s.store.Holds().Standing(ctx, scope, actor, now)
+		if err != nil {
+			return b, nil, err
+		}
+		out = append(out, a)
+	}
+	return b, out, nil
+}
+
+// admitsByEscalation reports whether the approver belongs to a team that a part of the hold is escalated to, or is the deputy of an absent
+// member.
+func (b ballot) admitsByEscalation(a store.Approver) bool {
+	// The same rules for members and deputies apply to the second team as to the first, so that it stands in the first one's place.
+	var escalated []models.HoldTeam
+	for _, w := range b.wanted {
+		if w.EscalateAt != nil && !b.at.Before(*w.EscalateAt) {
+			escalated = append(escalated, models.HoldTeam{Team: *w.EscalateTeam, Approvals: w.Approvals})
+		}
+	}
+	fills := ballot{wanted: escalated, teams: b.teams, barred: b.barred, at: b.at}.fills(a, true)
+	return slices.Contains(fills[:len(escalated)], true)
+}

@@ -1,0 +1,9 @@
+// Package notify notifies staff of holds by e-mail and in chats: when a hold is opened, when it is due soon and when it is escalated.
+//
+// A person chooses the occasions and channels; teams and good standing decide whether a hold concerns them (internal/authz/hold). The
+// relay of the outbox calls FanOut, which writes each notice once, and Email and Chat, which send it. Sending is at least once: a repeated
+// attempt has the same Message-ID or webhook-id.
+//
+// A message has the action's name, the due time and a link. The package may not put a subject, a shown detail or a note into one, and no
+// message lets anyone approve. It may not log an e-mail address or the URL of a chat.
+package notify

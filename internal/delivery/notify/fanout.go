@@ -1,0 +1,98 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// occasion is the payload of the outbox row that announces a hold.
+type occasion struct {
+	Kind models.NoticeKind `json:"kind"`
+}
+
+// FanOut is the outbox handler of the topic "notice": it writes a notice for each person who wants to be notified of the hold by e-mail, and one
+// for each chat that at least one of them chose, with the outbox rows that send them. It is safe to repeat: a notice is unique for hold,
+// occasion and recipient.
+func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
+	var o occasion
+	if err := json.Unmarshal(row.Payload, &o); err != nil {
+		return err
+	}
+	now := s.Clock.Now()
+	h, err := s.Store.Notices().Hold(ctx, row.EnvironmentID, row.Ref)
+	if errors.Is(err, store.ErrNotFound) || err == nil && hold.Effective(h, now) != models.HoldPending {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	to, err := s.recipients(ctx, h, o.Kind)
+	if err != nil || len(to) == 0 {
+		return err
+	}
+	notices := make([]models.Notice, len(to))
+	for i, recipient := range to {
+		notices[i] = models.Notice{
+			ID: ids.New(ids.Notice), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID,
+			Kind: o.Kind, Recipient: recipient, CreatedAt: now,
+		}
+	}
+	// The unique key decides between concurrent handlers: only the one that inserted a notice adds the row that sends it.
+	return s.Store.Write(ctx, func(q *store.Q) error {
+		added, err := q.Notices().Insert(ctx, notices)
+		if err != nil {
+			return err
+		}
+		for _, n := range added {
+			if err := outbox.Add(ctx, q, outbox.Item{Topic: topicOf(n), Environment: n.EnvironmentID, Ref: n.ID, At: now}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// topicOf returns the outbox topic of a notice. E-mail and chats have lanes of their own: one that is unavailable does not delay the other.
+func topicOf(n models.Notice) string {
+	if ids.Has(ids.ChatAddress, n.Recipient) {
+		return outbox.TopicNoticeChat
+	}
+	return outbox.TopicNoticeEmail
+}
+
+// recipients returns who is to be notified of a hold now: the ids of people, by e-mail, and of chat addresses.
+func (s *Service) recipients(ctx context.Context, h models.Hold, kind models.NoticeKind) ([]string, error) {
+	choices, err := s.Store.Notices().Wanting(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, kind)
+	if err != nil || len(choices) == 0 {
+		return nil, err
+	}
+	// One question for all channels: a person who chose two is counted once.
+	var people []string
+	for _, c := range choices {
+		people = append(people, c.PersonID)
+	}
+	slices.Sort(people)
+	awaited, err := s.Holds.Awaited(ctx, h, slices.Compact(people), kind == models.NoticeEscalated)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, c := range choices {
+		recipient := c.Channel
+		if recipient == models.ChannelEmail {
+			recipient = c.PersonID
+		}
+		if slices.Contains(awaited, c.PersonID) && !slices.Contains(out, recipient) {
+			out = append(out, recipient)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,43 @@
+package notify
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Holds decides whose approval of a hold would count. hold.Service implements it.
+type Holds interface {
+	Awaited(ctx context.Context, h models.Hold, people []string, escalated bool) ([]string, error)
+}
+
+// Deps are the dependencies of a Service. All but Mail are required.
+type Deps struct {
+	Store   *store.Store
+	Clock   clock.Clock
+	Keyring *keyring.Keyring // seals e-mail addresses and the URLs of chats
+	Holds   Holds
+	Sender  *webhook.Sender
+	Mail    *Mailer // nil: the deployment sends no e-mail
+	BaseURL string  // of the console, without a slash at the end
+	Log     *slog.Logger
+}
+
+// Service stores what staff want to be notified of, and notifies them. It is safe for concurrent use.
+type Service struct{ Deps }
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{d} }
+
+// CanMail reports whether the deployment sends e-mail.
+func (s *Service) CanMail() bool { return s.Mail != nil }
+
+// scopeOf returns the scope of a notice that the relay found by environment and id.
+func scopeOf(n models.Notice) store.Scope {
+	return store.Scope{Tenant: n.TenantID, Environment: n.EnvironmentID}
+}

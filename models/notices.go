@@ -1,0 +1,91 @@
+package models
+
+import "time"
+
+// NoticeKind is the occasion of a notice about a hold.
+type NoticeKind string
+
+// The occasions.
+const (
+	NoticeOpened    NoticeKind = "opened"
+	NoticeDueSoon   NoticeKind = "due_soon" // half of the time of the hold has passed
+	NoticeEscalated NoticeKind = "escalated"
+)
+
+// NoticeKinds lists the occasions in the order in which they happen.
+var NoticeKinds = []NoticeKind{NoticeOpened, NoticeDueSoon, NoticeEscalated}
+
+// ChannelEmail is the channel of a person's own e-mail address. Any other channel is the id of a chat address.
+const ChannelEmail = "email"
+
+// PersonAddress is the e-mail address of a person, sealed (internal/delivery/notify).
+type PersonAddress struct {
+	PersonID      string `gorm:"primaryKey"`
+	TenantID      string
+	Address       []byte
+	CodeMAC       []byte `gorm:"column:code_mac"` // of the code that was mailed last; nil if none is valid
+	CodeExpiresAt *time.Time
+	Attempts      int // wrong codes since
+	ChangedAt     time.Time
+	ConfirmedAt   *time.Time
+}
+
+// ChatShape is the format of the messages that a chat address accepts.
+type ChatShape string
+
+// The formats.
+const (
+	ChatSlack ChatShape = "slack"
+	ChatTeams ChatShape = "teams"
+)
+
+// ChatAddress is a room of a chat that notices are posted to. URL is sealed, and nil once the address was removed.
+type ChatAddress struct {
+	ID            string `gorm:"primaryKey"`
+	TenantID      string
+	EnvironmentID string
+	Name          string
+	Shape         ChatShape
+	Host          string
+	URL           []byte `gorm:"column:url"`
+	CreatedAt     time.Time
+	CreatedBy     string
+	FailingSince  *time.Time
+	Failure       *string
+	RemovedAt     *time.Time
+}
+
+// NoticeChoice says that a person wants to be notified on an occasion through a channel.
+type NoticeChoice struct {
+	EnvironmentID string `gorm:"primaryKey"`
+	TenantID      string
+	PersonID      string     `gorm:"primaryKey"`
+	Kind          NoticeKind `gorm:"primaryKey"`
+	Channel       string     `gorm:"primaryKey"`
+}
+
+// NoticeStatus is the state of a notice.
+type NoticeStatus string
+
+// The states. A notice that lost its reason before it was sent is discarded.
+const (
+	NoticePending   NoticeStatus = "pending"
+	NoticeSent      NoticeStatus = "sent"
+	NoticeFailed    NoticeStatus = "failed"
+	NoticeDiscarded NoticeStatus = "discarded"
+)
+
+// Notice is one message about a hold to one recipient: the id of a person, by e-mail, or of a chat address.
+type Notice struct {
+	ID              string `gorm:"primaryKey"`
+	TenantID        string
+	EnvironmentID   string
+	AuthorizationID string
+	Kind            NoticeKind
+	Recipient       string
+	Status          NoticeStatus
+	Attempts        int
+	Failure         *string
+	CreatedAt       time.Time
+	SettledAt       *time.Time
+}
