@@ -20,7 +20,7 @@ import (
 )
 
 // consoleRecords are the ids of one record of each kind that the console shows.
-type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person string }
+type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, filter string }
 
 func (w world) consoleRecords(t testing.TB) consoleRecords {
 	t.Helper()
@@ -54,6 +54,8 @@ func (w world) path(r console.Route, x consoleRecords) string {
 		id = x.person
 	case strings.Contains(r.Path, "/changes/"):
 		id = x.change
+	case strings.Contains(r.Path, "/filters/"):
+		id = x.filter
 	}
 	if strings.Contains(r.Path, "/export/") {
 		r.Path += "?format=csv"
@@ -84,6 +86,7 @@ func TestConsoleRoutesCheckRoles(t *testing.T) {
 	abroad := newSandbox(t)
 	all := []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}
 	foreigner, neighbour := abroad.signedIn(t, all...), own.Live.signedIn(t, all...)
+	x.filter = foreigner.savedFilter(abroad)
 	absent := w
 	absent.ID = "env_01jqx3k5v8e2sbyk0c4m7t9wzd"
 	for _, r := range console.Routes() {
@@ -109,6 +112,7 @@ func TestConsoleRoutesCheckRoles(t *testing.T) {
 	}
 	for _, role := range all {
 		v := w.signedIn(t, role)
+		x.filter = v.savedFilter(w)
 		for _, r := range console.Routes() {
 			if r.Right == console.Open || r.Right == console.SignedIn || r.Name == "console_stream" {
 				continue

@@ -222,6 +222,7 @@ type searchView struct {
 	Reviews   []string
 	Fault     string
 	Export    exportLinks
+	Saved     savedFilters
 }
 
 type decisionRow struct {
@@ -241,6 +242,10 @@ func (c *console) decisions(v *visit) error {
 	}
 	f := view.Form
 	view.Export = v.exports(f.fields(), "decisions")
+	var err error
+	if view.Saved, err = c.saved(v, "decisions", f.fields()); err != nil {
+		return err
+	}
 	if ids.Has(ids.Authorization, f.Q) {
 		if _, err := c.Authorizations.Get(v.ctx, v.scope(), f.Q); err == nil {
 			return v.back("decisions", f.Q)

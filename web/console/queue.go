@@ -133,6 +133,7 @@ type deskView struct {
 	Risks       []string
 	ClearFilter string
 	Export      exportLinks
+	Saved       savedFilters
 
 	BarsSelfReview bool // the environment's setting, which overrides policies
 }
@@ -166,6 +167,9 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 	for _, r := range rows {
 		view.Rows = append(view.Rows, c.heldRow(v, r, f, open))
 		view.Rows[len(view.Rows)-1].Taken = takerOf(v, r.AssignedTo, names)
+	}
+	if view.Saved, err = c.saved(v, "reviews", f.values()); err != nil {
+		return view, err
 	}
 	if view.Counts, err = c.Holds.Counts(v.ctx, v.scope(), "", ""); err != nil {
 		return view, err

@@ -103,6 +103,9 @@ func (c *console) table() []line {
 		{Route: Route{get, Prefix + "/:environment/stream", "console_stream", SeeReviews}, unattended: true, handler: c.stream},
 
 		see("/:environment/search", "search", AnyRole, c.find),
+		change("/:environment/filters", "filter_save", AnyRole, false, c.saveFilter),
+		change("/:environment/filters/:id", "filter_rename", AnyRole, false, c.renameFilter),
+		change("/:environment/filters/:id/delete", "filter_delete", AnyRole, false, c.deleteFilter),
 
 		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
 		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),

@@ -94,6 +94,9 @@ func (s *Service) revoke(ctx context.Context, op operation, p models.Person) err
 	if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
 		return err
 	}
+	if err := op.q.SavedFilters().DeleteOf(ctx, p.ID); err != nil {
+		return err
+	}
 	if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
 		return err
 	}

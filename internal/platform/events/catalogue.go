@@ -218,5 +218,8 @@ var catalogue = []Definition{
 	audit("The audit log was exported.", AuditExportedData{}),
 	audit("A person began to export a list of the console.", ListExportStartedData{}),
 	audit("An export of a list of the console ended, complete or not.", ListExportEndedData{}),
+	audit("A person saved a filter of a list of the console.", FilterSavedData{}),
+	audit("A person renamed a saved filter.", FilterRenamedData{}),
+	audit("A person deleted a saved filter.", FilterDeletedData{}),
 	audit("The log goes on behind a restore from a dump; sequence and hash are the chain's last link before it.", AuditReanchoredData{}),
 }

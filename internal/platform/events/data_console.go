@@ -20,3 +20,19 @@ type ListExportEndedData struct {
 
 func (ListExportStartedData) EventType() Type { return ListExportStarted }
 func (ListExportEndedData) EventType() Type   { return ListExportEnded }
+
+// FilterSavedData names a filter that a person saved for a list of the console, not its content.
+type FilterSavedData struct {
+	Filter string `json:"filter"`
+	List   string `json:"list"`
+}
+
+// FilterRenamedData has the fields of FilterSavedData.
+type FilterRenamedData FilterSavedData
+
+// FilterDeletedData has the fields of FilterSavedData.
+type FilterDeletedData FilterSavedData
+
+func (FilterSavedData) EventType() Type   { return FilterSaved }
+func (FilterRenamedData) EventType() Type { return FilterRenamed }
+func (FilterDeletedData) EventType() Type { return FilterDeleted }

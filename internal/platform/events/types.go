@@ -154,6 +154,9 @@ const (
 	AuditExported          Type = "audit.exported"
 	ListExportStarted      Type = "list.export_started"
 	ListExportEnded        Type = "list.export_ended"
+	FilterSaved            Type = "filter.saved"
+	FilterRenamed          Type = "filter.renamed"
+	FilterDeleted          Type = "filter.deleted"
 	AuditReanchored        Type = "audit.reanchored"
 )
 

@@ -49,6 +49,7 @@ const (
 	Team              = "tem"
 	Deputy            = "dep"
 	IdentityProvider  = "idp"
+	SavedFilter       = "flt"
 )
 
 // alphabet is Crockford's base32 in lower case: without i, l, o and u, which are easily confused.

@@ -1,0 +1,88 @@
+package browser_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The search of everything opens with Ctrl-K on every page, in a field of text as well, and is used with the keyboard alone. The key / moves
+// to the filter of the list, or to the search if the page has no list.
+func TestConsoleSearchesEverythingByKeyboard(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.payments(t, holding)
+	held, subject := w.holdOf(t, action)
+	b := newTab(t)
+	b.enter(w, "Ann", models.RoleReviewer, models.RoleOperator, models.RoleAuditor)
+	open := `document.querySelector("dialog[data-finder]").open`
+	control := func(key string) { b.run(chromedp.KeyEvent(key, chromedp.KeyModifiers(input.ModifierCtrl))) }
+	for _, width := range widths {
+		b.size(width, 800)
+		b.open(w.console("health"))
+		b.press("/")
+		b.until(`document.activeElement.matches("[data-find]")`)
+		control("k")
+		b.until(open)
+		b.press(subject[:len(subject)-1])
+		b.until(`document.querySelector("[data-results] a")?.textContent.includes("` + subject + `")`)
+		b.until(`document.querySelector("dialog [data-said]").textContent === "1 result"`)
+		b.requireAccessible()
+		b.requireNoOverflow()
+		control("k")
+		b.until(open) // pressing it again changes nothing
+		b.press(kb.ArrowDown)
+		b.until(`document.activeElement.matches("[data-results] a")`)
+		b.press(kb.ArrowUp)
+		b.until(`document.activeElement.id === "finder-text"`)
+		b.press(kb.Escape)
+		b.until(`!` + open)
+	}
+	b.open(w.console("decisions"))
+	b.press("/")
+	b.until(`document.activeElement.name === "q" && document.activeElement.matches("main [data-search]")`)
+	control("k")
+	b.until(open)
+	b.press("nothing of the kind")
+	b.until(`document.querySelector("dialog [data-said]").textContent === "Nothing matches."`)
+	b.eval(`document.activeElement.value = ""`, nil)
+	b.press(held)
+	b.until(`document.querySelector("[data-results] a")`)
+	b.press(kb.Enter)
+	b.until(`location.pathname.endsWith("/decisions/` + held + `")`) // a complete id opens its page
+	b.open(w.console("search?q=" + subject[:4]))
+	b.see(subject)
+	b.requireAccessible()
+	b.requireNoOverflow()
+	b.screenshot("console-search")
+}
+
+// A reviewer saves a filter, opens it, renames it and deletes it.
+func TestConsoleSavesFilters(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.payments(t, holding)
+	w.holdOf(t, action)
+	b := newTab(t)
+	b.enter(w, "Ann", models.RoleReviewer)
+	b.size(1280, 800)
+	b.open(w.console("reviews") + "?sort=opened")
+	b.click(".saved summary")
+	b.run(chromedp.SendKeys(`.saved input[name="name"]`, "Newest", chromedp.ByQuery))
+	b.press(kb.Enter)
+	b.until(`document.querySelector('.saved [aria-current]')?.textContent === "Newest"`)
+	for _, width := range widths {
+		b.size(width, 800)
+		b.click(".saved summary")
+		b.requireAccessible()
+		b.requireNoOverflow()
+		b.click(".saved summary")
+	}
+	b.click(".saved summary")
+	b.click(`.saved button[formaction]`)
+	b.until(`!document.querySelector('.saved .segments')`)
+}
