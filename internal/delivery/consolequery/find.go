@@ -15,8 +15,10 @@ import (
 const (
 	// FindLimit is the number of records of a kind that a search returns.
 	FindLimit = 8
-	// FindMin and FindMax are the length of a text that is searched for, in characters.
-	FindMin, FindMax = 2, 128
+	// FindMin is the least length of a text that is searched for, in characters.
+	FindMin = 2
+	// FindMax is the most.
+	FindMax = 128
 	// findDigits is the length from which the beginning of an id is searched for: its first ten digits are the millisecond in which
 	// the record was made, so the search reads the records of one millisecond.
 	findDigits = 10

@@ -65,6 +65,10 @@ export function finder(): void {
     pending = setTimeout(() => void show(), pause);
   });
   dialog.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      event.preventDefault(); // Chromium would only empty the field
+      dialog.close();
+    }
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (by && step(dialog, field, by)) event.preventDefault();
   });
