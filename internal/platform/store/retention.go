@@ -27,6 +27,7 @@ const (
 	ExpiringNotes          Expiring = "notes"
 	ExpiringEvents         Expiring = "events"
 	ExpiringResearch       Expiring = "research"
+	ExpiringBackgrounds    Expiring = "backgrounds"
 )
 
 // expiring has one statement for each class, which removes at most $2 rows from before $1 and returns their environments.
@@ -63,6 +64,13 @@ var expiring = map[Expiring]string{
 	// The event stays, so that the audit chain can be verified; its personal part is removed.
 	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3
 		where id in (select id from events where at < $1 and erased_at is null limit $2) returning environment_id`,
+	// The newest stays, because the next is numbered after it, and so does one that active templates were trained with.
+	ExpiringBackgrounds: `delete from environment_backgrounds where version in (select b.version from environment_backgrounds b
+		where b.status <> 'active' and coalesce(b.retired_at, b.made_at) < $1
+		and exists (select from environment_backgrounds n where n.environment_id = b.environment_id and n.modality = b.modality and n.number > b.number)
+		and not exists (select from templates t where t.environment_id = b.environment_id and t.modality = b.modality
+			and t.model_version = b.version and t.status = 'active') limit $2)
+		returning environment_id`,
 	ExpiringResearch: `delete from research_vectors where id in (select id from research_vectors where created_at < $1 limit $2)
 		returning environment_id`,
 }

@@ -140,6 +140,7 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{store.ExpiringDigests, d.Retention.Digests},
 		{store.ExpiringSessions, d.Retention.Sessions},
 		{store.ExpiringTemplates, d.Retention.Templates},
+		{store.ExpiringBackgrounds, d.Retention.Templates},
 		{store.ExpiringAuthorizations, d.Retention.Authorizations},
 		{store.ExpiringDetails, d.Retention.Details},
 		{store.ExpiringKept, d.Retention.Kept},

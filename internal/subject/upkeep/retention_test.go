@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -116,6 +117,27 @@ func TestRetentionKeepsRowsInUse(t *testing.T) {
 	b.Exec("update challenges set status = 'expired'")
 	require.Equal(t, 2, b.run(t, "retention-authorizations", century))
 	require.Zero(t, b.Count("select (select count(*) from holds) + (select count(*) from challenges)"), "an authorization is deleted with its dependent rows")
+}
+
+// Of the backgrounds that an environment learned, those stay that are in force, that templates in force were trained with, and the newest.
+func TestRetentionDeletesBackgroundsNoLongerInUse(t *testing.T) {
+	t.Parallel()
+	r := upkeep.DefaultRetention()
+	b := keeping(t, r)
+	for number, status := range []string{"retired", "retired", "refused", "candidate", "active", "refused"} {
+		b.Exec(`insert into environment_backgrounds (version, environment_id, tenant_id, modality, number, status, source, people, changes, body,
+			comparison, made_at, retired_at) values ($1, $2, $3, 'keystroke', $4, $5, 'own', 30, 30, '\x00', '{}', $6, $7)`,
+			fmt.Sprintf("bg-%d", number), b.Scope.Environment, b.Scope.Tenant, number, status, now,
+			map[bool]*time.Time{true: &now}[status == "retired"])
+	}
+	b.Exec(`insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data,
+		created_at, updated_at) values ('t', $1, $2, $3, 'keystroke', 'desktop', 1, 'active', 'bg-1', '\x00', $4, $4)`,
+		b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, now)
+	require.Zero(t, b.run(t, "retention-backgrounds", r.Templates), "not before its retention has passed")
+	require.Equal(t, 3, b.run(t, "retention-backgrounds", r.Templates+time.Microsecond))
+	require.Zero(t, b.run(t, "retention-backgrounds", 36500*day))
+	require.Equal(t, 3, b.Count("select count(*) from environment_backgrounds where version in ('bg-1', 'bg-4', 'bg-5')"))
+	require.Equal(t, 1, b.Events("retention.executed"))
 }
 
 func TestHousekeepingDeletesTechnicalRows(t *testing.T) {
