@@ -58,8 +58,8 @@ migrate: $(BIN)/countersign ## migrate the database at COUNTERSIGN_DATABASE_URL 
 	@exec $(BIN)/countersign migrate
 
 .PHONY: accuracy
-accuracy: $(BIN)/countersign ## measure the scorer on recorded people (DATA=folder of recordings)
-	@exec $(BIN)/countersign accuracy --data $(DATA)
+accuracy: $(BIN)/countersign ## measure the scorer on recorded people (DATA=folder of recordings, ARGS="--own-people 0,30,300")
+	@exec $(BIN)/countersign accuracy --data $(DATA) $(ARGS)
 
 ## Build
 

@@ -18,6 +18,12 @@ const (
 	maxImpostors   = 3000 // sessions of others played, over all targets
 )
 
+// Metrics that learning curves are drawn of.
+const (
+	genuineTrusted  = "genuine confirmed or likely"
+	impostorRefused = "impostor not_confirmed"
+)
+
 // subject is a tested person: templates trained on the early sessions, and the
 // later sessions as frames.
 type subject struct {
@@ -129,8 +135,8 @@ func (c *claimCounts) report(e *env, set string) {
 	whole := func(trials [][][]verdict, hit func(verdict) bool) [][]bool {
 		return atFrames(trials, claimFrom, claimFrames, hit)
 	}
-	e.share(summary, "genuine confirmed or likely", whole(c.genuine, func(v verdict) bool { return trusted(v.continuity) }), "target >= 92 %")
-	e.share(summary, "impostor not_confirmed", whole(c.impostor, func(v verdict) bool { return v.continuity == scoring.NotConfirmed }), "target >= 95 %")
+	e.share(summary, genuineTrusted, whole(c.genuine, func(v verdict) bool { return trusted(v.continuity) }), "target >= 92 %")
+	e.share(summary, impostorRefused, whole(c.impostor, func(v verdict) bool { return v.continuity == scoring.NotConfirmed }), "target >= 95 %")
 	e.share(summary, "impostor confirmed (false)", whole(c.impostor, func(v verdict) bool { return v.continuity == scoring.Confirmed }), "target <= 0.3 %")
 	e.share(summary, "impostor likely (false)", whole(c.impostor, func(v verdict) bool { return v.continuity == scoring.Likely }), "")
 	e.share(summary, "abstention (uncertain or insufficient), genuine", whole(c.genuine, abstained), "")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
@@ -32,8 +33,10 @@ func (o Options) ownPeople() ([]int, error) {
 			return nil, fmt.Errorf("accuracy: %d own people are not between 0 and %d", n, mostOwn)
 		}
 	}
-	if o.Protocol != "all" && !slices.Contains(ownProtocols, o.Protocol) {
-		return nil, fmt.Errorf("accuracy: protocol %q does not measure own people; choose one of %v", o.Protocol, ownProtocols)
+	for name := range strings.SplitSeq(o.Protocol, ",") {
+		if name != "all" && !slices.Contains(ownProtocols, name) {
+			return nil, fmt.Errorf("accuracy: protocol %q does not measure own people; choose some of %v", name, ownProtocols)
+		}
 	}
 	return o.OwnPeople, nil
 }

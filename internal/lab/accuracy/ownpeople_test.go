@@ -3,7 +3,9 @@ package accuracy_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +62,25 @@ func TestRunRefusesOwnPeopleThatItCannotPlay(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
+}
+
+func TestReportDrawsLearningCurves(t *testing.T) {
+	t.Parallel()
+	figure := func(protocol, kase, metric string, value accuracy.Number) accuracy.Figure {
+		return accuracy.Figure{Protocol: protocol, Set: "some", Case: kase, Metric: metric, Unit: "%", Value: value}
+	}
+	dir := t.TempDir()
+	r := accuracy.Report{Figures: []accuracy.Figure{
+		figure("gallery", "1 sentences; 300 own people", "EER per user", .06),
+		figure("gallery", "1 sentences; 0 own people", "EER per user", .0753),
+		figure("gallery", "5 sentences; 0 own people", "EER per user", .03),
+		figure("claims", "frames 3 to 10; 0 own people", "genuine confirmed or likely", .90),
+		figure("claims", "frames 3 to 10", "impostor not_confirmed", .95),
+	}}
+	require.NoError(t, r.Write(dir))
+	svg, err := os.ReadFile(filepath.Join(dir, "own-people.svg"))
+	require.NoError(t, err)
+	require.Contains(t, string(svg), "<title>0 own people: 7.53 %</title>")
+	require.Equal(t, 1, strings.Count(string(svg), "<polyline"), "one number of people is no curve")
+	require.NoFileExists(t, filepath.Join(dir, "own-people-claims.svg"))
 }

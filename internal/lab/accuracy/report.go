@@ -110,8 +110,9 @@ func (f Figure) interval() string {
 	return fmt.Sprintf("[%s, %s]", strings.TrimSuffix(f.format(f.Low), " %"), strings.TrimSuffix(f.format(f.High), " %"))
 }
 
-// Write writes accuracy.md, accuracy.json and one SVG for each protocol and set
-// into a folder, and creates the folder if it is missing.
+// Write writes accuracy.md, accuracy.json, one SVG for each protocol and set, and the
+// learning curves of a played deployment into a folder, and creates the folder if it
+// is missing.
 func (r Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("accuracy: %w", err)
@@ -128,6 +129,11 @@ func (r Report) Write(dir string) error {
 	}
 	for name, curves := range groups {
 		files[name] = []byte(DET(curves))
+	}
+	for _, l := range learnedFigures {
+		if curves := learningCurves(r.Figures, l.has); len(curves) > 0 {
+			files[l.file] = []byte(LearningCurve(l.title, curves))
+		}
 	}
 	for name, body := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), body, 0o600); err != nil {

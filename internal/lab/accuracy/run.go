@@ -18,7 +18,7 @@ import (
 // Options configure a measurement. Only Data is required.
 type Options struct {
 	Data       string // directory searched for recording sets
-	Protocol   string // one of Protocols, or "all" or "" for each that fits a set
+	Protocol   string // some of Protocols, separated by commas, or "all" or "" for each that fits a set
 	Out        string // folder for Report.Write; empty writes nothing
 	Background string // BackgroundAuto, BackgroundEmbedded or BackgroundSplit
 	MaxPeople  int    // most people tested as targets; 0 is 400
@@ -79,6 +79,11 @@ func Protocols() []string {
 	return out
 }
 
+// wants reports whether a protocol is to be run.
+func (o Options) wants(protocol string) bool {
+	return o.Protocol == "all" || slices.Contains(strings.Split(o.Protocol, ","), protocol)
+}
+
 // errUnfit is returned by a protocol that cannot be run on a set, for example
 // because people have too few sessions.
 var errUnfit = errors.New("accuracy: the set does not fit the protocol")
@@ -105,7 +110,7 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 		var unfit []string
 		e.report.Sets = append(e.report.Sets, set.Name+"."+string(set.Kind))
 		for _, p := range protocols() {
-			if p.kind != set.Kind || e.opt.Protocol != "all" && e.opt.Protocol != p.name {
+			if p.kind != set.Kind || !e.opt.wants(p.name) {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
@@ -166,8 +171,10 @@ func newEnv(ctx context.Context, opt Options) (*env, error) {
 	if opt.Protocol == "" {
 		opt.Protocol = "all"
 	}
-	if opt.Protocol != "all" && !slices.Contains(Protocols(), opt.Protocol) {
-		return nil, fmt.Errorf("accuracy: protocol %q is none of %v", opt.Protocol, Protocols())
+	for name := range strings.SplitSeq(opt.Protocol, ",") {
+		if name != "all" && !slices.Contains(Protocols(), name) {
+			return nil, fmt.Errorf("accuracy: protocol %q is none of %v", name, Protocols())
+		}
 	}
 	if opt.Background == "" {
 		opt.Background = BackgroundAuto
