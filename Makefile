@@ -39,12 +39,13 @@ ha: $(BIN)/countersign $(BIN)/devstack ha-packages ## run the service on three P
 	@go build -o $(BIN)/ha ./cmd/ha
 	@exec $(BIN)/ha
 
-# The versions are those of the Debian release. The services that the packages contain are not started: a policy forbids it.
+# The versions are those of the Debian release. If systemd runs, Debian starts the services of these packages; they are not used, and
+# systemctl disable --now etcd haproxy patroni stops them.
 .PHONY: ha-packages
 ha-packages: ## install Patroni, etcd and HAProxy with apt, unless they are installed
 	@if PATH="$$PATH:/usr/sbin" && command -v patroni etcd haproxy >/dev/null && [ "$$(command -v patroni etcd haproxy | wc -l)" = 3 ]; then :; \
 	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends postgresql patroni etcd-server haproxy; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql patroni etcd-server haproxy; \
 	else \
 		echo "Patroni, etcd and HAProxy are missing, and this user cannot install them: apt-get install postgresql patroni etcd-server haproxy"; exit 1; \
 	fi

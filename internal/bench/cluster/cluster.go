@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -160,13 +161,24 @@ func (c *Cluster) start(name, path string, args ...string) (*subprocess.Process,
 func (c *Cluster) Log(name string) string { return filepath.Join(c.o.Dir, name+".log") }
 
 // URL connects to a database of the primary, through HAProxy. It contains the password.
-func (c *Cluster) URL(database string) string { return c.url(c.ports.Primary, database) }
+func (c *Cluster) URL(database string) string { return c.url(address(c.ports.Primary), database) }
 
 // StandbyURL connects to a database of some standby, through HAProxy.
-func (c *Cluster) StandbyURL(database string) string { return c.url(c.ports.Standby, database) }
+func (c *Cluster) StandbyURL(database string) string {
+	return c.url(address(c.ports.Standby), database)
+}
 
-func (c *Cluster) url(port int, database string) string {
-	u := url.URL{Scheme: "postgres", Host: fmt.Sprintf("127.0.0.1:%d", port), Path: "/" + database,
+// DirectURL connects to a database of the primary without HAProxy: it names every member, and the client tries them in turn.
+func (c *Cluster) DirectURL(database string) string {
+	var hosts []string
+	for _, m := range c.Members {
+		hosts = append(hosts, m.toPostgres.Address())
+	}
+	return c.url(strings.Join(hosts, ","), database)
+}
+
+func (c *Cluster) url(host, database string) string {
+	u := url.URL{Scheme: "postgres", Host: host, Path: "/" + database,
 		User: url.UserPassword(superuser, c.password), RawQuery: "sslmode=disable"}
 	return u.String()
 }

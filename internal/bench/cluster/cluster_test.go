@@ -72,8 +72,23 @@ func TestClusterSurvivesTheLossOfItsPrimary(t *testing.T) {
 	require.Equal(t, 1, rows)
 }
 
+// A service that names every member needs no HAProxy, and a listener connects again by itself.
 func TestSwitchoverMakesTheSynchronousStandbyThePrimary(t *testing.T) {
 	c := up(t)
+	st, err := store.Open(t.Context(), c.DirectURL("countersign"), store.Options{})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	heard, connected := make(chan string, 100), make(chan bool, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go st.Listen(ctx, []string{store.ChannelPolicy}, func(_, payload string) {
+		if payload == "" {
+			connected <- true
+		} else {
+			heard <- payload
+		}
+	})
+	<-connected
 	next, err := c.Synchronous(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, c.Switchover(t.Context()))
@@ -81,4 +96,7 @@ func TestSwitchoverMakesTheSynchronousStandbyThePrimary(t *testing.T) {
 	now, err := c.Primary(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, next.Name, now.Name)
+	<-connected
+	require.Eventually(t, func() bool { return st.Notify(t.Context(), store.ChannelPolicy, "changed") == nil }, patience, tick)
+	require.Equal(t, "changed", <-heard)
 }

@@ -160,7 +160,7 @@ func (c *Cluster) Switchover(ctx context.Context) error {
 
 // checkpoint has a member write what it has not written yet.
 func (c *Cluster) checkpoint(ctx context.Context, m *Member) error {
-	conn, err := pgx.Connect(ctx, c.url(m.port, "postgres"))
+	conn, err := pgx.Connect(ctx, c.url(address(m.port), "postgres"))
 	if err != nil {
 		return err
 	}
