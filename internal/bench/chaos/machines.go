@@ -126,7 +126,7 @@ func (m *machines) faults() []machineFault {
 	return []machineFault{
 		{"kill -9 the primary's machine", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Kill, restart)},
 		{"kill -9 the primary's Postgres", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).KillPostgres, nothing)},
-		{"kill -9 the synchronous standby's machine", backAfterLoss, m.on(m.c.Synchronous, (*cluster.Member).Kill, restart)},
+		{"kill -9 a synchronous standby's machine", backAfterLoss, m.on(m.c.Synchronous, (*cluster.Member).Kill, restart)},
 		{"cut the primary off from everything", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Isolate, rejoin)},
 		{"cut the primary off from etcd", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).IsolateFromEtcd, rejoin)},
 		{"stop the primary's Patroni: the primary still believes", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).PausePatroni, resume)},

@@ -1,5 +1,5 @@
 // Package cluster runs Postgres as in production with three members on ports of this machine: Patroni with etcd chooses the
-// primary, one standby is synchronous, and HAProxy forwards to the primary. Every way to a member leads through a proxy, so that a
+// primary, both standbys are synchronous, and HAProxy forwards to the primary. Every way to a member leads through a proxy, so that a
 // member can be cut off. It knows nothing of the service. Only tools may import it.
 package cluster
 
@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,6 +44,9 @@ type Cluster struct {
 	etcd     *subprocess.Process
 	haproxy  *subprocess.Process
 	ports    ports
+
+	stopWatch context.CancelFunc // nil before the disks are watched
+	watch     sync.WaitGroup
 }
 
 // ports are where the shared parts listen on 127.0.0.1. Primary and Standby are HAProxy's.
@@ -92,9 +96,15 @@ func (c *Cluster) up(ctx context.Context) error {
 	if err := c.startHAProxy(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, upWithin)
+	waiting, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
-	return c.AwaitWhole(ctx)
+	if err := c.AwaitWhole(waiting); err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stopWatch = stop
+	c.watch.Go(func() { c.watchDisks(watching) })
+	return nil
 }
 
 // find looks up the programs. Those of servers are in folders that are not on every user's PATH.
@@ -196,6 +206,10 @@ func (c *Cluster) Create(ctx context.Context, database string) error {
 
 // Down ends everything and removes the data. The servers are killed, because nothing of theirs is needed any more.
 func (c *Cluster) Down() error {
+	if c.stopWatch != nil {
+		c.stopWatch()
+		c.watch.Wait()
+	}
 	var err error
 	for _, p := range []*subprocess.Process{c.haproxy, c.etcd} {
 		if p != nil {

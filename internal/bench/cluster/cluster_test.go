@@ -73,7 +73,7 @@ func TestClusterSurvivesTheLossOfItsPrimary(t *testing.T) {
 }
 
 // A service that names every member needs no HAProxy, and a listener connects again by itself.
-func TestSwitchoverMakesTheSynchronousStandbyThePrimary(t *testing.T) {
+func TestSwitchoverMakesASynchronousStandbyThePrimary(t *testing.T) {
 	c := up(t)
 	st, err := store.Open(t.Context(), c.DirectURL("countersign"), store.Options{})
 	require.NoError(t, err)

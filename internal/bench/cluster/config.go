@@ -19,15 +19,20 @@ const (
 // it; renewal is tried every loop_wait and given up after retry_timeout, all in seconds, and ttl has to exceed loop_wait plus
 // twice retry_timeout.
 //
+// Both standbys are synchronous. One would do for safety, but then the other may have received what the synchronous one has not: the
+// promoted member lacks it, and the other has to be rewound, for seconds in which nothing is committed. Of two synchronous standbys
+// Patroni promotes the one that received more. Replication slots would delay commits as well: Patroni makes those of a new primary
+// some time after the promotion.
+//
 // With synchronous_mode_strict a primary without a standby commits nothing. primary_start_timeout 0 gives the lock to a standby
 // if the primary crashes, in place of waiting for its recovery.
 func dynamic() object {
 	return object{
 		"ttl": 8, "loop_wait": 1, "retry_timeout": 3, "synchronous_mode": true, "synchronous_mode_strict": true,
-		"synchronous_node_count": 1, "primary_start_timeout": 0, "maximum_lag_on_failover": 1 << 20,
-		"postgresql": object{"use_pg_rewind": true, "use_slots": true, "parameters": object{
+		"synchronous_node_count": 2, "primary_start_timeout": 0, "maximum_lag_on_failover": 1 << 20,
+		"postgresql": object{"use_pg_rewind": true, "use_slots": false, "parameters": object{
 			"max_connections": 300, "synchronous_commit": "on", "wal_log_hints": "on", "shared_buffers": "64MB",
-			"max_wal_size": "256MB", "wal_keep_size": "64MB", "wal_sender_timeout": "5s", "wal_receiver_timeout": "5s",
+			"max_wal_size": "256MB", "wal_keep_size": "256MB", "wal_sender_timeout": "5s", "wal_receiver_timeout": "5s",
 			"wal_retrieve_retry_interval": "200ms", // the default of 5 s delays commits after a failover: they wait for a standby
 			"timezone":                    "UTC", "jit": "off", "log_min_messages": "warning",
 		}},

@@ -54,8 +54,8 @@ func (m *Member) get(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// whole returns an error that says what is missing unless there is one primary, one synchronous standby and one more standby,
-// all on one timeline and without lag.
+// whole returns an error that says what is missing unless there are one primary and two synchronous standbys, all on one timeline
+// and without lag.
 func whole(members []state) error {
 	count := map[string]int{}
 	for _, s := range members {
@@ -70,7 +70,7 @@ func whole(members []state) error {
 			return fmt.Errorf("%s lags by %v bytes", s.Name, s.Lag)
 		}
 	}
-	if count[leader] != 1 || count[synchronous] != 1 || len(members) != 3 {
+	if count[leader] != 1 || count[synchronous] != 2 {
 		return fmt.Errorf("the members are %v", count)
 	}
 	return nil
@@ -82,7 +82,7 @@ const (
 	synchronous = "sync_standby"
 )
 
-// AwaitWhole waits until the cluster has one primary, one synchronous standby and one more standby.
+// AwaitWhole waits until the cluster has one primary and two synchronous standbys.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	for {
 		members, err := c.ask(ctx)
@@ -103,7 +103,7 @@ func (c *Cluster) AwaitWhole(ctx context.Context) error {
 // Primary returns the member that has the lock in etcd. Ask only while no member is cut off: such a member remembers the past.
 func (c *Cluster) Primary(ctx context.Context) (*Member, error) { return c.withRole(ctx, leader) }
 
-// Synchronous returns the synchronous standby.
+// Synchronous returns a synchronous standby.
 func (c *Cluster) Synchronous(ctx context.Context) (*Member, error) {
 	return c.withRole(ctx, synchronous)
 }
@@ -123,18 +123,23 @@ func (c *Cluster) withRole(ctx context.Context, role string) (*Member, error) {
 	return nil, fmt.Errorf("no member is %s", role)
 }
 
-// Switchover makes the synchronous standby the primary, as an operator does before maintenance. It returns when Patroni has done
+// Switchover makes a synchronous standby the primary, as an operator does before maintenance. It returns when Patroni has done
 // so. The primary writes a checkpoint first, because it may not commit any more while it writes the one of its shutdown.
 func (c *Cluster) Switchover(ctx context.Context) error {
 	from, err := c.Primary(ctx)
 	if err != nil {
 		return err
 	}
-	to, err := c.Synchronous(ctx)
-	if err != nil {
+	if err := c.checkpoint(ctx, from); err != nil {
 		return err
 	}
-	if err := c.checkpoint(ctx, from); err != nil {
+	return c.replace(ctx, from)
+}
+
+// replace makes a synchronous standby the primary in place of a member.
+func (c *Cluster) replace(ctx context.Context, from *Member) error {
+	to, err := c.Synchronous(ctx)
+	if err != nil {
 		return err
 	}
 	body, err := json.Marshal(object{"leader": from.Name, "candidate": to.Name})
