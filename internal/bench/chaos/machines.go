@@ -129,7 +129,7 @@ func (m *machines) faults() []machineFault {
 		{"kill -9 a synchronous standby's machine", backAfterLoss, m.on(m.c.Synchronous, (*cluster.Member).Kill, restart)},
 		{"cut the primary off from everything", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Isolate, rejoin)},
 		{"cut the primary off from etcd", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).IsolateFromEtcd, rejoin)},
-		{"stop the primary's Patroni: the primary still believes", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).PausePatroni, resume)},
+		{"stop the primary's Patroni: the primary still believes", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).PausePatroni, reset)},
 		{"fill the primary's disk", backAfterLoss, m.fill},
 		{"switch over", backAfterSwitchover, func(ctx context.Context) (func() error, error) {
 			return func() error { return nil }, m.c.Switchover(ctx)
@@ -144,9 +144,7 @@ func rejoin(member *cluster.Member) func() error {
 	return func() error { member.Rejoin(); return nil }
 }
 
-func resume(member *cluster.Member) func() error {
-	return func() error { member.ResumePatroni(); return nil }
-}
+func reset(member *cluster.Member) func() error { return member.Reset }
 
 // on causes a fault of the member with a role.
 func (m *machines) on(role func(context.Context) (*cluster.Member, error), cause func(*cluster.Member),

@@ -131,11 +131,16 @@ func (m *Member) postmaster() int {
 	return pid
 }
 
-// PausePatroni suspends Patroni and leaves Postgres at work: it still believes to be the primary when another member is.
+// PausePatroni suspends Patroni and leaves Postgres at work: it still believes to be the primary when another member is. Reset ends
+// it. Patroni may not go on: with the third interface of etcd it renews a lock that it lost meanwhile (Etcd3._update_leader writes the
+// key without a condition), takes it from the next primary, and what that one committed is lost.
 func (m *Member) PausePatroni() { m.signalPatroni(syscall.SIGSTOP) }
 
-// ResumePatroni ends PausePatroni.
-func (m *Member) ResumePatroni() { m.signalPatroni(syscall.SIGCONT) }
+// Reset ends Patroni and Postgres at once and starts them again, as a watchdog does that resets the machine of a Patroni that hangs.
+func (m *Member) Reset() error {
+	m.Kill()
+	return m.Start()
+}
 
 func (m *Member) signalPatroni(s syscall.Signal) {
 	if m.patroni == nil {
@@ -194,7 +199,6 @@ func (m *Member) EmptyDisk() error { return os.Remove(m.filler()) }
 
 // remove kills the member and deletes its data.
 func (m *Member) remove() error {
-	m.ResumePatroni()
 	m.Kill()
 	for _, p := range []*harness.Proxy{m.toEtcd, m.toREST, m.toPostgres} {
 		if p != nil {
