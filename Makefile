@@ -203,7 +203,7 @@ HA       ?=
 .PHONY: chaos
 chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster)
 	@go build -o $(BIN)/chaos ./cmd/chaos
-	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha)
+	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6)
 
 ## Check
 
