@@ -184,18 +184,18 @@ func (w *world) populate(ctx context.Context) error {
 		}
 		sessions = append(sessions, session)
 	}
-	limit, most := patience, time.Duration(0)
+	limit, most, deciders := patience, time.Duration(0), 0
 	if w.HA {
-		limit, most = deadline+patience, deadline
+		limit, most, deciders = deadline+patience, deadline, 3
 	}
-	for i := range w.Clients {
+	for i := range w.Clients + deciders {
 		typist := synthetic.NewTypist(w.Seed + uint64(i))
 		frames, err := texts(50, func() features.Frame { return typist.Frame(50) })
 		if err != nil {
 			return err
 		}
 		w.clients = append(w.clients, &client{
-			journal: w.journal, http: harness.NewRawClient(w.rig.API.URL, w.tenant.Server, limit), deadline: most,
+			journal: w.journal, http: harness.NewRawClient(w.rig.API.URL, w.tenant.Server, limit), deadline: most, decides: i >= w.Clients,
 			rng: rand.New(rand.NewPCG(w.Seed, uint64(i)+1)), sessions: sessions, frames: frames,
 		})
 	}

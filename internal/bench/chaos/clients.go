@@ -43,13 +43,19 @@ type client struct {
 	sent     int
 	// deadline is how long the service may take for a response, if the service itself is never killed; 0 is not checked.
 	deadline time.Duration
+	// decides makes the client request decisions only: the others may all wait for workflows when decisions are back.
+	decides bool
 }
 
 // run works until ctx ends. Each piece of work is finished, or given up
 // after insist.
 func (c *client) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		switch c.rng.IntN(10) {
+		kind := c.rng.IntN(10)
+		if c.decides {
+			kind = 0
+		}
+		switch kind {
 		case 0, 1, 2, 3:
 			c.allow()
 		case 4, 5:

@@ -114,7 +114,7 @@ func (m *machines) inject(ctx context.Context, f machineFault) error {
 func (m *machines) flow(ctx context.Context, begun time.Time) {
 	for pause(ctx, 100*time.Millisecond) {
 		since := time.Since(begun)
-		if since > recoverWithin || (since > observed && m.journal.longestGap(time.Now().Add(-steady), time.Now()) < steady/2) {
+		if since > recoverWithin || (since > observed && m.journal.without(time.Now().Add(-steady), time.Now()) == 0) {
 			return
 		}
 	}

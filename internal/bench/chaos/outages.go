@@ -1,13 +1,11 @@
 package chaos
 
-import (
-	"time"
-)
+import "time"
 
 // Outage describes one fault of a machine as clients saw it, from the fault until the cluster was whole again.
 type Outage struct {
 	Fault       string
-	Lasted      time.Duration // the longest time without a decision
+	Lasted      time.Duration // the time without a decision, of all pauses together
 	Limit       time.Duration // that it may last
 	Unavailable int           // responses with status 503
 	Slowest     time.Duration // the longest that a client waited for a response of any status
@@ -39,23 +37,31 @@ func (j *Journal) interval() (end func() Outage) {
 	j.write(func() { j.slowest, before = 0, j.Responses[503] })
 	return func() (o Outage) {
 		now := time.Now()
-		o.Lasted = j.longestGap(begun, now)
+		o.Lasted = j.without(begun, now)
 		j.write(func() { o.Slowest, o.Unavailable = j.slowest, j.Responses[503]-before })
 		return o
 	}
 }
 
-// longestGap returns the longest time between two moments without a decision.
-func (j *Journal) longestGap(from, to time.Time) (gap time.Duration) {
+// pauseCounts is the shortest time without a decision that counts; clients wait up to a third of a second before they repeat a request.
+const pauseCounts = 500 * time.Millisecond
+
+// without returns the time without a decision between two moments: the sum of all pauses that count.
+func (j *Journal) without(from, to time.Time) (sum time.Duration) {
 	j.write(func() {
 		last := from
+		count := func(at time.Time) {
+			if gap := at.Sub(last); gap >= pauseCounts {
+				sum += gap
+			}
+			last = at
+		}
 		for _, at := range j.decided {
 			if at.After(from) && at.Before(to) {
-				gap = max(gap, at.Sub(last))
-				last = at
+				count(at)
 			}
 		}
-		gap = max(gap, to.Sub(last))
+		count(to)
 	})
-	return gap
+	return sum
 }
