@@ -96,6 +96,7 @@ func (m *machines) inject(ctx context.Context, f machineFault) error {
 		return err
 	}
 	m.flow(ctx, begun)
+	mended := time.Now()
 	if err := mend(); err != nil {
 		return err
 	}
@@ -103,10 +104,11 @@ func (m *machines) inject(ctx context.Context, f machineFault) error {
 		return err
 	}
 	err = m.c.AwaitWhole(ctx)
-	o := end()
+	o := end(mended)
 	o.Fault, o.Limit = f.name, f.limit
 	m.journal.write(func() { m.journal.Outages = append(m.journal.Outages, o) })
-	m.say("%s: no decision for %.1f s, %d responses 503, the slowest response took %.1f s", f.name, o.Lasted.Seconds(), o.Unavailable, o.Slowest.Seconds())
+	m.say("%s: no decision for %.1f s, and for %.1f s when the machine returned, %d responses 503, the slowest response took %.1f s", f.name, o.Lasted.Seconds(), o.Returning.Seconds(),
+		o.Unavailable, o.Slowest.Seconds())
 	return err
 }
 

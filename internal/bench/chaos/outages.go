@@ -5,8 +5,9 @@ import "time"
 // Outage describes one fault of a machine as clients saw it, from the fault until the cluster was whole again.
 type Outage struct {
 	Fault       string
-	Lasted      time.Duration // the time without a decision, of all pauses together
+	Lasted      time.Duration // the time without a decision until the machine returned, of all pauses together
 	Limit       time.Duration // that it may last
+	Returning   time.Duration // the time without a decision from then on, which may last as long as the loss of a machine
 	Unavailable int           // responses with status 503
 	Slowest     time.Duration // the longest that a client waited for a response of any status
 }
@@ -16,6 +17,9 @@ func (c *checker) outages() {
 	for _, o := range c.j.Outages {
 		if o.Lasted > o.Limit {
 			c.fault("after %q no decision was made for %s, longer than %s", o.Fault, o.Lasted.Round(time.Millisecond), o.Limit)
+		}
+		if o.Returning > backAfterLoss {
+			c.fault("when the machine of %q returned no decision was made for %s, longer than %s", o.Fault, o.Returning.Round(time.Millisecond), backAfterLoss)
 		}
 	}
 }
@@ -31,13 +35,13 @@ func (j *Journal) timed(took time.Duration, decided bool) {
 	})
 }
 
-// interval begins an observation. The returned function ends it and returns what clients saw meanwhile.
-func (j *Journal) interval() (end func() Outage) {
+// interval begins an observation. The returned function ends it and returns what clients saw meanwhile; mended is when the fault was
+// undone.
+func (j *Journal) interval() (end func(mended time.Time) Outage) {
 	begun, before := time.Now(), 0
 	j.write(func() { j.slowest, before = 0, j.Responses[503] })
-	return func() (o Outage) {
-		now := time.Now()
-		o.Lasted = j.without(begun, now)
+	return func(mended time.Time) (o Outage) {
+		o.Lasted, o.Returning = j.without(begun, mended), j.without(mended, time.Now())
 		j.write(func() { o.Slowest, o.Unavailable = j.slowest, j.Responses[503]-before })
 		return o
 	}

@@ -24,12 +24,15 @@ const (
 // Patroni promotes the one that received more. Replication slots would delay commits as well: Patroni makes those of a new primary
 // some time after the promotion.
 //
+// A former primary that returns streams for a moment before it is rewound; maximum_lag_on_syncnode, in bytes, keeps commits from
+// waiting for it meanwhile.
+//
 // With synchronous_mode_strict a primary without a standby commits nothing. primary_start_timeout 0 gives the lock to a standby
 // if the primary crashes, in place of waiting for its recovery.
 func dynamic() object {
 	return object{
 		"ttl": 8, "loop_wait": 1, "retry_timeout": 3, "synchronous_mode": true, "synchronous_mode_strict": true,
-		"synchronous_node_count": 2, "primary_start_timeout": 0, "maximum_lag_on_failover": 1 << 20,
+		"synchronous_node_count": 2, "primary_start_timeout": 0, "maximum_lag_on_failover": 1 << 20, "maximum_lag_on_syncnode": 1 << 20,
 		"postgresql": object{"use_pg_rewind": true, "use_slots": false, "parameters": object{
 			"max_connections": 300, "synchronous_commit": "on", "wal_log_hints": "on", "shared_buffers": "64MB",
 			"max_wal_size": "256MB", "wal_keep_size": "256MB", "wal_sender_timeout": "5s", "wal_receiver_timeout": "5s",
