@@ -191,10 +191,12 @@ func notAccepted(err error) error {
 	return refusedOr(err, unavailable)
 }
 
-// notFinished maps the error of an update that the workflow accepted.
+// notFinished maps the error of an update that the workflow accepted. The server ends a call at the same deadline as the caller, and may
+// be a moment earlier: the context is then not over yet, and the error says so.
 func notFinished(ctx context.Context, err error) error {
 	return refusedOr(err, func(err error) error {
-		if ctx.Err() == nil {
+		var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
+		if ctx.Err() == nil && !errors.As(err, &timeout) {
 			return unavailable(err)
 		}
 		return &problem.Error{
