@@ -92,6 +92,9 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 		{"outcome", "update authorizations set outcome = 'cancelled' where id = '" + s.reported + "'", audit.Contradicted, "outcome", s.reported},
 		{"audience, which only the digest covers", "update authorizations set audience = 'elsewhere' where id = '" + s.completed + "'",
 			audit.Contradicted, "record_digest", s.completed},
+		{"documents of a different decision", "update authorizations set record = (select record from authorizations where id = '" + s.allowed + "') where id = '" + s.asked + "'",
+			audit.Contradicted, "record_digest", s.asked},
+		{"documents that cannot be read", "update authorizations set record = '\\x0100' where id = '" + s.child + "'", audit.Contradicted, "record_digest", s.child},
 		{"removed decision", "delete from authorizations where id = '" + s.spare + "'", audit.Missing, "", s.spare},
 		{"made-up template", `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
 			select 'tpl_mallory', tenant_id, environment_id, subject_uid, modality, device_class, 99, 'superseded', model_version, data, now(), now()

@@ -109,10 +109,14 @@ func TestProofIsSealedAtRest(t *testing.T) {
 
 	signature := func(p string) string { return p[strings.LastIndexByte(p, '.'):] }
 	for _, p := range []string{proof, receipt.string("decision.proof")} {
-		for table, column := range map[string]string{
-			"authorizations": "convert_from(response, 'utf8')", "proofs": "coalesce(compact, '')", "reviews": "convert_from(receipt, 'utf8')",
-		} {
+		for table, column := range map[string]string{"proofs": "coalesce(compact, '')", "reviews": "convert_from(receipt, 'utf8')"} {
 			require.Zero(t, count(t, "select count(*) from "+table+" where "+column+" like '%' || $1 || '%'", signature(p)), table)
+		}
+		for _, id := range []string{first.string("id"), receipt.string("decision.id")} {
+			stored, err := shared.Store.Decisions().Trace(t.Context(), w.scope(), id)
+			require.NoError(t, err)
+			require.NotEmpty(t, stored.Authorization.Response)
+			require.NotContains(t, string(stored.Authorization.Response), signature(p))
 		}
 	}
 }

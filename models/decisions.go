@@ -53,9 +53,10 @@ type Authorization struct {
 	ChallengesUsed     int
 	ChallengeCompleted *string // the method of a completed challenge in the chain
 	HoldApproved       bool
-	Assurance          JSON
-	Explanation        JSON
-	Response           []byte // the response to a repeated idempotency key, without the proof, which is sealed in its own row
+	Assurance          JSON   // in Record; a column of its own in rows of before
+	Explanation        JSON   // likewise
+	Response           []byte // likewise: the response to a repeated idempotency key, without the proof, which is sealed in its own row
+	Record             []byte // see PackRecord
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string

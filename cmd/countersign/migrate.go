@@ -10,6 +10,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var s settings
+	var contract bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the database's schema up to this binary's version",
@@ -23,6 +24,13 @@ func migrateCommand() *cobra.Command {
 				return err
 			}
 			defer st.Close()
+			if contract {
+				floor, err := st.Contract(cmd.Context())
+				if err == nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "binaries built for a schema before version %d do not start on this database any more\n", floor)
+				}
+				return err
+			}
 			before, after, err := st.Migrate(cmd.Context())
 			if err != nil {
 				return err
@@ -35,6 +43,7 @@ func migrateCommand() *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&contract, "contract", false, "after an upgrade, when no older version runs any more: refuse older versions, and write nothing for their sake")
 	bind(cmd, s.database())
 	return cmd
 }

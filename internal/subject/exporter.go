@@ -151,6 +151,8 @@ func (s *exportSections) end() error {
 // unseal replaces the sealed or packed field of a row by its content.
 func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	switch s.current {
+	case "authorizations":
+		return unpacked(row)
 	case "sessions":
 		return replace(row, "state", func(id string, sealed []byte) (any, error) {
 			return s.open.OpenState(models.Session{ID: id, State: sealed})
@@ -192,6 +194,26 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	default:
 		return row, nil
 	}
+}
+
+// unpacked returns the row of a decision with the documents of its record in place of the record.
+func unpacked(row json.RawMessage) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	var a models.Authorization
+	if err := json.Unmarshal(row, &fields); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(fields["record"], &a.Record); err != nil {
+		return nil, err
+	}
+	delete(fields, "record")
+	if a.Record != nil {
+		if err := a.UnpackRecord(); err != nil {
+			return nil, err
+		}
+		fields["assurance"], fields["explanation"] = json.RawMessage(a.Assurance), json.RawMessage(a.Explanation)
+	}
+	return json.Marshal(fields)
 }
 
 // replace replaces the bytes in a field of the row by the JSON of what open returns for them. A row without the field is

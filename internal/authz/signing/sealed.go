@@ -12,7 +12,16 @@ const proofPurpose = "proof"
 
 // SealProof encrypts the proof of an authorization for storage, so that a reader of the database gets no proof to present.
 func (s *Service) SealProof(authorization, compact string) ([]byte, error) {
-	return s.keys.Seal(proofPurpose, []byte(compact), []byte(authorization))
+	return s.keys.Seal(proofPurpose, pack(compact), []byte(authorization))
+}
+
+// openProof decrypts a stored proof and returns it as it was issued.
+func (s *Service) openProof(authorization string, sealed []byte) ([]byte, error) {
+	packed, err := s.keys.Open(proofPurpose, sealed, []byte(authorization))
+	if err != nil {
+		return nil, err
+	}
+	return unpack(packed)
 }
 
 // Compact returns a stored proof as it was issued; nil if it is not stored.
@@ -20,7 +29,7 @@ func (s *Service) Compact(p models.Proof) (*string, error) {
 	if p.Sealed == nil {
 		return p.Compact, nil // written before proofs were sealed
 	}
-	raw, err := s.keys.Open(proofPurpose, p.Sealed, []byte(p.AuthorizationID))
+	raw, err := s.openProof(p.AuthorizationID, p.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("proof %s: %w", p.JTI, err)
 	}
@@ -34,7 +43,7 @@ func (s *Service) Restored(authorization string, body, sealed []byte) ([]byte, e
 	if !proof.Removed(body) {
 		return body, nil
 	}
-	compact, err := s.keys.Open(proofPurpose, sealed, []byte(authorization))
+	compact, err := s.openProof(authorization, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("proof of authorization %s: %w", authorization, err)
 	}

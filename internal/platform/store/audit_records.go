@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -63,7 +65,7 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 	}
 	of := func(into any) error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(into).Error }
 	for _, err := range []error{
-		q.gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
+		q.gorm(ctx).Session(&gorm.Session{SkipHooks: true}).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
 		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
 		q.gorm(ctx).Omit("receipt").Where("authorization_id in ?", ids).Find(&rows.reviews).Error,
 	} {
@@ -72,7 +74,10 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 		}
 	}
 	for i, r := range rows.authorizations {
-		out[place[r.ID]].Authorization = &rows.authorizations[i]
+		a := &rows.authorizations[i]
+		_ = a.UnpackRecord() // a record that was damaged has no documents, and therefore a different digest
+		a.Record, a.Response = nil, nil
+		out[place[r.ID]].Authorization = a
 	}
 	for i, r := range rows.challenges {
 		out[place[r.AuthorizationID]].Challenge = &rows.challenges[i]

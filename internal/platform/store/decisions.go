@@ -109,7 +109,7 @@ func talliesOf(wanted []DecisionTally, first int) (column string, args []any) {
 // without statistics the planner chooses an index that begins with the environment and reads all of its decisions.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	column, args := talliesOf(w.Tallies, 6)
-	row := q.queryRow(ctx, `select `+factColumns+column+`, prior.id, prior.request_hash, prior.response,
+	row := q.queryRow(ctx, `select `+factColumns+column+`, prior.id, prior.request_hash, prior.response, prior.record,
 		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id) end
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
@@ -126,7 +126,7 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, erro
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	column, args := talliesOf(w.Tallies, 5)
-	row := q.queryRow(ctx, `select `+factColumns+column+`, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
+	row := q.queryRow(ctx, `select `+factColumns+column+`, null::text, null::bytea, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
 	f, err := scanFacts(row, s)
 	return orNotFound(f, err)
@@ -137,9 +137,10 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	var uid, external, status, enrollment, sesID, device, sesStatus, priorID sql.NullString
 	var frozen sql.NullBool
 	var created, updated, active sql.NullTime
-	var state, heads, tallies, hash, response, sealed []byte
+	var state, heads, tallies, hash, sealed []byte
+	var prior models.Authorization
 	if err := row.Scan(&uid, &external, &status, &enrollment, &frozen, &f.Subject.ClaimCapUntil, &created, &updated, &sesID, &device, &sesStatus, &active, &state,
-		&f.Passkeys, &heads, &tallies, &priorID, &hash, &response, &sealed); err != nil {
+		&f.Passkeys, &heads, &tallies, &priorID, &hash, &prior.Response, &prior.Record, &sealed); err != nil {
 		return f, err
 	}
 	f.Subject.UID, f.Subject.ExternalID, f.Subject.Status = uid.String, external.String, models.SubjectStatus(status.String)
@@ -153,7 +154,10 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 		}
 	}
 	if priorID.Valid {
-		f.Prior = &PriorDecision{ID: priorID.String, RequestHash: hash, Response: response, Sealed: sealed}
+		if err := prior.UnpackRecord(); err != nil {
+			return f, err
+		}
+		f.Prior = &PriorDecision{ID: priorID.String, RequestHash: hash, Response: prior.Response, Sealed: sealed}
 	}
 	if tallies != nil {
 		if err := json.Unmarshal(tallies, &f.Tallies); err != nil {

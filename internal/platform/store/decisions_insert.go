@@ -32,7 +32,7 @@ type Decision struct {
 func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	var s statement
 	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
-	s.insertAuthorization(d.Authorization)
+	s.insertAuthorization(d.Authorization, q.contracted(ctx, recordSince, d.Authorization.DecidedAt))
 	if d.Proof != nil {
 		s.insertProof(*d.Proof)
 	}
@@ -90,17 +90,25 @@ func (s *statement) insert(name, table, columns string, values ...any) {
 
 func (s *statement) text() string { return "with " + strings.Join(s.parts, ",\n") }
 
-func (s *statement) insertAuthorization(a models.Authorization) {
+// recordSince is the schema version since which binaries read the documents of a decision from its record.
+const recordSince = 55
+
+// insertAuthorization writes the documents as one record, or in the columns that binaries before recordSince read.
+func (s *statement) insertAuthorization(a models.Authorization, asRecord bool) {
+	assurance, explanation, response, record := a.Assurance, a.Explanation, a.Response, []byte(nil)
+	if asRecord {
+		assurance, explanation, response, record = nil, nil, nil, a.PackRecord()
+	}
 	s.insert("azn", "authorizations", `id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, session_id,
 		parent_id, actor, resource_type, resource_digest, context_digest, action_hash, audience, nonce, idempotency_key,
 		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
 		policy_hash, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
-		assurance, explanation, response, session_pinned`,
+		assurance, explanation, response, record, session_pinned`,
 		a.ID, a.TenantID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.SessionID,
 		a.ParentID, a.Actor, a.ResourceType, a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.IdempotencyKey,
 		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, a.ReasonCodes, a.PolicyVersion,
 		a.PolicyHash, a.Coverage, a.Insufficient, a.OperatorChanged, a.ChallengesUsed, a.ChallengeCompleted, a.HoldApproved,
-		a.Assurance, a.Explanation, a.Response, a.SessionPinned)
+		assurance, explanation, response, record, a.SessionPinned)
 }
 
 func (s *statement) insertProof(p models.Proof) {

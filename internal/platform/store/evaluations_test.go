@@ -30,6 +30,6 @@ func TestTallyDecisionsReadsTheWindowByIndex(t *testing.T) {
 	quote := func(s string) string { return "'" + s + "'" }
 	plan := strings.Join(texts(t, st, "explain "+strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment),
 		"$3", "array["+quote(w.Action.ID)+"]", "$4", quote(since.Format(time.RFC3339)), "$5", quote(now.Format(time.RFC3339))).Replace(store.TallyStatement)), "\n")
-	require.Contains(t, plan, "authorizations_by_action")
+	require.Contains(t, plan, "authorizations_action_time")
 	require.NotContains(t, plan, "Seq Scan on authorizations")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -35,12 +37,33 @@ func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 		if _, err := p.Up(ctx); err != nil {
 			return err
 		}
-		after, err = p.GetDBVersion(ctx)
-		return err
+		if after, err = p.GetDBVersion(ctx); err != nil || before > 0 {
+			return err
+		}
+		return s.raiseFloor(ctx, after) // no older binary has run on a new database
 	}); err != nil {
 		return before, after, err
 	}
 	return before, after, nil
+}
+
+// Contract raises the schema floor to this binary's version: binaries of earlier versions do not start any more, and what this one writes
+// for their sake it writes in its own form. Call it when none of them runs. It returns the floor.
+func (s *Store) Contract(ctx context.Context) (int64, error) {
+	p, err := s.migrations()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.CheckSchema(ctx); err != nil {
+		return 0, err
+	}
+	version := newest(p)
+	return version, s.raiseFloor(ctx, version)
+}
+
+func (s *Store) raiseFloor(ctx context.Context, version int64) error {
+	_, err := s.exec(ctx, "update schema_floor set version = greatest(version, $1)", version)
+	return err
 }
 
 // CheckSchema returns an error if this binary cannot run on the schema of the database: it is older by a migration, or so
@@ -55,24 +78,47 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch want := newest(p); {
-	case have < want:
+	want := newest(p)
+	if have < want {
 		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run countersign migrate", have, want)
-	case have > want:
-		return s.checkFloor(ctx, have, want)
 	}
-	return nil
+	floor, err := s.readFloor(ctx)
+	if err == nil && floor > want {
+		err = ErrNewerSchema{have, want}
+	}
+	return err
 }
 
-func (s *Store) checkFloor(ctx context.Context, have, want int64) error {
-	var floor int64
-	if err := s.pool.QueryRow(ctx, "select version from schema_floor").Scan(&floor); err != nil {
-		return err
+// floor remembers the schema floor of the database, which only rises.
+type floor struct {
+	version atomic.Int64
+	readAt  atomic.Int64 // Unix seconds
+}
+
+// floorPause is the number of seconds after which the floor is read again.
+const floorPause = 60
+
+func (q *Q) readFloor(ctx context.Context) (int64, error) {
+	var version int64
+	err := q.queryRow(ctx, "select version from schema_floor").Scan(&version)
+	if err == nil {
+		q.floor.version.Store(version)
 	}
-	if floor > want {
-		return ErrNewerSchema{have, want}
+	return version, err
+}
+
+// contracted reports whether no binary runs that was built for a schema before version, so that what those read need not be written. If
+// the floor cannot be read, they may be running.
+func (q *Q) contracted(ctx context.Context, version int64, now time.Time) bool {
+	if q.floor.version.Load() >= version {
+		return true
 	}
-	return nil
+	last := q.floor.readAt.Load()
+	if n := now.Unix(); n-last < floorPause && n >= last || !q.floor.readAt.CompareAndSwap(last, n) {
+		return false
+	}
+	read, err := q.readFloor(ctx)
+	return err == nil && read >= version
 }
 
 func (s *Store) migrations() (*goose.Provider, error) {

@@ -12,6 +12,8 @@ import (
 type Q struct {
 	db   *gorm.DB
 	conn conn
+	// floor is shared by every Q of a store.
+	floor *floor
 	// outboxAdded becomes true when work is added to the outbox; nil outside of Write.
 	outboxAdded *bool
 }

@@ -17,6 +17,7 @@ type Replayable struct {
 	Mode               models.ActionMode
 	ReasonCodes        models.Strings
 	Assurance          models.JSON
+	Record             []byte // that Assurance is read from, where there is one
 	ChallengesUsed     int
 	ChallengeCompleted *string
 	HoldApproved       bool
@@ -33,7 +34,7 @@ type Replayable struct {
 	PasskeysThen     int        // that the subject had at DecidedAt
 }
 
-const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
+const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.record, a.challenges_used,
 		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
 		(select count(*) from passkeys p where p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
@@ -44,19 +45,29 @@ const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a
 
 // Replayables returns at most last of the action's newest decisions in [since, until). A nil bound is open.
 func (q Decisions) Replayables(ctx context.Context, s Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
-	var rows []Replayable
-	err := q.gorm(ctx).Raw(selectReplayables+`a.action_id = ?
+	return q.replayables(ctx, selectReplayables+`a.action_id = ?
 			and (?::timestamptz is null or a.decided_at >= ?) and (?::timestamptz is null or a.decided_at < ?)
-		order by a.decided_at desc, a.id desc limit ?`,
-		s.Tenant, s.Environment, action, since, since, until, until, last).Scan(&rows).Error
-	return rows, err
+		order by a.decided_at desc, a.id desc limit ?`, s.Tenant, s.Environment, action, since, since, until, until, last)
 }
 
 // ReplayablesByID returns decisions of the scope, in no order.
 func (q Decisions) ReplayablesByID(ctx context.Context, s Scope, ids []string) ([]Replayable, error) {
+	return q.replayables(ctx, selectReplayables+"a.id in ?", s.Tenant, s.Environment, ids)
+}
+
+func (q Decisions) replayables(ctx context.Context, query string, args ...any) ([]Replayable, error) {
 	var rows []Replayable
-	err := q.gorm(ctx).Raw(selectReplayables+"a.id in ?", s.Tenant, s.Environment, ids).Scan(&rows).Error
-	return rows, err
+	if err := q.gorm(ctx).Raw(query, args...).Scan(&rows).Error; err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		stored := models.Authorization{ID: r.ID, Record: r.Record, Assurance: r.Assurance}
+		if err := stored.UnpackRecord(); err != nil {
+			return nil, err
+		}
+		rows[i].Assurance, rows[i].Record = stored.Assurance, nil
+	}
+	return rows, nil
 }
 
 // SubjectCount is a number of decisions about a subject: about one action, with one of the outcomes, in a span of time.

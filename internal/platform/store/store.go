@@ -107,7 +107,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn}, pool: pool, sql: db, waker: newWaker(), stop: stop}
+	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}}, pool: pool, sql: db, waker: newWaker(), stop: stop}
 	go s.waker.run(background, s)
 	return s, nil
 }

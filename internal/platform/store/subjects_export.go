@@ -21,7 +21,7 @@ const researchSection = "research_vectors"
 var exportSections = []exportSection{
 	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
 		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
-		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +
+		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation #record outcome " +
 		"@outcome_reported_at outcome_note_digest",
 		"authorizations where subject_uid = $1 order by decided_at, id"},
 	{"background_shares", "modality #digest @counted_at",

@@ -69,7 +69,7 @@ func (s *Store) transactOnce(ctx context.Context, o pgx.TxOptions, f func(q *Q) 
 	}
 	t := &txConn{pgx: pgxConn, sql: conn, options: o}
 	defer t.rollBack(ctx)
-	if err := f(&Q{db: s.db, conn: t}); err != nil {
+	if err := f(&Q{db: s.db, conn: t, floor: s.floor}); err != nil {
 		return err
 	}
 	return t.commit(ctx)

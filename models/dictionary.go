@@ -1,0 +1,55 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// Dictionary compresses small documents with S2. The documents of one kind repeat the same phrases, which are in the dictionary and
+// therefore not in what is stored. It is safe for concurrent use.
+//
+// The phrases of a version never change: what was compressed with them could not be read any more. A phrase that is not in them costs
+// its length, so that a dictionary ages but does not fail.
+type Dictionary struct {
+	version byte
+	dict    *s2.Dict
+	most    int
+}
+
+// errCompressed says that bytes were not written by this version of the dictionary.
+var errCompressed = errors.New("the compressed document cannot be read")
+
+// NewDictionary returns a version of a dictionary from 16 B to 64 kB of phrases, the most frequent last. Documents of more than most bytes
+// are not decompressed. It panics if the phrases have a different size.
+func NewDictionary(version byte, phrases string, most int) *Dictionary {
+	d := s2.MakeDictManual([]byte(phrases), uint16(max(0, min(len(phrases)-16, math.MaxUint16))))
+	if d == nil {
+		panic("models: a dictionary has from 16 B to 64 kB of phrases")
+	}
+	return &Dictionary{version, d, most}
+}
+
+// Compress returns the document, compressed, after the version of the dictionary.
+func (d *Dictionary) Compress(document []byte) []byte {
+	out := make([]byte, s2.MaxEncodedLen(len(document))+1)
+	out[0] = d.version
+	return out[:1+len(d.dict.Encode(out[1:], document))]
+}
+
+// Decompress returns the document that Compress was given. Its error tells that the bytes are of a different version, or damaged.
+func (d *Dictionary) Decompress(b []byte) ([]byte, error) {
+	if len(b) == 0 || b[0] != d.version {
+		return nil, fmt.Errorf("%w: it is not of version %d", errCompressed, d.version)
+	}
+	if n, err := s2.DecodedLen(b[1:]); err != nil || n > d.most {
+		return nil, fmt.Errorf("%w: its size is wrong", errCompressed)
+	}
+	out, err := d.dict.Decode(nil, b[1:])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCompressed, err)
+	}
+	return out, nil
+}
