@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -52,4 +53,19 @@ func (d *Dictionary) Decompress(b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", errCompressed, err)
 	}
 	return out, nil
+}
+
+// AppendPart appends a part of a document after its length.
+func AppendPart(dst, part []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(part))), part...)
+}
+
+// CutPart returns the first part that AppendPart appended, and the rest. Its error tells that the length is not one.
+func CutPart(b []byte) (part, rest []byte, err error) {
+	n, width := binary.Uvarint(b)
+	if width <= 0 || n > math.MaxInt32 || width+int(n) > len(b) {
+		return nil, nil, fmt.Errorf("%w: a part of it is missing", errCompressed)
+	}
+	end := width + int(n)
+	return b[width:end:end], b[end:], nil
 }

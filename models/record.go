@@ -2,9 +2,7 @@ package models
 
 import (
 	_ "embed"
-	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"gorm.io/gorm"
 )
@@ -27,7 +25,7 @@ func (a *Authorization) documents() []*[]byte {
 func (a *Authorization) PackRecord() []byte {
 	plain := make([]byte, 0, 4096)
 	for _, d := range a.documents() {
-		plain = append(binary.AppendUvarint(plain, uint64(len(*d))), *d...)
+		plain = AppendPart(plain, *d)
 	}
 	return decisionDictionary.Compress(plain)
 }
@@ -43,11 +41,9 @@ func (a *Authorization) UnpackRecord() error {
 		return fmt.Errorf("record of authorization %s: %w", a.ID, err)
 	}
 	for _, d := range a.documents() {
-		n, width := binary.Uvarint(plain)
-		if width <= 0 || n > uint64(len(plain)-width) {
-			return fmt.Errorf("record of authorization %s: %w", a.ID, errCompressed)
+		if *d, plain, err = CutPart(plain); err != nil {
+			return fmt.Errorf("record of authorization %s: %w", a.ID, err)
 		}
-		*d, plain = slices.Clip(plain[width:width+int(n)]), plain[width+int(n):]
 	}
 	return nil
 }

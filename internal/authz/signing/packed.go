@@ -4,8 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
@@ -21,8 +19,6 @@ var proofDictionary = models.NewDictionary(1, proofPhrases, proof.MaxSize)
 // base64url is the encoding of the parts of a proof. Strict, so that a part that would not be encoded to the same characters is refused.
 var base64url = base64.RawURLEncoding.Strict()
 
-var errPacked = errors.New("the stored proof cannot be read")
-
 // pack returns a proof with its parts decoded and compressed: a third of its size, since base64 hides what repeats. What is not a
 // compact JWS is returned as it is.
 func pack(compact string) []byte {
@@ -32,11 +28,11 @@ func pack(compact string) []byte {
 	}
 	plain := make([]byte, 0, len(compact))
 	for _, p := range parts {
-		plain = binary.AppendUvarint(plain, uint64(base64url.DecodedLen(len(p))))
-		var err error
-		if plain, err = base64url.AppendDecode(plain, []byte(p)); err != nil {
+		part, err := base64url.DecodeString(p)
+		if err != nil {
 			return []byte(compact)
 		}
+		plain = models.AppendPart(plain, part)
 	}
 	return proofDictionary.Compress(plain)
 }
@@ -52,15 +48,14 @@ func unpack(packed []byte) ([]byte, error) {
 	}
 	out := make([]byte, 0, proof.MaxSize)
 	for len(plain) > 0 {
-		n, width := binary.Uvarint(plain)
-		if width <= 0 || n > uint64(len(plain)-width) {
-			return nil, errPacked
+		var part []byte
+		if part, plain, err = models.CutPart(plain); err != nil {
+			return nil, err
 		}
 		if len(out) > 0 {
 			out = append(out, '.')
 		}
-		out = base64url.AppendEncode(out, plain[width:width+int(n)])
-		plain = plain[width+int(n):]
+		out = base64url.AppendEncode(out, part)
 	}
 	return out, nil
 }
