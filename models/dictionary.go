@@ -40,7 +40,7 @@ func (d *Dictionary) Compress(document []byte) []byte {
 	return out[:1+len(d.dict.Encode(out[1:], document))]
 }
 
-// Decompress returns the document that Compress was given. Its error tells that the bytes are of a different version, or damaged.
+// Decompress returns the document that Compress was given. It returns an error if the bytes are of a different version or damaged.
 func (d *Dictionary) Decompress(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] != d.version {
 		return nil, fmt.Errorf("%w: it is not of version %d", errCompressed, d.version)
@@ -60,7 +60,7 @@ func AppendPart(dst, part []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(part))), part...)
 }
 
-// CutPart returns the first part that AppendPart appended, and the rest. Its error tells that the length is not one.
+// CutPart returns the first part that AppendPart appended, and the rest. It returns an error if the length exceeds what follows.
 func CutPart(b []byte) (part, rest []byte, err error) {
 	n, width := binary.Uvarint(b)
 	if width <= 0 || n > math.MaxInt32 || width+int(n) > len(b) {

@@ -13,7 +13,7 @@ import (
 //go:embed dictionaries/proof-1.txt
 var proofPhrases string
 
-// proofDictionary has version 1, which no compact form begins with: proofs that were sealed before are told by their first byte.
+// proofDictionary has version 1, which no compact form begins with: proofs that were sealed before differ in their first byte.
 var proofDictionary = models.NewDictionary(1, proofPhrases, proof.MaxSize)
 
 // base64url is the encoding of the parts of a proof. Strict, so that a part that would not be encoded to the same characters is refused.

@@ -17,7 +17,7 @@ type Replayable struct {
 	Mode               models.ActionMode
 	ReasonCodes        models.Strings
 	Assurance          models.JSON
-	Record             []byte // that Assurance is read from, where there is one
+	Record             []byte // that Assurance is read from if it is set
 	ChallengesUsed     int
 	ChallengeCompleted *string
 	HoldApproved       bool
