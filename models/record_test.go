@@ -52,10 +52,10 @@ func TestDamagedRecordsAreErrors(t *testing.T) {
 	t.Parallel()
 	whole := (&models.Authorization{Assurance: models.JSON(`{"coverage":"sufficient"}`), Response: bytes.Repeat([]byte("0123456789"), 50)}).PackRecord()
 	for name, damage := range map[string]func([]byte) []byte{
-		"cut short":                func(b []byte) []byte { return b[:len(b)/2] },
-		"an unknown dictionary":    func(b []byte) []byte { return append([]byte{9}, b[1:]...) },
+		"cut short":              func(b []byte) []byte { return b[:len(b)/2] },
+		"an unknown dictionary":  func(b []byte) []byte { return append([]byte{9}, b[1:]...) },
 		"a size that is missing": func(b []byte) []byte { return []byte{1, 0xff, 0xff, 0xff, 0xff, 0x0f} },
-		"nothing but a version":    func([]byte) []byte { return []byte{1} },
+		"nothing but a version":  func([]byte) []byte { return []byte{1} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
