@@ -94,7 +94,7 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 	}
 	fields := store.ActionChange{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
 	made, err := h.Changes.UpdateAction(request.Context(c), principal(c), param(c, "action_id"), fields)
-	return sendMade(c, made, err, viewAction)
+	return sendMade(c, made, err, viewAction, fiber.StatusOK)
 }
 
 func (h *actionHandlers) archive(c *fiber.Ctx) error {
@@ -175,5 +175,5 @@ func (h *actionHandlers) activate(c *fiber.Ctx) error {
 		return err
 	}
 	made, err := h.Changes.Activate(request.Context(c), principal(c), param(c, "action_id"), n)
-	return sendMade(c, made, err, viewPolicy)
+	return sendMade(c, made, err, viewPolicy, fiber.StatusOK)
 }

@@ -23,6 +23,7 @@ type changeView struct {
 	ActionID      *string                   `json:"action_id"`
 	Action        *string                   `json:"action"`
 	PolicyVersion *int                      `json:"policy_version"`
+	Team          *string                   `json:"team"`
 	Differences   []change.Difference       `json:"differences"`
 	RequestedBy   string                    `json:"requested_by"`
 	RequestedAt   string                    `json:"requested_at"`
@@ -40,7 +41,10 @@ func viewChange(v change.View) changeView {
 		ExpiresAt: apitime.Time(v.ExpiresAt), ResolvedBy: v.ResolvedBy, ResolvedAt: apitime.OptionalTime(v.ResolvedAt),
 		Approvable: v.Approvable, Applies: v.Applies, Simulation: v.Simulation,
 	}
-	if v.Kind != models.ChangeEnvironmentSettings {
+	switch {
+	case v.Team != "":
+		out.Team = &v.Team
+	case v.Kind != models.ChangeEnvironmentSettings:
 		out.ActionID, out.Action = &v.Target, &v.Change.Action
 	}
 	if v.PolicyVersion > 0 {
@@ -49,15 +53,15 @@ func viewChange(v change.View) changeView {
 	return out
 }
 
-// sendMade sends a change that was applied, or with 202 the change request that waits for a second approver.
-func sendMade[T, V any](c *fiber.Ctx, made change.Made[T], err error, view func(T) V) error {
+// sendMade sends a change that was applied with a status, or with 202 the change request that waits for a second approver.
+func sendMade[T, V any](c *fiber.Ctx, made change.Made[T], err error, view func(T) V, status int) error {
 	switch {
 	case err != nil:
 		return err
 	case made.Requested != nil:
 		return send(c, fiber.StatusAccepted, viewChange(*made.Requested))
 	}
-	return send(c, fiber.StatusOK, view(made.Applied))
+	return send(c, status, view(made.Applied))
 }
 
 func (h *changeHandlers) list(c *fiber.Ctx) error {

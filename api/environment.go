@@ -95,5 +95,5 @@ func (h *environmentHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	made, err := h.Changes.UpdateSettings(request.Context(c), principal(c), in)
-	return sendMade(c, made, err, viewEnvironment)
+	return sendMade(c, made, err, viewEnvironment, fiber.StatusOK)
 }

@@ -109,7 +109,7 @@ func newHandlers(s *server, d Deps) handlers {
 		environment:    &environmentHandlers{Tenancy: v.Tenancy, Changes: v.Changes},
 		actions:        &actionHandlers{Actions: v.Actions, Changes: v.Changes},
 		changes:        &changeHandlers{Changes: v.Changes, Decider: change.NewDecider(v.Changes, v.Workflows)},
-		teams:          &teamHandlers{Teams: v.Teams},
+		teams:          &teamHandlers{Teams: v.Teams, Changes: v.Changes},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		access: &accessHandlers{

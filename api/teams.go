@@ -4,13 +4,15 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // teamHandlers serve the teams of reviewers.
 type teamHandlers struct {
-	Teams *team.Service
+	Teams   *team.Service
+	Changes *change.Service
 }
 
 type teamView struct {
@@ -41,8 +43,8 @@ func viewTeam(t team.View) teamView {
 }
 
 // byCaller is the author of a change by the caller.
-func byCaller(c *fiber.Ctx) team.By {
-	return team.By{Actor: principal(c).Actor(), RequestID: principal(c).RequestID}
+func byCaller(c *fiber.Ctx) change.By {
+	return change.By{Actor: principal(c).Actor(), RequestID: principal(c).RequestID}
 }
 
 func (h *teamHandlers) list(c *fiber.Ctx) error {
@@ -78,11 +80,9 @@ func (h *teamHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Teams.Create(request.Context(c), principal(c).Store(), byCaller(c), team.Draft{Key: body.Key, Name: body.Name, Members: body.Members})
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, viewTeam(t))
+	draft := team.Draft{Key: body.Key, Name: body.Name, Members: body.Members}
+	made, err := h.Changes.CreateTeam(request.Context(c), principal(c).Store(), byCaller(c), draft)
+	return sendMade(c, made, err, viewTeam, fiber.StatusCreated)
 }
 
 func (h *teamHandlers) update(c *fiber.Ctx) error {
@@ -93,17 +93,18 @@ func (h *teamHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	change := team.Update{Name: body.Name, Members: body.Members}
-	t, err := h.Teams.Update(request.Context(c), principal(c).Store(), byCaller(c), param(c, "team_id"), change)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewTeam(t))
+	update := team.Update{Name: body.Name, Members: body.Members}
+	made, err := h.Changes.UpdateTeam(request.Context(c), principal(c).Store(), byCaller(c), param(c, "team_id"), update)
+	return sendMade(c, made, err, viewTeam, fiber.StatusOK)
 }
 
 func (h *teamHandlers) remove(c *fiber.Ctx) error {
-	if err := h.Teams.Delete(request.Context(c), principal(c).Store(), byCaller(c), param(c, "team_id")); err != nil {
+	made, err := h.Changes.DeleteTeam(request.Context(c), principal(c).Store(), byCaller(c), param(c, "team_id"))
+	switch {
+	case err != nil:
 		return err
+	case made.Requested != nil:
+		return send(c, fiber.StatusAccepted, viewChange(*made.Requested))
 	}
 	return c.SendStatus(fiber.StatusNoContent)
 }

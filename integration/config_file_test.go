@@ -103,6 +103,8 @@ func populated(t *testing.T) world {
 		"brand":    object{"name": "Alder", "accent": "#0f5c5c", "language": "de", "logo": logo(t)},
 	}).is(200)
 	payments := w.named(t, "Payments backend")
+	w.Admin.post(t, "/api/v1/teams", object{"key": "finance", "name": "Finance", "members": []string{"credential:" + payments}}).is(201)
+	w.team(t, "leads")
 	made := w.Server.post(t, "/api/v1/actions", object{
 		"key": "payments.transfer", "name": "Send a transfer", "consequence": "Money leaves:\nfor good.", "allowed_audiences": []string{"a"}, "risk_class": "critical",
 		"resource_type": "account", "proof_ttl_seconds": 60,
@@ -112,6 +114,7 @@ func populated(t *testing.T) world {
 		"context_schema": object{"type": "object", "required": []string{"amount"}, "properties": object{
 			"amount": object{"type": "number", "maximum": 9007199254740991, "x-countersign-display": object{"label": "Amount", "format": "number"}}, "note": object{"const": "yes"}}},
 		"requirements": object{"claims": object{"operator_continuity": "likely"}, "self_review": "barred",
+			"review": []object{{"group": "finance", "approvals": 1, "escalate": object{"after_seconds": 3600, "group": "leads"}}},
 			"rules": []object{{"name": "large", "when": "context.amount > 10000", "requirements": object{"hold_on": []string{"rule_matched"}}, "reason": "Large # ones"}}},
 	}).is(201)
 	w.Server.post(t, "/api/v1/actions/"+made+"/policy-versions/1/activate", nil).is(200)
@@ -158,6 +161,7 @@ actions:
     requirements:
       claims: {operator_continuity: likely}
       self_review: barred
+      review: [{group: finance, approvals: 1, escalate: {after_seconds: 3600, group: leads}}]
       rules:
         - {name: large, when: context.amount > 10, requirements: {hold_on: [rule_matched]}, reason: "Large # ones"}
   payments.refund: {name: Refund, consequence: Money leaves., allowed_audiences: [a], requirements: {coverage_min: none}, mode: enforce}

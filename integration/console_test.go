@@ -20,7 +20,7 @@ import (
 )
 
 // consoleRecords are the ids of one record of each kind that the console shows.
-type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, filter string }
+type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, team, filter string }
 
 func (w world) consoleRecords(t testing.TB) consoleRecords {
 	t.Helper()
@@ -35,6 +35,7 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 	in, err := shared.People.Create(t.Context(), w.scope(), "Invited Member", []models.Role{models.RoleReviewer}, "cli:test")
 	require.NoError(t, err)
 	out.person = in.Person.ID
+	out.team = w.team(t, "finance")
 	return out
 }
 
@@ -52,6 +53,8 @@ func (w world) path(r console.Route, x consoleRecords) string {
 		id = x.key
 	case strings.Contains(r.Path, "/people/"):
 		id = x.person
+	case strings.Contains(r.Path, "/teams/"):
+		id = x.team
 	case strings.Contains(r.Path, "/changes/"):
 		id = x.change
 	case strings.Contains(r.Path, "/filters/"):

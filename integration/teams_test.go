@@ -7,13 +7,13 @@ import (
 )
 
 // team creates a team with callers as its members and returns its id.
-func (w world) team(t *testing.T, key string, members ...caller) string {
+func (w world) team(t testing.TB, key string, members ...caller) string {
 	t.Helper()
 	return w.Admin.post(t, "/api/v1/teams", object{"key": key, "name": "Team " + key, "members": actors(t, members...)}).is(201).string("id")
 }
 
 // actors returns callers as members of a team.
-func actors(t *testing.T, members ...caller) []any {
+func actors(t testing.TB, members ...caller) []any {
 	t.Helper()
 	out := []any{}
 	for _, m := range members {

@@ -118,6 +118,9 @@ const (
 	ChangePolicyActivate      ChangeKind = "policy.activate"
 	ChangeActionMode          ChangeKind = "action.mode"
 	ChangeEnvironmentSettings ChangeKind = "environment.settings"
+	ChangeTeamCreate          ChangeKind = "team.create"
+	ChangeTeamUpdate          ChangeKind = "team.update"
+	ChangeTeamDelete          ChangeKind = "team.delete"
 )
 
 // ChangeStatus is the status of a change request.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
@@ -26,11 +27,11 @@ func teamCreateCommand() *cobra.Command {
 	var d team.Draft
 	cmd := onEnvironment("create", "Create a team; prints its id", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
-			made, err := c.Teams.Create(cmd.Context(), scope, team.By{Actor: actor(cmd)}, d)
-			if err != nil {
+			made, err := changesOf(c).CreateTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, d)
+			if printRequested(cmd, made.Requested); err != nil || made.Requested != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", made.ID, made.Key)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", made.Applied.ID, made.Applied.Key)
 			return err
 		})
 	cmd.Flags().StringVar(&d.Key, "key", "", "key by which policies name the team: lower-case letters, digits and underscores")
@@ -99,11 +100,12 @@ func teamChangeCommand(use, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			change := team.Update{Add: members}
+			update := team.Update{Add: members}
 			if use == "remove" {
-				change = team.Update{Remove: members}
+				update = team.Update{Remove: members}
 			}
-			_, err = c.Teams.Update(cmd.Context(), scope, team.By{Actor: actor(cmd)}, id, change)
+			made, err := changesOf(c).UpdateTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, id, update)
+			printRequested(cmd, made.Requested)
 			return err
 		})
 	cmd.Flags().StringSliceVar(&members, "member", nil, memberHelp)
@@ -117,6 +119,8 @@ func teamDeleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.Teams.Delete(cmd.Context(), scope, team.By{Actor: actor(cmd)}, id)
+			made, err := changesOf(c).DeleteTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, id)
+			printRequested(cmd, made.Requested)
+			return err
 		})
 }

@@ -42,7 +42,7 @@ func tenantApprovalsCommand() *cobra.Command {
 		},
 		describe: secondApprover,
 	}.command()
-	cmd.Flags().BoolVar(&second, "second-approver", false, "make policy activations, changes of an action's mode and changes of settings wait for a second person or key")
+	cmd.Flags().BoolVar(&second, "second-approver", false, "make policy activations, changes of an action's mode, changes of settings and changes of teams wait for a second person or key")
 	cmd.Flags().DurationVar(&life, "change-life", 24*time.Hour, "how long such a change waits, 5m to 720h")
 	return cmd
 }
@@ -58,12 +58,24 @@ func secondApprover(env models.Environment) string {
 // changeSettings changes settings of an environment. If it requires a second approver, it prints the change request and returns
 // the environment as it is.
 func changeSettings(cmd *cobra.Command, c *core, scope store.Scope, in tenancy.Settings) (models.Environment, error) {
-	changes := change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy})
-	made, err := changes.UpdateSettingsBy(cmd.Context(), scope, in, change.By{Actor: actor(cmd)})
+	made, err := changesOf(c).UpdateSettingsBy(cmd.Context(), scope, in, change.By{Actor: actor(cmd)})
 	if err != nil || made.Requested == nil {
 		return made.Applied, err
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "change %s waits for a second approver until %s: approve it in the console, or with POST /api/v1/changes/%s/approve\n",
-		made.Requested.ID, apitime.Time(made.Requested.ExpiresAt), made.Requested.ID)
+	printRequested(cmd, made.Requested)
 	return c.Tenancy.Environment(cmd.Context(), scope)
+}
+
+// changesOf is the service of changes that may wait for a second approver.
+func changesOf(c *core) *change.Service {
+	return change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy, Teams: c.Teams})
+}
+
+// printRequested prints a change request; nothing for a change that was applied.
+func printRequested(cmd *cobra.Command, requested *change.View) {
+	if requested == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "change %s waits for a second approver until %s: approve it in the console, or with POST /api/v1/changes/%s/approve\n",
+		requested.ID, apitime.Time(requested.ExpiresAt), requested.ID)
 }

@@ -1106,15 +1106,16 @@ func (c *Client) AllTeams(ctx context.Context, params ListTeamsParams, options .
 	})
 }
 
-// CreateTeam: Create a team. Permission: `policy.activate`.
+// CreateTeam: Create a team. 202 with a change request if the environment requires a second approver. Permission:
+// `policy.activate`.
 //
 // POST /api/v1/teams
 func (c *Client) CreateTeam(ctx context.Context, body TeamCreate, options ...RequestOption) (*Team, error) {
 	return one[Team](ctx, c, request{operation: "createTeam", method: http.MethodPost, path: path("/api/v1/teams"), keyed: true, body: body}, options)
 }
 
-// DeleteTeam: Delete a team. A team that an active policy version or a pending hold requires is not deleted.
-// Permission: `policy.activate`.
+// DeleteTeam: Delete a team. A team that an active policy version or a pending hold requires is not deleted. 202 with
+// a change request if the environment requires a second approver. Permission: `policy.activate`.
 //
 // DELETE /api/v1/teams/{team_id}
 func (c *Client) DeleteTeam(ctx context.Context, teamID string, options ...RequestOption) error {
@@ -1130,7 +1131,8 @@ func (c *Client) GetTeam(ctx context.Context, teamID string, options ...RequestO
 }
 
 // UpdateTeam: Change the name or the members of a team. The members count when the approvals of a hold are counted,
-// those of pending holds included. Permission: `policy.activate`.
+// those of pending holds included. 202 with a change request if something changes and the environment requires a
+// second approver. Permission: `policy.activate`.
 //
 // PATCH /api/v1/teams/{team_id}
 func (c *Client) UpdateTeam(ctx context.Context, teamID string, body TeamUpdate, options ...RequestOption) (*Team, error) {

@@ -725,8 +725,8 @@ type ChangeDifference struct {
 	Field string `json:"field"`
 }
 
-// ChangeKind: What a change request changes: the active policy version or the mode of an action, or settings of the
-// environment.
+// ChangeKind: What a change request changes: the active policy version or the mode of an action, settings of the
+// environment, or a team of reviewers.
 type ChangeKind string
 
 // The values of ChangeKind.
@@ -734,13 +734,16 @@ const (
 	ChangeKindPolicyActivate      ChangeKind = "policy.activate"
 	ChangeKindActionMode          ChangeKind = "action.mode"
 	ChangeKindEnvironmentSettings ChangeKind = "environment.settings"
+	ChangeKindTeamCreate          ChangeKind = "team.create"
+	ChangeKindTeamUpdate          ChangeKind = "team.update"
+	ChangeKindTeamDelete          ChangeKind = "team.delete"
 )
 
 // ChangeRequest: A change of the configuration that waits, or waited, for a second approver.
 type ChangeRequest struct {
-	// The action's key; null for settings of the environment.
+	// The action's key; null for settings of the environment and for teams.
 	Action string `json:"action,omitzero"`
-	// Id of the action; null for settings of the environment.
+	// Id of the action; null for settings of the environment and for teams.
 	ActionID string `json:"action_id,omitzero"`
 	// Whether what it was requested against is in force; an approval of one that does not apply changes nothing. Null in
 	// lists and once it is settled.
@@ -753,7 +756,8 @@ type ChangeRequest struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	// Id of the change request.
 	ID string `json:"id"`
-	// What a change request changes: the active policy version or the mode of an action, or settings of the environment.
+	// What a change request changes: the active policy version or the mode of an action, settings of the environment, or
+	// a team of reviewers.
 	Kind ChangeKind `json:"kind"`
 	// The version to activate; null for other kinds.
 	PolicyVersion *int64 `json:"policy_version,omitzero"`
@@ -771,6 +775,8 @@ type ChangeRequest struct {
 	// Status of a change request. A superseded one was approved when what it was requested against was no longer in
 	// force; it was not made.
 	Status ChangeStatus `json:"status"`
+	// Key of the team; null for other kinds.
+	Team string `json:"team,omitzero"`
 }
 
 // ChangeStatus: Status of a change request. A superseded one was approved when what it was requested against was no

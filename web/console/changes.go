@@ -102,6 +102,12 @@ func whatChanges(r change.View) string {
 		return "Activate version " + itoa(r.PolicyVersion) + " of " + r.Action
 	case models.ChangeActionMode:
 		return "Change the mode of " + r.Action
+	case models.ChangeTeamCreate:
+		return "Create the team " + r.Team
+	case models.ChangeTeamUpdate:
+		return "Change the team " + r.Team
+	case models.ChangeTeamDelete:
+		return "Delete the team " + r.Team
 	default:
 		return "Change settings of the environment"
 	}
@@ -112,7 +118,8 @@ type changeView struct {
 	changeRow
 	ID          string
 	Pending     bool
-	TargetURL   string // the version or the action; empty for settings
+	TargetURL   string // the version, the action or the team; empty for settings
+	Team        string // key; empty for other kinds
 	Differences []changedField
 	Applies     bool
 	Simulation  *simulationView
@@ -144,7 +151,7 @@ func (c *console) showChange(v *visit, status int, n *notice) error {
 		n = becameOf(v.query("done"), seen)
 	}
 	view := changeView{
-		changeRow: c.changeRow(v, *seen, names), ID: seen.ID, Pending: seen.Status == models.ChangePending, TargetURL: targetURL(v, seen),
+		changeRow: c.changeRow(v, *seen, names), ID: seen.ID, Pending: seen.Status == models.ChangePending, TargetURL: targetURL(v, seen), Team: seen.Team,
 		Differences: changedFields(seen.Differences), Applies: seen.Applies == nil || *seen.Applies,
 		Form: v.at("changes", seen.ID), List: v.at("changes"), Notice: n,
 	}
@@ -163,6 +170,8 @@ func targetURL(v *visit, r *change.View) string {
 		return v.at("policies", r.Target, itoa(r.PolicyVersion))
 	case models.ChangeActionMode:
 		return v.at("policies", r.Target)
+	case models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete:
+		return v.at("teams")
 	default:
 		return ""
 	}

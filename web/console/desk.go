@@ -29,6 +29,7 @@ type reviewView struct {
 	Form     *reviewForm // nil if the user cannot review the hold
 	Closed   string      // the reason: settled or role
 	Taken    taken
+	Standing standingView
 	Viewers  []string // names of the other reviewers who have the hold open
 	Notice   *notice
 }
@@ -57,9 +58,13 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 	if seen.Case.Hold == nil {
 		return problem.NewNotFound()
 	}
-	view := reviewView{caseView: seen, Notice: n}
+	standing, approvals, err := c.standing(v, seen.Case.Hold)
+	if err != nil {
+		return err
+	}
+	view := reviewView{caseView: seen, Standing: standing, Notice: n}
 	if n == nil {
-		view.Notice = v.flash(seen)
+		view.Notice = v.flash(seen, approvals.Given)
 	}
 	if view.Queue, err = c.queue(v, id); err != nil {
 		return err
@@ -69,7 +74,7 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 		view.Queue.Rows = append([]heldRow{c.openRow(v, view)}, view.Queue.Rows...)
 	}
 	view.Taken = c.takenBy(v, seen.Case.Hold)
-	c.ask(v, &view, note)
+	c.ask(v, &view, approvals, note)
 	if view.Form != nil {
 		if view.Viewers, err = c.viewers(v, id); err != nil {
 			return err
@@ -79,17 +84,17 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 }
 
 // ask fills in the review form, or the reason why there is none.
-func (c *console) ask(v *visit, view *reviewView, note string) {
+func (c *console) ask(v *visit, view *reviewView, approvals hold.Standing, note string) {
 	h := view.Case.Hold
 	form := &reviewForm{
-		Action: v.at("reviews", h.AuthorizationID) + view.Queue.Suffix, Note: note, MaxNote: maxNote, StoresNotes: v.grant.Environment.ReviewNotes, Given: view.given(), Required: h.ApprovalsRequired,
+		Action: v.at("reviews", h.AuthorizationID) + view.Queue.Suffix, Note: note, MaxNote: maxNote, StoresNotes: v.grant.Environment.ReviewNotes, Given: approvals.Given, Required: h.ApprovalsRequired,
 	}
 	for _, r := range view.Reviews {
 		if r.Who.Raw == v.principal().Actor() {
 			form.Own = r.Resolution
 		}
 	}
-	form.LastOne = form.Given+1 >= form.Required && form.Own != hold.Approve
+	form.LastOne = form.Given+1 >= form.Required && approvals.Obstacle == ""
 	switch {
 	case hold.Effective(*h, c.Clock.Now()) != models.HoldPending:
 		view.Closed = "settled"

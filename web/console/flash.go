@@ -13,8 +13,8 @@ type notice struct {
 }
 
 // flash says what became of the user's last review. The words after "done" in the URL only ask for it: what it says is read
-// from the record.
-func (v *visit) flash(seen caseView) *notice {
+// from the record. given are the approvals that count.
+func (v *visit) flash(seen caseView, given int) *notice {
 	done := v.query("done")
 	if seen.Case.Hold == nil || (done != "resolved" && done != "counted" && done != "accepted") {
 		return nil
@@ -30,7 +30,7 @@ func (v *visit) flash(seen caseView) *notice {
 	if done == "accepted" {
 		return &notice{"good", "Your review is accepted and being processed. This page shows the result."}
 	}
-	return &notice{"good", "Approved: " + itoa(seen.given()) + " of " + itoa(seen.Case.Hold.ApprovalsRequired) + " approvals."}
+	return &notice{"good", "Approved: " + itoa(given) + " of " + itoa(seen.Case.Hold.ApprovalsRequired) + " approvals."}
 }
 
 // approvedFlash describes the decision that followed an approval.
@@ -52,15 +52,4 @@ func approvedFlash(seen caseView) *notice {
 		}
 	}
 	return &notice{"good", "Approved."}
-}
-
-// given counts the approvals of the hold.
-func (view caseView) given() int {
-	n := 0
-	for _, r := range view.Reviews {
-		if r.Resolution == "approve" {
-			n++
-		}
-	}
-	return n
 }

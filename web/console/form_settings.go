@@ -58,7 +58,7 @@ var backgrounds = []option{
 func guardFields(e models.Environment) []field {
 	return []field{
 		{Name: "bar_self_review", Label: "No one reviews a hold that they requested", Kind: yesNo, Value: strconv.FormatBool(e.BarSelfReview)},
-		{Name: "second_approver_required", Label: "Activations, modes and these settings wait for a second approver", Kind: yesNo, Value: strconv.FormatBool(e.SecondApproverRequired)},
+		{Name: "second_approver_required", Label: "Activations, modes, teams and these settings wait for a second approver", Kind: yesNo, Value: strconv.FormatBool(e.SecondApproverRequired)},
 		{Name: "background", Label: "What people are compared with", Kind: choice, Value: string(e.Background), Options: backgrounds,
 			Hint: "A change to prior deletes what the environment has learned."},
 		{Name: "enrollment_grant_required", Label: "Enrollment frames require a client token with the purpose enroll", Kind: yesNo, Value: strconv.FormatBool(e.EnrollmentGrantRequired)},

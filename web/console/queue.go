@@ -111,9 +111,11 @@ type heldRow struct {
 	Status          tag
 	Pending         bool
 	Given, Required int
-	Own             string // the user's own resolution
-	Taken           string // the reviewer who has the hold; "you" for the user
-	Here            bool   // the hold that is open next to the queue
+	Own             string   // the user's own resolution
+	Taken           string   // the reviewer who has the hold; "you" for the user
+	Here            bool     // the hold that is open next to the queue
+	Teams           []string // what it requires of teams, in words
+	Outside         bool     // an approval by the user would not count
 }
 
 // deskView is the queue.
@@ -164,9 +166,15 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 	if err != nil {
 		return view, err
 	}
+	teams, err := c.Teams.Names(v.ctx, v.scope())
+	if err != nil {
+		return view, err
+	}
 	for _, r := range rows {
-		view.Rows = append(view.Rows, c.heldRow(v, r, f, open))
-		view.Rows[len(view.Rows)-1].Taken = takerOf(v, r.AssignedTo, names)
+		row := c.heldRow(v, r, f, open)
+		row.Taken, row.Teams = takerOf(v, r.AssignedTo, names), teamsOf(r.Teams, teams)
+		row.Outside = row.Pending && view.Review && !r.Approvable
+		view.Rows = append(view.Rows, row)
 	}
 	if view.Saved, err = c.saved(v, "reviews", f.values()); err != nil {
 		return view, err

@@ -35,6 +35,8 @@ const (
 	ChangeKeys           = Right(models.PermissionCredentials)
 	SeePeople            = Right(models.PermissionConfigRead)
 	ChangePeople         = Right(models.PermissionCredentials)
+	SeeTeams             = AnyRole
+	ChangeTeams          = Right(models.PermissionPolicyActivate)
 	SeeSettings          = Right(models.PermissionConfigRead)
 	ChangeSettings       = Right(models.PermissionConfig)
 	SeeHealth            = Right(models.PermissionConfigRead)
@@ -188,6 +190,16 @@ func (c *console) table() []line {
 		change("/:environment/people/:id", "person_roles", ChangePeople, true, c.changePerson),
 		change("/:environment/people/:id/invite", "person_invite_again", ChangePeople, true, c.invitePersonAgain),
 		change("/:environment/people/:id/remove", "person_remove", ChangePeople, true, c.removePerson),
+
+		see("/:environment/teams", "teams", SeeTeams, c.teams),
+		see("/:environment/teams/new", "team_new", ChangeTeams, c.newTeam),
+		change("/:environment/teams/new", "team_create", ChangeTeams, true, c.createTeam),
+		see("/:environment/teams/:id", "team", ChangeTeams, c.editTeam),
+		change("/:environment/teams/:id", "team_update", ChangeTeams, true, c.updateTeam),
+		change("/:environment/teams/:id/delete", "team_delete", ChangeTeams, true, c.deleteTeam),
+		see("/:environment/deputies/new", "deputy_new", Review, c.newDeputy),
+		change("/:environment/deputies/new", "deputy_name", Review, true, c.nameDeputy),
+		change("/:environment/deputies/:id/withdraw", "deputy_withdraw", Review, true, c.withdrawDeputy),
 
 		see("/:environment/settings", "settings", SeeSettings, c.settings),
 		change("/:environment/settings", "settings_update", ChangeSettings, true, c.updateSettings),

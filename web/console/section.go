@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -54,6 +55,7 @@ type Deps struct {
 	Evaluations    *evaluation.Service
 	Closer         *evaluation.Closer
 	Tenancy        *tenancy.Service
+	Teams          *team.Service
 	Endpoints      *webhook.Endpoints
 	Exports        *listexport.Service
 	Notices        *notify.Service

@@ -227,6 +227,7 @@ var sections = []struct {
 	{"Webhooks", "webhooks", "w", SeeWebhooks},
 	{"Keys", "keys", "k", SeeKeys},
 	{"People", "people", "o", SeePeople},
+	{"Teams", "teams", "t", SeeTeams},
 	{"Settings", "settings", "s", SeeSettings},
 	{"Health", "health", "h", SeeHealth},
 	{"Audit log", "audit", "l", SeeAudit},

@@ -58,6 +58,10 @@ func (g *generator) call(method, path string, op operation) *call {
 		c.body, c.optionalBody = g.goType(op.Body.Content["application/json"].Schema), !op.Body.Required
 	}
 	for _, status := range []string{"200", "201", "202"} {
+		// A change that may wait for a second approver has no result if 204 says that it was made.
+		if _, empty := op.Responses["204"]; empty && status == "202" {
+			continue
+		}
 		if content, ok := op.Responses[status].Content["application/json"]; ok && c.result == "" {
 			c.list = slices.Contains(content.Schema.Type, "array") && slices.ContainsFunc(c.inQuery, func(p *parameter) bool { return p.Name == "cursor" })
 			c.result = strings.TrimPrefix(g.goType(content.Schema), map[bool]string{true: "[]"}[c.list])

@@ -19,6 +19,7 @@ type maker struct {
 	out     io.Writer
 	secrets io.Writer
 	waits   bool
+	missing []string // keys of the teams whose creation waits
 }
 
 // Apply makes the planned changes in their order and reports each to out. It ends with the first failure: the changes before it
@@ -59,6 +60,11 @@ func (m *maker) action(ctx context.Context, entry string, c actionChange) error 
 		if err := m.done(entry, "name and consequence changed", err); err != nil {
 			return err
 		}
+	}
+	if c.policy && named(c.after.Requirements, m.missing) {
+		m.waits = true
+		_, _ = fmt.Fprintf(m.out, "%s: its policy waits for a team that it requires\n", entry)
+		return nil
 	}
 	if c.policy {
 		version, err := c.draft(ctx, m.api)

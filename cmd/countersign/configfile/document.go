@@ -19,6 +19,7 @@ const formatVersion = 1
 type Document struct {
 	Version          int                                 `json:"version"`
 	Environment      *countersign.EnvironmentUpdate      `json:"environment,omitzero"`
+	Teams            map[string]Team                     `json:"teams,omitzero"`   // by key
 	Actions          map[string]Action                   `json:"actions,omitzero"` // by key
 	WebhookEndpoints []countersign.WebhookEndpointUpdate `json:"webhook_endpoints,omitzero"`
 }

@@ -86,7 +86,8 @@ func (p *Plan) change(key string, have, w Action) error {
 	}
 	entry := "actions." + key
 	out := Change{Sign: Alter, Entry: entry, Fields: fields, make: func(ctx context.Context, m *maker) error { return m.action(ctx, entry, c) }}
-	if c.policy && c.active > 0 {
+	// A version cannot name a team that is yet to be created.
+	if c.policy && c.active > 0 && !named(c.after.Requirements, p.newTeams()) {
 		out.simulate = func(ctx context.Context) (*countersign.PolicySimulation, error) { return c.simulation(ctx, p.api) }
 	}
 	p.Changes = append(p.Changes, out)

@@ -18,6 +18,7 @@ type State struct {
 	actions   map[string]actionState
 	endpoints []endpointState // as in Document
 	keys      map[string]string
+	teams     map[string]string // ids by key
 }
 
 // actionState is an action in an environment. Active is 0 without an active policy version.
@@ -51,6 +52,9 @@ func Read(ctx context.Context, api *countersign.Client) (*State, error) {
 	}
 	s.Document.Environment = &settings
 	if err := s.readKeys(ctx, api); err != nil {
+		return nil, err
+	}
+	if err := s.readTeams(ctx, api); err != nil {
 		return nil, err
 	}
 	for a, err := range api.AllActions(ctx, countersign.ListActionsParams{Limit: largestPage}) {

@@ -29,7 +29,7 @@ func (p *Process) console() web.Section {
 		Changes:        s.changes,
 		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
-		Signing: p.Signing, Tenancy: p.Tenancy, Closer: evaluation.NewCloser(s.evaluations, p.Flows),
+		Signing: p.Signing, Tenancy: p.Tenancy, Teams: p.Teams, Closer: evaluation.NewCloser(s.evaluations, p.Flows),
 		Exports: listexport.New(p.Store, p.Clock, p.Log),
 		Checks:  p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})

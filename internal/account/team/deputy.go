@@ -50,7 +50,7 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 		}
 		// A deputy without the role could not open the console's queue, and the approval would not count.
 		if len(able) != 2 {
-			return problem.New(problem.BadRequest, "Both the absent person and the deputy must be reviewers of this environment. Choose a different deputy.")
+			return wrongAbsence("deputy", "Both the absent person and the deputy must be reviewers of this environment. Choose a different deputy.")
 		}
 		overlapping, err := q.Deputies().Overlap(ctx, row)
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 		if err := q.Deputies().Insert(ctx, row); err != nil {
 			return err
 		}
-		return operation{q: q, scope: scope, by: by, at: now}.append(ctx, deputyData(row))
+		return Operation{Q: q, Scope: scope, By: by, At: now}.append(ctx, deputyData(row))
 	})
 	return row, err
 }
@@ -78,7 +78,7 @@ func (s *Service) WithdrawDeputy(ctx context.Context, scope store.Scope, by By, 
 		if err != nil {
 			return err
 		}
-		return operation{q: q, scope: scope, by: by, at: now}.append(ctx, events.DeputyWithdrawnData(deputyData(row)))
+		return Operation{Q: q, Scope: scope, By: by, At: now}.append(ctx, events.DeputyWithdrawnData(deputyData(row)))
 	})
 }
 
@@ -91,14 +91,19 @@ func (s *Service) Deputies(ctx context.Context, scope store.Scope) ([]models.Dep
 func (a Absence) check(now time.Time) error {
 	switch {
 	case a.Person == a.Deputy:
-		return problem.New(problem.BadRequest, "The deputy must not be the absent person. Choose a different deputy.")
+		return wrongAbsence("deputy", "The deputy must not be the absent person. Choose a different deputy.")
 	case !a.EndsAt.After(a.StartsAt), !a.EndsAt.After(now):
-		return problem.New(problem.BadRequest, "The absence must end after it begins, and in the future. Choose a later end.")
+		return wrongAbsence("ends_at", "The absence must end after it begins, and in the future. Choose a later end.")
 	case a.EndsAt.Sub(a.StartsAt) > MaxAbsence:
-		return problem.New(problem.BadRequest, "A deputy stands in for at most 90 days. Choose a shorter period.")
+		return wrongAbsence("ends_at", "A deputy stands in for at most 90 days. Choose a shorter period.")
 	default:
 		return nil
 	}
+}
+
+// wrongAbsence refuses a value of an absence. Forms show the refusal at the field.
+func wrongAbsence(field, detail string) error {
+	return &problem.Error{Code: problem.BadRequest, Detail: detail, Fields: []problem.Field{{Loc: []any{"body", field}, Msg: detail, Type: "value_error"}}}
 }
 
 // lockBoth locks both people in one order, so that two overlapping deputyships cannot be named at the same moment.

@@ -4,33 +4,25 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// operation is the context of one change: its transaction, environment, actor and time.
-type operation struct {
-	q     *store.Q
-	scope store.Scope
-	by    By
-	at    time.Time
-}
-
 // append adds an event to the log in the transaction of the change.
-func (op operation) append(ctx context.Context, data events.Data) error {
-	return events.Append(ctx, op.q, events.Entry{Scope: op.scope, At: op.at, Actor: op.by.Actor, RequestID: op.by.RequestID, Data: data})
+func (op Operation) append(ctx context.Context, data events.Data) error {
+	return events.Append(ctx, op.Q, events.Entry{
+		Scope: op.Scope, At: op.At, Actor: op.By.Actor, RequestID: op.By.RequestID, WorkflowID: op.By.WorkflowID, Data: data,
+	})
 }
 
 // update changes a locked team and records team.updated if anything changed. Members are removed first, so that a full team can
 // exchange some in one change.
-func (op operation) update(ctx context.Context, row models.Team, u Update) error {
+func (op Operation) update(ctx context.Context, row models.Team, u Update) (bool, error) {
 	before, err := op.members(ctx, row)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// A whole list is a change like any other, so that its audit entry names who joined and who left.
 	if u.Members != nil {
@@ -39,26 +31,26 @@ func (op operation) update(ctx context.Context, row models.Team, u Update) error
 	}
 	removed, err := op.remove(ctx, row, u.Remove)
 	if err != nil {
-		return err
+		return false, err
 	}
 	left := slices.DeleteFunc(slices.Clone(before), func(m string) bool { return slices.Contains(removed, m) })
 	added, err := op.add(ctx, row, left, u.Add)
 	if err != nil {
-		return err
+		return false, err
 	}
 	name, renamed, err := op.rename(ctx, row, u.Name)
 	if err != nil || !renamed && len(added)+len(removed) == 0 {
-		return err
+		return false, err
 	}
 	after, err := op.members(ctx, row)
 	if err != nil {
-		return err
+		return false, err
 	}
 	change, err := events.NewChange(document(row.Name, before), document(name, after))
 	if err != nil {
-		return err
+		return false, err
 	}
-	return op.append(ctx, events.TeamUpdatedData{Team: row.ID, Key: row.Key, Added: added, Removed: removed, Change: change})
+	return true, op.append(ctx, events.TeamUpdatedData{Team: row.ID, Key: row.Key, Added: added, Removed: removed, Change: change})
 }
 
 // document returns what the digests of a change cover: the name and the sorted members. Anyone with both can recompute them.
@@ -68,7 +60,7 @@ func document(name string, members []string) any {
 
 // rename changes the name of a team if it is given, and reports whether it did. The same name is no change: it would be an entry of
 // the audit log without a difference.
-func (op operation) rename(ctx context.Context, row models.Team, name *string) (string, bool, error) {
+func (op Operation) rename(ctx context.Context, row models.Team, name *string) (string, bool, error) {
 	if name == nil {
 		return row.Name, false, nil
 	}
@@ -76,13 +68,13 @@ func (op operation) rename(ctx context.Context, row models.Team, name *string) (
 	if err != nil {
 		return "", false, err
 	}
-	renamed, err := op.q.Teams().Rename(ctx, op.scope, row.ID, given)
+	renamed, err := op.Q.Teams().Rename(ctx, op.Scope, row.ID, given)
 	return given, renamed, err
 }
 
 // members returns the actors of a team in their order, which makes the digests of a change reproducible.
-func (op operation) members(ctx context.Context, row models.Team) ([]string, error) {
-	rows, err := op.q.Teams().Members(ctx, op.scope, row.ID)
+func (op Operation) members(ctx context.Context, row models.Team) ([]string, error) {
+	rows, err := op.Q.Teams().Members(ctx, op.Scope, row.ID)
 	out := make([]string, len(rows))
 	for i, m := range rows {
 		out[i] = m.Member
@@ -93,14 +85,14 @@ func (op operation) members(ctx context.Context, row models.Team) ([]string, err
 // add adds the actors that the team does not have and returns them. Every one must be able to review in the environment: a typing
 // error would otherwise be a member who never approves. Members that the team has already are not checked again, so that one who
 // can no longer review does not keep the others from being changed.
-func (op operation) add(ctx context.Context, row models.Team, before, actors []string) ([]string, error) {
+func (op Operation) add(ctx context.Context, row models.Team, before, actors []string) ([]string, error) {
 	fresh := slices.DeleteFunc(slices.Clone(actors), func(a string) bool { return slices.Contains(before, a) })
 	slices.Sort(fresh)
 	fresh = slices.Compact(fresh)
 	if len(before)+len(fresh) > MaxMembers {
 		return nil, problem.Invalid([]any{"body", "members"}, fmt.Sprintf("a team has at most %d members", MaxMembers), "too_long")
 	}
-	able, err := op.q.Teams().Reviewers(ctx, op.scope, fresh, op.at)
+	able, err := op.Q.Teams().Reviewers(ctx, op.Scope, fresh, op.At)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +101,8 @@ func (op operation) add(ctx context.Context, row models.Team, before, actors []s
 			msg := fmt.Sprintf("%q cannot review in this environment; give person:prs_... of a reviewer, or credential:crd_... of a key with the permission review", actor)
 			return nil, problem.Invalid([]any{"body", "members", slices.Index(actors, actor)}, msg, "unknown_member")
 		}
-		if _, err := op.q.Teams().AddMember(ctx, models.TeamMember{
-			TeamID: row.ID, TenantID: row.TenantID, EnvironmentID: row.EnvironmentID, Member: actor, AddedAt: op.at, AddedBy: op.by.Actor,
+		if _, err := op.Q.Teams().AddMember(ctx, models.TeamMember{
+			TeamID: row.ID, TenantID: row.TenantID, EnvironmentID: row.EnvironmentID, Member: actor, AddedAt: op.At, AddedBy: op.By.Actor,
 		}); err != nil {
 			return nil, err
 		}
@@ -119,10 +111,10 @@ func (op operation) add(ctx context.Context, row models.Team, before, actors []s
 }
 
 // remove removes the actors that the team has and returns them.
-func (op operation) remove(ctx context.Context, row models.Team, actors []string) ([]string, error) {
+func (op Operation) remove(ctx context.Context, row models.Team, actors []string) ([]string, error) {
 	var out []string
 	for _, actor := range actors {
-		removed, err := op.q.Teams().RemoveMember(ctx, op.scope, row.ID, actor)
+		removed, err := op.Q.Teams().RemoveMember(ctx, op.Scope, row.ID, actor)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
-	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -36,9 +34,9 @@ type Service struct {
 // New returns the service.
 func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
 
-// By is who makes a change: the actor of its audit entry, and the request, which is empty at the command line. Whether the actor may
-// make it is for the route table to check.
-type By struct{ Actor, RequestID string }
+// By is who makes a change: the actor of its audit entry, the request, which is empty at the command line, and the workflow of the
+// change request that was approved, if there was one. Whether the actor may make it is for the route table to check.
+type By struct{ Actor, RequestID, WorkflowID string }
 
 // Member is a member of a team. Reviews reports whether the member may review now.
 type Member struct {
@@ -63,87 +61,11 @@ type Draft struct {
 	Members []string // actors
 }
 
-// Create adds a team. A key in use is a conflict.
-func (s *Service) Create(ctx context.Context, scope store.Scope, by By, d Draft) (View, error) {
-	name, err := checkName(d.Name)
-	if err != nil {
-		return View{}, err
-	}
-	if !keyPattern.MatchString(d.Key) {
-		return View{}, problem.Invalid([]any{"body", "key"}, "key must begin with a lower-case letter and have 1 to 64 lower-case letters, digits and underscores", "value_error")
-	}
-	now := s.clock.Now()
-	row := models.Team{
-		ID: ids.New(ids.Team), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Key: d.Key, Name: name, CreatedAt: now, CreatedBy: by.Actor,
-	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		if _, err := q.Environments().Get(ctx, scope); err != nil {
-			return err
-		}
-		if err := q.Teams().Insert(ctx, row); err != nil {
-			return err
-		}
-		op := operation{q: q, scope: scope, by: by, at: now}
-		added, err := op.add(ctx, row, nil, d.Members)
-		if err != nil {
-			return err
-		}
-		return op.append(ctx, events.TeamCreatedData{Team: row.ID, Key: row.Key, Members: append([]string{}, added...)})
-	})
-	if store.Violates(err, "teams_environment_id_key_key") {
-		return View{}, problem.Newf(problem.Conflict, "The environment has a team with the key %q. Choose a different key, or change that team.", d.Key)
-	}
-	if err != nil {
-		return View{}, err
-	}
-	return s.Get(ctx, scope, row.ID)
-}
-
 // Update is a change of a team. A nil field keeps its value. Members replaces the whole list; Add and Remove change it.
 type Update struct {
 	Name        *string
 	Members     *[]string
 	Add, Remove []string
-}
-
-// Update changes the name or the members of a team. A change that leaves the team as it is records nothing.
-func (s *Service) Update(ctx context.Context, scope store.Scope, by By, id string, u Update) (View, error) {
-	now := s.clock.Now()
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		row, err := lock(ctx, q, scope, id)
-		if err != nil {
-			return err
-		}
-		return operation{q: q, scope: scope, by: by, at: now}.update(ctx, row, u)
-	})
-	if err != nil {
-		return View{}, err
-	}
-	return s.Get(ctx, scope, id)
-}
-
-// Delete deletes a team. It is refused while an active policy or a pending hold requires the team: no one could approve then.
-func (s *Service) Delete(ctx context.Context, scope store.Scope, by By, id string) error {
-	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
-		row, err := lock(ctx, q, scope, id)
-		if err != nil {
-			return err
-		}
-		policies, holds, err := q.Teams().Uses(ctx, scope, row.Key)
-		if err != nil {
-			return err
-		}
-		// The policy versions are locked against this by the share lock that an activation takes on the row of the team.
-		if policies+holds > 0 {
-			return problem.Newf(problem.Conflict, "The team %q is required by %d active policies and %d pending holds. "+
-				"Activate policy versions that do not name it, and settle the holds, before you delete it.", row.Key, policies, holds)
-		}
-		if err := q.Teams().Delete(ctx, scope, id); err != nil {
-			return err
-		}
-		return operation{q: q, scope: scope, by: by, at: now}.append(ctx, events.TeamDeletedData{Team: row.ID, Key: row.Key})
-	})
 }
 
 // Get returns one team.
@@ -214,15 +136,6 @@ func deputyOf(rows []models.Deputy, actor string) *models.Deputy {
 		return nil
 	}
 	return &rows[i]
-}
-
-// lock locks a team of the environment, so that changes of it are made one after the other.
-func lock(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Team, error) {
-	row, err := q.Teams().Lock(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return row, problem.NotFoundBy("team_id")
-	}
-	return row, err
 }
 
 // checkName trims a name and refuses one that a page could not show as text.

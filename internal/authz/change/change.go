@@ -1,8 +1,8 @@
 // Package change implements change requests. In an environment that requires a second approver, the activation of a policy
-// version, a change of an action's mode and a change of the environment's settings are not made at once: they wait until a second
-// principal approves, and apply only if what they were requested against is still in force.
+// version, a change of an action's mode, a change of the environment's settings and every change of a team are not made at once: they
+// wait until a second principal approves, and apply only if what they were requested against is still in force.
 //
-// Service makes every change of these three kinds and returns either the result or the change request. It also makes the moves of
+// Service makes every change of these kinds and returns either the result or the change request. It also makes the moves of
 // the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the moves is in
 // package workflows; Service starts no workflow and waits for none. Time never approves.
 package change
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -44,6 +45,7 @@ type Service struct {
 	clock    clock.Clock
 	actions  *action.Service
 	tenancy  *tenancy.Service
+	teams    *team.Service
 	simulate Simulator
 }
 
@@ -53,12 +55,13 @@ type Deps struct {
 	Clock    clock.Clock
 	Actions  *action.Service
 	Tenancy  *tenancy.Service
+	Teams    *team.Service
 	Simulate Simulator // nil if no change request is shown
 }
 
 // New returns a Service.
 func New(d Deps) *Service {
-	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, simulate: d.Simulate}
+	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, simulate: d.Simulate}
 }
 
 // Made is the result of a change: it is applied, or Requested is set and it waits for a second approver.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
@@ -32,6 +33,7 @@ type bundle struct {
 	clock   *clock.Fake
 	actions *action.Service
 	tenancy *tenancy.Service
+	teams   *team.Service
 	service *change.Service
 	ann     identity.Principal // server key: requests
 	bob     identity.Principal // admin key of another party: approves
@@ -41,8 +43,8 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := testenv.Store(t)
 	c := clock.NewFake(now)
-	b := &bundle{World: fixture.New(t, st, now), clock: c, actions: action.New(st, c), tenancy: tenancy.New(st, nil, c, nil)}
-	b.service = change.New(change.Deps{Store: st, Clock: c, Actions: b.actions, Tenancy: b.tenancy, Simulate: &replay{}})
+	b := &bundle{World: fixture.New(t, st, now), clock: c, actions: action.New(st, c), tenancy: tenancy.New(st, nil, c, nil), teams: team.New(st, c)}
+	b.service = change.New(change.Deps{Store: st, Clock: c, Actions: b.actions, Tenancy: b.tenancy, Teams: b.teams, Simulate: &replay{}})
 	b.ann, b.bob = b.Principal("crd_ann"), b.admin("crd_bob", "cli:test")
 	b.Exec("update environments set second_approver_required = true")
 	return b

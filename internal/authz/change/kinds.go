@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -127,18 +128,27 @@ type targets struct {
 	*store.Q
 	action      func(ctx context.Context, s store.Scope, id string) (models.Action, error)
 	environment func(ctx context.Context, s store.Scope) (models.Environment, error)
+	team        func(ctx context.Context, s store.Scope, id string) (models.Team, error)
+	at          time.Time // decides who can review
 }
 
 // read reads without locks.
-func read(q *store.Q) targets { return targets{q, q.Actions().Get, q.Environments().Branded} }
+func read(q *store.Q, at time.Time) targets {
+	return targets{q, q.Actions().Get, q.Environments().Branded, q.Teams().Get, at}
+}
 
 // locked locks what it reads until the transaction ends.
-func locked(q *store.Q) targets { return targets{q, q.Actions().Lock, q.Environments().Lock} }
+func locked(q *store.Q, at time.Time) targets {
+	return targets{q, q.Actions().Lock, q.Environments().Lock, q.Teams().Lock, at}
+}
 
 // inForce returns the state that a change request would be requested against now, and false if the change cannot be made any
 // more.
 func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error) {
 	scope := scopeOf(c)
+	if isTeam(c.Kind) {
+		return t.teamBase(ctx, c)
+	}
 	if c.Kind == models.ChangeEnvironmentSettings {
 		var in tenancy.Settings
 		if err := json.Unmarshal(c.Proposed, &in); err != nil {
@@ -193,6 +203,8 @@ func (s *Service) apply(ctx context.Context, q *store.Q, c models.Change, by act
 			Scope: by.Scope, At: by.At, Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID,
 		})
 		return func() { s.tenancy.Changed(by.Scope.Environment) }, err
+	case models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete:
+		return nil, applyTeam(ctx, q, c, by)
 	default:
 		return nil, fmt.Errorf("change %s has the unknown kind %q", c.ID, c.Kind)
 	}

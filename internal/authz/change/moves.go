@@ -129,7 +129,7 @@ func (s *Service) settle(ctx context.Context, q *store.Q, c models.Change, m Mov
 		return to, nil, problem.New(problem.Conflict, "resolution must be approve, reject or withdraw.")
 	}
 	if to == models.ChangeApproved {
-		applies, err := stillApplies(ctx, locked(q), c)
+		applies, err := stillApplies(ctx, locked(q, m.At), c)
 		if err != nil {
 			return to, nil, err
 		}

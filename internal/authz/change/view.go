@@ -21,6 +21,8 @@ type View struct {
 	Differences []Difference
 	// PolicyVersion is the version to activate; 0 for other kinds.
 	PolicyVersion int
+	// Team is the key of the team; empty for other kinds.
+	Team string
 	// Own reports that the principal requested it. Approvable reports that the principal may approve it.
 	Own, Approvable bool
 	// Applies reports whether what it was requested against is in force; nil in lists and for a settled change request.
@@ -35,6 +37,11 @@ func view(c models.Change, now time.Time) (*View, error) {
 	v := View{Change: c, Status: Effective(c, now)}
 	if err := json.Unmarshal(c.Differences, &v.Differences); err != nil {
 		return nil, err
+	}
+	if isTeam(c.Kind) {
+		var err error
+		v.Team, err = teamOf(c)
+		return &v, err
 	}
 	if c.Kind != models.ChangePolicyActivate {
 		return &v, nil
@@ -60,7 +67,9 @@ func kinds(p identity.Principal) []models.ChangeKind {
 	if administers(p) {
 		return nil
 	}
-	return []models.ChangeKind{models.ChangePolicyActivate, models.ChangeActionMode}
+	return []models.ChangeKind{
+		models.ChangePolicyActivate, models.ChangeActionMode, models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete,
+	}
 }
 
 // Filter narrows a list of change requests; empty fields do not.
@@ -114,7 +123,7 @@ func (s *Service) Get(ctx context.Context, p identity.Principal, id string) (*Vi
 	if err != nil || v.Status != models.ChangePending {
 		return v, err
 	}
-	applies, err := stillApplies(ctx, read(s.store.Q), row)
+	applies, err := stillApplies(ctx, read(s.store.Q, s.clock.Now()), row)
 	if v.Applies = &applies; err != nil || row.Kind != models.ChangePolicyActivate {
 		return v, err
 	}

@@ -90,15 +90,21 @@ func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
 // refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred.
 func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) error {
-	env, err := s.store.Environments().Get(ctx, p.Store())
-	if err != nil || !bars(h.SelfReviewBarred, env) {
-		return err
-	}
-	own, err := s.ownedBy(ctx, p, []string{requester})
-	if err == nil && own[requester] {
+	own, err := s.selfReview(ctx, p, h, requester)
+	if err == nil && own {
 		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester. Keys that one key issued count as that key.")
 	}
 	return err
+}
+
+// selfReview reports whether the caller owns the requesting credential and self-review is barred.
+func (s *Service) selfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) (bool, error) {
+	env, err := s.store.Environments().Get(ctx, p.Store())
+	if err != nil || !bars(h.SelfReviewBarred, env) {
+		return false, err
+	}
+	own, err := s.ownedBy(ctx, p, []string{requester})
+	return own[requester], err
 }
 
 // ownedBy returns, for each credential, whether it belongs to the same principal as the caller.

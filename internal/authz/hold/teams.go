@@ -86,9 +86,9 @@ func (b ballot) fills(a store.Approver, byDeputy bool) []bool {
 	return append(out, true)
 }
 
-// voters returns, for each person among the approvers, the slots that they may fill. A deputy fills a slot in the place of the
+// voters returns, for each person among the approvers, who approved first and the slots that they may fill. A deputy fills a slot in the place of the
 // absent person only if that person has not approved, and only one deputy does.
-func (b ballot) voters(approvers []store.Approver) [][]bool {
+func (b ballot) voters(approvers []store.Approver) (actors []string, may [][]bool) {
 	var order []string
 	can := map[string][]bool{}
 	used := map[string]bool{}
@@ -101,21 +101,22 @@ func (b ballot) voters(approvers []store.Approver) [][]bool {
 		used[a.Absent] = true
 		if can[a.Principal] == nil {
 			order, can[a.Principal] = append(order, a.Principal), make([]bool, len(fills))
+			actors = append(actors, a.Reviewer)
 		}
-		for i, may := range fills {
-			can[a.Principal][i] = can[a.Principal][i] || may
+		for i, able := range fills {
+			can[a.Principal][i] = can[a.Principal][i] || able
 		}
 	}
-	out := make([][]bool, len(order))
+	may = make([][]bool, len(order))
 	for i, principal := range order {
-		out[i] = can[principal]
+		may[i] = can[principal]
 	}
-	return out
+	return actors, may
 }
 
-// assign fills as many slots as the voters can, each by a different voter (augmenting paths, Kuhn 1955), and returns how many of
-// each are filled. The slots number at most five, so that the cost is bounded by the number of approvals.
-func assign(slots []int, voters [][]bool) []int {
+// assign fills as many slots as the voters can, each by a different voter (augmenting paths, Kuhn 1955), and returns who fills
+// each. The slots number at most five, so that the cost is bounded by the number of approvals.
+func assign(slots []int, voters [][]bool) [][]int {
 	filled := make([][]int, len(slots))
 	var place func(voter int, seen []bool) bool
 	place = func(voter int, seen []bool) bool {
@@ -141,24 +142,21 @@ func assign(slots []int, voters [][]bool) []int {
 	for voter := range voters {
 		place(voter, make([]bool, len(slots)))
 	}
-	out := make([]int, len(slots))
-	for i := range filled {
-		out[i] = len(filled[i])
-	}
-	return out
+	return filled
 }
 
 // count returns the tally of the approvals.
 func (b ballot) count(approvers []store.Approver) Tally {
 	out := Tally{Required: b.required}
-	given := assign(b.slots(), b.voters(approvers))
+	_, voters := b.voters(approvers)
+	given := assign(b.slots(), voters)
 	for i, w := range b.wanted {
-		team := Wanted{Group: w.Team, Approvals: w.Approvals, Given: given[i], EscalatesTo: w.EscalateTeam, EscalatesAt: apitime.OptionalTime(w.EscalateAt)}
+		team := Wanted{Group: w.Team, Approvals: w.Approvals, Given: len(given[i]), EscalatesTo: w.EscalateTeam, EscalatesAt: apitime.OptionalTime(w.EscalateAt)}
 		team.Escalated = w.EscalateAt != nil && !b.at.Before(*w.EscalateAt)
 		out.Teams = append(out.Teams, team)
 	}
-	for _, n := range given {
-		out.Given += n
+	for _, by := range given {
+		out.Given += len(by)
 	}
 	return out
 }

@@ -281,7 +281,9 @@ export interface paths {
         put?: never;
         /**
          * Create a team
-         * @description Permission: `policy.activate`.
+         * @description 202 with a change request if the environment requires a second approver.
+         *
+         *     Permission: `policy.activate`.
          */
         post: operations["createTeam"];
         delete?: never;
@@ -306,7 +308,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a team
-         * @description A team that an active policy version or a pending hold requires is not deleted.
+         * @description A team that an active policy version or a pending hold requires is not deleted. 202 with a change request if the environment requires a second approver.
          *
          *     Permission: `policy.activate`.
          */
@@ -315,7 +317,7 @@ export interface paths {
         head?: never;
         /**
          * Change the name or the members of a team
-         * @description The members count when the approvals of a hold are counted, those of pending holds included.
+         * @description The members count when the approvals of a hold are counted, those of pending holds included. 202 with a change request if something changes and the environment requires a second approver.
          *
          *     Permission: `policy.activate`.
          */
@@ -2353,10 +2355,10 @@ export interface components {
             after: number;
         };
         /**
-         * @description What a change request changes: the active policy version or the mode of an action, or settings of the environment.
+         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, or a team of reviewers.
          * @enum {string}
          */
-        ChangeKind: "policy.activate" | "action.mode" | "environment.settings";
+        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete";
         /**
          * @description Status of a change request. A superseded one was approved when what it was requested against was no longer in force; it was not made.
          * @enum {string}
@@ -2377,12 +2379,14 @@ export interface components {
             id: string;
             kind: components["schemas"]["ChangeKind"];
             status: components["schemas"]["ChangeStatus"];
-            /** @description Id of the action; null for settings of the environment. */
+            /** @description Id of the action; null for settings of the environment and for teams. */
             action_id: string | null;
-            /** @description The action's key; null for settings of the environment. */
+            /** @description The action's key; null for settings of the environment and for teams. */
             action: string | null;
             /** @description The version to activate; null for other kinds. */
             policy_version: number | null;
+            /** @description Key of the team; null for other kinds. */
+            team: string | null;
             /** @description What changes, field by field. */
             differences: components["schemas"]["ChangeDifference"][];
             /** @description The requester: a credential, a member of staff or a command. */
@@ -5162,6 +5166,15 @@ export interface operations {
                     "application/json": components["schemas"]["Team"];
                 };
             };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
         };
     };
     getTeam: {
@@ -5199,6 +5212,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             /** @description Done; there is no body. */
             204: {
                 headers: {
@@ -5231,6 +5253,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Team"];
+                };
+            };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
                 };
             };
         };

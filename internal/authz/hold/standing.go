@@ -1,0 +1,111 @@
+package hold
+
+import (
+	"context"
+	"slices"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// The reasons for which an approval by a reviewer would not count.
+const (
+	ObstacleSelf  = "self"  // the reviewer requested it, and self-review is barred
+	ObstacleTeam  = "team"  // the reviewer is in none of the teams
+	ObstacleGiven = "given" // the reviewer approved it already
+)
+
+// TeamStanding is one team that a hold requires, with the actors whose approvals it has.
+type TeamStanding struct {
+	Wanted
+	By []string
+}
+
+// Standing is how far the approvals of a hold are, and what the caller can add.
+type Standing struct {
+	Given, Required int
+	Teams           []TeamStanding // nil for a hold that requires no team
+	// Others are approvals that any reviewer may give, if more are required than those of the teams.
+	Others TeamStanding
+	// Obstacle is why an approval by the caller would not count; empty if it would.
+	Obstacle string
+	// As has the keys of the teams for which the caller may approve.
+	As []string
+	// Absent is the person in whose place the caller may approve, such as person:prs_...; empty for none.
+	Absent string
+}
+
+// Standing returns the standing of a hold and of the caller.
+func (s *Service) Standing(ctx context.Context, p identity.Principal, id string) (Standing, error) {
+	h, err := s.store.Holds().Get(ctx, p.Store(), id)
+	if err != nil {
+		return Standing{}, err
+	}
+	now := s.clock.Now()
+	b, err := ballotOf(ctx, s.store.Q, h, now)
+	if err != nil {
+		return Standing{}, err
+	}
+	approvers, err := s.store.Holds().Approvers(ctx, p.Store(), now, id)
+	if err != nil {
+		return Standing{}, err
+	}
+	caller, err := s.store.Holds().Standing(ctx, p.Store(), p.Actor(), now)
+	if err != nil {
+		return Standing{}, err
+	}
+	if b.teams, err = s.store.Teams().TeamsOf(ctx, p.Store(), actorsOf(append(slices.Clone(approvers), caller))); err != nil {
+		return Standing{}, err
+	}
+	out := b.standing(approvers)
+	b.describe(&out, caller, approvers)
+	asked, err := s.store.Decisions().Requester(ctx, p.Store(), id)
+	if err != nil {
+		return out, err
+	}
+	own, err := s.selfReview(ctx, p, h, asked.CredentialID)
+	if own {
+		out.Obstacle = ObstacleSelf
+	}
+	return out, err
+}
+
+// standing counts the approvals, and says who gave which.
+func (b ballot) standing(approvers []store.Approver) Standing {
+	tally := b.count(approvers)
+	actors, voters := b.voters(approvers)
+	filled := assign(b.slots(), voters)
+	by := func(slot int) []string {
+		var out []string
+		for _, voter := range filled[slot] {
+			out = append(out, actors[voter])
+		}
+		return out
+	}
+	out := Standing{Given: tally.Given, Required: tally.Required}
+	for i, w := range tally.Teams {
+		out.Teams = append(out.Teams, TeamStanding{w, by(i)})
+	}
+	last := len(b.wanted)
+	out.Others = TeamStanding{Wanted{Approvals: b.slots()[last], Given: len(filled[last])}, by(last)}
+	return out
+}
+
+// describe adds what the caller can do.
+func (b ballot) describe(out *Standing, caller store.Approver, approvers []store.Approver) {
+	able := b.fills(caller, true)
+	for i, w := range b.wanted {
+		if able[i] {
+			out.As = append(out.As, w.Team)
+		}
+	}
+	if !slices.Equal(able, b.fills(caller, false)) {
+		out.Absent = caller.Absent
+	}
+	switch {
+	case slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == caller.Principal }):
+		out.Obstacle = ObstacleGiven
+	case !b.admits(caller):
+		out.Obstacle = ObstacleTeam
+	}
+}
