@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
+
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -33,6 +36,7 @@ type heldReview struct {
 	YourResolution *string              `json:"your_resolution"`
 	Reviewable     bool                 `json:"reviewable"`
 	Approvable     bool                 `json:"approvable"`
+	AssignedTo     *string              `json:"assigned_to"`
 	Teams          []hold.Wanted        `json:"teams,omitempty"`
 	Display        *authorization.Shown `json:"display"`
 }
@@ -52,7 +56,17 @@ func (h *reviewHandlers) list(c *fiber.Ctx) error {
 	if filter.OpenedBefore, err = timeQuery(c, "opened_before"); err != nil {
 		return err
 	}
-	rows, next, err := h.Holds.Queue(request.Context(c), principal(c), filter, pg)
+	if filter.Assignee = query(c, "assigned_to"); filter.Assignee == "me" {
+		filter.Assignee = principal(c).Actor()
+	}
+	search := hold.Search{Text: query(c, "q"), ByAmount: query(c, "order") == "amount"}
+	read := h.Holds.Queue
+	if search != (hold.Search{}) {
+		read = func(ctx context.Context, p identity.Principal, f store.HoldFilter, pg store.Page) ([]hold.Queued, string, error) {
+			return h.Holds.SearchPage(ctx, p, f, search, pg)
+		}
+	}
+	rows, next, err := read(request.Context(c), principal(c), filter, pg)
 	if err != nil {
 		return err
 	}
@@ -79,7 +93,7 @@ func heldReviewOf(r hold.Queued) heldReview {
 		DueAt: apitime.Time(r.DueAt), ReviewStatus: string(r.Status),
 		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
 		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: reviewable, Display: shown,
-		Approvable: reviewable && r.Approvable, Teams: r.Teams,
+		Approvable: reviewable && r.Approvable, Teams: r.Teams, AssignedTo: r.AssignedTo,
 	}
 }
 

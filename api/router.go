@@ -71,6 +71,8 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/.well-known/authzen-configuration", Operation: "getAccessMetadata", Access: AccessOpen, Handler: s.access.metadata},
 		{Method: post, Path: pathAccess, Operation: evaluateAccess, Access: AccessServer, Permission: models.PermissionDecide, Handler: s.access.one},
 		{Method: post, Path: pathAccessBatch, Operation: "evaluateAccessBatch", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.access.batch},
+		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/assignment", Operation: "assignReview", Access: AccessServer, Permission: models.PermissionReview, Handler: s.reviews.assign},
+		{Method: remove, Path: "/api/v1/authorizations/{authorization_id}/assignment", Operation: "unassignReview", Access: AccessServer, Permission: models.PermissionReview, Handler: s.reviews.unassign},
 		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.reviews.list},
 		{Method: get, Path: "/api/v1/reviews/counts", Operation: "countReviews", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.reviews.counts},
 

@@ -37,6 +37,7 @@ var audited = map[string][]events.Type{
 	"authorize":      {events.AuthorizationDecided, events.HoldOpened},
 	"evaluateAccess": {events.AuthorizationDecided}, "evaluateAccessBatch": {events.AuthorizationDecided, events.ChallengeLinkCreated},
 	"reportOutcome": {events.OutcomeReported}, "reviewAuthorization": {events.HoldApproved, events.AuthorizationDecided},
+	"assignReview": {events.HoldAssigned}, "unassignReview": {events.HoldAssigned},
 	"completeChallenge": {events.ChallengeCompleted, events.AuthorizationDecided}, "cancelChallenge": {events.ChallengeCancelled},
 	"createChallengeLink": {events.ChallengeLinkCreated}, "verifyProof": {events.ProofConsumed},
 	"createSubject": {events.SubjectCreated}, "deleteSubject": {events.SubjectErasureRequested},
@@ -173,6 +174,8 @@ func (a *auditor) decisions() {
 	a.request(a.Server, "updateAction", "PATCH", path, object{"mode": "enforce"})
 	subject := a.request(a.Server, "createSubject", "POST", "/api/v1/subjects", object{"id": "person-1"}).string("id")
 	held := a.request(a.Server, "authorize", "POST", "/api/v1/authorize", request(subject, "payment.release")).string("id")
+	a.request(a.Server, "assignReview", "POST", "/api/v1/authorizations/"+held+"/assignment", nil)
+	a.request(a.Server, "unassignReview", "DELETE", "/api/v1/authorizations/"+held+"/assignment", nil)
 	allowed := a.request(a.Server, "reviewAuthorization", "POST", "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"})
 	verified := a.request(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
 	require.Equal(a.t, true, verified.value("valid"), "response: %s", verified.body)

@@ -120,6 +120,7 @@ func specRules() map[string][]rule {
 			is("resolution", "string", required, oneOf("approve", "reject")),
 			is("note", "string", orNull, upTo(500)),
 		},
+		"assignReview": {is("previous", "string", orNull, between(1, 128))},
 		"completeChallenge": {
 			is("method", "string", required, oneOf("passkey", "sandbox_confirm")),
 			is("assertion", "object", orNull, accepts(map[string]any{})),

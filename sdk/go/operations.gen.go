@@ -334,6 +334,21 @@ func (c *Client) GetAuthorization(ctx context.Context, authorizationID string, o
 	return one[AuthorizationTrace](ctx, c, request{operation: "getAuthorization", method: http.MethodGet, path: path("/api/v1/authorizations/{authorization_id}", authorizationID)}, options)
 }
 
+// UnassignReview: Release a hold. Only the reviewer who has it releases it. Permission: `review`.
+//
+// DELETE /api/v1/authorizations/{authorization_id}/assignment
+func (c *Client) UnassignReview(ctx context.Context, authorizationID string, options ...RequestOption) (*ReviewAssignment, error) {
+	return one[ReviewAssignment](ctx, c, request{operation: "unassignReview", method: http.MethodDelete, path: path("/api/v1/authorizations/{authorization_id}/assignment", authorizationID)}, options)
+}
+
+// AssignReview: Take a hold. Shows others who works on it and limits no one. To take it from a different reviewer,
+// name that reviewer as `previous`: 409 if someone else has it. Permission: `review`.
+//
+// POST /api/v1/authorizations/{authorization_id}/assignment
+func (c *Client) AssignReview(ctx context.Context, authorizationID string, body *ReviewAssign, options ...RequestOption) (*ReviewAssignment, error) {
+	return one[ReviewAssignment](ctx, c, request{operation: "assignReview", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/assignment", authorizationID), keyed: true, body: optional(body)}, options)
+}
+
 // ReportOutcome: Report the outcome of the action. Permission: `decide`.
 //
 // POST /api/v1/authorizations/{authorization_id}/outcome
@@ -648,8 +663,14 @@ type ListReviewsParams struct {
 	OpenedBefore time.Time
 	// Only holds that are due before this time (RFC 3339).
 	DueBefore time.Time
-	// `newest` first, or soonest `due` first.
+	// `newest` first, soonest `due` first, or the largest `amount` among the displayed details first, whatever its
+	// currency.
 	Order string
+	// Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper
+	// or lower case.
+	Q string
+	// Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it.
+	AssignedTo string
 	// Entries on a page.
 	Limit int64
 	// Cursor of the next page from the `Link` header.
@@ -665,13 +686,16 @@ func (p ListReviewsParams) query() url.Values {
 	set(q, "opened_before", p.OpenedBefore)
 	set(q, "due_before", p.DueBefore)
 	set(q, "order", p.Order)
+	set(q, "q", p.Q)
+	set(q, "assigned_to", p.AssignedTo)
 	set(q, "limit", p.Limit)
 	set(q, "cursor", p.Cursor)
 	return q
 }
 
-// ListReviews: List holds for reviewers. Newest first; with `order=due` soonest due first. Permission:
-// `decisions.read`.
+// ListReviews: List holds for reviewers. Newest first; with `order=due` soonest due first. `q` and `order=amount` read
+// the details of each hold, which are sealed: 422 if the other parameters leave more than 1000 holds. Holds that are
+// settled meanwhile move the pages of such a list. Permission: `decisions.read`.
 //
 // GET /api/v1/reviews
 func (c *Client) ListReviews(ctx context.Context, params ListReviewsParams, options ...RequestOption) (*Page[HeldReview], error) {

@@ -1331,6 +1331,8 @@ type HeldReview struct {
 	Approvable bool `json:"approvable,omitzero"`
 	// Approvals given and required.
 	Approvals ReviewApprovals `json:"approvals"`
+	// Extension: the reviewer who has taken the hold; null if no one has.
+	AssignedTo string `json:"assigned_to,omitzero"`
 	// Id of the held authorization.
 	Authorization string `json:"authorization"`
 	// The details that a reviewer is shown; null for an action that shows none.
@@ -2260,6 +2262,22 @@ type ReviewApprovedReceipt struct {
 	Decision AuthorizeResponse `json:"decision"`
 	// Approved.
 	Resolution string `json:"resolution"`
+}
+
+// ReviewAssign: Whom the hold is taken from.
+type ReviewAssign struct {
+	// The reviewer who has the hold, as `assigned_to` shows; omitted for a hold that no one has.
+	Previous string `json:"previous,omitzero"`
+}
+
+// ReviewAssignment: Who works on a hold.
+type ReviewAssignment struct {
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	AssignedAt *time.Time `json:"assigned_at"`
+	// The reviewer; null if no one has taken it.
+	AssignedTo string `json:"assigned_to,omitzero"`
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
 }
 
 // ReviewCounts: Counts of pending holds.

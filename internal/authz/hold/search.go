@@ -3,13 +3,16 @@ package hold
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
@@ -40,6 +43,43 @@ func (s *Service) Search(ctx context.Context, p identity.Principal, f store.Hold
 		slices.SortStableFunc(rows, func(a, b Queued) int { return cmp.Compare(amount(b.Shown), amount(a.Shown)) })
 	}
 	return rows, next == "", nil
+}
+
+// SearchPage returns one page of what Search finds. It is refused if the filter has more holds than a search reads. The cursor is a
+// position: holds that leave the filter between two pages move it.
+func (s *Service) SearchPage(ctx context.Context, p identity.Principal, f store.HoldFilter, in Search, page store.Page) ([]Queued, string, error) {
+	from, err := positionOf(page.After)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, complete, err := s.Search(ctx, p, f, in)
+	if err != nil {
+		return nil, "", err
+	}
+	if !complete {
+		msg := fmt.Sprintf("the details of at most %d holds can be searched or ordered by amount; narrow the list by action, risk_class, subject, opened_before or due_before", SearchLimit)
+		return nil, "", problem.Invalid([]any{"query", "q"}, msg, "too_many")
+	}
+	rows = rows[min(from, len(rows)):]
+	if len(rows) <= page.Limit {
+		return rows, "", nil
+	}
+	return rows[:page.Limit], store.NextCursor(time.UnixMicro(int64(from+page.Limit)), searched), nil
+}
+
+// searched is the id in the cursor of a searched list, whose time is a position in microseconds since 1970.
+const searched = "searched"
+
+// positionOf returns the position that a cursor of a searched list stands for.
+func positionOf(cursor string) (int, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	at, id, err := store.ParseCursor(cursor)
+	if n := at.UnixMicro(); err != nil || id != searched || n < 0 || n > SearchLimit {
+		return 0, problem.Invalid([]any{"query", "cursor"}, "cursor must be the value from a Link header of this list.", "cursor_invalid")
+	}
+	return int(at.UnixMicro()), nil
 }
 
 func (q Queued) matches(text string) bool {

@@ -1061,6 +1061,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/authorizations/{authorization_id}/assignment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a hold
+         * @description Shows others who works on it and limits no one. To take it from a different reviewer, name that reviewer as `previous`: 409 if someone else has it.
+         *
+         *     Permission: `review`.
+         */
+        post: operations["assignReview"];
+        /**
+         * Release a hold
+         * @description Only the reviewer who has it releases it.
+         *
+         *     Permission: `review`.
+         */
+        delete: operations["unassignReview"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reviews": {
         parameters: {
             query?: never;
@@ -1070,7 +1098,7 @@ export interface paths {
         };
         /**
          * List holds for reviewers
-         * @description Newest first; with `order=due` soonest due first.
+         * @description Newest first; with `order=due` soonest due first. `q` and `order=amount` read the details of each hold, which are sealed: 422 if the other parameters leave more than 1000 holds. Holds that are settled meanwhile move the pages of such a list.
          *
          *     Permission: `decisions.read`.
          */
@@ -2732,6 +2760,19 @@ export interface components {
             /** @description The teams that the hold requires; omitted if it requires none. */
             teams?: components["schemas"]["WantedTeam"][];
         };
+        /** @description Whom the hold is taken from. */
+        ReviewAssign: {
+            /** @description The reviewer who has the hold, as `assigned_to` shows; omitted for a hold that no one has. */
+            previous?: string | null;
+        };
+        /** @description Who works on a hold. */
+        ReviewAssignment: {
+            /** @description Id of the held authorization. */
+            authorization: string;
+            /** @description The reviewer; null if no one has taken it. */
+            assigned_to: string | null;
+            assigned_at: components["schemas"]["TimestampOrNull"];
+        };
         /** @description Approvals given and required. */
         ReviewApprovals: {
             /** @description Distinct approvals so far. */
@@ -2782,6 +2823,8 @@ export interface components {
             reviewable: boolean;
             /** @description Extension: whether an approval by it can count now. False also for a reviewer who belongs to none of the teams, who may reject nevertheless. */
             approvable?: boolean;
+            /** @description Extension: the reviewer who has taken the hold; null if no one has. */
+            assigned_to?: string | null;
             /** @description Extension: the teams that the hold requires; omitted if it requires none. */
             teams?: components["schemas"]["WantedTeam"][];
             /** @description The details that a reviewer is shown; null for an action that shows none. */
@@ -4611,8 +4654,12 @@ export interface components {
         dueBefore: string;
         /** @description Only holds that were opened before this time (RFC 3339). */
         openedBefore: string;
-        /** @description `newest` first, or soonest `due` first. */
-        reviewOrder: "newest" | "due";
+        /** @description `newest` first, soonest `due` first, or the largest `amount` among the displayed details first, whatever its currency. */
+        reviewOrder: "newest" | "due" | "amount";
+        /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper or lower case. */
+        reviewSearch: string;
+        /** @description Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it. */
+        assignedTo: string;
         /** @description Only entries of this subject. */
         subject: components["schemas"]["SubjectId"];
         /** @description Only entries of this action key. */
@@ -6326,6 +6373,59 @@ export interface operations {
             };
         };
     };
+    assignReview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the authorization. */
+                authorization_id: components["parameters"]["authorization_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReviewAssign"];
+            };
+        };
+        responses: {
+            /** @description ReviewAssignment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewAssignment"];
+                };
+            };
+        };
+    };
+    unassignReview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the authorization. */
+                authorization_id: components["parameters"]["authorization_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ReviewAssignment. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewAssignment"];
+                };
+            };
+        };
+    };
     listReviews: {
         parameters: {
             query?: {
@@ -6341,8 +6441,12 @@ export interface operations {
                 opened_before?: components["parameters"]["openedBefore"];
                 /** @description Only holds that are due before this time (RFC 3339). */
                 due_before?: components["parameters"]["dueBefore"];
-                /** @description `newest` first, or soonest `due` first. */
+                /** @description `newest` first, soonest `due` first, or the largest `amount` among the displayed details first, whatever its currency. */
                 order?: components["parameters"]["reviewOrder"];
+                /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper or lower case. */
+                q?: components["parameters"]["reviewSearch"];
+                /** @description Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it. */
+                assigned_to?: components["parameters"]["assignedTo"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
                 /** @description Cursor of the next page from the `Link` header. */
