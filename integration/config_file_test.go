@@ -115,7 +115,7 @@ func populated(t *testing.T) world {
 			"amount": object{"type": "number", "maximum": 9007199254740991, "x-countersign-display": object{"label": "Amount", "format": "number"}}, "note": object{"const": "yes"}}},
 		"requirements": object{"claims": object{"operator_continuity": "likely"}, "self_review": "barred",
 			"review": []object{{"group": "finance", "approvals": 1, "escalate": object{"after_seconds": 3600, "group": "leads"}}},
-			"rules": []object{{"name": "large", "when": "context.amount > 10000", "requirements": object{"hold_on": []string{"rule_matched"}}, "reason": "Large # ones"}}},
+			"rules":  []object{{"name": "large", "when": "context.amount > 10000", "requirements": object{"hold_on": []string{"rule_matched"}}, "reason": "Large # ones"}}},
 	}).is(201)
 	w.Server.post(t, "/api/v1/actions/"+made+"/policy-versions/1/activate", nil).is(200)
 	w.Server.patch(t, "/api/v1/actions/"+made, object{"mode": "enforce"}).is(200)

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// wantedLine is what a hold requires of one team, or of any reviewers.
+// wantedLine has the approvals that a hold requires of one team, or of any reviewers.
 type wantedLine struct {
 	Team      string // name
 	Key       string // empty for approvals that any reviewer may give

@@ -31,7 +31,7 @@ func (s *Service) Names(ctx context.Context, scope store.Scope) (map[string]stri
 	return s.store.Teams().Names(ctx, scope)
 }
 
-// Load is what is required of one team: by active policies, and by the holds that wait.
+// Load has the requirements of one team: of active policies, and of the holds that wait.
 type Load struct {
 	Requirements []store.TeamRequirement // of this team
 	Escalations  []store.TeamRequirement // of other teams, that lead to this one

@@ -59,6 +59,8 @@ func (s *Service) DeleteTeam(ctx context.Context, scope store.Scope, by By, id s
 	})
 }
 
+// teamProposal returns a change of a team. Its differences show lists of members whole, because an approver judges who may approve
+// then, and not a step.
 func teamProposal(kind models.ChangeKind, target string, base, proposed teamDocument) (proposal, error) {
 	differences, err := fieldDifferences(base, proposed)
 	return proposal{kind: kind, target: target, base: base, proposed: proposed, differences: differences}, err
@@ -70,6 +72,7 @@ func teamInForce(ctx context.Context, q *store.Q, scope store.Scope, id string, 
 	if err != nil {
 		return teamDocument{}, err
 	}
+	// The row of a team is locked before its members are read: each change of them locks it first.
 	rows, err := q.Teams().Members(ctx, scope, id)
 	members := make([]string, len(rows))
 	for i, m := range rows {
@@ -85,6 +88,7 @@ func proposedTeam(current teamDocument, u team.Update) teamDocument {
 	if u.Members == nil && len(u.Add)+len(u.Remove) == 0 {
 		return out
 	}
+	// Members are removed before others are added, in the order of team.Update.
 	members := *current.Members
 	if u.Members != nil {
 		members = *u.Members
@@ -140,6 +144,7 @@ func (t targets) teamBase(ctx context.Context, c models.Change) (any, bool, erro
 		return nil, false, err
 	}
 	scope := scopeOf(c)
+	// A new team has no row that could be locked: its unique key decides between concurrent requests.
 	if c.Kind == models.ChangeTeamCreate {
 		rows, err := t.Teams().Named(ctx, scope, []string{c.Target})
 		if err != nil || len(rows) > 0 {
@@ -155,6 +160,7 @@ func (t targets) teamBase(ctx context.Context, c models.Change) (any, bool, erro
 	if err != nil {
 		return nil, false, err
 	}
+	// No policy that names the team can be activated until this transaction ends, because the row is locked.
 	if c.Kind == models.ChangeTeamDelete {
 		policies, holds, err := t.Teams().Uses(ctx, scope, current.Key)
 		return current, policies+holds == 0, err
@@ -179,6 +185,7 @@ func applyTeam(ctx context.Context, q *store.Q, c models.Change, by action.Autho
 	if err := json.Unmarshal(c.Proposed, &in); err != nil {
 		return err
 	}
+	// The operation checks again what was checked when the change was requested: the key, the names and the new members.
 	op := team.Operation{Q: q, Scope: by.Scope, At: by.At, By: team.By{Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID}}
 	switch c.Kind {
 	case models.ChangeTeamCreate:

@@ -48,6 +48,7 @@ func (s *Service) Search(ctx context.Context, p identity.Principal, f store.Hold
 // SearchPage returns one page of what Search finds. It is refused if the filter has more holds than a search reads. The cursor is a
 // position: holds that leave the filter between two pages move it.
 func (s *Service) SearchPage(ctx context.Context, p identity.Principal, f store.HoldFilter, in Search, page store.Page) ([]Queued, string, error) {
+	// Every page searches the whole filter again, which SearchLimit bounds: results are never stored, because they show details.
 	from, err := positionOf(page.After)
 	if err != nil {
 		return nil, "", err

@@ -35,7 +35,8 @@ type Standing struct {
 	Absent string
 }
 
-// Standing returns the standing of a hold and of the caller.
+// Standing returns the standing of a hold and of the caller. It reads what an approval reads, at the same time, so that the page of a
+// hold and the refusal of an approval agree. It decides nothing: a review is checked when it is made.
 func (s *Service) Standing(ctx context.Context, p identity.Principal, id string) (Standing, error) {
 	h, err := s.store.Holds().Get(ctx, p.Store(), id)
 	if err != nil {
@@ -70,7 +71,8 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 	return out, err
 }
 
-// standing counts the approvals, and says who gave which.
+// standing counts the approvals, and says who gave which. A member of several teams fills the slot that the others cannot, so that an
+// approval may move from one team to another when the next one is given.
 func (b ballot) standing(approvers []store.Approver) Standing {
 	tally := b.count(approvers)
 	actors, voters := b.voters(approvers)
@@ -87,11 +89,13 @@ func (b ballot) standing(approvers []store.Approver) Standing {
 		out.Teams = append(out.Teams, TeamStanding{w, by(i)})
 	}
 	last := len(b.wanted)
+	// The last slots are those of no team: zero unless the policy requires more approvals than its teams give.
 	out.Others = TeamStanding{Wanted{Approvals: b.slots()[last], Given: len(filled[last])}, by(last)}
 	return out
 }
 
-// describe adds what the caller can do.
+// describe adds what the caller can do. Someone who has approved already differs from an outsider, because a second approval
+// by the same principal would not count for any team.
 func (b ballot) describe(out *Standing, caller store.Approver, approvers []store.Approver) {
 	able := b.fills(caller, true)
 	for i, w := range b.wanted {
@@ -99,6 +103,7 @@ func (b ballot) describe(out *Standing, caller store.Approver, approvers []store
 			out.As = append(out.As, w.Team)
 		}
 	}
+	// The absent person matters only if the caller's own teams would not do.
 	if !slices.Equal(able, b.fills(caller, false)) {
 		out.Absent = caller.Absent
 	}
