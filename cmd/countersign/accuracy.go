@@ -16,8 +16,11 @@ func accuracyCommand() *cobra.Command {
 		Short: "Measure the scorer on recorded people and attacks",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Log = func(line string) { _, _ = fmt.Fprintln(cmd.ErrOrStderr(), "-", line) }
+			bar := progressBar(cmd)
+			o.Log = func(line string) { _, _ = fmt.Fprintln(bar, "-", line) }
+			o.Progress = func(step string, done, total int) { bar.Show(step, int64(done), int64(total)) }
 			report, err := accuracy.Run(cmd.Context(), o)
+			bar.Close()
 			if len(report.Figures) == 0 {
 				return err
 			}

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
-	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
@@ -28,8 +27,10 @@ func auditVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}
+			bar := progressBar(cmd)
+			v := audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(bar)}
 			result, err := v.Verify(cmd.Context(), env, earlier)
+			bar.Close()
 			if err != nil {
 				return err
 			}
@@ -58,17 +59,8 @@ func verdict(r audit.Result) error {
 	}
 }
 
-// progressEvery is the interval between progress lines of a long verification.
-const progressEvery = 5 * time.Second
-
-func progressTo(w io.Writer, c clock.Clock) func(step string, done int64) {
-	last := c.Now()
-	return func(step string, done int64) {
-		if now := c.Now(); now.Sub(last) >= progressEvery {
-			last = now
-			_, _ = fmt.Fprintf(w, "%d %s checked\n", done, step)
-		}
-	}
+func progressTo(bar *progress.Bar) func(step string, done int64) {
+	return func(step string, done int64) { bar.Show(step+" checked", done, 0) }
 }
 
 func summarize(w io.Writer, r audit.Result) {
@@ -106,9 +98,11 @@ takes in what was written since, and appends a signed entry audit.reanchored to 
 				return err
 			}
 			defer c.Close()
+			bar := progressBar(cmd)
 			r := audit.Reanchoring{Clock: c.Clock, Actor: actor(cmd), Reason: reason, Accept: accept,
-				Verifier: audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(cmd.ErrOrStderr(), c.Clock)}}
+				Verifier: audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(bar)}}
 			results, err := r.Run(cmd.Context())
+			bar.Close()
 			if errors.Is(err, audit.ErrNotIntact) {
 				if err := printJSON(cmd.OutOrStdout(), results); err != nil {
 					return err

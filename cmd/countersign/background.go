@@ -116,7 +116,10 @@ func (l *learning) learn(cmd *cobra.Command, files []string) (*scoring.Backgroun
 			return nil, err
 		}
 	}
-	return accuracy.LearnBackground(cmd.Context(), accuracy.LearnOptions{Files: files, Modality: m, Version: l.version, Card: l.about})
+	bar := progressBar(cmd)
+	defer bar.Close()
+	return accuracy.LearnBackground(cmd.Context(), accuracy.LearnOptions{Files: files, Modality: m, Version: l.version, Card: l.about,
+		Progress: func(file string, done, total int) { bar.Show("learning from "+file, int64(done), int64(total)) }})
 }
 
 func backgroundCardCommand() *cobra.Command {

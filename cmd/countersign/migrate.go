@@ -31,7 +31,9 @@ func migrateCommand() *cobra.Command {
 				}
 				return err
 			}
-			before, after, err := st.Migrate(cmd.Context())
+			bar := progressBar(cmd)
+			before, after, err := st.MigrateShowing(cmd.Context(), func(done, total int) { bar.Show("migrations", int64(done), int64(total)) })
+			bar.Close()
 			if err != nil {
 				return err
 			}

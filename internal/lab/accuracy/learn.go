@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -17,6 +18,8 @@ type LearnOptions struct {
 	Modality features.Modality
 	Version  string       // of the new background; unique, because templates are bound to it
 	Card     scoring.Card // data, licence, population, share held back; people, frames and sources are filled in
+	// Progress receives the name and number of files read before each file, of all; may be nil.
+	Progress func(file string, done, total int)
 }
 
 // ErrModality is returned for a modality that cannot be learned from recordings.
@@ -32,9 +35,12 @@ func LearnBackground(ctx context.Context, opt LearnOptions) (*scoring.Background
 		settings.Version = opt.Version
 	}
 	var samples []training.Sample
-	for _, path := range opt.Files {
+	for i, path := range opt.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if opt.Progress != nil {
+			opt.Progress(filepath.Base(path), i, len(opt.Files))
 		}
 		some, err := samplesOf(path, opt.Modality)
 		if err != nil {

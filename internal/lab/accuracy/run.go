@@ -28,6 +28,8 @@ type Options struct {
 	Against    *scoring.Model // model to compare with; people that it was learned from are left out too
 	OwnPeople  []int          // numbers of people who enroll in a played deployment before others are tested; empty measures Model
 	Log        func(string)   // receives one line for each step; may be nil
+	// Progress receives the current step and the number of steps done, of all; may be nil. A step is a set under a protocol.
+	Progress func(step string, done, total int)
 }
 
 // Sources of the background of a measurement. Auto is the embedded one unless it
@@ -104,21 +106,23 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	measured := 0
+	measured, tried := 0, 0
+	steps := e.steps(sets, own)
 	var unread []error
 	for _, set := range sets {
 		var unfit []string
 		e.report.Sets = append(e.report.Sets, set.Name+"."+string(set.Kind))
 		for _, p := range protocols() {
-			if p.kind != set.Kind || !e.opt.wants(p.name) {
+			if !e.applies(p, set, own) {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
 				return e.report, err
 			}
-			if own[0] != noOwn && !slices.Contains(ownProtocols, p.name) {
-				continue
+			if e.opt.Progress != nil {
+				e.opt.Progress(set.Name+", "+p.name, tried, steps)
 			}
+			tried++
 			err := e.each(own, func() error { return p.run(e, set) })
 			switch {
 			case errors.Is(err, errUnfit):
@@ -152,6 +156,25 @@ func Run(ctx context.Context, opt Options) (Report, error) {
 		unread = append(unread, e.report.Write(e.opt.Out))
 	}
 	return e.report, errors.Join(unread...)
+}
+
+// applies reports whether a protocol is for sets of this kind, and chosen.
+func (e *env) applies(p protocol, set recordings.Set, own []int) bool {
+	return p.kind == set.Kind && e.opt.wants(p.name) &&
+		(own[0] == noOwn || slices.Contains(ownProtocols, p.name))
+}
+
+// steps counts the sets under the protocols that apply. A set that cannot be read or does not fit ends sooner.
+func (e *env) steps(sets []recordings.Set, own []int) int {
+	n := 0
+	for _, set := range sets {
+		for _, p := range protocols() {
+			if e.applies(p, set, own) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // env is shared by the protocols: options, the report in progress, and sets already

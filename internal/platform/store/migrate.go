@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"sync/atomic"
@@ -23,6 +24,11 @@ func (e ErrNewerSchema) Error() string {
 // Migrate migrates the schema to this binary's version and returns the versions before and after. If several processes
 // call it at once, one migrates and the others wait.
 func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
+	return s.MigrateShowing(ctx, func(int, int) {})
+}
+
+// MigrateShowing is Migrate, and calls show with the number of migrations done, of all that this call makes, before each and at the end.
+func (s *Store) MigrateShowing(ctx context.Context, show func(done, total int)) (before, after int64, err error) {
 	p, err := s.migrations()
 	if err != nil {
 		return 0, 0, err
@@ -34,7 +40,7 @@ func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 		if newest := newest(p); before > newest {
 			return ErrNewerSchema{before, newest}
 		}
-		if _, err := p.Up(ctx); err != nil {
+		if err := up(ctx, p, before, show); err != nil {
 			return err
 		}
 		if after, err = p.GetDBVersion(ctx); err != nil || before > 0 {
@@ -64,6 +70,26 @@ func (s *Store) Contract(ctx context.Context) (int64, error) {
 func (s *Store) raiseFloor(ctx context.Context, version int64) error {
 	_, err := s.exec(ctx, "update schema_floor set version = greatest(version, $1)", version)
 	return err
+}
+
+// up makes the pending migrations, each in its own transaction.
+func up(ctx context.Context, p *goose.Provider, before int64, show func(done, total int)) error {
+	total := 0
+	for _, m := range p.ListSources() {
+		if m.Version > before {
+			total++
+		}
+	}
+	for done := 0; ; done++ {
+		show(done, total)
+		_, err := p.UpByOne(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // CheckSchema returns an error if this binary cannot run on the schema of the database: it is older by a migration, or so

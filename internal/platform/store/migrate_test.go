@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -67,4 +68,27 @@ func number(t *testing.T, file string) (n int) {
 	}
 	require.Positive(t, n)
 	return n
+}
+
+func TestMigrateShowsItsProgress(t *testing.T) {
+	t.Parallel()
+	st, err := store.Open(t.Context(), testenv.EmptyDatabase(t), store.Options{MaxConns: 2})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	var shown [][2]int
+	show := func(done, total int) { shown = append(shown, [2]int{done, total}) }
+	_, after, err := st.MigrateShowing(t.Context(), show)
+	require.NoError(t, err)
+	files, err := fs.Glob(models.Migrations, "migrations/*.sql")
+	require.NoError(t, err)
+	require.Len(t, shown, len(files)+1)
+	for i, at := range shown {
+		require.Equal(t, [2]int{i, len(files)}, at)
+	}
+	shown = nil
+	before, again, err := st.MigrateShowing(t.Context(), show)
+	require.NoError(t, err)
+	require.Equal(t, after, before)
+	require.Equal(t, after, again)
+	require.Equal(t, [][2]int{{0, 0}}, shown)
 }
