@@ -189,8 +189,9 @@ screenshots: $(BIN)/devstack $(BIN)/testrunner ## write a picture of each page i
 	@COUNTERSIGN_SCREENSHOTS=$(CURDIR)/docs/screenshots $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestGallery$$' ./integration/browser
 
 .PHONY: page-weights
-page-weights: ## print what each kind of page of the documentation transfers, and how long a page takes to render
-	@go test -count 1 -v -run '^TestPagesAreSmall$$' ./web/reference
+page-weights: $(BIN)/devstack $(BIN)/testrunner ## print what each page transfers and how long it takes to open; needs Chromium
+	@weights=$$(mktemp) && trap 'rm -f "$$weights"' EXIT && \
+		COUNTERSIGN_PAGE_WEIGHTS=$$weights $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestPageWeights$$' ./integration/browser && cat "$$weights"
 
 .PHONY: fuzz-http
 fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile requests to every route of the running service (FUZZTIME=60s SEED=1)

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,12 +15,10 @@ import (
 	"github.com/descope/virtualwebauthn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/models"
 )
-
-// oidcProvider is the folder of the program that runs the npm package oidc-provider.
-var oidcProvider = filepath.Join("testdata", "oidcprovider")
 
 // navigator is a browser with cookies that follows no redirect by itself.
 type navigator struct {
@@ -85,27 +81,12 @@ type companies struct {
 // newCompanies runs the program and sets both providers up, under the names first and second.
 func newCompanies(t *testing.T) companies {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(oidcProvider, "node_modules", "oidc-provider")); err != nil {
-		t.Skip("npm ci has not been run in integration/" + oidcProvider)
-	}
 	c := companies{t: t, w: newSandbox(t)}
 	first, second := shared.SSO.AddressesOf(c.w.TenantID, "first"), shared.SSO.AddressesOf(c.w.TenantID, "second")
-	client, err := json.Marshal(object{
+	c.issuers = apitest.OIDCProviders(t, filepath.Join("testdata", "oidcprovider"), object{
 		"client_id": "countersign", "client_secret": "a secret & more: %2F", "redirect_uris": []string{first.Callback, second.Callback},
 		"backchannel_logout_uri": first.Logout,
 	})
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs", string(client))
-	cmd.Dir = oidcProvider
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
-	require.NoError(t, json.NewDecoder(out).Decode(&c.issuers), "%s", &complaints)
 	for i, name := range []string{"first", "second"} {
 		_, err := shared.SSO.Set(t.Context(), c.w.TenantID, sso.Settings{
 			Name: name, Label: "Company " + name, Issuer: c.issuers[i], ClientID: "countersign", ClientSecret: "a secret & more: %2F", Scopes: []string{"groups"},

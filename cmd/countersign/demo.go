@@ -41,8 +41,9 @@ func demoCommand() *cobra.Command {
 // runDemo uses the service that runs on the folder, or starts one for the demonstration.
 func runDemo(ctx context.Context, o devOptions, people demo.People, out, shown io.Writer) error {
 	show := func(ctx context.Context, s dev.State) error {
+		keys := s.Environments.Sandbox
 		return demo.Run(ctx, demo.Options{
-			BaseURL: s.BaseURL, Key: s.Environments.Sandbox.ServerKey, People: people, Now: clock.System().Now, Out: out,
+			BaseURL: s.BaseURL, Key: keys.ServerKey, AdminKey: keys.AdminKey, ApproverKey: keys.ApproverKey, People: people, Now: clock.System().Now, Out: out,
 		})
 	}
 	state, err := dev.ReadState(o.dir)

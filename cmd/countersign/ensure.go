@@ -132,10 +132,15 @@ func raiseCeiling(ctx context.Context, c *core, env models.Environment) error {
 // ensureKeys issues what of an environment's keys is missing or does not work.
 func ensureKeys(ctx context.Context, c *core, env models.Environment, keys *dev.Keys) (made bool, err error) {
 	keys.Environment = env.ID
-	for _, k := range []struct {
+	type wanted struct {
 		scope models.Scope
 		key   *string
-	}{{models.ScopeServer, &keys.ServerKey}, {models.ScopeAdmin, &keys.AdminKey}, {models.ScopeClient, &keys.PublishableKey}} {
+	}
+	all := []wanted{{models.ScopeServer, &keys.ServerKey}, {models.ScopeAdmin, &keys.AdminKey}, {models.ScopeClient, &keys.PublishableKey}}
+	if env.Kind == models.Sandbox {
+		all = append(all, wanted{models.ScopeAdmin, &keys.ApproverKey})
+	}
+	for _, k := range all {
 		if p, err := c.Identity.Authenticate(ctx, *k.key); err == nil && p.EnvironmentID == env.ID && p.Scope == k.scope {
 			continue
 		}

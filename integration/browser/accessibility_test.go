@@ -22,9 +22,31 @@ var axeSource string
 const axeRun = `axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => ({
 	id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.map((n) => n.target.join(" ") + ": " + n.failureSummary)}))))`
 
-// requireAccessible requires that axe-core finds no serious or critical fault in the page. It runs in an isolated world, to which
-// the page's content security policy does not apply.
+// violation is a fault that axe-core finds.
+type violation struct {
+	ID, Impact, Help string
+	Nodes            []string
+}
+
+func (v violation) String() string {
+	return fmt.Sprintf("%s (%s): %s\n  %s", v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n  "))
+}
+
+// requireAccessible requires that axe-core finds no serious or critical fault in the page.
 func (b *tab) requireAccessible() {
+	b.t.Helper()
+	b.requireNoViolation(func(v violation) bool { return v.Impact == "serious" || v.Impact == "critical" })
+}
+
+// requireClean requires that axe-core finds no fault in the page.
+func (b *tab) requireClean() {
+	b.t.Helper()
+	b.requireNoViolation(func(violation) bool { return true })
+}
+
+// requireNoViolation requires that axe-core finds no fault that counts. It runs in an isolated world, to which the page's content
+// security policy does not apply.
+func (b *tab) requireNoViolation(counts func(violation) bool) {
 	b.t.Helper()
 	var found string
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
@@ -42,21 +64,15 @@ func (b *tab) requireAccessible() {
 		found, err = evaluateIn(ctx, world, axeRun)
 		return err
 	}))
-	var violations []struct {
-		ID, Impact, Help string
-		Nodes            []string
-	}
+	var violations []violation
 	require.NoError(b.t, json.Unmarshal([]byte(found), &violations), "axe returned %s", found)
-	var serious []string
+	var faults []string
 	for _, v := range violations {
-		line := fmt.Sprintf("%s (%s): %s\n  %s", v.ID, v.Impact, v.Help, strings.Join(v.Nodes, "\n  "))
-		if v.Impact == "serious" || v.Impact == "critical" {
-			serious = append(serious, line)
-		} else {
-			b.t.Logf("axe: %s", line)
+		if counts(v) {
+			faults = append(faults, v.String())
 		}
 	}
-	require.Empty(b.t, serious, "axe finds faults:\n%s", strings.Join(serious, "\n"))
+	require.Empty(b.t, faults, "axe finds faults at %s:\n%s", b.address(), strings.Join(faults, "\n"))
 }
 
 func evaluateIn(ctx context.Context, world runtime.ExecutionContextID, expression string) (string, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// maxTabs is more than the controls of any page.
-const maxTabs = 200
+// maxTabs is more than the controls of any page, and the parts of fields of dates.
+const maxTabs = 600
 
 // tabTo presses Tab until a control has the focus, as a user without a mouse does.
 func (b *tab) tabTo(selector string) {

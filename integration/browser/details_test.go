@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -42,25 +41,6 @@ func (w world) paying(t testing.TB, subject, decision string, requirements objec
 
 // longReference has no place to break a line.
 const longReference = "RF18539007547034RF18539007547034RF18539007547034RF18539007547034RF18539007547034RF18539007547034RF18539007547034"
-
-// The widths of a phone and of a desktop, in CSS pixels.
-var widths = []int64{390, 1280}
-
-// overflowing lists the elements whose content is wider than they are. Elements that cut off or scroll their content are among them,
-// except those that only screen readers see, the navigation and plots, which scroll.
-const overflowing = `JSON.stringify([...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && !e.closest(".visually-hidden, svg, .bar nav") && !e.querySelector("svg.plot") &&
-	e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.tagName + "." + e.className + ": " + e.scrollWidth + " > " + e.clientWidth))`
-
-// requireNoOverflow requires that no element of the page is narrower than its content.
-func (b *tab) requireNoOverflow() {
-	b.t.Helper()
-	b.requireFits()
-	var raw string
-	var wide []string
-	b.eval(overflowing, &raw)
-	require.NoError(b.t, json.Unmarshal([]byte(raw), &wide))
-	require.Empty(b.t, wide, "elements that are narrower than their content")
-}
 
 // The hosted page shows the amount first and largest, and the customer's name above ours.
 func TestChallengePageShowsAmountAndPayee(t *testing.T) {

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,53 +11,54 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/countersign-dev/countersign/models"
 )
 
 // galleryEnv names the folder to which TestGallery writes; without it the test is skipped.
 const galleryEnv = "COUNTERSIGN_SCREENSHOTS"
 
-// picture writes what the window shows as WebP.
-func (b *tab) picture(path string) {
+// picture writes what the window shows as WebP and returns its size in bytes.
+func (b *tab) picture(path string) (size int64) {
 	b.t.Helper()
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
 		image, err := page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(60).Do(ctx)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, image, 0o644)
+		size = int64(len(image))
+		return errors.Join(err, os.WriteFile(path, image, 0o644))
 	}))
+	return size
 }
 
-// TestGallery writes a picture of each page, on a desktop in light and on a phone in dark colours, with an index of them.
+// maxGallery is the largest size of the folder, in bytes: it is part of every clone.
+const maxGallery = 4 << 20
+
+// TestGallery writes a picture of each page in each state, on a desktop in light and on a phone in dark colours, with an index of them.
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv(galleryEnv)
 	if folder == "" {
 		t.Skip("run make screenshots")
 	}
+	old, err := filepath.Glob(filepath.Join(folder, "*.webp"))
+	require.NoError(t, err)
+	for _, picture := range old {
+		require.NoError(t, os.Remove(picture)) // of a page that may no longer exist
+	}
 	w := newPopulated(t)
-	b := newTab(t)
-	b.expect("status of 404")
-	b.enter(w.world, "Olga Operator-Reviewer", models.RoleReviewer, models.RoleOperator, models.RoleAuditor)
-	pages := docsPages
-	pages = append(pages, struct{ name, path, text string }{"try", "/try", "Can a service know you"})
-	for _, p := range w.pages() {
-		if p.name != "absent" {
-			pages = append(pages, struct{ name, path, text string }{"console-" + p.name, p.path, p.text})
+	index := "# Screenshots\n\n`make screenshots` writes these pictures from the tests' data: each page in its states, on a desktop, light, and on a phone, dark.\n"
+	size := int64(0)
+	for _, v := range visitors(w) {
+		b := v.enter(t)
+		b.expect("status of 4")
+		for _, p := range v.pages(t) {
+			b.show(p)
+			for i, width := range widths {
+				b.size(width, []int64{844, 800}[i])
+				b.dark(width < 600)
+				size += b.picture(filepath.Join(folder, fmt.Sprintf("%s-%d.webp", p.name, width)))
+			}
+			b.dark(false)
+			index += fmt.Sprintf("\n## %s\n\n![%s on a desktop](%s-1280.webp) ![%s on a phone](%s-390.webp)\n", p.name, p.name, p.name, p.name, p.name)
 		}
 	}
-	index := "# Screenshots\n\n`make screenshots` writes these pictures from the tests' data: each page on a desktop, light, and on a phone, dark.\n"
-	for _, p := range pages {
-		b.open(p.path)
-		b.see(p.text)
-		for i, width := range widths {
-			b.size(width, []int64{844, 800}[i])
-			b.dark(width < 600)
-			b.picture(filepath.Join(folder, fmt.Sprintf("%s-%d.webp", p.name, width)))
-		}
-		index += fmt.Sprintf("\n## %s\n\n![%s on a desktop](%s-1280.webp) ![%s on a phone](%s-390.webp)\n", p.name, p.name, p.name, p.name, p.name)
-	}
+	require.Less(t, size, int64(maxGallery), "make the pictures smaller")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "README.md"), []byte(index), 0o644))
 }

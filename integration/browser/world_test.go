@@ -33,14 +33,14 @@ type world struct {
 }
 
 // newSandbox creates a tenant whose passkeys belong to the service's origin, and returns its sandbox.
-func newSandbox(t *testing.T) world {
+func newSandbox(t testing.TB) world {
 	t.Helper()
 	sandbox, _ := newTenant(t, "Alder Bank")
 	return sandbox
 }
 
 // newTenant creates a tenant of that name.
-func newTenant(t *testing.T, name string) (sandbox, live world) {
+func newTenant(t testing.TB, name string) (sandbox, live world) {
 	t.Helper()
 	needChromium(t)
 	made, err := shared.Tenancy.Create(t.Context(), tenancy.Spec{
@@ -50,7 +50,7 @@ func newTenant(t *testing.T, name string) (sandbox, live world) {
 	return newWorld(t, made.Sandbox), newWorld(t, made.Live)
 }
 
-func newWorld(t *testing.T, env models.Environment) world {
+func newWorld(t testing.TB, env models.Environment) world {
 	t.Helper()
 	plenty := 10_000_000
 	issued, err := shared.Identity.Issue(t.Context(), store.Scope{Tenant: env.TenantID, Environment: env.ID},

@@ -49,28 +49,27 @@ type Deps struct {
 	Challenges *challenge.Service
 	Moves      Moves
 	Clock      clock.Clock
+	Languages  *hosted.Catalogue
 }
 
 type pages struct {
 	Deps
-	router    *web.Router
-	languages *hosted.Catalogue
+	router *web.Router
 }
 
 // Section returns the section under /challenge.
 func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
 	partials, err2 := hosted.Partials()
-	languages, err3 := hosted.Shipped()
 	return web.Section{Prefix: "/challenge", Templates: files, Partials: partials, Routes: func(r *web.Router) {
-		p := &pages{Deps: d, router: r, languages: languages}
+		p := &pages{Deps: d, router: r}
 		r.Get("/challenge/:challenge", "page_challenge", p.open)
 		r.Land("/challenge/:challenge", "page_challenge_show", p.show)
 		r.Post("/challenge/:challenge/standing", "page_challenge_standing", p.standing)
 		r.Post("/challenge/:challenge/options", "page_challenge_options", p.options)
 		r.Post("/challenge/:challenge/complete", "page_challenge_complete", p.complete)
 		r.Post("/challenge/:challenge/cancel", "page_challenge_cancel", p.cancel)
-	}}, errors.Join(err, err2, err3)
+	}}, errors.Join(err, err2)
 }
 
 // visit looks up the ticket, which must belong to the challenge in the path. Every invalid ticket is not found.
@@ -143,7 +142,7 @@ func (p *pages) open(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	frame := p.languages.Frame(c, "")
+	frame := p.Languages.Frame(c, "")
 	title, err := frame.Text("open.title")
 	if err != nil {
 		return err
@@ -190,7 +189,7 @@ func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
 	if ended.State == challenge.LinkUnknown {
 		status = http.StatusNotFound
 	}
-	frame := p.languages.Branded(c, ended.Environment) // the zero value for an unknown link
+	frame := p.Languages.Branded(c, ended.Environment) // the zero value for an unknown link
 	title, err := frame.Text("link." + string(ended.State) + ".heading")
 	if err != nil {
 		return err
@@ -203,7 +202,7 @@ func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
 
 func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 	out := view{
-		Frame: p.languages.Branded(c, v.Environment), ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0,
+		Frame: p.Languages.Branded(c, v.Environment), ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0,
 		ReturnURL: v.ReturnURL, ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt, Endings: endings,
 	}
 	for _, m := range v.Methods {

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pagetexts"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -100,7 +101,7 @@ func passkeyFields(r models.PasskeyRules) []field {
 }
 
 func brandFields(b models.Brand) []field {
-	languages := append([]option{{"", "as the browser asks, else English"}}, options(tenancy.PageLanguages...)...)
+	languages := append([]option{{"", "as the browser asks, else English"}}, options(pagetexts.Languages()...)...)
 	logo := "A PNG of 16 to 1024 pixels a side and at most 32 KiB. None is set."
 	if len(b.Logo) > 0 {
 		logo = "A PNG of 16 to 1024 pixels a side and at most 32 KiB. One is set; a new file replaces it."

@@ -1,7 +1,6 @@
 package hosted
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -14,11 +13,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"golang.org/x/text/language"
 
+	"github.com/countersign-dev/countersign/internal/platform/pagetexts"
 	"github.com/countersign-dev/countersign/web"
 )
-
-//go:embed messages/*.json
-var files embed.FS
 
 // Default is the language of a user whose languages are not available, in an environment without a default of its own. Every
 // message exists in it.
@@ -43,14 +40,8 @@ type Catalogue struct {
 	matcher language.Matcher
 }
 
-// Shipped returns the languages of this package. It fails if a file of messages is not complete.
-func Shipped() (*Catalogue, error) {
-	own, err := fs.Sub(files, "messages")
-	if err != nil {
-		return nil, err
-	}
-	return Load(own)
-}
+// Shipped returns the languages of this binary. It fails if a file of messages is not complete.
+func Shipped() (*Catalogue, error) { return Load(pagetexts.Files()) }
 
 // Load reads every <tag>.json of a folder. It fails if a language lacks a message or a placeholder of the default language, or has
 // one that the default language has not.

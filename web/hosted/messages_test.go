@@ -2,6 +2,9 @@ package hosted_test
 
 import (
 	"encoding/json"
+	"io"
+	"io/fs"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,19 +16,63 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pagetexts"
+	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/hosted"
+	"github.com/countersign-dev/countersign/web/register"
 )
 
 func TestShippedLanguagesAreComplete(t *testing.T) {
 	t.Parallel()
 	c, err := hosted.Shipped()
 	require.NoError(t, err)
-	files, err := filepath.Glob("messages/*.json")
-	require.NoError(t, err)
-	require.Len(t, files, len(tenancy.PageLanguages), "every language can be the default of an environment")
-	for _, tag := range tenancy.PageLanguages {
+	require.Subset(t, pagetexts.Languages(), []string{"de", "en"})
+	for _, tag := range pagetexts.Languages() {
 		require.True(t, c.Has(tag), tag)
+	}
+}
+
+// A file of messages is all that a new language needs, also one that is written from right to left.
+func TestAFileOfMessagesAddsALanguage(t *testing.T) {
+	t.Parallel()
+	english, err := fs.ReadFile(pagetexts.Files(), "en.json")
+	require.NoError(t, err)
+	var texts map[string]string
+	require.NoError(t, json.Unmarshal(english, &texts))
+	for key, text := range texts {
+		texts[key] = "\u05e2" + text // a letter of the language before each text
+	}
+	texts["language"], texts["direction"] = "\u05e2\u05d1\u05e8\u05d9\u05ea", "rtl"
+	hebrew, err := json.Marshal(texts)
+	require.NoError(t, err)
+	languages, err := hosted.Load(fstest.MapFS{"en.json": {Data: english}, "he.json": {Data: hebrew}})
+	require.NoError(t, err)
+	section, err := register.Section(register.Deps{Languages: languages})
+	require.NoError(t, err)
+	site, err := web.New(web.Config{BaseURL: "http://localhost", Log: slog.New(slog.DiscardHandler)}, section)
+	require.NoError(t, err)
+	app := fiber.New()
+	site.Mount(app)
+	for name, r := range map[string]struct{ query, accept, lang, dir, title string }{
+		"the user's language": {"", "he-IL", "he", "rtl", texts["register.title"]},
+		"by the address":      {"?lang=he", "en", "he", "rtl", texts["register.title"]},
+		"English beside it":   {"", "en", "en", "ltr", strings.TrimPrefix(texts["register.title"], "\u05e2")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := httptest.NewRequestWithContext(t.Context(), fiber.MethodGet, "/register"+r.query, nil)
+			req.Header.Set("Accept", "text/html")
+			req.Header.Set("Accept-Language", r.accept)
+			res, err := app.Test(req, -1)
+			require.NoError(t, err)
+			page, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			require.Equal(t, fiber.StatusOK, res.StatusCode)
+			require.Contains(t, string(page), `<html lang="`+r.lang+`" dir="`+r.dir+`">`)
+			require.Contains(t, string(page), r.title)
+			require.Contains(t, string(page), texts["language"], "the footer offers the language")
+		})
 	}
 }
 
@@ -53,7 +100,7 @@ func TestLoadRefusesAnIncompleteLanguage(t *testing.T) {
 // A message of the pages exists, and an unused one is deleted.
 func TestEveryMessageIsUsed(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("messages/en.json")
+	raw, err := fs.ReadFile(pagetexts.Files(), "en.json")
 	require.NoError(t, err)
 	var texts map[string]string
 	require.NoError(t, json.Unmarshal(raw, &texts))

@@ -39,8 +39,9 @@ const (
 
 // Deps are the dependencies of the page. All are required.
 type Deps struct {
-	Passkeys *passkey.Service
-	Clock    clock.Clock
+	Passkeys  *passkey.Service
+	Clock     clock.Clock
+	Languages *hosted.Catalogue
 }
 
 // ended are the further states of the page, one for each reason why a grant cannot be used.
@@ -48,8 +49,7 @@ var ended = []passkey.GrantState{passkey.GrantUnknown, passkey.GrantExpired, pas
 
 type pages struct {
 	Deps
-	router    *web.Router
-	languages *hosted.Catalogue
+	router *web.Router
 }
 
 // view is the data of the template.
@@ -62,19 +62,18 @@ type view struct {
 func Section(d Deps) (web.Section, error) {
 	files, err := fs.Sub(templates, "templates")
 	partials, err2 := hosted.Partials()
-	languages, err3 := hosted.Shipped()
 	return web.Section{Prefix: "/register", Templates: files, Partials: partials, Routes: func(r *web.Router) {
-		p := &pages{Deps: d, router: r, languages: languages}
+		p := &pages{Deps: d, router: r}
 		r.Get("/register", "page_register", p.show)
 		r.Post("/register/open", "page_register_open", p.open)
 		r.Post("/register/options", "page_register_options", p.options)
 		r.Post("/register/complete", "page_register_complete", p.complete)
-	}}, errors.Join(err, err2, err3)
+	}}, errors.Join(err, err2)
 }
 
 // show renders the page. It is the same for every visitor; the script loads the account with the grant.
 func (p *pages) show(c *fiber.Ctx) error {
-	frame := p.languages.Frame(c, "")
+	frame := p.Languages.Frame(c, "")
 	title, err := frame.Text("register.title")
 	if err != nil {
 		return err
@@ -127,7 +126,7 @@ func (p *pages) open(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, err)
 	}
-	frame := p.languages.Branded(c, v.Environment)
+	frame := p.Languages.Branded(c, v.Environment)
 	out := standing{
 		Customer: web.Parts(frame.Customer), Logo: string(frame.Logo), Accent: web.AccentURL(frame.Accent), Language: frame.Tag,
 		State: stateOpen, By: web.Parts(v.Environment.RPName), Account: web.Parts(v.Subject), Passkeys: v.Passkeys,
@@ -191,7 +190,7 @@ func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, err error) error {
 		}
 		out.State = string(reason)
 	case problem.PasskeyExists, problem.RegistrationRefused, problem.Conflict:
-		messages, _ := p.languages.Of(c, "")
+		messages, _ := p.Languages.Of(c, "")
 		if out.Message, err = messages.Text(refusals[refused.Code]); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ const sweepEvery = 5 * time.Second
 // newAPI builds the HTTP face. Its requests end when base does.
 func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	v := p.services
-	site, err := p.pages()
+	site, err := p.Pages()
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/web"
 	challengepage "github.com/countersign-dev/countersign/web/challenge"
+	"github.com/countersign-dev/countersign/web/hosted"
 	"github.com/countersign-dev/countersign/web/reference"
 	"github.com/countersign-dev/countersign/web/register"
 )
 
-// pages builds what people open in a browser.
-func (p *Process) pages() (*web.Site, error) {
+// Pages builds what people open in a browser.
+func (p *Process) Pages() (*web.Site, error) {
 	sections, err := p.sections()
 	if err != nil {
 		return nil, err
@@ -19,14 +20,18 @@ func (p *Process) pages() (*web.Site, error) {
 
 // sections are the parts of the site, in no order that matters.
 func (p *Process) sections() ([]web.Section, error) {
+	languages, err := hosted.Shipped()
+	if err != nil {
+		return nil, err
+	}
 	challenges, err := challengepage.Section(challengepage.Deps{
-		Challenges: p.services.challenges, Clock: p.Clock,
+		Challenges: p.services.challenges, Clock: p.Clock, Languages: languages,
 		Moves: challenge.NewResolver(p.services.challenges, p.Flows),
 	})
 	if err != nil {
 		return nil, err
 	}
-	registrations, err := register.Section(register.Deps{Passkeys: p.services.passkeys, Clock: p.Clock})
+	registrations, err := register.Section(register.Deps{Passkeys: p.services.passkeys, Clock: p.Clock, Languages: languages})
 	if err != nil {
 		return nil, err
 	}

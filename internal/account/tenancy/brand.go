@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/colour"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/pagetexts"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -22,9 +23,6 @@ const (
 	minLogoSide  = 16       // pixels
 	maxLogoSide  = 1024     // pixels; bounds the memory that decoding takes to 8 MiB
 )
-
-// PageLanguages are the languages of the hosted pages. A test compares them with the files of messages.
-var PageLanguages = []string{"de", "en"}
 
 // lightPage is the darkest background of light pages that text in the accent colour appears on.
 var lightPage = colour.Colour{R: 0xf0, G: 0xf3, B: 0xf4}
@@ -50,8 +48,8 @@ func (in Brand) apply(to *models.Brand) error {
 		to.Name = strings.TrimSpace(*in.Name)
 	}
 	if in.Language != nil {
-		if *in.Language != "" && !slices.Contains(PageLanguages, *in.Language) {
-			return brandFault("language", fmt.Sprintf("brand.language must be one of %s.", strings.Join(PageLanguages, ", ")))
+		if known := pagetexts.Languages(); *in.Language != "" && !slices.Contains(known, *in.Language) {
+			return brandFault("language", fmt.Sprintf("brand.language must be one of %s.", strings.Join(known, ", ")))
 		}
 		to.Language = *in.Language
 	}

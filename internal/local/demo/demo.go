@@ -18,9 +18,12 @@ import (
 type Options struct {
 	BaseURL string
 	Key     string // a server key of a sandbox environment
-	People  People
-	Now     func() time.Time
-	Out     io.Writer
+	// AdminKey is an admin key of the environment, for its settings. ApproverKey is a second one, issued independently, which approves what
+	// the first requests; empty for no such change.
+	AdminKey, ApproverKey string
+	People                People
+	Now                   func() time.Time
+	Out                   io.Writer
 }
 
 // ErrNotDistinguished reports that too many people were confused with another person.
@@ -29,15 +32,17 @@ var ErrNotDistinguished = errors.New("the service did not distinguish people fro
 // show is one demonstration in progress.
 type show struct {
 	Options
-	api    *countersign.Client
-	id     string // part of the ids of this demonstration's records; earlier ones had another
-	action string // key of the protected action
-	me     *countersign.CredentialIdentity
-	rows   []row
-	held   int      // holds seen so far
-	notes  []string // outcomes of challenges and holds, printed after the table
-	proof  issued
-	pilot  string // key of the action in shadow mode
+	api      *countersign.Client
+	admin    *countersign.Client
+	id       string // part of the ids of this demonstration's records; earlier ones had another
+	action   string // key of the protected action
+	me       *countersign.CredentialIdentity
+	rows     []row
+	held     int      // holds seen so far
+	notes    []string // outcomes of challenges and holds, printed after the table
+	proof    issued
+	pilot    pilot
+	receiver receiver
 }
 
 // requestTimeout bounds one request. An enrollment trains a template within its request.
@@ -50,12 +55,19 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s := &show{Options: o, api: api, id: strings.ToLower(rand.Text()[:8])}
+	admin, err := countersign.New(o.BaseURL, o.AdminKey, countersign.WithTimeout(requestTimeout))
+	if err != nil {
+		return err
+	}
+	s := &show{Options: o, api: api, admin: admin, id: strings.ToLower(rand.Text()[:8])}
 	s.printf("people: %s", o.People.Source)
 	if err := s.erase(ctx); err != nil {
 		return err
 	}
 	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	if err := s.configure(ctx); err != nil {
 		return err
 	}
 	if err := s.beginPilot(ctx); err != nil {
@@ -65,6 +77,12 @@ func Run(ctx context.Context, o Options) error {
 		if err := s.person(ctx, i); err != nil {
 			return err
 		}
+	}
+	if err := s.stricter(ctx); err != nil {
+		return err
+	}
+	if err := s.stop(ctx); err != nil {
+		return err
 	}
 	s.table()
 	for _, note := range s.notes {

@@ -15,6 +15,12 @@ const (
 	decisionsPerScenario = 2
 )
 
+// pilotStricter is the version of the pilot's policy that is a draft.
+const pilotStricter = 2
+
+// pilot is the action in shadow mode.
+type pilot struct{ id, key string }
+
 // beginPilot creates an action in shadow mode, which is decided beside the payments as before its policy is enforced. It has
 // an active policy version, a stricter draft to compare and simulate, and an evaluation.
 func (s *show) beginPilot(ctx context.Context) error {
@@ -45,7 +51,7 @@ func (s *show) beginPilot(ctx context.Context) error {
 		Name: "Pilot: changing a payee", ActionKeys: []string{action.Key},
 		SuccessCriteria: &countersign.EvaluationCriteria{MinShadowDecisions: decisions, MinOutcomeCoverage: &coverage, MaxAbstentionRate: &abstentions},
 	})
-	s.pilot = action.Key
+	s.pilot = pilot{action.ID, action.Key}
 	return err
 }
 
@@ -53,7 +59,7 @@ func (s *show) beginPilot(ctx context.Context) error {
 func (s *show) shadow(ctx context.Context, scenario, subject, session string) error {
 	for range decisionsPerScenario {
 		decision, err := s.api.Authorize(ctx, countersign.AuthorizeRequest{
-			Subject: subject, Action: s.pilot, Resource: countersign.Resource{Type: "payee", ID: "payee-" + rand.Text()},
+			Subject: subject, Action: s.pilot.key, Resource: countersign.Resource{Type: "payee", ID: "payee-" + rand.Text()},
 			Audience: audience, RequestedAt: s.Now().Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: session,
 		})
 		if err != nil {

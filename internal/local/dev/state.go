@@ -33,6 +33,7 @@ type Keys struct {
 	Environment    string `json:"environment"`
 	ServerKey      string `json:"server_key"`
 	AdminKey       string `json:"admin_key"`
+	ApproverKey    string `json:"approver_key,omitempty"` // a second admin key, which may approve what the first requests; sandbox only
 	PublishableKey string `json:"publishable_key"`
 }
 

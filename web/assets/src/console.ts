@@ -18,6 +18,8 @@ if (invited) invitation(invited);
 
 const shell = document.querySelector<HTMLElement>("[data-console]");
 if (shell) {
+  // A refused assignment is shown at the address of its form, which cannot be read again.
+  if (location.pathname.endsWith("/assign")) history.replaceState(null, "", location.pathname.slice(0, -"/assign".length) + location.search);
   keyboard();
   finder();
   keepTimes();

@@ -119,11 +119,13 @@ export function follow(address: string): void {
       });
     }, 150);
   };
-  if (document.querySelector('[data-live="viewers"]')) {
-    // Reading the page also says that it is open (internal/authz/hold/viewers.go).
-    setInterval(() => {
+  if (document.querySelector('[data-live="viewers"], [data-live="queue"]')) {
+    // Assignments are not in the stream. Reading the page of a hold also says that it is open (internal/authz/hold/viewers.go).
+    const visible = () => {
       if (document.visibilityState === "visible") soon();
-    }, 30_000);
+    };
+    setInterval(visible, 30_000);
+    document.addEventListener("visibilitychange", visible);
   }
   const source = new EventSource(address);
   source.onopen = () => {
