@@ -92,6 +92,7 @@ func (w populated) pages() []pageState {
 		in("webhooks", "Case system", "webhooks"), in("webhook", "Attempts", "webhooks", w.endpoint),
 		in("keys", "Permissions", "keys"), in("people", "Roles here", "people"),
 		in("notifications", "What you are notified of", "notifications"),
+		in("notice-address", "address", "notifications", "address"), in("notice-code", "code", "notifications", "code"),
 		in("health", "What the service depends on", "health"), in("audit", "sealed entries", "audit"),
 		in("absent", "Not found", "reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"),
 	}
@@ -120,6 +121,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("draft", "New policy version of", "policies", w.actionID, "draft"), in("draft-text", "New policy version of", "policies", w.actionID, "draft-text"),
 		in("evaluation-new", "New evaluation", "evaluations", "new"),
 		in("webhook-new", "New webhook endpoint", "webhooks", "new"), in("webhook-edit", "Edit the webhook endpoint", "webhooks", w.endpoint, "edit"),
+		in("chat-new", "URL", "notifications", "chats", "new"),
 		in("key-new", "New API key", "keys", "new"), secret,
 		in("person-new", "Invite a person", "people", "new"), in("person", "Ina Invited", "people", w.invited(t, "Ina Invited", models.RoleReviewer).Person.ID),
 		in("settings", "Life of a hold", "settings"),
