@@ -20,7 +20,7 @@ func OIDCProviders(t testing.TB, folder string, client Object) (issuers []string
 	}
 	registered, err := json.Marshal(client)
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs", string(registered)) //nolint:gosec // a program of this repository
+	cmd := exec.CommandContext(t.Context(), "node", "provider.mjs", string(registered))
 	cmd.Dir = folder
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints

@@ -31,7 +31,7 @@ func (w world) decide(t testing.TB, subject, action string) string {
 // populated is an environment with records of every kind.
 type populated struct {
 	world
-	action, actionID, subject, held, allowed, evaluation, endpoint, change string
+	action, actionID, subject, held, allowed, evaluation, endpoint, team, change string
 }
 
 func newPopulated(t *testing.T) populated {
@@ -61,6 +61,7 @@ func newPopulated(t *testing.T) populated {
 		"hold_on": []string{"automation_not_met", "evidence_replay_not_met"}, "approvals_required": 2,
 	}}).is(201)
 	w.endpoint = w.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "description": "Case system", "events": []string{"hold.*"}}).is(201).string("id")
+	w.team = w.post(t, "/api/v1/teams", object{"key": "payments", "name": "Payments desk", "members": []string{}}).is(201).string("id")
 	w.do(t, http.MethodPatch, "/api/v1/environment", object{"second_approver_required": true}).is(200)
 	w.do(t, http.MethodPatch, "/api/v1/environment", object{"hold_ttl_seconds": 3600}).is(202)
 	w.change = w.post(t, "/api/v1/actions/"+w.actionID+"/policy-versions/2/activate", nil).is(202).string("id")
@@ -91,6 +92,7 @@ func (w populated) pages() []pageState {
 		in("evaluations", "Pilot of payments", "evaluations"), in("evaluation", "Success criteria", "evaluations", w.evaluation),
 		in("webhooks", "Case system", "webhooks"), in("webhook", "Attempts", "webhooks", w.endpoint),
 		in("keys", "Permissions", "keys"), in("people", "Roles here", "people"),
+		in("teams", "Payments desk", "teams"), in("deputy-new", "deputy", "deputies", "new"),
 		in("notifications", "What you are notified of", "notifications"),
 		in("notice-address", "address", "notifications", "address"), in("notice-code", "code", "notifications", "code"),
 		in("health", "What the service depends on", "health"), in("audit", "sealed entries", "audit"),
@@ -122,6 +124,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("evaluation-new", "New evaluation", "evaluations", "new"),
 		in("webhook-new", "New webhook endpoint", "webhooks", "new"), in("webhook-edit", "Edit the webhook endpoint", "webhooks", w.endpoint, "edit"),
 		in("chat-new", "URL", "notifications", "chats", "new"),
+		in("team-new", "New team", "teams", "new"), in("team-edit", "Save the team", "teams", w.team),
 		in("key-new", "New API key", "keys", "new"), secret,
 		in("person-new", "Invite a person", "people", "new"), in("person", "Ina Invited", "people", w.invited(t, "Ina Invited", models.RoleReviewer).Person.ID),
 		in("settings", "Life of a hold", "settings"),
