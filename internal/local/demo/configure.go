@@ -35,6 +35,7 @@ func (s *show) tidy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Endpoints and teams that a developer made by hand are not described so, and stay.
 		if strings.HasPrefix(e.Description, described) {
 			if err := s.admin.DeleteWebhookEndpoint(ctx, e.ID); err != nil {
 				return err
@@ -96,6 +97,7 @@ func mark() (string, error) {
 	}
 	var out bytes.Buffer
 	err := png.Encode(&out, img)
+	// A logo is sent in the body of the settings, which is JSON.
 	return base64.StdEncoding.EncodeToString(out.Bytes()), err
 }
 
@@ -127,6 +129,8 @@ func (s *show) stricter(ctx context.Context) error {
 	if _, err := s.admin.UpdateEnvironment(ctx, countersign.EnvironmentUpdate{SecondApproverRequired: ref(true)}); err != nil {
 		return err
 	}
+	// Both requests are refused until somebody approves them: the first is for a person to look at, the second the other key approves at
+	// once, so that the next demonstration finds the sandbox as this one did.
 	_, requested := s.admin.ActivatePolicyVersion(ctx, s.pilot.id, pilotStricter)
 	_, off := s.admin.UpdateEnvironment(ctx, countersign.EnvironmentUpdate{SecondApproverRequired: ref(false)})
 	var waits *countersign.ApprovalRequiredError
