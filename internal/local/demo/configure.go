@@ -129,7 +129,7 @@ func (s *show) stricter(ctx context.Context) error {
 	if _, err := s.admin.UpdateEnvironment(ctx, countersign.EnvironmentUpdate{SecondApproverRequired: ref(true)}); err != nil {
 		return err
 	}
-	// Both requests are refused until somebody approves them: the first is for a person to look at, the second the other key approves at
+	// Both requests are refused until they are approved: the first is for a person to look at, the second the other key approves at
 	// once, so that the next demonstration finds the sandbox as this one did.
 	_, requested := s.admin.ActivatePolicyVersion(ctx, s.pilot.id, pilotStricter)
 	_, off := s.admin.UpdateEnvironment(ctx, countersign.EnvironmentUpdate{SecondApproverRequired: ref(false)})
