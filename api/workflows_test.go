@@ -228,7 +228,7 @@ func TestReviewHandlers(t *testing.T) {
 		"authorization": h.AuthorizationID, "action": "payments.transfer", "subject": "user-4711", "risk_class": "high",
 		"reason_codes": []any{"insufficient_evidence"}, "opened_at": "2026-03-01T09:00:00.000Z", "due_at": "2026-03-01T10:00:00.000Z",
 		"review_status": "pending", "approvals": map[string]any{"given": 0.0, "required": 2.0}, "reminded_at": nil,
-		"self_review": "allowed", "your_resolution": nil, "reviewable": true, "approvable": true, "display": nil,
+		"self_review": "allowed", "your_resolution": nil, "reviewable": true, "approvable": true, "display": nil, "assigned_to": nil,
 	}}, queue["list"])
 	status, _ = b.do(t, http.MethodGet, "/reviews?due_before=soon", "")
 	require.Equal(t, 422, status)
