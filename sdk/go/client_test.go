@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/sdk/go/events"
 )
 
 // seen is one request that a server received.
@@ -216,14 +218,19 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestStreamsAreRead(t *testing.T) {
 	t.Parallel()
-	text := ": hello\n\nid: evt_1\nevent: hold.opened\ndata: {\"id\":\ndata: \"evt_1\"}\n\n: heartbeat\n\nid: evt_2\nevent: resync\ndata: {}\n\nid: evt_3\nevent: half"
-	var events []StreamedEvent
-	err := readStream(strings.NewReader(text), func(e StreamedEvent) bool { events = append(events, e); return true })
+	text := ": hello\n\nid: evt_1\nevent: hold.opened\ndata: {\"id\":\ndata: \"evt_1\",\"data\":{\"risk_class\":\"high\"}}\n\n: heartbeat\n\nid: evt_2\nevent: resync\ndata: {}\n\nid: evt_3\nevent: half"
+	var streamed []StreamedEvent
+	err := readStream(strings.NewReader(text), func(e StreamedEvent) bool { streamed = append(streamed, e); return true })
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.Len(t, events, 2)
-	require.Equal(t, "evt_1", events[0].ID)
-	require.JSONEq(t, `{"id":"evt_1"}`, string(events[0].Data))
-	require.True(t, events[1].Resync)
+	require.Len(t, streamed, 2)
+	require.Equal(t, "evt_1", streamed[0].ID)
+	require.JSONEq(t, `{"id":"evt_1","data":{"risk_class":"high"}}`, string(streamed[0].Data))
+	payload, err := streamed[0].Payload()
+	require.NoError(t, err)
+	require.Equal(t, &events.HoldOpened{RiskClass: "high"}, payload)
+	require.True(t, streamed[1].Resync)
+	_, err = streamed[1].Payload()
+	require.Error(t, err)
 }
 
 // A change that waits for a second approver is an error, never half a result.

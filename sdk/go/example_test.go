@@ -11,6 +11,7 @@ import (
 	"time"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/events"
 	"github.com/countersign-dev/countersign/sdk/go/proof"
 	"github.com/countersign-dev/countersign/sdk/go/protect"
 	"github.com/countersign-dev/countersign/sdk/go/webhook"
@@ -71,6 +72,17 @@ func Example_webhook() {
 			return
 		}
 		fmt.Println(event.ID, event.Type) // remember the id: the same event may come again
+		payload, err := event.Payload()
+		if err != nil {
+			http.Error(w, "not understood", http.StatusBadRequest)
+			return
+		}
+		switch payload := payload.(type) {
+		case *events.HoldApproved:
+			fmt.Println("continue with", payload.ChildAuthorization)
+		case *events.HoldRejected, *events.HoldExpired:
+			fmt.Println("stop")
+		}
 		w.WriteHeader(http.StatusNoContent)
 	})
 }

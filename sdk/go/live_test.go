@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/events"
 	"github.com/countersign-dev/countersign/sdk/go/internal/damage"
 	"github.com/countersign-dev/countersign/sdk/go/proof"
 	"github.com/countersign-dev/countersign/sdk/go/protect"
@@ -193,15 +194,15 @@ func TestLiveListsAndStreams(t *testing.T) {
 	person, err := c.CreateSubject(ctx, nil)
 	require.NoError(t, err)
 	// The stream begins with the events after it is open: change the subject until the stream reports a change.
-	events := make(chan countersign.StreamedEvent)
+	streamed := make(chan countersign.StreamedEvent)
 	go func() {
-		defer close(events)
+		defer close(streamed)
 		for e, err := range c.StreamEvents(ctx, countersign.StreamParams{Subject: person.ID}) {
 			if err != nil {
 				return
 			}
 			select {
-			case events <- e:
+			case streamed <- e:
 			case <-ctx.Done():
 				return
 			}
@@ -212,9 +213,11 @@ func TestLiveListsAndStreams(t *testing.T) {
 	defer tick.Stop()
 	for received := false; !received; {
 		select {
-		case e, open := <-events:
+		case e, open := <-streamed:
 			require.True(t, open, "the stream ended")
-			received = e.Type == "subject.adaptation_changed"
+			payload, err := e.Payload()
+			require.NoError(t, err)
+			_, received = payload.(*events.SubjectAdaptationChanged)
 		case <-tick.C:
 			_, err := c.FreezeAdaptation(ctx, person.ID, &countersign.AdaptationFreeze{Frozen: &frozen})
 			require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+
+	"github.com/countersign-dev/countersign/sdk/go/events"
 )
 
 // maxEvent bounds one event of a stream, in bytes.
@@ -30,6 +32,16 @@ type StreamedEvent struct {
 	Type   string          // such as authorization.decided
 	Resync bool            // the id to resume after is too old: read GET /api/v1/activity, then go on from here
 	Data   json.RawMessage // an ActivityEntry; empty where Resync is set
+}
+
+// Payload returns the data of the event in its type, such as *events.HoldApproved; *events.Unknown for a type that a later version
+// of the service added. It is an error where Resync is set.
+func (e StreamedEvent) Payload() (events.Payload, error) {
+	var entry struct{ Data json.RawMessage }
+	if err := json.Unmarshal(e.Data, &entry); err != nil {
+		return nil, fmt.Errorf("countersign: the streamed event %q has no payload: %w", e.Type, err)
+	}
+	return events.Parse(e.Type, entry.Data)
 }
 
 // StreamEvents follows the environment's events (GET /api/v1/events/stream) until the context ends, the caller stops, or

@@ -93,13 +93,18 @@ func generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	g := &generator{doc: doc}
-	files := map[string][]byte{"contract.gen.json": g.rules()}
+	payloads, err := g.events()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"contract.gen.json": g.rules(), "events/testdata/examples.gen.json": g.examples()}
 	for name, body := range map[string]string{
-		"types.gen.go":      g.types(),
-		"operations.gen.go": g.operations(),
-		"codes.gen.go":      g.codes(),
+		"types.gen.go":         "package countersign\n\n" + g.types(),
+		"operations.gen.go":    "package countersign\n\n" + g.operations(),
+		"codes.gen.go":         "package countersign\n\n" + g.codes(),
+		"events/events.gen.go": "package events\n\n" + payloads,
 	} {
-		text, err := format.Source([]byte("// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.\n\npackage countersign\n\n" + body))
+		text, err := format.Source([]byte("// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.\n\n" + body))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", name, err, body)
 		}

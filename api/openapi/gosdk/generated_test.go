@@ -13,7 +13,7 @@ func TestGoSDKIsUpToDate(t *testing.T) {
 	t.Parallel()
 	files, err := generate()
 	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 6)
 	for name, text := range files {
 		found, err := os.ReadFile(filepath.Join("..", "..", "..", "sdk", "go", name))
 		require.NoError(t, err)

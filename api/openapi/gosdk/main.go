@@ -1,5 +1,5 @@
-// Command gosdk generates parts of sdk/go from the contract: the types of its schemas, a method per operation, and the codes of
-// the two catalogues. It may read only the contract and the catalogues, so that its output is reproducible.
+// Command gosdk generates parts of sdk/go from the contract: the types of its schemas, a method per operation, the codes of the two
+// catalogues, and the payloads of events. It may read only the contract and the catalogues, so that its output is reproducible.
 package main
 
 import (

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/countersign-dev/countersign/sdk/go/events"
 )
 
 // Tolerance is how far a timestamp may be from the receiver's clock, either way.
@@ -36,7 +38,23 @@ type Event struct {
 	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"`
 	Data      json.RawMessage `json:"data"`
+	Display   *Display        `json:"display"` // only of holds, for endpoints with include_details
 }
+
+// Display has the details of the request that a hold is about.
+type Display struct {
+	Details []Detail `json:"details"`
+}
+
+// Detail is one line of Display. It may be personal data.
+type Detail struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// Payload returns the data in the type of the event, such as *events.HoldApproved; *events.Unknown for a type that a later version
+// of the service added.
+func (e *Event) Payload() (events.Payload, error) { return events.Parse(e.Type, e.Data) }
 
 // Verifier verifies with one secret, or with two while one replaces the other. Make it with New.
 type Verifier struct {

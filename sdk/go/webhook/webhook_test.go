@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/sdk/go/events"
 )
 
 // The example of the Standard Webhooks specification's own libraries.
@@ -91,7 +93,7 @@ func TestTwoSecretsOverlap(t *testing.T) {
 
 func TestARequestIsReadToItsBound(t *testing.T) {
 	t.Parallel()
-	text := `{"type":"hold.opened","timestamp":"2026-11-21T09:30:00.000Z","data":{"authorization":"azn_1"}}`
+	text := `{"type":"hold.opened","timestamp":"2026-11-21T09:30:00.000Z","data":{"authorization":"azn_1"},"display":{"details":[{"label":"Payee","value":"Eve"}]}}`
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + stamp + "." + text))
@@ -101,6 +103,10 @@ func TestARequestIsReadToItsBound(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "hold.opened", e.Type)
 	require.JSONEq(t, `{"authorization":"azn_1"}`, string(e.Data))
+	require.Equal(t, []Detail{{Label: "Payee", Value: "Eve"}}, e.Display.Details)
+	payload, err := e.Payload()
+	require.NoError(t, err)
+	require.Equal(t, &events.HoldOpened{Authorization: "azn_1"}, payload)
 
 	r = httptest.NewRequest(http.MethodPost, "/hooks", strings.NewReader(strings.Repeat("x", maxBody+1)))
 	_, err = at(t, 1614265330, secret).Read(r)
