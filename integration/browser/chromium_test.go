@@ -52,24 +52,25 @@ var instance struct {
 func browser(t testing.TB) context.Context {
 	t.Helper()
 	needChromium(t)
-	instance.once.Do(func() {
-		// The browser's background activity must not leave the machine or disturb a test.
-		options := append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(chromium()), chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-quic", true),
-			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-			chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en"),
-			chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(patience),
-		)
-		if os.Geteuid() == 0 {
-			options = append(options, chromedp.NoSandbox) // Chromium has no sandbox for root
-		}
-		ctx, cancelAllocator := chromedp.NewExecAllocator(context.Background(), options...)
-		ctx, cancelBrowser := chromedp.NewContext(ctx)
-		instance.ctx, instance.cancel = ctx, []context.CancelFunc{cancelBrowser, cancelAllocator}
-		instance.err = chromedp.Run(ctx)
-	})
+	instance.once.Do(func() { instance.ctx, instance.cancel, instance.err = startBrowser() })
 	require.NoError(t, instance.err, "Chromium at %s did not start", chromium())
 	return instance.ctx
+}
+
+// startBrowser starts a browser process whose background activity does not leave the machine or disturb a test.
+func startBrowser(more ...chromedp.ExecAllocatorOption) (context.Context, []context.CancelFunc, error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium()), chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en"),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-color-profile", "srgb"), chromedp.WSURLReadTimeout(patience),
+	)
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium has no sandbox for root
+	}
+	ctx, cancelAllocator := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
+	ctx, cancelBrowser := chromedp.NewContext(ctx)
+	return ctx, []context.CancelFunc{cancelBrowser, cancelAllocator}, chromedp.Run(ctx)
 }
 
 func closeBrowser() {
