@@ -1,6 +1,10 @@
 package models
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
 
 // Values of PasskeyRules.Attestation.
 const (
@@ -28,6 +32,27 @@ func (p Passkey) RPIDOf(env Environment) string {
 		return env.RPID
 	}
 	return *p.RPID
+}
+
+// Model returns the AAGUID of the authenticator's model in lower case; nil if the authenticator does not disclose it.
+func (p Passkey) Model() *string {
+	id, err := uuid.FromBytes(p.AAGUID)
+	if err != nil || id == uuid.Nil {
+		return nil
+	}
+	s := id.String()
+	return &s
+}
+
+// OfModels returns the passkeys whose authenticator is of one of the models; all for an empty list.
+func OfModels(passkeys []Passkey, aaguids []string) []Passkey {
+	if len(aaguids) == 0 {
+		return passkeys
+	}
+	return slices.DeleteFunc(slices.Clone(passkeys), func(p Passkey) bool {
+		model := p.Model()
+		return model == nil || !slices.Contains(aaguids, *model)
+	})
 }
 
 // Permits reports whether an authenticator's model may be registered. One that is not disclosed is permitted only if all are.

@@ -1832,6 +1832,9 @@ type PolicyRequirements struct {
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
+	// Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted
+	// (`docs/passkey-rules.md`). Part of the content hash only if it is given.
+	PasskeyAaguids []string `json:"passkey_aaguids,omitzero"`
 	// Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5,
 	// those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content
 	// hash only if it is given.

@@ -100,6 +100,8 @@ func evidenceFields(v *visit, r policy.Requirements) []field {
 		{Name: "requirements.insufficient_evidence", Label: "If the evidence is insufficient", Kind: choice, Value: string(r.InsufficientEvidence), Options: options("challenge", "hold", "deny")},
 		{Name: "requirements.challenge_methods", Label: "Ways to complete a challenge", Kind: someOf, Chosen: chosen, Options: options(methods...), Sent: true},
 		{Name: "requirements.challenge_compensates", Label: "What a completed challenge makes up for", Kind: someOf, Chosen: r.ChallengeCompensates, Options: compensates, Sent: true},
+		{Name: "requirements.passkey_aaguids", Label: "Models of authenticators that may complete a challenge", Kind: lines, Value: strings.Join(r.PasskeyAAGUIDs, "\n"),
+			Hint: "AAGUIDs, one on each line; empty for all."},
 		{Name: "requirements.max_challenges", Label: "Challenges before a hold", Kind: number, Value: strconv.Itoa(r.MaxChallenges), Hint: "1 to 5."},
 		{Name: "requirements.explicit_approval_required", Label: "The user must approve this very action with a passkey", Kind: yesNo, Value: strconv.FormatBool(r.ExplicitApprovalRequired)},
 	}

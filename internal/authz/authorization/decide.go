@@ -65,7 +65,11 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if err != nil {
 		return store.Decision{}, nil, err
 	}
-	question := s.question(in, profile)
+	usable, err := usablePasskeys(ctx, q, in)
+	if err != nil {
+		return store.Decision{}, nil, err
+	}
+	question := question(in, profile, usable)
 	question.Rules = s.matched(ctx, in, profile, now)
 	verdict := policy.Decide(question)
 	a, err := record(in, profile, verdict, now)
@@ -125,8 +129,8 @@ func (s *Service) keptValues(a models.Authorization, values *kept.Values) (*mode
 	}, err
 }
 
-// question returns the facts that the policy decides on.
-func (s *Service) question(in decisionInput, profile assurance.Profile) policy.Input {
+// question returns the facts that the policy decides on; passkeys is the number that the subject could complete a challenge with.
+func question(in decisionInput, profile assurance.Profile, passkeys int) policy.Input {
 	q := policy.Input{
 		Requirements: in.force.Contract.Requirements, Environment: in.kind, Mode: policy.Mode(in.base.Mode), Assurance: profile.Facts(),
 		SubjectRevoked: in.facts.Subject.Status != models.SubjectActive, ActionArchived: in.archived,
@@ -135,7 +139,7 @@ func (s *Service) question(in decisionInput, profile assurance.Profile) policy.I
 	if in.base.ChallengeCompleted != nil {
 		q.ChallengeCompleted = policy.Method(*in.base.ChallengeCompleted)
 	}
-	q.UsableMethods = policy.Usable(in.facts.Passkeys, in.kind)
+	q.UsableMethods = policy.Usable(passkeys, in.kind)
 	return q
 }
 

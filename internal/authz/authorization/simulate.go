@@ -99,6 +99,9 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 	if err != nil {
 		return Simulation{}, err
 	}
+	if err := s.permitModels(ctx, scope, rows, contract.Requirements); err != nil {
+		return Simulation{}, err
+	}
 	replay, err := s.replayer(ctx, scope, v, contract, rows)
 	if err != nil {
 		return Simulation{}, err

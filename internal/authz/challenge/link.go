@@ -115,7 +115,7 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	if err != nil {
 		return Visit{}, err
 	}
-	passkeys, err := s.store.Passkeys().Active(ctx, scope, c.SubjectUID)
+	passkeys, err := s.store.Passkeys().ForChallenge(ctx, scope, c)
 	if err != nil {
 		return Visit{}, err
 	}

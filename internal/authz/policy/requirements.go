@@ -39,6 +39,9 @@ type Requirements struct {
 	Rules             []Rule     `json:"rules,omitempty"`             // at most MaxRules
 	// Review requires approvals of teams as well, at most MaxReviewers together.
 	Review []TeamReview `json:"review,omitempty"`
+	// PasskeyAAGUIDs are the models of authenticators whose passkeys complete a challenge, in lower case; empty permits all. A rule
+	// has none: the challenge is completed under the policy alone.
+	PasskeyAAGUIDs []string `json:"passkey_aaguids,omitempty"`
 }
 
 // Resolve returns the requirements with every omitted field set to its default for the kind of environment. It is

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
@@ -34,6 +36,12 @@ func Validate(r Requirements, kind EnvironmentKind) []Violation {
 				Msg:  "sandbox_confirm exists in sandbox environments only",
 				Type: "method_not_available",
 			})
+		}
+	}
+	for i, id := range r.PasskeyAAGUIDs {
+		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id || parsed == uuid.Nil {
+			msg := fmt.Sprintf("%q is not an AAGUID in lower case such as ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4", id)
+			out = append(out, Violation{[]any{"passkey_aaguids", i}, msg, "value_error"})
 		}
 	}
 	out = append(out, checkCodes("deny_on", r.DenyOn)...)

@@ -45,6 +45,50 @@ func (q Passkeys) Active(ctx context.Context, s Scope, uids ...string) ([]models
 	return rows, err
 }
 
+// ForChallenge returns the subject's passkeys that may complete a challenge, oldest first: those that are not revoked and whose model
+// the policy version of the decision permits.
+func (q Passkeys) ForChallenge(ctx context.Context, s Scope, c models.Challenge) ([]models.Passkey, error) {
+	var permitted []string
+	err := q.queryRow(ctx, `select coalesce(array(select jsonb_array_elements_text(v.requirements->'passkey_aaguids')), '{}')
+		from authorizations a join policy_versions v on v.action_id = a.action_id and v.version = a.policy_version
+		where a.tenant_id = $1 and a.environment_id = $2 and a.id = $3`, s.Tenant, s.Environment, c.AuthorizationID).Scan(&permitted)
+	if permitted, err = orNotFound(permitted, err); err != nil {
+		return nil, err
+	}
+	active, err := q.Active(ctx, s, c.SubjectUID)
+	return models.OfModels(active, permitted), err
+}
+
+// CountsOfModels returns for each of the decisions by id how many passkeys of the models its subject has now; none is left out.
+func (q Passkeys) CountsOfModels(ctx context.Context, s Scope, authorizations, aaguids []string) (map[string]int, error) {
+	rows, err := q.query(ctx, `select a.id, count(*) from authorizations a join passkeys p on p.subject_uid = a.subject_uid
+		where a.tenant_id = $1 and a.environment_id = $2 and a.id = any ($3) and p.revoked_at is null
+			and encode(p.aaguid, 'hex') = any (select replace(m, '-', '') from unnest($4::text[]) m)
+		group by a.id`, s.Tenant, s.Environment, authorizations, aaguids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := map[string]int{}
+	for rows.Next() {
+		var id string
+		var n int
+		if err := rows.Scan(&id, &n); err != nil {
+			return nil, err
+		}
+		out[id] = n
+	}
+	return out, rows.Err()
+}
+
+// ModelsMatter reports whether an active policy of the environment permits only some models of authenticators.
+func (q Passkeys) ModelsMatter(ctx context.Context, s Scope) (bool, error) {
+	var matter bool
+	err := q.queryRow(ctx, `select exists (select from policy_versions where tenant_id = $1 and environment_id = $2 and status = 'active'
+		and requirements ? 'passkey_aaguids')`, s.Tenant, s.Environment).Scan(&matter)
+	return matter, err
+}
+
 // Revoke revokes a passkey of the subject. It returns false if it was revoked before and ErrNotFound if there is none.
 func (q Passkeys) Revoke(ctx context.Context, s Scope, uid, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update passkeys set revoked_at = $5

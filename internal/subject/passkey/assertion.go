@@ -39,7 +39,7 @@ func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c mod
 	if err != nil {
 		return nil, err
 	}
-	passkeys, err := s.store.Passkeys().Active(ctx, scope, c.SubjectUID)
+	passkeys, err := s.store.Passkeys().ForChallenge(ctx, scope, c)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func usable(env models.Environment, passkeys []models.Passkey, rpID string) (str
 		found = at(named)
 	}
 	if len(found) == 0 || !slices.Contains(env.Passkeys.RPIDsOf(env), named) {
-		return "", nil, problem.New(problem.MethodNotOffered, "The subject has no passkey.")
+		return "", nil, problem.New(problem.MethodNotOffered, "The subject has no passkey that the policy permits here.")
 	}
 	return named, found, nil
 }
@@ -133,7 +133,7 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 	if err != nil {
 		return ceremony{}, err
 	}
-	passkeys, err := s.store.Passkeys().Active(ctx, scope, sub.UID)
+	passkeys, err := s.store.Passkeys().ForChallenge(ctx, scope, c)
 	out.user = user{sub, passkeys}
 	return out, err
 }
@@ -142,7 +142,7 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 func (c ceremony) verify(parsed *protocol.ParsedCredentialAssertionData) (models.Passkey, error) {
 	row, ok := c.passkey(parsed.RawID)
 	if !ok {
-		return row, refuse(problem.AssertionUnknownKey, "The subject does not have this passkey, or it is revoked.", nil)
+		return row, refuse(problem.AssertionUnknownKey, "The subject does not have this passkey, it is revoked, or the policy does not permit its model.", nil)
 	}
 	env := c.env
 	var err error

@@ -16,12 +16,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
-	"github.com/google/uuid"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -57,7 +55,6 @@ func relyingParty(env models.Environment) (*webauthn.WebAuthn, error) {
 	web, apps := origins(env)
 	rp, err := webauthn.New(&webauthn.Config{
 		RPID: env.RPID, RPDisplayName: env.RPName, RPOrigins: web, RPOpaqueOrigins: apps,
-		AttestationPreference: conveyance(env.Passkeys),
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementPreferred, RequireResidentKey: protocol.ResidentKeyNotRequired(),
 			UserVerification: protocol.VerificationRequired,
@@ -135,14 +132,7 @@ func descriptors(passkeys []models.Passkey) []protocol.CredentialDescriptor {
 }
 
 // AAGUID returns the id of the authenticator's model in lower case; nil if the authenticator does not disclose it.
-func AAGUID(p models.Passkey) *string {
-	id, err := uuid.FromBytes(p.AAGUID)
-	if err != nil || id == uuid.Nil {
-		return nil
-	}
-	s := strings.ToLower(id.String())
-	return &s
-}
+func AAGUID(p models.Passkey) *string { return p.Model() }
 
 // lengthPrefixed joins the parts, each after its length, so that different lists of parts never give the same bytes.
 func lengthPrefixed(parts ...[]byte) []byte {

@@ -79,7 +79,12 @@ func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, 
 		if err != nil {
 			return err
 		}
-		creation, session, err := rp.BeginRegistration(user{c.subject, c.passkeys}, webauthn.WithExclusions(descriptors(c.passkeys)))
+		preference, err := conveyance(ctx, q, p.Store(), env.Passkeys)
+		if err != nil {
+			return err
+		}
+		creation, session, err := rp.BeginRegistration(user{c.subject, c.passkeys}, webauthn.WithExclusions(descriptors(c.passkeys)),
+			webauthn.WithConveyancePreference(preference))
 		if err != nil {
 			return err
 		}

@@ -60,12 +60,16 @@ func origins(env models.Environment) (web, apps []string) {
 	return web, apps
 }
 
-// conveyance returns what an authenticator is asked to disclose: its model only if a rule depends on it.
-func conveyance(r models.PasskeyRules) protocol.ConveyancePreference {
+// conveyance returns what an authenticator is asked to disclose: its model only if a rule of the environment or a policy depends on it.
+func conveyance(ctx context.Context, q *store.Q, scope store.Scope, r models.PasskeyRules) (protocol.ConveyancePreference, error) {
 	if r.Attestation == models.AttestationRequired || len(r.AAGUIDs) > 0 {
-		return protocol.PreferDirectAttestation
+		return protocol.PreferDirectAttestation, nil
 	}
-	return protocol.PreferNoAttestation
+	matter, err := q.Passkeys().ModelsMatter(ctx, scope)
+	if err != nil || !matter {
+		return protocol.PreferNoAttestation, err
+	}
+	return protocol.PreferDirectAttestation, nil
 }
 
 // checkModel refuses an authenticator that the rules of the environment do not permit.
