@@ -303,7 +303,7 @@ type ChangeRequested struct {
 	Change      string    `json:"change"`
 	Environment string    `json:"environment"`
 	ExpiresAt   time.Time `json:"expires_at"`
-	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings
+	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete
 }
 
 // EventType is change.requested.
@@ -317,7 +317,7 @@ type ChangeApproved struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -332,7 +332,7 @@ type ChangeRejected struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -347,7 +347,7 @@ type ChangeWithdrawn struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -363,7 +363,7 @@ type ChangeSuperseded struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -379,7 +379,7 @@ type ChangeExpired struct {
 	Change      string    `json:"change"`
 	Environment string    `json:"environment"`
 	ExpiresAt   time.Time `json:"expires_at"`
-	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings
+	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete
 }
 
 // EventType is change.expired.
