@@ -190,6 +190,7 @@ func admit(r *request, force *action.InForce, refusal error, now time.Time) erro
 	if !force.AudienceAllowed(r.Audience) {
 		return problem.New(problem.AudienceNotAllowed, "The action's allowed_audiences do not name this audience.")
 	}
+	// The faults of type and context are reported together: a caller mends both at once.
 	var fields []problem.Field
 	if required := force.Action.ResourceType; r.Resource.Type != required {
 		fields = append(fields, problem.Field{
@@ -204,6 +205,8 @@ func admit(r *request, force *action.InForce, refusal error, now time.Time) erro
 
 // input returns what a first decision is made from.
 func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (decisionInput, error) {
+	// A request without an actor is the subject's own. The hash then has no actor either, so that naming oneself is a
+	// different action.
 	actor := r.Subject
 	hashed := canonical.ActionHashInput{
 		ActionKey: force.Action.Key, PolicyVersion: force.Version, ContentHash: force.Hash, Subject: r.Subject,

@@ -98,6 +98,7 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if err != nil {
 		return d.row, nil, err
 	}
+	// Nothing is written here: the caller writes the row in one statement, so that a decision is there whole or not at all.
 	// The response is stored for replays, but the proof only once: encrypted, in its own row.
 	d.row.Authorization.Response = body
 	if d.row.Proof != nil {
