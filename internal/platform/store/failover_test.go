@@ -166,3 +166,29 @@ func privateServer(t *testing.T) (*localpg.Server, *pgx.Conn) {
 	t.Cleanup(func() { _ = server.Stop() })
 	return server, connect(t, server.URL("postgres"))
 }
+
+// The server ends idle connections when it restarts, and a read that gets one of them runs on another: what many requests wait
+// for together is not refused to all of them for one connection.
+func TestAReadOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	address := testenv.Database(t)
+	st, err := store.Open(t.Context(), address, store.Options{MaxConns: 4})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	held := st.Pool().AcquireAllIdle(t.Context())
+	for len(held) < 3 {
+		c, err := st.Pool().Acquire(t.Context())
+		require.NoError(t, err)
+		held = append(held, c)
+	}
+	admin := connect(t, address)
+	for _, c := range held {
+		var ended bool
+		pid := c.Conn().PgConn().PID()
+		c.Release()
+		require.NoError(t, admin.QueryRow(t.Context(), "select pg_terminate_backend($1, 5000)", pid).Scan(&ended))
+		require.True(t, ended)
+	}
+	_, err = st.Environments().Get(t.Context(), store.Scope{Tenant: "tnt_none", Environment: "env_none"})
+	require.ErrorIs(t, err, store.ErrNotFound)
+}

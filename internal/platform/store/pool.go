@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,9 +13,9 @@ import (
 
 // poolConn runs each statement by itself, on any connection of the pool.
 //
-// Its methods for GORM retry a query once if a migration added a column to its result after it was prepared: Postgres refuses
-// such a statement before it does anything. The connections, with their prepared statements, are replaced first, so that a
-// migration under a running process fails no request. SQL statements name their columns and need no retry.
+// Its methods for GORM run a query again that Postgres refused before it did anything (see refusedUnrun), at most once for each
+// connection, so that neither a migration nor a restart under a running process fails a request. SQL statements name their
+// columns and belong to one request each: they need no second run.
 type poolConn struct {
 	pool *pgxpool.Pool
 	sql  *sql.DB // the same pool behind database/sql, which GORM requires
@@ -57,8 +58,7 @@ func (c poolConn) ExecContext(ctx context.Context, query string, args ...any) (s
 // QueryContext implements gorm.ConnPool.
 func (c poolConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	rows, err := c.sql.QueryContext(ctx, query, args...)
-	if stalePlan(err) {
-		c.pool.Reset()
+	for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, err); left-- {
 		rows, err = c.sql.QueryContext(ctx, query, args...)
 	}
 	return rows, err
@@ -67,8 +67,7 @@ func (c poolConn) QueryContext(ctx context.Context, query string, args ...any) (
 // QueryRowContext implements gorm.ConnPool.
 func (c poolConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	row := c.sql.QueryRowContext(ctx, query, args...)
-	if stalePlan(row.Err()) {
-		c.pool.Reset()
+	for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, row.Err()); left-- {
 		row = c.sql.QueryRowContext(ctx, query, args...)
 	}
 	return row
@@ -76,6 +75,18 @@ func (c poolConn) QueryRowContext(ctx context.Context, query string, args ...any
 
 // GetDBConn implements gorm.GetDBConnector.
 func (c poolConn) GetDBConn() (*sql.DB, error) { return c.sql, nil }
+
+// refusedUnrun reports whether a query may run again after err. A migration may have added a column to its result after it was
+// prepared: then all connections, with their prepared statements, are replaced first. Or the server ended the connection while
+// it was idle. What only reads may run again then; a write may have been done.
+func (c poolConn) refusedUnrun(query string, err error) bool {
+	if stalePlan(err) {
+		c.pool.Reset()
+		return true
+	}
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "57P01" && strings.HasPrefix(query, "SELECT ")
+}
 
 // stalePlan reports whether err says that a statement was prepared for an earlier schema ("cached plan must not change result
 // type"). Postgres files that under feature_not_supported; no other statement of this package raises it.
