@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/descope/virtualwebauthn"
 	"github.com/jackc/pgx/v5"
@@ -14,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
-	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -189,7 +187,7 @@ func TestVerifyAssertionAcceptsTheSubjectsPasskeysOnly(t *testing.T) {
 	other := *b
 	other.subject = storetest.Subject(t, b.store, b.env, "other-user")
 	theirs := other.register(t, other.device(virtualwebauthn.AuthenticatorOptions{}))
-	foreign := b.in(t, models.Sandbox)
+	foreign := b.elsewhere(t)
 	abroad := foreign.register(t, foreign.device(virtualwebauthn.AuthenticatorOptions{}))
 
 	for name, device := range map[string]*authenticator{"another subject's": theirs, "another tenant's": abroad} {
@@ -236,14 +234,8 @@ func TestVerifyAssertionRejectsAClone(t *testing.T) {
 func TestRepeatedAssertionOfASettledChallengeIsNotAClone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w := fixture.New(t, b.store, b.clock.Now())
-	b.scope, b.subject, b.principal = w.Scope, w.Subject, w.Principal("crd_1")
-	env, err := b.store.Environments().Get(t.Context(), w.Scope)
-	require.NoError(t, err)
-	b.env = env
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
 	c := b.challenge(t)
-	c.ID = w.Challenge(time.Minute, "passkey").ID
 	sent := b.answer(t, d, c, func(a *assertion) { a.counter = 7 })
 	row, err := b.verify(c, sent)
 	require.NoError(t, err)
@@ -251,15 +243,15 @@ func TestRepeatedAssertionOfASettledChallengeIsNotAClone(t *testing.T) {
 	spent, err := b.store.Passkeys().SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
-	w.Exec("update challenges set status = 'completed' where id = $1", c.ID)
+	b.world.Exec("update challenges set status = 'completed' where id = $1", c.ID)
 	_, err = b.verify(c, sent)
 	requireCode(t, problem.ChallengeClosed, err)
-	require.Zero(t, w.Events("passkey.clone_warning"))
+	require.Zero(t, b.world.Events("passkey.clone_warning"))
 
-	w.Exec("update challenges set status = 'open' where id = $1", c.ID)
+	b.world.Exec("update challenges set status = 'open' where id = $1", c.ID)
 	_, err = b.verify(c, sent)
 	requireCode(t, problem.AssertionCloned, err)
-	require.Equal(t, 1, w.Events("passkey.clone_warning"))
+	require.Equal(t, 1, b.world.Events("passkey.clone_warning"))
 }
 
 // Authenticators without a counter always report zero.

@@ -12,54 +12,27 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
-	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
-	"github.com/countersign-dev/countersign/internal/testing/fixture"
-	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // stepUp is the challenge service with the passkey service, on rows like those that authorize writes.
 type stepUp struct {
 	*bundle
-	world      *fixture.World
 	challenges *challenge.Service
 }
 
 func setupStepUp(t *testing.T) *stepUp {
 	t.Helper()
-	st, c := storetest.New(t), clock.NewFake(storetest.Epoch)
-	ring, err := keyring.Parse(keyring.Generate())
-	require.NoError(t, err)
-	w := fixture.New(t, st, c.Now())
-	env, err := st.Environments().Get(context.Background(), w.Scope)
-	require.NoError(t, err)
-	b := &bundle{
-		store: st, env: env, scope: w.Scope, clock: c, service: passkey.New(st, ring, c), principal: w.Principal(fixture.Asker),
-		subject: w.Subject, rp: virtualwebauthn.RelyingParty{ID: env.RPID, Name: env.RPName, Origin: env.RPOrigins[0]},
-	}
-	return &stepUp{bundle: b, world: w, challenges: challenge.New(challenge.Deps{
-		Store: st, Clock: c, Keyring: ring, Assertions: b.service,
+	b := setup(t)
+	return &stepUp{bundle: b, challenges: challenge.New(challenge.Deps{
+		Store: b.store, Clock: b.clock, Keyring: b.ring, Assertions: b.service,
 		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
-			followUp, err := w.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
+			followUp, err := b.world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, nil, err
 		},
 	})}
-}
-
-// open inserts a decision with an open challenge.
-func (s *stepUp) open(t *testing.T) models.Challenge {
-	t.Helper()
-	a := s.world.Authorization("challenge")
-	c := s.challenge(t)
-	c.AuthorizationID, c.ActionHash = a.ID, a.ActionHash
-	s.world.Write(store.Decision{Authorization: a, Challenge: &c})
-	stored, err := s.store.Challenges().Get(context.Background(), s.scope, c.ID)
-	require.NoError(t, err)
-	return stored
 }
 
 func (s *stepUp) prepare(c models.Challenge, assertion json.RawMessage) (challenge.Prepared, error) {
@@ -84,7 +57,7 @@ func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
-	c := s.open(t)
+	c := s.challenge(t)
 	options, err := s.challenges.Options(context.Background(), s.scope, c.ID, "")
 	require.NoError(t, err)
 	raw, err := json.Marshal(options)
@@ -107,7 +80,7 @@ func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	again, err := s.prepare(c, assertion)
 	require.NoError(t, err)
 	require.NotNil(t, again.Receipt, "the same assertion gets the stored receipt")
-	other := s.open(t)
+	other := s.challenge(t)
 	_, err = s.prepare(other, assertion)
 	requireCode(t, problem.AssertionChallenge, err)
 }
@@ -117,7 +90,7 @@ func TestCounterValueCompletesOneChallengeOnly(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
-	challenges := []models.Challenge{s.open(t), s.open(t)}
+	challenges := []models.Challenge{s.challenge(t), s.challenge(t)}
 	prepared := make([]challenge.Prepared, 2)
 	for i, c := range challenges {
 		var err error
@@ -142,7 +115,7 @@ func TestPasskeyRevokedAfterVerificationIsRejected(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
-	c := s.open(t)
+	c := s.challenge(t)
 	prepared, err := s.prepare(c, s.answer(t, d, c, nil))
 	require.NoError(t, err)
 	require.NoError(t, s.service.Revoke(context.Background(), s.principal, s.subject.ExternalID, d.row.ID))
@@ -155,7 +128,7 @@ func TestFiveRefusedAssertionsFailTheChallenge(t *testing.T) {
 	t.Parallel()
 	s := setupStepUp(t)
 	d := s.register(t, s.device(virtualwebauthn.AuthenticatorOptions{}))
-	c := s.open(t)
+	c := s.challenge(t)
 	for range challenge.MaxFailures {
 		_, err := s.prepare(c, s.answer(t, d, c, func(a *assertion) { a.flags &^= flagUV }))
 		requireCode(t, problem.AssertionUnverified, err)

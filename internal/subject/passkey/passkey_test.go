@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -29,6 +30,8 @@ type bundle struct {
 	env       models.Environment
 	scope     store.Scope
 	clock     *clock.Fake
+	ring      *keyring.Keyring
+	world     *fixture.World
 	service   *passkey.Service
 	principal identity.Principal
 	subject   models.Subject
@@ -37,25 +40,22 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	st := storetest.New(t)
 	ring, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	c := clock.NewFake(storetest.Epoch)
-	b := &bundle{store: st, clock: c, service: passkey.New(st, ring, c)}
-	return b.in(t, models.Sandbox)
+	st, c := storetest.New(t), clock.NewFake(storetest.Epoch)
+	b := &bundle{store: st, clock: c, ring: ring, service: passkey.New(st, ring, c)}
+	return b.elsewhere(t)
 }
 
-// in returns the bundle in a new environment of a different tenant, with a subject of the same id.
-func (b *bundle) in(t *testing.T, kind models.EnvironmentKind) *bundle {
+// elsewhere returns the bundle in a new environment of a different tenant, with a subject of the same id.
+func (b *bundle) elsewhere(t *testing.T) *bundle {
 	t.Helper()
 	out := *b
-	out.env = storetest.Environment(t, b.store, kind)
-	out.scope = storetest.Scope(out.env)
-	out.principal = identity.Principal{
-		CredentialID: ids.New(ids.Credential), TenantID: out.env.TenantID, EnvironmentID: out.env.ID, Kind: kind,
-		Scope: models.ScopeServer, RequestID: "req_1",
-	}
-	out.subject = storetest.Subject(t, b.store, out.env, "user-4711")
+	out.world = fixture.New(t, b.store, b.clock.Now())
+	out.scope, out.subject, out.principal = out.world.Scope, out.world.Subject, out.world.Principal(ids.New(ids.Credential))
+	var err error
+	out.env, err = b.store.Environments().Get(context.Background(), out.scope)
+	require.NoError(t, err)
 	out.rp = virtualwebauthn.RelyingParty{ID: out.env.RPID, Name: out.env.RPName, Origin: out.env.RPOrigins[0]}
 	return &out
 }
@@ -111,7 +111,7 @@ func (b *bundle) register(t *testing.T, d *authenticator) *authenticator {
 	return d
 }
 
-// challenge returns an open challenge of the subject as it is stored.
+// challenge inserts a decision with an open challenge of the subject and returns the challenge as it is stored.
 func (b *bundle) challenge(t *testing.T) models.Challenge {
 	t.Helper()
 	display := map[string]any{
@@ -123,12 +123,18 @@ func (b *bundle) challenge(t *testing.T) models.Challenge {
 	require.NoError(t, err)
 	digest, err := canonical.Digest(display)
 	require.NoError(t, err)
-	return models.Challenge{
-		ID: ids.New(ids.Challenge), TenantID: b.env.TenantID, EnvironmentID: b.env.ID, AuthorizationID: ids.New(ids.Authorization),
-		SubjectUID: b.subject.UID, Status: models.ChallengeOpen, Methods: models.Strings{"passkey"}, Display: raw, DisplayDigest: digest,
-		ActionHash: "sha256:" + hex64, Random: []byte("0123456789abcdef0123456789abcdef"),
+	a := b.world.Authorization("challenge")
+	a.SubjectUID = b.subject.UID
+	c := models.Challenge{
+		ID: ids.New(ids.Challenge), TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID,
+		SubjectUID: a.SubjectUID, Status: models.ChallengeOpen, Methods: models.Strings{"passkey"}, Display: raw, DisplayDigest: digest,
+		ActionHash: a.ActionHash, Random: []byte("0123456789abcdef0123456789abcdef"),
 		CreatedAt: b.clock.Now(), ExpiresAt: b.clock.Now().Add(300e9),
 	}
+	b.world.Write(store.Decision{Authorization: a, Challenge: &c})
+	stored, err := b.store.Challenges().Get(context.Background(), b.scope, c.ID)
+	require.NoError(t, err)
+	return stored
 }
 
 const hex64 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

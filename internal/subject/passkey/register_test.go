@@ -17,7 +17,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
-	"github.com/countersign-dev/countersign/models"
 )
 
 func TestCompleteRegistersAPasskey(t *testing.T) {
@@ -80,7 +79,7 @@ func TestGrantIsRejected(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	other := storetest.Subject(t, b.store, b.env, "other-user")
-	abroad := b.in(t, models.Sandbox)
+	abroad := b.elsewhere(t)
 	use := func(p identity.Principal, subject, token string) error {
 		_, err := b.service.Options(ctx, p, subject, token, "")
 		if err != nil {
@@ -254,7 +253,7 @@ func TestRevokeEndsAPasskey(t *testing.T) {
 	ctx := context.Background()
 	d := b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
 	require.Equal(t, problem.NotFoundBy("passkey_id"), problem.As(b.service.Revoke(ctx, b.principal, b.subject.ExternalID, "psk_unknown")))
-	abroad := b.in(t, models.Sandbox)
+	abroad := b.elsewhere(t)
 	err := abroad.service.Revoke(ctx, abroad.principal, abroad.subject.ExternalID, d.row.ID)
 	require.Equal(t, problem.NotFoundBy("passkey_id"), problem.As(err), "a different tenant's passkey")
 
