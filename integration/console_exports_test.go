@@ -136,7 +136,10 @@ func TestConsolePagesLinkTheirExports(t *testing.T) {
 			require.NotEmpty(t, v.get(strings.ReplaceAll(found[0][1], "&amp;", "&")).body)
 		})
 	}
-	rows := v.get("/console/" + w.ID + "/export/audit?format=jsonl&type=action.created").lines(t)
-	require.NotEmpty(t, rows)
+	var rows []map[string]any
+	eventually(t, func() bool {
+		rows = v.get("/console/" + w.ID + "/export/audit?format=jsonl&type=action.created").lines(t)
+		return len(rows) > 0
+	}, "the event is sealed")
 	require.Equal(t, "action.created", rows[0]["type"])
 }
