@@ -98,6 +98,10 @@ $(BIN)/goreleaser: tools/release/go.mod tools/release/go.sum
 	@echo "building $@: takes about five minutes on two cores the first time"
 	@$(BUILD) -C tools/release -o $@ -package github.com/goreleaser/goreleaser/v2 -- -trimpath
 
+$(BIN)/cerbos: tools/peers/go.mod tools/peers/go.sum
+	@echo "building $@: takes about ten minutes on two cores the first time"
+	@$(BUILD) -C tools/peers -o $@ -package github.com/cerbos/cerbos/cmd/cerbos -- -trimpath
+
 $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@go build -o $@ ./internal/testing/testenv/runner
 
@@ -132,6 +136,10 @@ test-unit: ## run the tests that need no server
 .PHONY: test-integration
 test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## run the black-box tests over HTTP
 	@$(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
+
+.PHONY: test-peers
+test-peers: $(BIN)/cerbos $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## compare the decisions of the AuthZEN tables with those of Cerbos
+	@$(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestAccessAgreesWithCerbos$$' ./integration
 
 .PHONY: browser
 browser: ## install Chromium for the tests of the pages, with apt, unless there is a browser

@@ -74,14 +74,16 @@ func tuple(subject, action, resource string) string {
 
 func removeBrace(s string) string { return s[:len(s)-1] }
 
-func TestAccessBasicLevel(t *testing.T) {
-	t.Parallel()
-	pdp := certified(t)
+// accessCase is one evaluation of the certification scenario and its decision.
+type accessCase struct {
+	body string
+	want bool
+}
+
+// basicCases are the evaluations of the levels Basic Core and Basic Properties.
+func basicCases() map[string]accessCase {
 	const context = `,"context":{"time":"2025-06-27T18:03-07:00","ip":"192.168.1.1"}}`
-	for name, c := range map[string]struct {
-		body string
-		want bool
-	}{
+	return map[string]accessCase{
 		"core/rule 1":              {tuple(alice, read, record1), true},
 		"core/rule 2":              {tuple(alice, write, record1), true},
 		"core/rule 3":              {tuple(bob, read, record1), true},
@@ -95,7 +97,13 @@ func TestAccessBasicLevel(t *testing.T) {
 		"properties/rule 7":        {tuple(alice, `{"name":"delete","properties":{"soft":true}}`, record1), true},
 		"properties/rule 8":        {tuple(alice, `{"name":"delete","properties":{"soft":false}}`, record1), false},
 		"properties/rule 8, never": {tuple(alice, `{"name":"delete"}`, record1), false},
-	} {
+	}
+}
+
+func TestAccessBasicLevel(t *testing.T) {
+	t.Parallel()
+	pdp := certified(t)
+	for name, c := range basicCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for range 3 { // the same request gets the same decision
@@ -107,13 +115,15 @@ func TestAccessBasicLevel(t *testing.T) {
 	}
 }
 
-func TestAccessBatchLevel(t *testing.T) {
-	t.Parallel()
-	pdp := certified(t)
-	for name, c := range map[string]struct {
-		body string
-		want []bool
-	}{
+// accessBatchCase is one batch of the certification scenario and its decisions.
+type accessBatchCase struct {
+	body string
+	want []bool
+}
+
+// batchCases are the batches of the levels Batch Core and Batch Properties.
+func batchCases() map[string]accessBatchCase {
+	return map[string]accessBatchCase{
 		"core/list":              {`{"subject":` + alice + `,"action":` + read + `,"evaluations":[{"resource":` + record1 + `},{"resource":` + record2 + `}]}`, []bool{true, true}},
 		"core/decisions":         {`{"subject":` + bob + `,"resource":` + record1 + `,"evaluations":[{"action":` + read + `},{"action":` + write + `}]}`, []bool{true, false}},
 		"core/no defaults":       {`{"evaluations":[` + tuple(alice, read, record1) + `,` + tuple(bob, write, record1) + `]}`, []bool{true, false}},
@@ -122,7 +132,13 @@ func TestAccessBatchLevel(t *testing.T) {
 		"properties/of resource": {`{"subject":` + alice + `,"action":` + write + `,"evaluations":[{"resource":` + active1 + `},{"resource":` + archived2 + `}]}`, []bool{true, false}},
 		"properties/of subject":  {`{"action":` + write + `,"resource":` + archived2 + `,"evaluations":[{"subject":` + alice + `},{"subject":` + bobAdmin + `}]}`, []bool{false, true}},
 		"properties/merging":     {`{"subject":` + alice + `,"action":` + write + `,"resource":{"type":"record"},"evaluations":[{"resource":{"id":"record-1","properties":{"status":"active"}}},{"resource":` + archived2 + `}]}`, []bool{true, false}},
-	} {
+	}
+}
+
+func TestAccessBatchLevel(t *testing.T) {
+	t.Parallel()
+	pdp := certified(t)
+	for name, c := range batchCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := pdp.post(t, accessBatch, []byte(c.body))
@@ -148,9 +164,10 @@ const (
 	jerry  = "CiRmZDQ2MTRkMy1jMzlhLTQ3ODEtYjdiZC04Yjk2ZjVhNTEwMGQSBWxvY2Fs"
 )
 
-// The decisions of the interop's todo application: administrators change everything, editors what they own, viewers nothing.
-func TestAccessTodoInterop(t *testing.T) {
-	t.Parallel()
+// todoApplication is a sandbox with the interop's todo application: administrators change everything, editors what they own, viewers
+// nothing.
+func todoApplication(t *testing.T) caller {
+	t.Helper()
 	w := newSandbox(t)
 	for _, id := range []string{rick, morty, summer, beth, jerry} {
 		w.Server.post(t, "/api/v1/subjects", object{"id": id}).is(201)
@@ -165,7 +182,26 @@ func TestAccessTodoInterop(t *testing.T) {
 	w.guarded(t, "can_create_todo", "todo", object{}, forbids("viewers", `!(subject.id in ["`+rick+`", "`+morty+`", "`+summer+`"])`))
 	w.guarded(t, "can_update_todo", "todo", owner, changes)
 	w.guarded(t, "can_delete_todo", "todo", owner, changes)
+	return w.Server
+}
 
+func TestAccessTodoInterop(t *testing.T) {
+	t.Parallel()
+	pdp := todoApplication(t)
+	single, batches := todoDecisions(t)
+	for _, e := range single {
+		a := pdp.post(t, accessSingle, []byte(e.body)).is(200)
+		require.Equal(t, e.want, a.value("decision"), "request: %s, response: %s", e.body, a.body)
+		require.Nil(t, a.value("context.error"))
+	}
+	for _, e := range batches {
+		require.Equal(t, e.want, pdp.post(t, accessBatch, []byte(e.body)).decisions(), "request: %s", e.body)
+	}
+}
+
+// todoDecisions returns the 40 requests and 3 batches of the interop's todo application.
+func todoDecisions(t *testing.T) (single []accessCase, batches []accessBatchCase) {
+	t.Helper()
 	raw, err := os.ReadFile("testdata/authzen/todo-decisions.json")
 	require.NoError(t, err)
 	var table struct {
@@ -181,18 +217,17 @@ func TestAccessTodoInterop(t *testing.T) {
 		} `json:"evaluations"`
 	}
 	require.NoError(t, json.Unmarshal(raw, &table))
-	require.Len(t, table.Evaluation, 40)
 	for _, e := range table.Evaluation {
-		a := w.Server.post(t, accessSingle, []byte(e.Request)).is(200)
-		require.Equal(t, e.Expected, a.value("decision"), "request: %s, response: %s", e.Request, a.body)
-		require.Nil(t, a.value("context.error"))
+		single = append(single, accessCase{string(e.Request), e.Expected})
 	}
-	require.Len(t, table.Evaluations, 3)
 	for _, e := range table.Evaluations {
-		want := []bool{}
+		b := accessBatchCase{body: string(e.Request)}
 		for _, x := range e.Expected {
-			want = append(want, x.Decision)
+			b.want = append(b.want, x.Decision)
 		}
-		require.Equal(t, want, w.Server.post(t, accessBatch, []byte(e.Request)).decisions(), "request: %s", e.Request)
+		batches = append(batches, b)
 	}
+	require.Len(t, single, 40)
+	require.Len(t, batches, 3)
+	return single, batches
 }
