@@ -161,32 +161,6 @@ func (b *bench) describePostgres(ctx context.Context) error {
 	return err
 }
 
-// usage reads what API, worker and Postgres have used since they started.
-// The load generator and the Temporal server are not counted.
-func (b *bench) usage(ctx context.Context) cost {
-	c := cost{api: b.rig.API.Measured(ctx), postgres: b.rig.Postgres.Usage(), wal: b.wal(ctx)}
-	if b.second != nil {
-		u := b.second.Measured(ctx)
-		c.api = more(c.api, u)
-		c.api.RSS = max(c.api.RSS, u.RSS)
-	}
-	if b.rig.Worker.Running() {
-		c.worker = b.rig.Worker.Measured(ctx)
-	}
-	return c
-}
-
-// wal is how many bytes the server has written to its write-ahead log in
-// all; 0 if that cannot be read.
-func (b *bench) wal(ctx context.Context) (written int64) {
-	if onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&written)
-	}) != nil {
-		return 0
-	}
-	return written
-}
-
 // measure runs a load and adds its row to the report.
 func (b *bench) measure(ctx context.Context, part, what, how string, run func() loadgen.Result) Row {
 	before := b.usage(ctx)

@@ -9,7 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 )
 
@@ -85,7 +88,29 @@ func evidence(ctx context.Context, b *bench) error {
 	defer plain.pool.Close()
 	var at atomic.Int64
 	api := func(context.Context, int) error { return b.observe(open[int(at.Add(1))%len(open)]) }
-	return b.beside(ctx, "evidence", "evidence frame", "frames", api, plain)
+	if err := b.beside(ctx, "evidence", "evidence frame", "frames", api, plain); err != nil {
+		return err
+	}
+	return b.sessionSize(ctx)
+}
+
+// storedSession is the name of the row of sessionSize.
+const storedSession = "a session, stored"
+
+// sessionSize adds a row of what a session with a full window takes on disk, without the space of its replaced versions.
+func (b *bench) sessionSize(ctx context.Context) error {
+	var n, bytes int64
+	err := onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, "vacuum full sessions"); err != nil {
+			return err
+		}
+		return conn.QueryRow(ctx, "select count(*), pg_total_relation_size('sessions') from sessions").Scan(&n, &bytes)
+	})
+	if err != nil {
+		return err
+	}
+	b.add(row("evidence", storedSession, "after vacuum full", loadgen.Result{Latencies: make([]time.Duration, n)}, cost{tables: sizes{"sessions": bytes}}))
+	return nil
 }
 
 // observe sends the session's next frame and returns an error unless it is

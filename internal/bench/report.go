@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
@@ -50,12 +49,18 @@ type Row struct {
 	APICPU     float64 `json:"api_cpu_ms"`
 	WorkerCPU  float64 `json:"worker_cpu_ms"`
 	SQLCPU     float64 `json:"postgres_cpu_ms"`
+	EngineCPU  float64 `json:"temporal_cpu_ms"`
 	WALKB      float64 `json:"wal_kb"`
 	AllocKB    float64 `json:"api_alloc_kb"`
 	Objects    float64 `json:"api_alloc_objects"`
 	APIRSS     float64 `json:"api_rss_mb"`
 	WorkerRSS  float64 `json:"worker_rss_mb"`
 	Goroutines float64 `json:"api_goroutines"`
+
+	// Disk is by how many bytes each table grew, indexes included, and Meanwhile how many decisions were made besides. Both are
+	// what the capacity model needs of a row.
+	Disk      map[string]float64 `json:"disk_bytes,omitempty"`
+	Meanwhile int                `json:"decisions_meanwhile,omitempty"`
 
 	Why map[string]int `json:"why_failed,omitempty"`
 }
@@ -78,7 +83,8 @@ func row(part, what, how string, r loadgen.Result, c cost) Row {
 	return Row{
 		Part: part, What: what, How: how, Done: r.Done(), Failed: r.Failed, PerSecond: r.PerSecond(), Why: r.Why,
 		P50: ms(r.Quantile(.5)), P95: ms(r.Quantile(.95)), P99: ms(r.Quantile(.99)), Max: ms(r.Quantile(1)),
-		APICPU: ms(c.api.CPU) / n, WorkerCPU: ms(c.worker.CPU) / n, SQLCPU: ms(c.postgres.CPU) / n,
+		APICPU: ms(c.api.CPU) / n, WorkerCPU: ms(c.worker.CPU) / n, SQLCPU: ms(c.postgres.CPU) / n, EngineCPU: ms(c.temporal.CPU) / n,
+		Disk:  c.tables.each(n),
 		WALKB: float64(c.wal) / n / 1024, AllocKB: c.api.Allocated / n / 1024, Objects: c.api.Mallocs / n,
 		APIRSS: mb(c.api.RSS), WorkerRSS: mb(c.worker.RSS), Goroutines: c.api.Goroutines,
 	}
@@ -175,37 +181,4 @@ func field(path, name string) string {
 		}
 	}
 	return ""
-}
-
-// cost shows what the parts used between two moments. Sizes are those of
-// the later moment.
-type cost struct {
-	api, worker, postgres harness.Usage
-	wal                   int64 // bytes
-}
-
-// since subtracts what was used before.
-func (c cost) since(before cost) cost {
-	return cost{less(c.api, before.api), less(c.worker, before.worker), less(c.postgres, before.postgres), c.wal - before.wal}
-}
-
-// plus adds what was used at an earlier time.
-func (c cost) plus(o cost) cost {
-	return cost{more(c.api, o.api), more(c.worker, o.worker), more(c.postgres, o.postgres), c.wal + o.wal}
-}
-
-// less subtracts counters and leaves sizes.
-func less(u, before harness.Usage) harness.Usage {
-	u.CPU -= before.CPU
-	u.Mallocs -= before.Mallocs
-	u.Allocated -= before.Allocated
-	return u
-}
-
-// more adds counters and leaves sizes.
-func more(u, other harness.Usage) harness.Usage {
-	u.CPU += other.CPU
-	u.Mallocs += other.Mallocs
-	u.Allocated += other.Allocated
-	return u
 }

@@ -59,6 +59,7 @@ func webhooks(ctx context.Context, b *bench) error {
 		told.Latencies = append(told.Latencies, a.latencies()...)
 	}
 	r := row("webhooks", "decision to first attempt", fmt.Sprintf("%d/s, 3 endpoints, one dead", eventRate), told, b.usage(ctx).since(before))
+	r.Meanwhile = decided.Done()
 	b.add(r)
 	b.report.under(fmt.Sprintf("decision to first attempt: p99 at %d/s", eventRate), r.P99, 1500, "ms")
 	b.memory("webhooks", r)
