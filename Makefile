@@ -184,11 +184,12 @@ fuzz: ## run every fuzz target briefly (FUZZTIME=10s)
 PART   ?=
 ROUNDS ?= 5
 SLICE  ?= 4s
+LASTS  ?= 20s
 SOAK   ?=
 .PHONY: bench
 bench: $(BIN)/countersign $(BIN)/devstack ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h)
 	@go build -o $(BIN)/bench ./cmd/bench
-	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) \
+	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) -lasts $(LASTS) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
 .PHONY: screenshots
@@ -230,7 +231,7 @@ lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, li
 	@go run ./tools/style -base $(BASE)
 
 .PHONY: lint-deploy
-lint-deploy: ## check the alert rules, the compose file and the Kubernetes manifests
+lint-deploy: ## check the alert rules, the compose file, the Kubernetes manifests and the Helm chart
 	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
 	@promtool check config deploy/prometheus/prometheus.yml
 	@promtool test rules deploy/prometheus/alerts_test.yml
@@ -238,6 +239,10 @@ lint-deploy: ## check the alert rules, the compose file and the Kubernetes manif
 	@if docker compose version >/dev/null 2>&1; then \
 		POSTGRES_PASSWORD=checked COUNTERSIGN_MASTER_KEY=checked docker compose --env-file deploy/compose.env --profile tools config --quiet; \
 	else echo "docker compose is missing: docker-compose.yml was not checked"; fi
+
+.PHONY: chart
+chart: ## write the Helm chart of deploy/helm from the manifests of deploy/kubernetes
+	@go run -C tools/kubernetes ./chart
 
 .PHONY: lint-contract
 lint-contract: ## check the OpenAPI document with redocly, spectral and a TypeScript compiler

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/pod-security-admission/api"
@@ -216,14 +217,49 @@ func TestSelectorsAreAboutThePodsThereAre(t *testing.T) {
 			require.Contains(t, portNames(c.pods()[names[0]].Spec.Containers[0]), p.TargetPort.String())
 		}
 	}
+	var deployed, scaled []string
+	for _, d := range c.Deployments {
+		require.Nil(t, d.Spec.Replicas, "an apply would undo the autoscaler's work on %s", d.Name)
+		deployed = append(deployed, d.Name)
+	}
 	for _, h := range c.Scalers {
-		for _, d := range c.Deployments {
-			if d.Name == h.Spec.ScaleTargetRef.Name {
-				require.Nil(t, d.Spec.Replicas, "an apply would undo the autoscaler's work on %s", d.Name)
-				return
+		scaled = append(scaled, h.Spec.ScaleTargetRef.Name)
+	}
+	require.ElementsMatch(t, deployed, scaled)
+}
+
+// The capacity model computes with this utilization, and with pods that are spread evenly over the machines that there are.
+func TestReplicasSurviveTheLossOfAMachine(t *testing.T) {
+	t.Parallel()
+	c := rendered(t)
+	for _, h := range c.Scalers {
+		require.Equal(t, int32(70), *h.Spec.Metrics[0].Resource.Target.AverageUtilization, h.Name)
+		require.GreaterOrEqual(t, *h.Spec.MinReplicas, int32(2), h.Name)
+		require.GreaterOrEqual(t, h.Spec.MaxReplicas, *h.Spec.MinReplicas, h.Name)
+	}
+	for _, d := range c.Deployments {
+		hard := map[string]corev1.TopologySpreadConstraint{}
+		for _, spread := range d.Spec.Template.Spec.TopologySpreadConstraints {
+			if spread.WhenUnsatisfiable == corev1.DoNotSchedule {
+				hard[spread.TopologyKey] = spread
 			}
 		}
-		t.Fatalf("%s scales nothing", h.Name)
+		machine := hard[corev1.LabelHostname]
+		require.Equal(t, int32(1), machine.MaxSkew, d.Name)
+		require.Equal(t, corev1.NodeInclusionPolicyHonor, *machine.NodeTaintsPolicy, "%s: a lost machine would keep its pods from the others", d.Name)
+		require.Equal(t, []string{"pod-template-hash"}, machine.MatchLabelKeys, "%s: a rollout would wait for the pods of before", d.Name)
+		require.NotContains(t, hard, corev1.LabelTopologyZone, "%s: a lost zone would keep its pods from the others", d.Name)
+	}
+}
+
+// The Go runtime collects harder before the limit of the container ends the process.
+func TestTheMemoryLimitIsAboveGos(t *testing.T) {
+	t.Parallel()
+	c := rendered(t)
+	soft := resource.MustParse(strings.TrimSuffix(c.ConfigMaps[0].Data["GOMEMLIMIT"], "B"))
+	for _, d := range c.Deployments {
+		limit := d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory()
+		require.Positive(t, limit.Cmp(soft), d.Name)
 	}
 }
 

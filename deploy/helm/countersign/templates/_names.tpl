@@ -1,0 +1,3 @@
+{{- define "countersign.settings" -}}
+countersign-{{ .Values.settings | toJson | sha256sum | trunc 10 }}
+{{- end }}
