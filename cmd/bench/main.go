@@ -1,15 +1,21 @@
-// Command bench measures the built service against its targets (make bench). It prints a table and writes a JSON file. Its exit
+// Command bench measures the built service against its targets (make bench). It prints a table, writes a JSON file, and updates the
+// costs that countersign capacity computes with. Its exit
 // code reports whether it could measure, not whether the targets were met.
 package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/bench"
+	"github.com/countersign-dev/countersign/internal/bench/capacity"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -26,6 +32,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.Lasts, "lasts", 20*time.Second, "length of a measurement without a comparison")
 	flag.DurationVar(&o.Soak, "soak", 0, "length of the part soak")
 	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects")
+	costs := flag.String("costs", "internal/bench/capacity/costs.json", "`file` of the capacity model's costs, in which those that this run measures are replaced; empty writes none")
 	flag.StringVar(&o.Version, "version", "unknown", "version of the binary, for the report")
 	flag.Parse()
 	if *part != "" {
@@ -39,6 +46,39 @@ func run(ctx context.Context) error {
 		if err := report.WriteJSON(*out); err != nil {
 			return err
 		}
+		if *costs != "" {
+			return errors.Join(err, writeCosts(*costs, &report, o))
+		}
 	}
 	return err
+}
+
+// histories are recorded workflow histories, whose events are counted.
+var histories = map[string]string{capacity.Challenge: "challenge-completed", capacity.Hold: "hold-approved"}
+
+// writeCosts begins with the file's costs, if it is there: a run of one part measures some of them.
+func writeCosts(path string, report *bench.Report, o bench.Options) error {
+	var before capacity.Costs
+	if text, err := os.ReadFile(path); err == nil { // #nosec G304 -- the developer names the file
+		if err := json.Unmarshal(text, &before); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	command := fmt.Sprintf("make bench PART=%s ROUNDS=%d SLICE=%s LASTS=%s", strings.Join(o.Parts, ","), o.Rounds, o.Slice, o.Lasts)
+	c := report.Costs(before, command)
+	for name, history := range histories {
+		text, err := os.ReadFile(filepath.Join("workflows/testdata/histories/v1", history+".json")) // #nosec G304 -- a constant name
+		if err != nil {
+			return err
+		}
+		n, err := capacity.Actions(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", history, err)
+		}
+		if x, ok := c.Operations[name]; ok {
+			x.Actions = float64(n)
+			c.Operations[name] = x
+		}
+	}
+	return c.Write(path)
 }
