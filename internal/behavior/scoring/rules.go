@@ -3,14 +3,14 @@ package scoring
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
 // RuleVersion names the rules and thresholds of this file. Every profile contains it: change it with any of them.
-const RuleVersion = "cs-rules-5"
+const RuleVersion = "cs-rules-6"
 
 // Continuity thresholds on the log-likelihood ratio (natural logarithm), for a background learned from many people, and the keys that
 // each status requires. The margin of the background is added to the first three, and half of it to the limits of sessions of an
 // enrollment: a population that is known from few people explains strangers less well than it should, so ratios are too large. Measured
 // false match and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false matches for confirmed and 1 % for likely.
 const (
-	confirmLLR = 13.5
+	confirmLLR = 18
 	likelyLLR  = 2.5
 	// For the long window with confirmKeys or more.
 	rejectLLR = 0.5
