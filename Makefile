@@ -102,7 +102,7 @@ $(BIN)/cerbos: tools/peers/go.mod tools/peers/go.sum
 	@echo "building $@: takes about ten minutes on two cores the first time"
 	@$(BUILD) -C tools/peers -o $@ -package github.com/cerbos/cerbos/cmd/cerbos -- -trimpath
 
-$(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
+$(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@go build -o $@ ./internal/testing/testenv/runner
 
 ## Test

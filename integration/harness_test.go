@@ -167,8 +167,9 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 	if l.ops, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, l, err
 	}
+	pooled, direct := testenv.Pooled(s.database)
 	core, err := wiring.Open(ctx, wiring.Settings{
-		Log: s.log, Clock: c, DatabaseURL: s.database, Keys: s.keys,
+		Log: s.log, Clock: c, DatabaseURL: pooled, DirectURL: direct, Keys: s.keys,
 		BaseURL:   fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
 		Providers: webhook.Policy{AllowLoopback: true},
 	})

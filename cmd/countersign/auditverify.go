@@ -118,6 +118,6 @@ takes in what was written since, and appends a signed entry audit.reanchored to 
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why the database was restored, such as a ticket; sealed with the log")
 	cmd.Flags().BoolVar(&accept, "accept-findings", false, "re-anchor although verification has findings, which stay findings")
-	bind(cmd, s.database(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.public())
 	return cmd
 }

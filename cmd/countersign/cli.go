@@ -48,7 +48,7 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 		}
 	}
 	return wiring.Open(ctx, wiring.Settings{
-		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, MaxConns: 4, Providers: s.providerPolicy(),
+		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: keys, MaxConns: 4, Providers: s.providerPolicy(),
 	})
 }
 
@@ -63,7 +63,7 @@ func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobr
 		defer c.Close()
 		return run(cmd, c, args)
 	}}
-	bind(cmd, s.database(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.public())
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *c
 		return withFields(run(cmd, c, scope, args))
 	}}
 	cmd.Flags().StringVar(&environment, "environment", "", environmentHelp)
-	bind(cmd, s.database(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.public())
 	return cmd
 }
 

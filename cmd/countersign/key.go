@@ -62,7 +62,7 @@ func keyListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all if it is not given")
-	bind(cmd, s.database(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.public())
 	return cmd
 }
 

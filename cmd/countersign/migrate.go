@@ -19,7 +19,7 @@ func migrateCommand() *cobra.Command {
 			if err := s.needDatabase(); err != nil {
 				return err
 			}
-			st, err := store.Open(cmd.Context(), s.databaseURL, store.Options{MaxConns: 4})
+			st, err := store.Open(cmd.Context(), s.databaseURL, store.Options{MaxConns: 4, DirectURL: s.directURL})
 			if err != nil {
 				return err
 			}
@@ -46,6 +46,6 @@ func migrateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&contract, "contract", false, "after an upgrade, when no older version runs any more: refuse older versions, and write nothing for their sake")
-	bind(cmd, s.database())
+	bind(cmd, s.database(), s.direct())
 	return cmd
 }

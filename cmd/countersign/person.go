@@ -33,7 +33,7 @@ func (f *personFlags) add(cmd *cobra.Command, withRoles bool) {
 	if withRoles {
 		cmd.Flags().StringSliceVar(&f.roles, "role", nil, "reviewer, operator or auditor; repeatable")
 	}
-	bind(cmd, f.database(), f.master(), f.public())
+	bind(cmd, f.database(), f.direct(), f.master(), f.public())
 }
 
 func (f *personFlags) given() []models.Role {

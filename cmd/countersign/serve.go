@@ -52,7 +52,7 @@ func workerCommand() *cobra.Command {
 
 // table lists the settings of serve and worker. Only serve listens; the worker passes an empty address.
 func (s *settings) table(listen string) []setting {
-	table := []setting{s.database(), s.master(), s.public(), s.webhooks(), s.providers()}
+	table := []setting{s.database(), s.direct(), s.master(), s.public(), s.webhooks(), s.providers()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
 		table = append(table, s.streams(), s.ui())
@@ -124,7 +124,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	}
 	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, OnlyWorks: s.role == "worker"}
 	s.dataOptions(&options)
-	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
+	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 // because every user of the machine can read the command lines of its processes.
 type settings struct {
 	databaseURL string
+	directURL   string
 	masterKey   string
 	baseURL     string
 	listen      string
@@ -62,6 +63,12 @@ const (
 
 func (s *settings) database() setting {
 	return setting{"", "COUNTERSIGN_DATABASE_URL", "", "postgres://user:password@host:port/name", text(&s.databaseURL)}
+}
+
+// direct is the way past a connection pooler.
+func (s *settings) direct() setting {
+	return setting{"", "COUNTERSIGN_DATABASE_DIRECT_URL", "",
+		"if the database URL leads to a connection pooler: the URL of the server behind it, to listen and to migrate", text(&s.directURL)}
 }
 
 func (s *settings) master() setting {

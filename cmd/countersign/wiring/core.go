@@ -26,6 +26,7 @@ type Settings struct {
 	Clock       clock.Clock // nil: Machine, corrected by the database's
 	Machine     clock.Clock // the clock of this machine; nil: the system's
 	DatabaseURL string
+	DirectURL   string // of the server, if DatabaseURL leads to a connection pooler; else empty
 	BaseURL     string // public URL without a slash at the end; part of every proof's issuer
 	Keys        *keyring.Keyring
 	MaxConns    int32                // database connections; 0 is the store's default
@@ -50,7 +51,7 @@ type Core struct {
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, Tracer: statementTracer(s.Tracing)})
+	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: statementTracer(s.Tracing)})
 	if err != nil {
 		return nil, err
 	}

@@ -27,10 +27,12 @@ var errNoCancel = errors.New("store: statements are not cancelled")
 // followPrimary makes the connections of a pool follow the primary of a cluster whose primary may change: they are made to a
 // server that takes writes only, and all of them are given up once a server refuses one. The returned function names the
 // pool, which is made after its configuration.
-func followPrimary(cfg *pgxpool.Config) (name func(*pgxpool.Pool)) {
+func followPrimary(cfg *pgxpool.Config, direct *pgx.ConnConfig) (name func(*pgxpool.Pool)) {
 	dialer := &net.Dialer{KeepAliveConfig: keepAlive}
-	cfg.ConnConfig.DialFunc = dialer.DialContext
-	cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	for _, c := range []*pgx.ConnConfig{cfg.ConnConfig, direct} {
+		c.DialFunc = dialer.DialContext
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	var pool atomic.Pointer[pgxpool.Pool]
 	ends := cfg.ConnConfig.OnPgError
 	cfg.ConnConfig.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool {
@@ -84,6 +86,9 @@ func freeAtOnce(c *pgx.Conn) {
 func unreachable(c *pgx.ConnConfig, err error) error {
 	if errors.Is(err, pgconn.ErrReadOnlyConnection) {
 		return fmt.Errorf("the database at %s:%d only reads, because it is a standby: name the primary, or all members of its cluster: %w", c.Host, c.Port, err)
+	}
+	if isPooler(err) {
+		return fmt.Errorf("the database at %s:%d is a connection pooler: give the address of the server behind it too, in COUNTERSIGN_DATABASE_DIRECT_URL: %w", c.Host, c.Port, err)
 	}
 	return fmt.Errorf("the database at %s:%d does not respond: %w", c.Host, c.Port, err)
 }

@@ -29,6 +29,14 @@ func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 
 // MigrateShowing is Migrate, and calls show with the number of migrations done, of all that this call makes, before each and at the end.
 func (s *Store) MigrateShowing(ctx context.Context, show func(done, total int)) (before, after int64, err error) {
+	if s.directURL != "" { // the lock belongs to a session
+		d, err := Open(ctx, s.directURL, Options{MaxConns: 4})
+		if err != nil {
+			return 0, 0, err
+		}
+		defer d.Close()
+		return d.MigrateShowing(ctx, show)
+	}
 	p, err := s.migrations()
 	if err != nil {
 		return 0, 0, err

@@ -90,7 +90,7 @@ func (s *Store) Listen(ctx context.Context, channels []string, f func(channel, p
 
 func (s *Store) listenOnce(ctx context.Context, channels []string, f func(channel, payload string)) error {
 	// A listener uses a connection of its own, because it would take one from the pool for as long as it runs.
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
+	conn, err := pgx.ConnectConfig(ctx, s.direct.Copy())
 	if err != nil {
 		return err
 	}

@@ -89,8 +89,9 @@ func (c poolConn) refusedUnrun(query string, err error) bool {
 }
 
 // stalePlan reports whether err says that a statement was prepared for an earlier schema ("cached plan must not change result
-// type"). Postgres files that under feature_not_supported; no other statement of this package raises it.
+// type"). Postgres files that under feature_not_supported; no other statement of this package raises it. A statement of which
+// only the description was stored, as behind a pooler, asks for too few columns instead, a protocol_violation.
 func stalePlan(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "0A000"
+	return errors.As(err, &pg) && (pg.Code == "0A000" || pg.Code == "08P01" && strings.HasPrefix(pg.Message, "bind message has "))
 }

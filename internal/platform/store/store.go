@@ -23,8 +23,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,11 +46,17 @@ type Store struct {
 	sql   *sql.DB
 	waker *waker
 	stop  context.CancelFunc
+	// direct makes connections that no pooler shares: their session listens for notifications.
+	direct    *pgx.ConnConfig
+	directURL string // Options.DirectURL
 }
 
 // Options configures Open.
 type Options struct {
 	MaxConns int32 // connections in the pool; default 16
+	// DirectURL leads to the server itself if the database URL leads to a pooler of transactions, such as PgBouncer: to listen
+	// for notifications and to migrate. Empty: the database URL leads to the server.
+	DirectURL string
 	// StatementTimeout ends a statement that runs longer, and a transaction that is idle for longer; default 10 s.
 	StatementTimeout time.Duration
 	// Tracer traces every statement; nil disables tracing.
@@ -61,26 +65,17 @@ type Options struct {
 
 // Open connects to the database and verifies that it responds. It does not migrate it.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	cfg, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		// The parser's error contains the URL with the password.
-		return nil, errors.New("the database URL is not valid: it must have the form postgres://user:password@host:port/name")
-	}
 	if o.MaxConns == 0 {
 		o.MaxConns = 16
 	}
 	if o.StatementTimeout == 0 {
 		o.StatementTimeout = 10 * time.Second
 	}
-	cfg.MaxConns = o.MaxConns
-	cfg.ConnConfig.RuntimeParams["application_name"] = "countersign"
-	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	cfg.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
-	// A process that is stopped during a transaction must release its locks.
-	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
-	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
-	cfg.ConnConfig.Tracer = o.Tracer
-	follow := followPrimary(cfg)
+	cfg, direct, err := configure(url, o)
+	if err != nil {
+		return nil, err
+	}
+	follow := followPrimary(cfg, direct)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -89,6 +84,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, unreachable(cfg.ConnConfig, err)
+	}
+	if o.DirectURL != "" {
+		if err := verifyPooler(ctx, pool, direct); err != nil {
+			pool.Close()
+			return nil, err
+		}
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	// database/sql has no idle connections of its own: pgxpool has them.
@@ -107,7 +108,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}}, pool: pool, sql: db, waker: newWaker(), stop: stop}
+	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}}, pool: pool, sql: db, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
 	go s.waker.run(background, s)
 	return s, nil
 }

@@ -52,7 +52,8 @@ func TamperedStore(t testing.TB) *store.Store {
 // open opens a store that is closed when the test ends, before its database is dropped.
 func open(t testing.TB, url string) *store.Store {
 	t.Helper()
-	st, err := store.Open(context.WithoutCancel(t.Context()), url, store.Options{})
+	pooled, direct := Pooled(url)
+	st, err := store.Open(context.WithoutCancel(t.Context()), pooled, store.Options{DirectURL: direct})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st

@@ -20,6 +20,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/pooler"
 )
 
 // The environment variables by which tests find the servers (internal/testing/testenv, internal/testing/testenv/temporaltest, devstack).
@@ -27,6 +28,7 @@ const (
 	databaseEnv         = "COUNTERSIGN_TEST_DATABASE_URL"
 	temporalEnv         = "COUNTERSIGN_TEST_TEMPORAL_ADDRESS"
 	devstackDatabaseEnv = "DEVSTACK_TEST_DATABASE_URL"
+	poolerEnv           = "COUNTERSIGN_TEST_POOLER_URL"
 )
 
 // temporalWithin bounds the start of the Temporal server, schema included.
@@ -38,6 +40,8 @@ type options struct {
 	format              string   // of gotestsum
 	modules             []string // folders, in the order of their tests
 	args                []string // for go test
+	pooled              bool     // PgBouncer is started
+	prepared            int      // how many prepared statements PgBouncer follows
 }
 
 func main() {
@@ -46,6 +50,8 @@ func main() {
 	flag.StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of devstack; empty: no Temporal server is started")
 	flag.StringVar(&o.format, "format", "pkgname", "gotestsum's output `format`")
 	modules := flag.String("modules", ".", "`folders` of the modules to test, separated by commas; the last one's summary closes the run")
+	flag.BoolVar(&o.pooled, "pgbouncer", false, "run the stores of the tests behind PgBouncer in transaction mode")
+	flag.IntVar(&o.prepared, "prepared", 0, "how many prepared `statements` PgBouncer follows; 0: none")
 	flag.Parse()
 	o.modules, o.args = strings.Split(*modules, ","), flag.Args()
 
@@ -105,6 +111,14 @@ func servers(ctx context.Context, o options, dir string) (env []string, down fun
 		database = pg.URL("postgres")
 	}
 	env = []string{databaseEnv + "=" + database, devstackDatabaseEnv + "=" + database}
+	if o.pooled {
+		p, err := pooler.Start(ctx, pooler.Options{Server: database, Dir: dir, Prepared: o.prepared})
+		if err != nil {
+			return nil, down, err
+		}
+		stops = append(stops, p.Stop)
+		env = append(env, poolerEnv+"="+p.URL(""))
+	}
 	if o.devstack == "" || os.Getenv(temporalEnv) != "" {
 		return env, down, nil
 	}
