@@ -155,6 +155,22 @@ browser: ## install Chromium for the tests of the pages, with apt, unless there 
 test-ha: $(BIN)/devstack ha-packages ## run the tests of a Postgres cluster: Patroni, etcd, HAProxy
 	@COUNTERSIGN_TEST_HA=1 go test -timeout 30m -count 1 -p 1 -run 'TestCluster|TestSwitchover|TestMachines' ./internal/bench/cluster ./cmd/chaos
 
+# Debian 12 has PgBouncer 1.18. Version 1.21 and later follow prepared statements; COUNTERSIGN_TEST_PGBOUNCER names a program.
+.PHONY: pgbouncer
+pgbouncer: ## install PgBouncer with apt, unless it is installed
+	@if [ -n "$${COUNTERSIGN_TEST_PGBOUNCER:-}" ] || PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbouncer; \
+	else \
+		echo "PgBouncer is missing, and this user cannot install it: apt-get install pgbouncer"; exit 1; \
+	fi
+
+PREPARED ?= 0
+.PHONY: test-pgbouncer
+test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## run the service behind PgBouncer in transaction mode (PKG=./integration RUN=Review PREPARED=200)
+	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/store
+	@$(BIN)/testrunner -pgbouncer -prepared $(PREPARED) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),./integration,$(PKG))
+
 .PHONY: test-containers
 test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## run every test with Postgres and Temporal in containers; needs a Docker engine
 	@go build -o $(BIN)/containers ./internal/testing/testenv/containers

@@ -37,6 +37,10 @@ func TestSettingsComeFromFlagsThenEnvironmentThenDefaults(t *testing.T) {
 			env:  map[string]string{"COUNTERSIGN_LISTEN": ":1", "COUNTERSIGN_DATABASE_URL": "postgres://db"},
 			want: settings{listen: ":1", opsListen: ":9090", databaseURL: "postgres://db"},
 		},
+		"a server behind a pooler": {
+			env:  map[string]string{"COUNTERSIGN_DATABASE_DIRECT_URL_FILE": file},
+			want: settings{listen: ":8080", opsListen: ":9090", directURL: "from-a-file"},
+		},
 		"a flag goes first": {
 			args: []string{"--listen", ":2"}, env: map[string]string{"COUNTERSIGN_LISTEN": ":1"},
 			want: settings{listen: ":2", opsListen: ":9090"},
@@ -58,7 +62,7 @@ func TestSettingsComeFromFlagsThenEnvironmentThenDefaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got settings
-			table := append(got.addresses(":8080"), got.database())
+			table := append(got.addresses(":8080"), got.database(), got.direct())
 			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			for _, s := range table {
 				if s.flag != "" {

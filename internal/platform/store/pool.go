@@ -19,6 +19,8 @@ import (
 type poolConn struct {
 	pool *pgxpool.Pool
 	sql  *sql.DB // the same pool behind database/sql, which GORM requires
+	// forget replaces the connections, whose statements a migration has made stale.
+	forget func()
 }
 
 // Exec implements conn.
@@ -81,7 +83,7 @@ func (c poolConn) GetDBConn() (*sql.DB, error) { return c.sql, nil }
 // it was idle. What only reads may run again then; a write may have been done.
 func (c poolConn) refusedUnrun(query string, err error) bool {
 	if stalePlan(err) {
-		c.pool.Reset()
+		c.forget()
 		return true
 	}
 	var pg *pgconn.PgError

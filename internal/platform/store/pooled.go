@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -93,6 +94,23 @@ func verifyPooler(ctx context.Context, pool *pgxpool.Pool, direct *pgx.ConnConfi
 		}
 	}
 	return nil
+}
+
+// forgetPlans returns a function that replaces the connections of a pool, with their prepared statements, after a migration. Behind
+// a pooler the statements stay on its connections to the server: the next connections of this process prepare none.
+func forgetPlans(cfg *pgxpool.Config, o Options) func(*pgxpool.Pool) {
+	var stale atomic.Bool
+	before := cfg.BeforeConnect
+	cfg.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
+		if o.DirectURL != "" && stale.Load() {
+			c.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		}
+		return before(ctx, c)
+	}
+	return func(pool *pgxpool.Pool) {
+		stale.Store(true)
+		pool.Reset()
+	}
 }
 
 // isPooler reports whether a server refused the parameters of a session, which Postgres knows and PgBouncer does not.

@@ -122,28 +122,37 @@ func requireNotified(t *testing.T, st *store.Store) {
 	require.Equal(t, store.ChannelPolicy, <-heard)
 }
 
-// A migration under a running process changes the columns of a statement that the process has described before.
+// A migration under a running process changes the columns of a statement that the process has described or prepared before.
 func TestPooledStatementsSurviveAMigration(t *testing.T) {
 	t.Parallel()
-	direct := testenv.Database(t)
-	st := openPooled(t, startPooler(t, 0), direct)
-	tenant := models.Tenant{ID: ids.New(ids.Tenant), Name: "Bank", CreatedAt: storetest.Epoch}
-	require.NoError(t, st.Tenants().Create(t.Context(), tenant))
-	read := func() {
+	for name, prepared := range poolers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := testenv.Database(t)
+			p := startPooler(t, prepared)
+			st := openPooled(t, p, direct)
+			tenant := models.Tenant{ID: ids.New(ids.Tenant), Name: "Bank", CreatedAt: storetest.Epoch}
+			require.NoError(t, st.Tenants().Create(t.Context(), tenant))
+			requireRead(t, st)
+			_, err := connect(t, direct).Exec(t.Context(), "alter table tenants add column later text")
+			require.NoError(t, err)
+			requireRead(t, st)
+			// The pooler has the statements of the former schema.
+			requireRead(t, openPooled(t, p, direct))
+		})
+	}
+}
+
+// requireRead reads with and without a transaction, often enough to use every connection of the pooler.
+func requireRead(t *testing.T, st *store.Store) {
+	t.Helper()
+	for range 20 {
 		_, err := st.Tenants().List(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, st.Read(t.Context(), func(q *store.Q) error {
 			_, err := q.Tenants().List(t.Context())
 			return err
 		}))
-	}
-	for range 20 {
-		read()
-	}
-	_, err := connect(t, direct).Exec(t.Context(), "alter table tenants add column later text")
-	require.NoError(t, err)
-	for range 20 {
-		read()
 	}
 }
 

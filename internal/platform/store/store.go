@@ -45,7 +45,9 @@ type Store struct {
 	pool  *pgxpool.Pool
 	sql   *sql.DB
 	waker *waker
-	stop  context.CancelFunc
+	// forget replaces the connections, whose statements a migration has made stale.
+	forget func()
+	stop   context.CancelFunc
 	// direct makes connections that no pooler shares: their session listens for notifications.
 	direct    *pgx.ConnConfig
 	directURL string // Options.DirectURL
@@ -76,6 +78,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	follow := followPrimary(cfg, direct)
+	forget := forgetPlans(cfg, o)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	// database/sql has no idle connections of its own: pgxpool has them.
 	db.SetMaxIdleConns(0)
 	db.SetMaxOpenConns(int(o.MaxConns))
-	conn := poolConn{pool: pool, sql: db}
+	conn := poolConn{pool: pool, sql: db, forget: func() { forget(pool) }}
 	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		TranslateError:         false,
@@ -108,7 +111,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}}, pool: pool, sql: db, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
 	go s.waker.run(background, s)
 	return s, nil
 }

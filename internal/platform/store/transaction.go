@@ -15,8 +15,8 @@ import (
 // Write runs f in a transaction and commits it if f returns nil. If f added to the outbox, Write wakes the relays after the
 // commit: with a NOTIFY inside the transaction Postgres would serialise the commits of all transactions that send one.
 //
-// f must have no effects but its statements: it runs a second time, in a new transaction, if a migration changed a table
-// after one of its statements was prepared.
+// f must have no effects but its statements: it runs again, in a new transaction, if a migration changed a table after one of
+// its statements was prepared.
 func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
 	outboxAdded := false
 	err := s.transact(ctx, pgx.TxOptions{}, func(q *Q) error {
@@ -50,8 +50,8 @@ func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
 // transact runs f in a transaction, and again if one of its statements was prepared for an earlier schema.
 func (s *Store) transact(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
 	err := s.transactOnce(ctx, o, f)
-	if stalePlan(err) {
-		s.pool.Reset()
+	for left := s.pool.Stat().TotalConns(); left >= 0 && stalePlan(err); left-- {
+		s.forget()
 		err = s.transactOnce(ctx, o, f)
 	}
 	return err
