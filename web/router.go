@@ -105,12 +105,17 @@ func (r *Router) DropCookie(c *fiber.Ctx, name string) {
 	})
 }
 
-func (r *Router) cookieName(name string) string {
-	if r.site.secure {
+func (r *Router) cookieName(name string) string { return cookieName(name, r.site.secure) }
+
+func cookieName(name string, secure bool) string {
+	if secure {
 		return "__Host-" + name
 	}
 	return name
 }
+
+// CookieName returns the name that SetCookie gives a cookie of the site with the base URL.
+func CookieName(name, baseURL string) string { return cookieName(name, isSecure(baseURL)) }
 
 // AssetURL returns the path of a bundled file, such as "try.js".
 func (r *Router) AssetURL(name string) (string, error) { return r.site.assets.url(name) }

@@ -51,7 +51,7 @@ func New(config Config, sections ...Section) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{config: config, secure: strings.HasPrefix(config.BaseURL, "https://")}
+	s := &Site{config: config, secure: isSecure(config.BaseURL)}
 	if s.assets, err = loadAssets(files); err != nil {
 		return nil, err
 	}
@@ -112,3 +112,5 @@ func (s *Site) violation(c *fiber.Ctx) error {
 	s.config.OnViolation(append([]byte{}, c.Body()...))
 	return c.SendStatus(fiber.StatusNoContent)
 }
+
+func isSecure(baseURL string) bool { return strings.HasPrefix(baseURL, "https://") }

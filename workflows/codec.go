@@ -7,7 +7,6 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -22,7 +21,10 @@ const encodingSealed = "binary/countersign-sealed"
 
 // Codec encrypts payloads before they leave the process and decrypts them when they return. It encrypts the whole payload
 // with its metadata: Temporal and its database see lengths only.
-type Codec struct{ keys *keyring.Keyring }
+type Codec struct {
+	keys     *keyring.Keyring
+	workflow string // id of the workflow that the payloads belong to; empty if the caller does not know it
+}
 
 // NewCodec returns a codec on the keyring. It decrypts payloads of every key in the ring.
 func NewCodec(keys *keyring.Keyring) *Codec { return &Codec{keys: keys} }
@@ -31,7 +33,7 @@ func NewCodec(keys *keyring.Keyring) *Codec { return &Codec{keys: keys} }
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
-		plain, err := proto.Marshal(p)
+		plain, err := proto.Marshal(c.mark(p))
 		if err != nil {
 			return nil, fmt.Errorf("payload %d: %w", i, err)
 		}
@@ -50,29 +52,38 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
-		if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingSealed {
-			out[i] = p
-			continue
-		}
-		plain, err := c.keys.Open(payloadPurpose, p.GetData(), []byte(encodingSealed))
+		opened, _, err := c.open(p)
 		if err != nil {
-			return nil, fmt.Errorf("payload %d cannot be opened: %w", i, err)
-		}
-		out[i] = &commonpb.Payload{}
-		if err := proto.Unmarshal(plain, out[i]); err != nil {
 			return nil, fmt.Errorf("payload %d: %w", i, err)
 		}
+		out[i] = opened
 	}
 	return out, nil
+}
+
+// open decrypts a payload and returns the id of its workflow; empty if the payload does not say it or is not encrypted.
+func (c *Codec) open(p *commonpb.Payload) (opened *commonpb.Payload, id string, err error) {
+	if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingSealed {
+		return p, "", nil
+	}
+	plain, err := c.keys.Open(payloadPurpose, p.GetData(), []byte(encodingSealed))
+	if err != nil {
+		return nil, "", fmt.Errorf("it cannot be opened: %w", err)
+	}
+	opened = &commonpb.Payload{}
+	if err := proto.Unmarshal(plain, opened); err != nil {
+		return nil, "", err
+	}
+	id = string(opened.GetMetadata()[metadataWorkflow])
+	delete(opened.GetMetadata(), metadataWorkflow)
+	return opened, id, nil
 }
 
 // Converters returns the data and failure converters of every client and worker. They encrypt payloads and the texts of
 // failures.
 func Converters(keys *keyring.Keyring) (converter.DataConverter, converter.FailureConverter) {
-	data := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), NewCodec(keys))
-	return data, temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: data, EncodeCommonAttributes: true,
-	})
+	data := values{converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), NewCodec(keys))}
+	return data, newFailures(data)
 }
 
 // maxCodecBody is the maximum size of a request to the codec endpoint, in bytes. For comparison, Temporal's own
@@ -84,41 +95,36 @@ const maxCodecBody = 8 << 20
 // Origin is that of the UI; pages of other origins cannot read the response in a browser.
 func CodecHandler(codec *Codec, origin string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Namespace")
-		h.Set("Access-Control-Allow-Credentials", "true")
-		h.Set("Vary", "Origin")
-		h.Set("Cache-Control", "no-store")
+		codecHeaders(w.Header(), origin)
 		switch r.Method {
 		case http.MethodOptions:
 			w.WriteHeader(http.StatusNoContent)
 		case http.MethodPost:
 			decodeRequest(codec, w, r)
 		default:
-			h.Set("Allow", "POST, OPTIONS")
+			w.Header().Set("Allow", "POST, OPTIONS")
 			http.Error(w, "use POST to decode payloads", http.StatusMethodNotAllowed)
 		}
 	})
 }
 
+// codecHeaders sets the headers of every response.
+func codecHeaders(h http.Header, origin string) {
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Namespace")
+	h.Set("Access-Control-Allow-Credentials", "true")
+	h.Set("Vary", "Origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
 // decodeRequest reads {"payloads": [...]} and responds with the same list decrypted.
 func decodeRequest(codec *Codec, w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Payloads []json.RawMessage `json:"payloads"`
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCodecBody)).Decode(&body); err != nil {
+	payloads, err := readPayloads(w, r)
+	if err != nil {
 		http.Error(w, "the body must be a list of payloads", http.StatusBadRequest)
 		return
-	}
-	payloads := make([]*commonpb.Payload, len(body.Payloads))
-	for i, raw := range body.Payloads {
-		payloads[i] = &commonpb.Payload{}
-		if err := protojson.Unmarshal(raw, payloads[i]); err != nil {
-			http.Error(w, "the body must be a list of payloads", http.StatusBadRequest)
-			return
-		}
 	}
 	opened, err := codec.Decode(payloads)
 	if err != nil {
@@ -126,6 +132,24 @@ func decodeRequest(codec *Codec, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writePayloads(w, opened)
+}
+
+// readPayloads reads {"payloads": [...]}.
+func readPayloads(w http.ResponseWriter, r *http.Request) ([]*commonpb.Payload, error) {
+	var body struct {
+		Payloads []json.RawMessage `json:"payloads"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCodecBody)).Decode(&body); err != nil {
+		return nil, err
+	}
+	payloads := make([]*commonpb.Payload, len(body.Payloads))
+	for i, raw := range body.Payloads {
+		payloads[i] = &commonpb.Payload{}
+		if err := protojson.Unmarshal(raw, payloads[i]); err != nil {
+			return nil, err
+		}
+	}
+	return payloads, nil
 }
 
 // writePayloads responds with a list of payloads in their JSON form.

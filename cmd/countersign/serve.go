@@ -26,7 +26,12 @@ func serveCommand() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				return p.StartAPI(ctx, failed, l)
+				stopCodec, err := s.codec.start(p, failed)
+				if err != nil {
+					return nil, err
+				}
+				stop, err := p.StartAPI(ctx, failed, l)
+				return func() { stopCodec(); stop() }, err
 			})
 		},
 	}
@@ -55,7 +60,7 @@ func (s *settings) table(listen string) []setting {
 	table := []setting{s.database(), s.direct(), s.master(), s.public(), s.webhooks(), s.providers()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
-		table = append(table, s.streams(), s.ui())
+		table = append(append(table, s.streams(), s.ui()), s.codec.table()...)
 	}
 	table = append(table, s.mail.table()...)
 	return append(append(append(table, s.temporal()...), s.logging()...), s.traces()...)
@@ -119,7 +124,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	keys, keyErr := s.keyring()
 	temporal, tlsErr := s.temporalOptions()
 	mailer, mailErr := s.mail.mailer()
-	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr); err != nil {
+	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr, s.codec.check()); err != nil {
 		return nil, err
 	}
 	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, OnlyWorks: s.role == "worker"}

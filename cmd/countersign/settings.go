@@ -45,6 +45,7 @@ type settings struct {
 	webhookLoopback bool
 	oidcNetworks    []netip.Prefix
 	temporalUI      string
+	codec           codecSettings
 	research        bool
 	retention       *upkeep.Retention // nil: the defaults
 	streamsEach     int               // 0: the default

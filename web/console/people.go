@@ -20,6 +20,9 @@ const (
 	maxCeremony = 32 << 10
 )
 
+// SessionCookie returns the name of the cookie that a signed-in person's browser sends to the service at the base URL.
+func SessionCookie(baseURL string) string { return web.CookieName(cookieName, baseURL) }
+
 // home redirects to the first environment in which the user has a role.
 func (c *console) home(v *visit) error {
 	if len(v.session.Grants) == 0 {

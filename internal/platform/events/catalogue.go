@@ -218,6 +218,7 @@ var catalogue = []Definition{
 	audit("The audit log was exported.", AuditExportedData{}),
 	audit("A person began to export a list of the console.", ListExportStartedData{}),
 	audit("An export of a list of the console ended, complete or not.", ListExportEndedData{}),
+	audit("Payloads of workflow histories were decrypted for an auditor.", HistoryOpenedData{}),
 	audit("A person saved a filter of a list of the console.", FilterSavedData{}),
 	audit("A person renamed a saved filter.", FilterRenamedData{}),
 	audit("A person deleted a saved filter.", FilterDeletedData{}),

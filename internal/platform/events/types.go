@@ -154,6 +154,7 @@ const (
 	AuditExported          Type = "audit.exported"
 	ListExportStarted      Type = "list.export_started"
 	ListExportEnded        Type = "list.export_ended"
+	HistoryOpened          Type = "history.opened"
 	FilterSaved            Type = "filter.saved"
 	FilterRenamed          Type = "filter.renamed"
 	FilterDeleted          Type = "filter.deleted"
