@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -31,6 +32,8 @@ type Settings struct {
 	Keys        *keyring.Keyring
 	MaxConns    int32                // database connections; 0 is the store's default
 	Tracing     trace.TracerProvider // nil: off
+	// Statements sees every statement and its parameters, in place of the spans of Tracing; nil: none. For tests.
+	Statements pgx.QueryTracer
 	// Providers restricts the addresses of identity providers of the console.
 	Providers webhook.Policy
 }
@@ -51,7 +54,7 @@ type Core struct {
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: statementTracer(s.Tracing)})
+	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer()})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -189,32 +191,50 @@ type AttemptRow struct {
 }
 
 // Attempts lists an endpoint's attempts and its deliveries before their first attempt, newest first. NextAttemptAt is set
-// on the latest attempt of a pending delivery.
+// on the latest attempt of a pending delivery. Each kind is read up to the length of the page by its own index.
 func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
-	rows := q.gorm(ctx).Table(`(
-		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
-			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
-			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
-		from webhook_attempts a left join webhook_deliveries d on d.id = a.delivery_id where a.endpoint_id = ?
-		union all
-		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
-		from webhook_deliveries d where d.endpoint_id = ? and d.status = 'pending' and (d.attempts = 0 or ?)) as t`,
-		endpoint, endpoint, f.Status == "pending")
-	if f.Status != "" {
-		rows = rows.Where("status = ?", f.Status)
-	}
-	if f.Event != "" {
-		rows = rows.Where("event_id = ?", f.Event)
-	}
-	rows = between(rows, f.Since, f.Until)
-	rows, err := paginate(rows, p, "at", "id")
+	made, err := f.page(q.gorm(ctx).Table("webhook_attempts").Where("endpoint_id = ?", endpoint), p, "at")
 	if err != nil {
 		return nil, "", err
 	}
+	waiting, err := f.page(q.gorm(ctx).Table("webhook_deliveries").Where("endpoint_id = ? and status = 'pending'", endpoint), p, "created_at")
+	if err != nil {
+		return nil, "", err
+	}
+	switch f.Status {
+	case "":
+		waiting = waiting.Where("attempts = 0")
+	case "pending":
+		made = made.Where("false")
+	default:
+		made, waiting = made.Where("succeeded = ?", f.Status == "succeeded"), waiting.Where("false")
+	}
+	rows := q.gorm(ctx).Raw(`
+		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
+			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
+			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
+		from (?) a left join webhook_deliveries d on d.id = a.delivery_id
+		union all
+		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
+		from (?) d order by at desc, id desc limit ?`, made, waiting, p.Limit+1)
 	var out []AttemptRow
-	if err := rows.Find(&out).Error; err != nil {
+	if err := rows.Scan(&out).Error; err != nil {
 		return nil, "", err
 	}
 	out, next := cutPage(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })
 	return out, next, nil
+}
+
+// page narrows a list of attempts or deliveries to its newest rows. column is their time.
+func (f AttemptFilter) page(rows *gorm.DB, p Page, column string) (*gorm.DB, error) {
+	if f.Event != "" {
+		rows = rows.Where("event_id = ?", f.Event)
+	}
+	if f.Since != nil {
+		rows = rows.Where(column+" >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		rows = rows.Where(column+" < ?", *f.Until)
+	}
+	return paginate(rows, p, column, "id")
 }

@@ -24,6 +24,8 @@ type HoldFilter struct {
 	Skip         int        // rows to leave out at the beginning, instead of a cursor
 	Reviewer     string     // the reviewer whose OwnResolution to return
 	Now          time.Time
+
+	stored models.HoldStatus // of an expired hold: only those stored with this status; empty for all
 }
 
 // QueuedHold is a hold as reviewers see it.
@@ -49,6 +51,30 @@ type QueuedHold struct {
 
 // Queue lists holds, newest first or soonest due first.
 func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
+	tx, err := q.queue(ctx, s, f, p)
+	if err != nil {
+		return nil, "", err
+	}
+	if f.Status == models.HoldExpired {
+		if tx, err = q.expired(ctx, s, f, p); err != nil {
+			return nil, "", err
+		}
+	}
+	var rows []QueuedHold
+	if err := tx.Scan(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := cutPage(rows, p, func(h QueuedHold) (time.Time, string) {
+		if f.MostUrgent {
+			return h.DueAt, h.AuthorizationID
+		}
+		return h.OpenedAt, h.AuthorizationID
+	})
+	return rows, next, nil
+}
+
+// queue is the statement of one page of the queue.
+func (q Holds) queue(ctx context.Context, s Scope, f HoldFilter, p Page) (*gorm.DB, error) {
 	tx := f.narrow(q.gorm(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
@@ -59,22 +85,28 @@ func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]Queu
 		Joins("join actions act on act.id = h.action_id").
 		Joins("join subjects s on s.uid = h.subject_uid").
 		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Offset(f.Skip)
-	order, key := paginate, func(h QueuedHold) (time.Time, string) { return h.OpenedAt, h.AuthorizationID }
-	column := "h.opened_at"
 	if f.MostUrgent {
-		order, key = paginateUp, func(h QueuedHold) (time.Time, string) { return h.DueAt, h.AuthorizationID }
-		column = "h.due_at"
+		return paginateUp(tx, p, "h.due_at", "h.authorization_id")
 	}
-	tx, err := order(tx, p, column, "h.authorization_id")
+	return paginate(tx, p, "h.opened_at", "h.authorization_id")
+}
+
+// expired merges the holds that are stored as expired with those that are due but not yet: each status has its range of the indexes.
+func (q Holds) expired(ctx context.Context, s Scope, f HoldFilter, p Page) (*gorm.DB, error) {
+	skip, all := f.Skip, Page{Limit: f.Skip + p.Limit, After: p.After}
+	f.Skip = 0
+	f.stored = models.HoldExpired
+	marked, err := q.queue(ctx, s, f, all)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	var rows []QueuedHold
-	if err := tx.Scan(&rows).Error; err != nil {
-		return nil, "", err
+	f.stored = models.HoldPending
+	due, err := q.queue(ctx, s, f, all)
+	order := "opened_at desc, authorization_id desc"
+	if f.MostUrgent {
+		order = "due_at, authorization_id"
 	}
-	rows, next := cutPage(rows, p, key)
-	return rows, next, nil
+	return q.gorm(ctx).Raw("select * from (?) marked union all select * from (?) due order by "+order+" limit ? offset ?", marked, due, p.Limit+1, skip), err
 }
 
 // Place returns how many holds of the list precede the hold of an authorization, and the length of the list. before is -1 if
@@ -106,7 +138,14 @@ func (f HoldFilter) narrow(tx *gorm.DB) *gorm.DB {
 	case models.HoldPending:
 		tx = tx.Where("h.status = 'pending' and h.due_at > ?", f.Now)
 	case models.HoldExpired:
-		tx = tx.Where("(h.status = 'expired' or h.status = 'pending' and h.due_at <= ?)", f.Now)
+		switch f.stored {
+		case models.HoldExpired:
+			tx = tx.Where("h.status = 'expired'")
+		case models.HoldPending:
+			tx = tx.Where("h.status = 'pending' and h.due_at <= ?", f.Now)
+		default:
+			tx = tx.Where("(h.status = 'expired' or h.status = 'pending' and h.due_at <= ?)", f.Now)
+		}
 	default:
 		tx = tx.Where("h.status = ?", string(f.Status))
 	}
