@@ -48,6 +48,9 @@ func completion(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	if err := analyze(ctx, b.rig.DatabaseURL()); err != nil { // as Postgres does by itself within minutes
+		return err
+	}
 	allow := asking("payment.allow")
 	for _, x := range []struct {
 		what string

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/bench/capacity"
@@ -66,11 +65,15 @@ func (r *Report) Costs(c capacity.Costs, command string) capacity.Costs {
 	if row, ok := r.find("decision to first attempt", ""); ok {
 		set(capacity.Delivery, costOf(row).Less(perRequest(row, float64(row.Meanwhile)), decision), row)
 	}
+	if _, ok := r.find("decision to message", ""); ok { // the part that needs the most: older figures are replaced, not exceeded
+		c.Memory = capacity.Memory{}
+	}
 	for _, x := range r.Rows {
-		if x.APIRSS > 0 && x.WorkerRSS > 0 {
-			c.Memory.API, c.Memory.Worker = math.Max(c.Memory.API, x.APIRSS), math.Max(c.Memory.Worker, x.WorkerRSS)
-			c.Memory.Measured = measured()
-			c.Memory.Measured.What = "the most of any part"
+		if x.APIRSS > c.Memory.API.MiB {
+			c.Memory.API = capacity.Resident{MiB: x.APIRSS, Measured: measured(x)}
+		}
+		if x.WorkerRSS > c.Memory.Worker.MiB {
+			c.Memory.Worker = capacity.Resident{MiB: x.WorkerRSS, Measured: measured(x)}
 		}
 	}
 	return c

@@ -15,7 +15,7 @@ func TestMeasuredRowsBecomeCosts(t *testing.T) {
 	before := capacity.Costs{Operations: map[string]capacity.Cost{
 		capacity.Verify:    {APICPU: 9, Measured: capacity.Measured{Command: "earlier"}},
 		capacity.Challenge: {Actions: 5},
-	}, Memory: capacity.Memory{API: 50, Worker: 200}}
+	}, Memory: capacity.Memory{API: capacity.Resident{MiB: 50}, Worker: capacity.Resident{MiB: 200}}}
 	r := bench.Report{Version: "abc", Rows: []bench.Row{
 		{What: "authorize, allow and proof", How: "8 clients", Done: 10, APICPU: 100},
 		{What: "authorize, allow and proof", How: "300/s open", Done: 10, APICPU: 1, WALKB: 10, APIRSS: 100, WorkerRSS: 80, Disk: map[string]float64{"proofs": 500}},
@@ -42,6 +42,14 @@ func TestMeasuredRowsBecomeCosts(t *testing.T) {
 	require.InDelta(t, 3, delivery.WALKB, 1e-9)
 	require.Equal(t, map[string]float64{"frames": 600}, c.Operations[capacity.Frame].Disk)
 	require.Equal(t, map[string]float64{"sessions": 2000}, c.Operations[capacity.Session].Disk)
-	require.InDelta(t, 100, c.Memory.API, 0)
-	require.InDelta(t, 200, c.Memory.Worker, 0)
+	require.InDelta(t, 100, c.Memory.API.MiB, 0)
+	require.InDelta(t, 200, c.Memory.Worker.MiB, 0)
+
+	streams := bench.Report{Version: "def", Rows: []bench.Row{{What: "decision to message", How: "20/s to 1000 streams", Done: 10, APIRSS: 90, WorkerRSS: 60}}}
+	c = streams.Costs(c, "make bench PART=streams")
+	require.InDelta(t, 90, c.Memory.API.MiB, 0, "the part that needs the most replaces what was measured before")
+	require.Equal(t, "def", c.Memory.API.Measured.Version)
+	c = r.Costs(c, "make bench PART=authorize")
+	require.InDelta(t, 100, c.Memory.API.MiB, 0)
+	require.Equal(t, "abc", c.Memory.API.Measured.Version)
 }

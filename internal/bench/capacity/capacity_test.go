@@ -97,7 +97,8 @@ func TestEmbeddedCostsAreMeasured(t *testing.T) {
 		require.NotZero(t, x.Measured.At, name)
 		require.Positive(t, x.APICPU+x.WorkerCPU+x.Disk["sessions"], name)
 	}
-	require.NotEmpty(t, c.Memory.Measured.Machine)
+	require.NotEmpty(t, c.Memory.API.Measured.What)
+	require.NotEmpty(t, c.Memory.Worker.Measured.What)
 	for name, history := range map[string]string{capacity.Challenge: "challenge-completed", capacity.Hold: "hold-approved"} {
 		text, err := os.ReadFile(filepath.Join("../../../workflows/testdata/histories/v1", history+".json"))
 		require.NoError(t, err)
@@ -129,7 +130,7 @@ func TestEveryFigureIsTheSumOfItsTerms(t *testing.T) {
 
 func TestCostsTimesRatesAreKnownByHand(t *testing.T) {
 	t.Parallel()
-	c := capacity.Costs{Memory: capacity.Memory{API: 100, Worker: 130}, Operations: map[string]capacity.Cost{
+	c := capacity.Costs{Memory: capacity.Memory{API: capacity.Resident{MiB: 100}, Worker: capacity.Resident{MiB: 130}}, Operations: map[string]capacity.Cost{
 		capacity.Decision:  {APICPU: 1, PostgresCPU: 2, WALKB: 10, Disk: map[string]float64{"authorizations": 1000, "audit_chain": 100}},
 		capacity.Challenge: {WorkerCPU: 50, Actions: 5},
 	}}
@@ -266,7 +267,7 @@ func TestFilesOfCostsAreChecked(t *testing.T) {
 		"operations.verify has a cost below 0": func(c *capacity.Costs) {
 			c.Operations[capacity.Verify] = capacity.Cost{Disk: map[string]float64{"a": -1}}
 		},
-		"memory.api_mb and memory.worker_mb must be": func(c *capacity.Costs) { c.Memory.API = 0 },
+		"memory.api.mib and memory.worker.mib must be": func(c *capacity.Costs) { c.Memory.API.MiB = 0 },
 	} {
 		spoiled, err := capacity.Read(path)
 		require.NoError(t, err)

@@ -31,8 +31,7 @@ var operations = []string{Decision, Frame, Session, Verify, Challenge, Hold, Del
 // Costs are the measured costs of all operations and the memory of a process.
 type Costs struct {
 	Operations map[string]Cost `json:"operations"`
-	// Memory has the most resident MiB that an API or a worker process was measured with.
-	Memory Memory `json:"memory"`
+	Memory     Memory          `json:"memory"`
 }
 
 // Cost has the resources that one operation takes. The cost of a challenge or a hold is from its opening to its end and comes on top of the decision
@@ -48,10 +47,15 @@ type Cost struct {
 	Measured    Measured           `json:"measured"`
 }
 
-// Memory is resident memory in MiB.
+// Memory is that of one process of each kind.
 type Memory struct {
-	API      float64  `json:"api_mb"`
-	Worker   float64  `json:"worker_mb"`
+	API    Resident `json:"api"`
+	Worker Resident `json:"worker"`
+}
+
+// Resident is the most resident memory that a kind of process was measured with.
+type Resident struct {
+	MiB      float64  `json:"mib"`
 	Measured Measured `json:"measured"`
 }
 
@@ -99,8 +103,8 @@ func parse(text []byte) (Costs, error) {
 			return Costs{}, fmt.Errorf("operations.%s has a cost below 0: measure it with make bench", name)
 		}
 	}
-	if c.Memory.API <= 0 || c.Memory.Worker <= 0 {
-		return Costs{}, fmt.Errorf("memory.api_mb and memory.worker_mb must be above 0: measure them with make bench")
+	if c.Memory.API.MiB <= 0 || c.Memory.Worker.MiB <= 0 {
+		return Costs{}, fmt.Errorf("memory.api.mib and memory.worker.mib must be above 0: measure them with make bench")
 	}
 	return c, nil
 }

@@ -143,7 +143,7 @@ func (p Plan) disk() Figure {
 }
 
 func pods(l Load, c Costs, api, worker float64) Pods {
-	memory := memoryStep * int(math.Ceil(math.Max(c.Memory.API, c.Memory.Worker)/memoryStep))
+	memory := memoryStep * int(math.Ceil(math.Max(c.Memory.API.MiB, c.Memory.Worker.MiB)/memoryStep))
 	scaled := func(cores, each float64) Replicas {
 		return Replicas{MilliCPU: int(math.Round(each * 1000)), Min: survive(needed(cores, each), l.Machines), Max: survive(needed(cores*l.Peak, each), l.Machines)}
 	}

@@ -35,12 +35,12 @@ func (p Plan) WriteText(out io.Writer) error {
 	pods := p.Pods
 	fmt.Fprintf(&b, "\nPods: API %dm CPU, %d to %d; worker %dm CPU, %d to %d; each %dMi of memory, at most %dMi (measured: API %s MiB, worker %s MiB).\n",
 		pods.API.MilliCPU, pods.API.Min, pods.API.Max, pods.Worker.MilliCPU, pods.Worker.Min, pods.Worker.Max, pods.MemoryRequest, pods.MemoryLimit,
-		figure(p.Costs.Memory.API), figure(p.Costs.Memory.Worker))
+		figure(p.Costs.Memory.API.MiB), figure(p.Costs.Memory.Worker.MiB))
 	b.WriteString("\nMeasured costs:\n")
 	for _, name := range operations {
 		fmt.Fprintf(&b, "  %s: %s\n", name, p.Costs.Operations[name].Measured)
 	}
-	fmt.Fprintf(&b, "  memory: %s\n", p.Costs.Memory.Measured)
+	fmt.Fprintf(&b, "  memory of the API: %s\n  memory of the worker: %s\n", p.Costs.Memory.API.Measured, p.Costs.Memory.Worker.Measured)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
