@@ -15,8 +15,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
 )
 
+// BinariesEnv names the folder of initdb and postgres to use, instead of those of the usual packages.
+const BinariesEnv = "COUNTERSIGN_POSTGRES_BINARIES"
+
 // oldest is the oldest major version that the service supports.
-const oldest = 14
+const oldest = 15
 
 // installWithin bounds the installation of Postgres by the system's package manager.
 const installWithin = 10 * time.Minute
@@ -86,6 +89,9 @@ func installed(ctx context.Context) []binaries {
 
 // candidates lists the folders to look in, PATH first.
 func candidates() []string {
+	if given := os.Getenv(BinariesEnv); given != "" {
+		return []string{given}
+	}
 	var dirs []string
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// A link on PATH points into the installation, where the other programs are.

@@ -86,6 +86,9 @@ func (c *cluster) locate(ctx context.Context) error {
 		return fmt.Errorf("the folder %s cannot be made: %w", c.Dir, err)
 	}
 	if len(installed(ctx)) == 0 {
+		if given := os.Getenv(BinariesEnv); given != "" {
+			return fmt.Errorf("%s is %q: want a folder with the programs initdb and postgres of version %d or newer", BinariesEnv, given, oldest)
+		}
 		if err := install(ctx, filepath.Join(c.Dir, "install.log"), c.Say); err != nil {
 			return err
 		}

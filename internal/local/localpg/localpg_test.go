@@ -186,6 +186,18 @@ func TestVersionOfTheClusterDecidesTheBinaries(t *testing.T) {
 	require.ErrorContains(t, err, "made by PostgreSQL 9")
 }
 
+func TestNamedFolderIsTheOnlyInstallation(t *testing.T) {
+	t.Setenv(BinariesEnv, "")
+	all := installed(t.Context())
+	require.NotEmpty(t, all)
+	t.Setenv(BinariesEnv, all[0].dir)
+	require.Equal(t, all[:1], installed(t.Context()))
+	t.Setenv(BinariesEnv, t.TempDir())
+	_, err := Start(t.Context(), Options{Dir: folder(t), Ephemeral: true})
+	require.ErrorContains(t, err, BinariesEnv+" is")
+	require.ErrorContains(t, err, "initdb and postgres")
+}
+
 func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
