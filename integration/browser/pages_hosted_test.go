@@ -39,7 +39,7 @@ func (w populated) signedOut(t testing.TB) []pageState {
 	return []pageState{
 		{"console-sign-in", "/console/sign-in", "Sign in to the console", nil},
 		{"console-invitation", w.invited(t, "Ines Invited", "reviewer").URL, "Welcome, Ines Invited", nil},
-		{"console-invitation-over", "/console/invitation#" + unique(), "This invitation is not valid", nil},
+		{"console-invitation-over", "/console/invitation#" + unique(), "This invitation is unknown", nil},
 	}
 }
 

@@ -28,11 +28,13 @@ type Invited struct {
 	ExpiresAt time.Time
 }
 
-// errInvitation is the single response to an invitation that is unknown, used or expired, so that it reveals nothing about
-// other invitations.
-func errInvitation() error {
-	return problem.New(problem.GrantInvalid, "The invitation is unknown, used or expired. Ask your administrator for a new one.")
-}
+// The refusals of an invitation. A token cannot be guessed: its holder learns of no other invitation.
+var (
+	errInvitationUnknown = problem.New(problem.GrantInvalid, "This invitation is unknown. Check that the link is complete, or ask your administrator for a new one.")
+	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, or a newer one replaced it. Use the newest, or ask your administrator for one.")
+	errInvitationExpired = problem.New(problem.GrantInvalid, "This invitation has expired. Ask your administrator for a new one.")
+	errInvitationRevoked = problem.New(problem.GrantInvalid, "You no longer have access to the console. Ask your administrator.")
+)
 
 // Create adds a person with roles in one environment of the tenant and invites them. It returns a bad_request problem for a
 // name that is empty, longer than 120 characters or not printable, and for an unknown role.
@@ -227,7 +229,7 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 		return Opened{}, err
 	}
 	if !used {
-		return Opened{}, errInvitation()
+		return Opened{}, errInvitationUsed
 	}
 	key := models.PersonPasskey{
 		ID: ids.New(ids.Passkey), PersonID: p.ID, CredentialID: made.ID, PublicKey: made.PublicKey, AttestationType: made.AttestationType,
@@ -260,11 +262,17 @@ func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string
 	i, p, err := q.Invitations().Get(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return i, p, errInvitation()
-	case err == nil && (i.UsedAt != nil || !s.clock.Now().Before(i.ExpiresAt) || p.RevokedAt != nil):
-		return i, p, errInvitation()
+		return i, p, errInvitationUnknown
+	case err != nil:
+		return i, p, err
+	case p.RevokedAt != nil:
+		return i, p, errInvitationRevoked
+	case i.UsedAt != nil:
+		return i, p, errInvitationUsed
+	case !s.clock.Now().Before(i.ExpiresAt):
+		return i, p, errInvitationExpired
 	}
-	return i, p, err
+	return i, p, nil
 }
 
 // checkRoles rejects an empty list and roles that do not exist.

@@ -164,35 +164,36 @@ func TestInvitedPersonRegistersAndSignsIn(t *testing.T) {
 	}
 }
 
-// An invitation is valid for one passkey and one day. Every other use has the same response.
+// An invitation is valid for one passkey and one day. Every other use says why it is refused.
 func TestInvitationIsRejected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	use := func(token string) {
+	use := func(token, why string) {
 		t.Helper()
 		_, err := b.service.ShowInvitation(t.Context(), token)
 		requireCode(t, problem.GrantInvalid, err)
+		require.ErrorContains(t, err, why)
 		_, err = b.service.RegistrationOptions(t.Context(), token)
 		requireCode(t, problem.GrantInvalid, err)
 		_, err = b.service.AcceptInvitation(t.Context(), token, json.RawMessage(`{}`), "")
 		requireCode(t, problem.GrantInvalid, err)
 	}
-	use(strings.Repeat("A", 43))
+	use(strings.Repeat("A", 43), "is unknown")
 	in, first := b.invite(t, models.RoleReviewer)
 	second, err := b.service.Invite(t.Context(), b.scope.Tenant, in.Person.ID, "cli:test")
 	require.NoError(t, err)
-	use(first) // a newer one ends it
+	use(first, "a newer one replaced it")
 	token := tokenOf(t, second)
 	d := newDevice()
 	_, err = b.service.AcceptInvitation(t.Context(), token, b.credential(t, d, token), "")
 	require.NoError(t, err)
-	use(token) // used
+	use(token, "was used")
 	_, token = b.invite(t, models.RoleReviewer)
 	b.clock.Advance(staff.InvitationLife)
-	use(token)
+	use(token, "has expired")
 	in, token = b.invite(t, models.RoleReviewer)
 	require.NoError(t, b.service.Revoke(t.Context(), b.scope.Tenant, in.Person.ID, "cli:test"))
-	use(token)
+	use(token, "no longer have access")
 }
 
 func TestRejectedPasskeyEndsTheCeremonyButNotTheInvitation(t *testing.T) {

@@ -104,6 +104,7 @@ export function invitation(root: HTMLElement): void {
       announce(said, "");
       if (cause instanceof Problem && cause.code === "grant_invalid") {
         find("h1", root).textContent = "This invitation is not valid";
+        find("[data-why]", root).textContent = cause.detail;
         find("[data-over]", root).hidden = false;
         return;
       }
