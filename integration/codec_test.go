@@ -143,7 +143,7 @@ func TestCodecOpensHistoriesForAuditorsOfTheEnvironment(t *testing.T) {
 	opened := e.open(append(append([]*commonpb.Payload{}, sealed...), foreign...), as(auditor))
 	require.Zero(t, equal(opened[:len(sealed)], sealed), "every payload of the environment is opened")
 	require.Equal(t, len(foreign), equal(opened[len(sealed):], foreign), "no payload of another tenant is")
-	require.Contains(t, text(opened), id)
+	require.Contains(t, text(opened), "[Open in the console]("+shared.baseURL+"/console/"+w.ID+"/decisions/"+id+")")
 	require.NotContains(t, text(opened), "countersign-workflow")
 
 	for name, change := range map[string]func(r *http.Request){

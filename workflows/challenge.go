@@ -183,6 +183,6 @@ func ChallengeInputOf(r challenge.WorkflowInput) ChallengeInput {
 func (in ChallengeInput) start() startRequest {
 	return startRequest{
 		id: ChallengeID(in.Challenge), input: in, kind: NameChallenge, environment: in.Environment, action: in.Action, decision: "challenge", state: string(models.ChallengeOpen),
-		summary: fmt.Sprintf("Step-up for %s, authorization %s", in.Action, in.Authorization),
+		summary: fmt.Sprintf("Step-up for %s, authorization %s", in.Action, in.Authorization), page: "decisions/" + in.Authorization,
 	}
 }

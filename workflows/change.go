@@ -169,6 +169,6 @@ func ChangeInputOf(r change.WorkflowInput) ChangeInput {
 func (in ChangeInput) start() startRequest {
 	return startRequest{
 		id: ChangeID(in.Change), input: in, kind: NameChange, environment: in.Environment, action: in.Action, state: string(models.ChangePending),
-		summary: fmt.Sprintf("%s waits for a second approver, change %s", in.Kind, in.Change),
+		summary: fmt.Sprintf("%s waits for a second approver, change %s", in.Kind, in.Change), page: "changes/" + in.Change,
 	}
 }

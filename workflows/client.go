@@ -68,7 +68,12 @@ type Client struct {
 	space    string
 	wait     time.Duration
 	startup  *durable.Startup // nil: Temporal is not started by this machine
+	console  string           // URL of the console that new workflows link to; empty for no links
 }
+
+// LinkTo makes the workflows that the client starts link to the pages of their records in the console at the URL. It must be called
+// before the first start.
+func (c *Client) LinkTo(console string) { c.console = console }
 
 // updateWait bounds how long a caller waits for an update.
 const updateWait = 5 * time.Second
@@ -116,7 +121,7 @@ func (c *Client) start(ctx context.Context, r startRequest) error {
 	if err := c.started(); err != nil {
 		return err
 	}
-	options := startOptions(r)
+	options := c.startOptions(r)
 	options.EnableEagerStart = true
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, r.kind, r.input)
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
@@ -162,7 +167,7 @@ const disturbedPause = 20 * time.Millisecond
 
 // tryUpdate sends the update once.
 func (c *Client) tryUpdate(ctx context.Context, r startRequest, u update, out any) error {
-	start := c.temporal.NewWithStartWorkflowOperation(startOptions(r), r.kind, r.input)
+	start := c.temporal.NewWithStartWorkflowOperation(c.startOptions(r), r.kind, r.input)
 	handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{

@@ -179,8 +179,8 @@ func (c *Client) WakeEndpoint(ctx context.Context, environment, endpoint string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, wakeWait)
 	defer cancel()
-	options := startOptions(startRequest{
-		id: EndpointID(endpoint), kind: NameEndpoint, environment: environment, state: endpointSending, summary: fmt.Sprintf("Webhook endpoint %s", endpoint),
+	options := c.startOptions(startRequest{
+		id: EndpointID(endpoint), kind: NameEndpoint, environment: environment, state: endpointSending, summary: fmt.Sprintf("Webhook endpoint %s", endpoint), page: "webhooks/" + endpoint,
 	})
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE // one workflow run after the other
 	_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, SignalWake, EndpointWake{Reset: reset}, options, NameEndpoint,

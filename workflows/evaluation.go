@@ -131,6 +131,6 @@ func EvaluationInputOf(r evaluation.WorkflowInput) EvaluationInput {
 
 func (in EvaluationInput) start() startRequest {
 	return startRequest{
-		id: EvaluationID(in.Evaluation), input: in, kind: NameEvaluation, environment: in.Environment, state: evaluation.InProgress, summary: "Evaluation " + in.Evaluation,
+		id: EvaluationID(in.Evaluation), input: in, kind: NameEvaluation, environment: in.Environment, state: evaluation.InProgress, summary: "Evaluation " + in.Evaluation, page: "evaluations/" + in.Evaluation,
 	}
 }

@@ -224,6 +224,6 @@ func HoldInputOf(r hold.WorkflowInput) HoldInput {
 func (in HoldInput) start() startRequest {
 	return startRequest{
 		id: HoldID(in.Authorization), input: in, kind: NameHold, environment: in.Environment, action: in.Action, decision: "hold", state: string(models.HoldPending),
-		summary: fmt.Sprintf("%s waits for a reviewer, authorization %s", in.Action, in.Authorization),
+		summary: fmt.Sprintf("%s waits for a reviewer, authorization %s", in.Action, in.Authorization), page: "decisions/" + in.Authorization,
 	}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -48,11 +49,12 @@ type startRequest struct {
 	decision    string
 	state       string
 	summary     string // one line
+	page        string // of the record in the console, behind the environment; empty if it has none
 }
 
 // startOptions returns the options of a start. A workflow runs once per record. Only one that was terminated or has failed may
 // be started again, so that an operator's mistake does not leave a record waiting for ever.
-func startOptions(r startRequest) client.StartWorkflowOptions {
+func (c *Client) startOptions(r startRequest) client.StartWorkflowOptions {
 	updates := []temporal.SearchAttributeUpdate{
 		AttributeKind.ValueSet(r.kind), AttributeEnvironment.ValueSet(r.environment), AttributeState.ValueSet(r.state),
 	}
@@ -69,8 +71,16 @@ func startOptions(r startRequest) client.StartWorkflowOptions {
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes:    temporal.NewSearchAttributes(updates...),
 		StaticSummary:            r.summary,
-		StaticDetails:            details[r.kind],
+		StaticDetails:            details[r.kind] + c.consoleLink(r),
 	}
+}
+
+// consoleLink returns a line that links to the record's page in the console; empty if there is none.
+func (c *Client) consoleLink(r startRequest) string {
+	if c.console == "" || r.page == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n\n[Open in the console](%s/%s/%s)", c.console, r.environment, r.page)
 }
 
 // upsertState sets the search attributes of the state and, unless it is empty, of the decision.

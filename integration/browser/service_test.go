@@ -36,8 +36,9 @@ const patience = 45 * time.Second
 // service is the running service that all tests share.
 type service struct {
 	*wiring.Process
-	baseURL  string
-	database string
+	baseURL   string
+	database  string
+	namespace string // of Temporal
 
 	mu         sync.Mutex
 	violations []string
@@ -93,6 +94,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.namespace = namespace
 	keys, err := keyring.Parse(keyring.Generate())
 	if err != nil {
 		return nil, err

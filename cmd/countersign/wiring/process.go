@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/transport/linger"
+	"github.com/countersign-dev/countersign/web/console"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -85,6 +86,7 @@ func New(c *Core, o Options) (*Process, error) {
 		return nil, fmt.Errorf("the Temporal client: %w", err)
 	}
 	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewStartingClient(tc, o.Temporal.Namespace, o.Startup), options: o}
+	p.Flows.LinkTo(c.BaseURL + console.Prefix)
 	p.keyState = &keyState{core: c}
 	p.Ops = NewOps(p.checks()...)
 	if o.CodecOrigin != "" {

@@ -27,6 +27,7 @@ import (
 const (
 	databaseEnv         = "COUNTERSIGN_TEST_DATABASE_URL"
 	temporalEnv         = "COUNTERSIGN_TEST_TEMPORAL_ADDRESS"
+	temporalUIEnv       = "COUNTERSIGN_TEST_TEMPORAL_UI"
 	devstackDatabaseEnv = "DEVSTACK_TEST_DATABASE_URL"
 	poolerEnv           = "COUNTERSIGN_TEST_POOLER_URL"
 )
@@ -122,16 +123,19 @@ func servers(ctx context.Context, o options, dir string) (env []string, down fun
 	if o.devstack == "" || os.Getenv(temporalEnv) != "" {
 		return env, down, nil
 	}
-	address, stop, err := startTemporal(ctx, o.devstack, database, dir)
+	at, stop, err := startTemporal(ctx, o.devstack, database, dir)
 	if err != nil {
 		return nil, down, err
 	}
 	stops = append(stops, stop)
-	return append(env, temporalEnv+"="+address), down, nil
+	return append(env, temporalEnv+"="+at.Frontend, temporalUIEnv+"="+at.UI), down, nil
 }
 
-// startTemporal starts devstack on the database, waits until it is ready and returns its address and a function that stops it.
-func startTemporal(ctx context.Context, binary, database, dir string) (address string, stop func(), err error) {
+// addresses are those of a Temporal server, as devstack writes them.
+type addresses struct{ Frontend, UI string }
+
+// startTemporal starts devstack on the database, waits until it is ready and returns its addresses and a function that stops it.
+func startTemporal(ctx context.Context, binary, database, dir string) (at addresses, stop func(), err error) {
 	ready := filepath.Join(dir, "temporal.json")
 	p, err := subprocess.Start(subprocess.Spec{
 		Path: binary, Output: os.Stderr, Orphaned: syscall.SIGTERM,
@@ -140,24 +144,23 @@ func startTemporal(ctx context.Context, binary, database, dir string) (address s
 			"--parent-pid", strconv.Itoa(os.Getpid())},
 	})
 	if err != nil {
-		return "", nil, err
+		return at, nil, err
 	}
 	stop = func() { _ = p.Stop(syscall.SIGTERM, 20*time.Second) }
 	ctx, cancel := context.WithTimeout(ctx, temporalWithin)
 	defer cancel()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		var at struct{ Frontend string }
 		if text, err := os.ReadFile(ready); err == nil && json.Unmarshal(text, &at) == nil { // #nosec G304 -- our own file
 			tick.Stop()
-			return at.Frontend, stop, nil
+			return at, stop, nil
 		}
 		select {
 		case <-tick.C:
 		case <-p.Done():
-			return "", nil, errors.New("the Temporal server for tests did not start; its output is above")
+			return at, nil, errors.New("the Temporal server for tests did not start; its output is above")
 		case <-ctx.Done():
 			stop()
-			return "", nil, errors.New("the Temporal server for tests did not start in time")
+			return at, nil, errors.New("the Temporal server for tests did not start in time")
 		}
 	}
 }

@@ -37,6 +37,9 @@ import (
 // AddressEnv is the environment variable with the host:port of the server to use.
 const AddressEnv = "COUNTERSIGN_TEST_TEMPORAL_ADDRESS"
 
+// UIEnv is the environment variable with the URL of that server's UI; empty if it has none.
+const UIEnv = "COUNTERSIGN_TEST_TEMPORAL_UI"
+
 // SearchAttributes are the search attributes of the product, all of type Keyword.
 var SearchAttributes = []string{
 	"CountersignKind", "CountersignEnvironment", "CountersignDecision", "CountersignAction", "CountersignState",
