@@ -118,6 +118,7 @@ func TestACommitWithoutItsStandbyStaysInvisible(t *testing.T) {
 	exec("alter system set synchronous_standby_names = 'missing'")
 	exec("select pg_reload_conf()")
 	require.Eventually(t, func() bool { return scan[string](t, admin, "show synchronous_standby_names") == "missing" }, patience, tick)
+	exec("checkpoint") // the checkpointer makes commits wait, once it has read the setting too
 
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
