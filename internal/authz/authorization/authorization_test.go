@@ -46,9 +46,14 @@ type bundle struct {
 
 func setup(t *testing.T, r policy.Requirements) *bundle {
 	t.Helper()
+	return setupOn(t, storetest.New(t), r)
+}
+
+func setupOn(t *testing.T, st *store.Store, r policy.Requirements) *bundle {
+	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	b := &bundle{World: fixture.New(t, storetest.New(t), storetest.Epoch), clock: clock.NewFake(storetest.Epoch)}
+	b := &bundle{World: fixture.New(t, st, storetest.Epoch), clock: clock.NewFake(storetest.Epoch)}
 	b.principal = b.Principal("crd_server")
 	proofs := signing.New(b.Store, keys, b.clock, "https://countersign.example")
 	require.NoError(t, proofs.Establish(t.Context(), b.Store.Q, b.Scope, "cli:test"))

@@ -35,9 +35,14 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
+	return setupOn(t, storetest.New(t))
+}
+
+func setupOn(t *testing.T, st *store.Store) *bundle {
+	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	b := &bundle{World: fixture.New(t, storetest.New(t), storetest.Epoch), clock: clock.NewFake(storetest.Epoch), typist: synthetic.NewTypist(1)}
+	b := &bundle{World: fixture.New(t, st, storetest.Epoch), clock: clock.NewFake(storetest.Epoch), typist: synthetic.NewTypist(1)}
 	b.principal = b.Principal("crd_server")
 	b.Service = session.New(b.Store, b.clock, assurance.New(scoring.Default(), keys), nil)
 	return b

@@ -1,0 +1,82 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+)
+
+// Cost counts the traffic of one use of the service with Postgres. Begin and commit are statements.
+type Cost struct {
+	Statements int
+	RoundTrips int // a batch is one
+}
+
+// Meter counts the statements of a store. The store's own work in the background is not counted.
+type Meter struct {
+	mu   sync.Mutex
+	cost Cost
+}
+
+// measured marks the contexts whose statements count.
+type measured struct{}
+
+// NewMeasured is New with a meter.
+func NewMeasured(t testing.TB) (*store.Store, *Meter) {
+	t.Helper()
+	m := &Meter{}
+	st, err := store.Open(context.WithoutCancel(t.Context()), testenv.Database(t), store.Options{Tracer: m})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	return st, m
+}
+
+// Of returns what do costs. do must use the context that it is given.
+func (m *Meter) Of(ctx context.Context, do func(ctx context.Context)) Cost {
+	m.mu.Lock()
+	m.cost = Cost{}
+	m.mu.Unlock()
+	do(context.WithValue(ctx, measured{}, true))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cost
+}
+
+func (m *Meter) add(ctx context.Context, c Cost) {
+	if ctx.Value(measured{}) == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cost.Statements += c.Statements
+	m.cost.RoundTrips += c.RoundTrips
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (m *Meter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	m.add(ctx, Cost{Statements: 1, RoundTrips: 1})
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (m *Meter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (m *Meter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	m.add(ctx, Cost{RoundTrips: 1})
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (m *Meter) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchQueryData) {
+	m.add(ctx, Cost{Statements: 1})
+}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (m *Meter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
