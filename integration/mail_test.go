@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 )
 
@@ -116,25 +115,13 @@ type inbox struct {
 // mailbox runs maildev until the test ends. The service reaches it after open.
 func mailbox(t *testing.T) *inbox {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(mailDev, "node_modules", "maildev")); err != nil {
-		t.Skip("npm ci has not been run in integration/" + mailDev)
-	}
 	dir := t.TempDir()
 	certificate, key := filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "key.pem")
 	require.NoError(t, os.WriteFile(certificate, shared.mails.certificate, 0o600))
 	require.NoError(t, os.WriteFile(key, shared.mails.key, 0o600))
-	cmd := exec.CommandContext(t.Context(), "node", "mailserver.mjs", certificate, key, mailPassword, filepath.Join(dir, "mails"))
-	cmd.Dir = mailDev
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { shared.mails.target.Store(nil); _ = stdin.Close(); _ = cmd.Wait() })
 	var ports struct{ SMTP, API int }
-	require.NoError(t, json.NewDecoder(out).Decode(&ports), "%s", &complaints)
+	apitest.Node(t, mailDev, "maildev", &ports, "mailserver.mjs", certificate, key, mailPassword, filepath.Join(dir, "mails"))
+	t.Cleanup(func() { shared.mails.target.Store(nil) })
 	return &inbox{t: t, smtp: fmt.Sprintf("127.0.0.1:%d", ports.SMTP), api: fmt.Sprintf("http://127.0.0.1:%d/api/email", ports.API)}
 }
 
