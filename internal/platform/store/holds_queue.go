@@ -51,14 +51,13 @@ type QueuedHold struct {
 
 // Queue lists holds, newest first or soonest due first.
 func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]QueuedHold, string, error) {
-	tx, err := q.queue(ctx, s, f, p)
+	page := q.queue
+	if f.Status == models.HoldExpired {
+		page = q.expired
+	}
+	tx, err := page(ctx, s, f, p)
 	if err != nil {
 		return nil, "", err
-	}
-	if f.Status == models.HoldExpired {
-		if tx, err = q.expired(ctx, s, f, p); err != nil {
-			return nil, "", err
-		}
 	}
 	var rows []QueuedHold
 	if err := tx.Scan(&rows).Error; err != nil {
@@ -102,11 +101,14 @@ func (q Holds) expired(ctx context.Context, s Scope, f HoldFilter, p Page) (*gor
 	}
 	f.stored = models.HoldPending
 	due, err := q.queue(ctx, s, f, all)
+	if err != nil {
+		return nil, err
+	}
 	order := "opened_at desc, authorization_id desc"
 	if f.MostUrgent {
 		order = "due_at, authorization_id"
 	}
-	return q.gorm(ctx).Raw("select * from (?) marked union all select * from (?) due order by "+order+" limit ? offset ?", marked, due, p.Limit+1, skip), err
+	return q.gorm(ctx).Raw("select * from (?) marked union all select * from (?) due order by "+order+" limit ? offset ?", marked, due, p.Limit+1, skip), nil
 }
 
 // Place returns how many holds of the list precede the hold of an authorization, and the length of the list. before is -1 if
