@@ -86,7 +86,7 @@ func TestCollectorRecognisesAKeyboardOnTheScreen(t *testing.T) {
 	s.eval("JSON.stringify(frames_)", &sent)
 	require.NotContains(t, sent, "keystroke")
 	require.Contains(t, sent, `"touch"`)
-	for _, content := range []string{"please", "transfer", "seventeen", "229"} {
+	for _, content := range []string{"please", "transfer", "seventeen"} {
 		require.NotContains(t, sent, content)
 	}
 	require.Equal(t, "insufficient_evidence", s.continuity(session))
