@@ -12,28 +12,32 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// ruledAction is the action of requests with a rule. Its rule counts its own decisions.
-const ruledAction = "payment.ruled"
+// ruledActions are actions of requests with a rule that counts their decisions. The rules match no request, so that they are
+// allowed as without one.
+var ruledActions = []struct{ key, when, what string }{
+	{"payment.ruled", `decimal(context.amount) > 10000 && `, "authorize, with a rule, a display and a count"},
+	// The evidence is not known before the count is read.
+	{"payment.counted", `assurance.coverage == "none" && `, "authorize, the same with the count read"},
+}
 
-// ruled is trusting with a rule that reads the context and a count, and an amount that is shown. The amount of the requests is
-// below the limit of the rule, so that they are allowed as without it.
-var ruled = countersign.PolicyVersionCreate{
-	Requirements: func() countersign.PolicyRequirements {
-		out := trusting
-		out.Rules = []countersign.PolicyRule{{
-			Name: "many_large", When: `decimal(context.amount) > 10000 && subject.decisions("` + ruledAction + `", "allow", "24h") >= 3`,
-			Requirements: countersign.PolicyRuleRequirements{ExplicitApprovalRequired: true}, Reason: "The fourth large payment of a day is approved.",
-		}}
-		return out
-	}(),
-	ContextSchema: map[string]any{
-		"type": "object", "required": []string{"amount", "currency"}, "properties": map[string]any{
-			"amount": map[string]any{"type": "string", "maxLength": 20, "x-countersign-display": map[string]any{
-				"label": "Amount", "format": "money", "currency": "/currency",
-			}},
-			"currency": map[string]any{"type": "string", "enum": []string{"EUR", "USD"}},
+// ruled is trusting with a rule, and an amount that is shown.
+func ruled(action, when string) countersign.PolicyVersionCreate {
+	requirements := trusting
+	requirements.Rules = []countersign.PolicyRule{{
+		Name: "many", When: when + `subject.decisions("` + action + `", "allow", "24h") >= 3`,
+		Requirements: countersign.PolicyRuleRequirements{ExplicitApprovalRequired: true}, Reason: "The fourth payment of a day is approved.",
+	}}
+	return countersign.PolicyVersionCreate{
+		Requirements: requirements,
+		ContextSchema: map[string]any{
+			"type": "object", "required": []string{"amount", "currency"}, "properties": map[string]any{
+				"amount": map[string]any{"type": "string", "maxLength": 20, "x-countersign-display": map[string]any{
+					"label": "Amount", "format": "money", "currency": "/currency",
+				}},
+				"currency": map[string]any{"type": "string", "enum": []string{"EUR", "USD"}},
+			},
 		},
-	},
+	}
 }
 
 // mostWithRule is the factor by which a rule, a display and a count may raise the p50 and lower the throughput.
@@ -41,10 +45,20 @@ const mostWithRule = 1.15
 
 // withRule measures decisions with a rule, a display and a count and those without, in turn, and compares them.
 func (b *bench) withRule(ctx context.Context, without loadgen.Work, all []person) error {
-	if err := harness.NewActionWithPolicy(ctx, b.sdk, ruledAction, ruled); err != nil {
-		return err
+	for _, a := range ruledActions {
+		if err := harness.NewActionWithPolicy(ctx, b.sdk, a.key, ruled(a.key, a.when)); err != nil {
+			return err
+		}
+		if err := b.withRuleOf(ctx, a.key, a.what, without, all); err != nil {
+			return err
+		}
 	}
-	ask := newRequests(ruledAction, func(i int) string { return all[i%len(all)].subject })
+	return nil
+}
+
+// withRuleOf measures the requests of one action with a rule.
+func (b *bench) withRuleOf(ctx context.Context, action, what string, without loadgen.Work, all []person) error {
+	ask := newRequests(action, func(i int) string { return all[i%len(all)].subject })
 	with := func(context.Context, int) error { return b.allowed(ask.next()) }
 	loadgen.Closed(ctx, clients, 2*time.Second, with) // caches filled
 	if err := onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
@@ -53,7 +67,6 @@ func (b *bench) withRule(ctx context.Context, without loadgen.Work, all []person
 	}); err != nil {
 		return err
 	}
-	const what = "authorize, with a rule, a display and a count"
 	for _, load := range []struct {
 		how string
 		run func(do loadgen.Work, lasts time.Duration) loadgen.Result

@@ -87,8 +87,8 @@ func (r *request) digest() error {
 }
 
 // wanted returns which facts the request needs.
-func (r *request) wanted(counts []store.DecisionTally) store.Wanted {
-	return store.Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Tallies: counts}
+func (r *request) wanted(tallied []store.DecisionTally) store.Wanted {
+	return store.Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Tallies: tallied}
 }
 
 // attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
@@ -96,11 +96,13 @@ func (r *request) wanted(counts []store.DecisionTally) store.Wanted {
 func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
 	scope, began := r.principal.Store(), s.clock.Now()
 	force, refusal := s.actions.InForce(ctx, scope, r.Action) // first: its rules determine which decisions are counted
-	var counted *rules.Set
+	var counts []rules.Count
+	var tallied []store.DecisionTally
 	if refusal == nil {
-		counted = force.Rules
+		counts = force.Rules.CountsFor(ctx, r.vars(force))
+		tallied = tallies(force.Rules, counts, began)
 	}
-	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.wanted(tallies(counted, counted.Counts(), began)))
+	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.wanted(tallied))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Answer{}, false, err
 	}
@@ -123,6 +125,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	if err != nil {
 		return Answer{}, false, err
 	}
+	in.counts = counts
 	d, body, err := s.decide(ctx, s.store.Q, in, now)
 	if err != nil {
 		return Answer{}, false, err

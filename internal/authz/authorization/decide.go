@@ -29,6 +29,7 @@ type decisionInput struct {
 	details    []display.Detail // of the request; nil for an action that shows none
 	kept       *kept.Values     // of the request; nil for an action that keeps none
 	facts      store.Facts
+	counts     []rules.Count   // those of facts.Tallies
 	request    *request        // nil for a follow-up decision
 	earlier    []rules.Earlier // the rules that applied to the decision that this one follows
 	kind       policy.EnvironmentKind

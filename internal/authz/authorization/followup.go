@@ -38,7 +38,8 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		pinned = parent.SessionID
 	}
 	// Without a pinned session the latest session counts: it includes what the user did since the first decision.
-	wanted := store.Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, force.Rules.AgainCounts(), now)}
+	counts := force.Rules.AgainCounts()
+	wanted := store.Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, counts, now)}
 	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, wanted)
 	if errors.Is(err, store.ErrNotFound) {
 		return parent, nil, problem.NewNotFound()
@@ -66,7 +67,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 		base.ChallengeCompleted = &r.ChallengeMethod
 	}
 	d, body, err := s.decide(ctx, q, decisionInput{
-		base: base, force: force, facts: facts, earlier: earlier, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
+		base: base, force: force, facts: facts, counts: counts, earlier: earlier, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
 		start: now, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID,
 		cause: r.Cause,
 	}, now)

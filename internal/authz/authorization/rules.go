@@ -8,11 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // tallies returns the counts of decisions to read with the facts, in the order of counts.
@@ -22,6 +24,19 @@ func tallies(set *rules.Set, counts []rules.Count, now time.Time) []store.Decisi
 		out[i] = store.DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: set.Most(c)}
 	}
 	return out
+}
+
+// vars returns what the rules know before the facts are read.
+func (r *request) vars(force *action.InForce) rules.Vars {
+	return rules.Vars{
+		Context: r.Context, Resource: rules.Resource{Type: r.Resource.Type, ID: r.Resource.ID},
+		Action: actionVars(force, force.Action.Mode), Audience: r.Audience, Environment: policy.EnvironmentKind(r.principal.Kind),
+	}
+}
+
+// actionVars returns the action with the mode in which it is decided.
+func actionVars(force *action.InForce, mode models.ActionMode) rules.Action {
+	return rules.Action{Key: force.Action.Key, Mode: string(mode), RiskClass: force.Action.RiskClass}
 }
 
 // counted returns the tallies that were read as the counts that rules know.
@@ -39,23 +54,22 @@ func (s *Service) matched(ctx context.Context, in decisionInput, profile assuran
 	if set.Empty() {
 		return nil
 	}
-	subject := in.facts.Subject
 	v := rules.Vars{
-		Resource:  rules.Resource{Type: in.base.ResourceType},
-		Action:    rules.Action{Key: in.base.ActionKey, Mode: string(in.base.Mode), RiskClass: in.force.Action.RiskClass},
-		Audience:  in.base.Audience,
-		Assurance: profile.Facts(), Environment: in.kind, Now: now,
-		Subject: rules.Subject{
-			ID: subject.ExternalID, Enrollment: string(subject.Enrollment), CreatedAt: subject.CreatedAt, Passkeys: in.facts.Passkeys,
-			RecentlyRecovered: subject.Capped(now),
-		},
+		Resource: rules.Resource{Type: in.base.ResourceType}, Action: actionVars(in.force, in.base.Mode), Audience: in.base.Audience,
+		Environment: in.kind,
+	}
+	if in.request != nil {
+		v = in.request.vars(in.force)
+	}
+	subject := in.facts.Subject
+	v.Assurance, v.Now, v.Counts = profile.Facts(), now, counted(in.counts, in.facts.Tallies)
+	v.Subject = rules.Subject{
+		ID: subject.ExternalID, Enrollment: string(subject.Enrollment), CreatedAt: subject.CreatedAt, Passkeys: in.facts.Passkeys,
+		RecentlyRecovered: subject.Capped(now),
 	}
 	if in.request == nil {
-		v.Counts = counted(set.AgainCounts(), in.facts.Tallies)
 		return described(set.MatchAgain(ctx, v, in.earlier), in.force.Display)
 	}
-	v.Context, v.Resource.ID = in.request.Context, in.request.Resource.ID
-	v.Counts = counted(set.Counts(), in.facts.Tallies)
 	return described(set.Match(ctx, v), in.force.Display)
 }
 

@@ -19,8 +19,17 @@ var (
 
 // bind returns the values of the variables that the rules read, and for each property of the context that cannot be used, why.
 func (s *Set) bind(v Vars) (bound map[string]any, unusable map[string]error) {
-	bound = make(map[string]any, len(s.uses)+1)
-	for _, name := range s.uses {
+	bound, unusable = s.bound(v, s.uses)
+	if len(s.counts) > 0 {
+		bound[varCounts] = s.counted(v.Counts)
+	}
+	return bound, unusable
+}
+
+// bound returns the values of some variables.
+func (s *Set) bound(v Vars, names []string) (bound map[string]any, unusable map[string]error) {
+	bound = make(map[string]any, len(names)+1)
+	for _, name := range names {
 		switch name {
 		case varContext:
 			bound[name], unusable = s.context(v.Context)
@@ -42,9 +51,6 @@ func (s *Set) bind(v Vars) (bound map[string]any, unusable map[string]error) {
 		case varNow:
 			bound[name] = v.Now
 		}
-	}
-	if len(s.counts) > 0 {
-		bound[varCounts] = s.counted(v.Counts)
 	}
 	return bound, unusable
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,6 +93,40 @@ func countsMacro() cel.EnvOption {
 		}
 		return eh.NewCall("_[_]", eh.NewIdent(varCounts), eh.NewLiteral(types.String(c.key()))), nil
 	}))
+}
+
+// CountsFor returns the counts on which the rules still depend when the request is known: v needs its context, resource, action,
+// audience and environment. Most of the cost of a rule is that of counting, and a rule for large payments need not count for a
+// small one.
+//
+// A condition is evaluated without its counts and without what is not known yet. Reading one of them is an error, and in CEL a
+// condition that is false in spite of an error is false whatever the value is.
+func (s *Set) CountsFor(ctx context.Context, v Vars) []Count {
+	if s == nil || len(s.counts) == 0 {
+		return nil
+	}
+	bound, _ := s.bound(v, s.asked)
+	var out []Count
+	for _, r := range s.rules {
+		if len(r.counts) == 0 || r.isFalse(ctx, bound) {
+			continue
+		}
+		for _, c := range r.counts {
+			if !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// isFalse reports whether the condition is false with these variables.
+func (r compiled) isFalse(ctx context.Context, bound map[string]any) bool {
+	if r.program == nil {
+		return false
+	}
+	result, _, err := r.program.ContextEval(ctx, bound)
+	return err == nil && result == types.False
 }
 
 // count adds the count that an expression reads, and that its value is the same from most on.

@@ -44,6 +44,7 @@ type Set struct {
 	rules  []compiled
 	shape  *object  // of the context
 	uses   []string // variables that a rule reads
+	asked  []string // those of uses that a request has
 	reads  []string // top-level properties of the context that a rule reads
 	counts []Count
 	most   map[Count]int // where each of counts stops
@@ -113,6 +114,9 @@ func (s *Set) add(rule compiled) {
 	for _, p := range rule.reads {
 		if !slices.Contains(s.uses, p[0]) {
 			s.uses = append(s.uses, p[0])
+			if slices.Contains(requestVars, p[0]) {
+				s.asked = append(s.asked, p[0])
+			}
 		}
 		if p[0] == varContext && len(p) > 1 && !slices.Contains(s.reads, p[1]) {
 			s.reads = append(s.reads, p[1])

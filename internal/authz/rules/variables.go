@@ -24,6 +24,9 @@ const (
 	varNow         = "now"
 )
 
+// requestVars are the variables that are known from a request and its action alone.
+var requestVars = []string{varContext, varResource, varAction, varAudience, varEnvironment}
+
 // shortText is the maximum length of an id, a name or a code of a request.
 const shortText = 256
 
