@@ -243,6 +243,11 @@ chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause
 	@go build -o $(BIN)/chaos ./cmd/chaos
 	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6)
 
+.PHONY: restore-drill
+restore-drill: $(BIN)/countersign $(BIN)/devstack ## back up under load, lose databases, restore them to a point, verify what is there and print what was lost (SEED=7)
+	@go build -o $(BIN)/chaos ./cmd/chaos
+	@exec $(BIN)/chaos -restore -seed $(SEED) -clients 6
+
 ## Check
 
 # The commit whose successors have their subjects checked.

@@ -29,9 +29,13 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long faults are injected")
 	flag.IntVar(&o.Clients, "clients", 12, "clients that load the service")
 	flag.BoolVar(&o.HA, "ha", false, "run on three Postgres servers under Patroni and break their machines; each fault at least once")
+	drill := flag.Bool("restore", false, "rehearse restores from backups instead of injecting faults")
 	flag.Parse()
 	if o.Seed = *seed; o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano() % 1_000_000) //nolint:forbidigo // any number will do
+	}
+	if *drill {
+		return rehearse(ctx, o)
 	}
 	r, err := chaos.Run(ctx, o)
 	if err != nil {

@@ -213,15 +213,20 @@ func newSubject(ctx context.Context, api *countersign.Client, id string) (sessio
 // disturb runs the clients and injects faults until the time is over and
 // every fault is undone. The clients run until then.
 func (w *world) disturb(ctx context.Context, d *disturber) error {
+	defer w.receiver.calm()
+	return w.load(ctx, func(ctx context.Context) error { return w.inject(ctx, d) })
+}
+
+// load runs the clients while f runs.
+func (w *world) load(ctx context.Context, f func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var working sync.WaitGroup
 	for _, c := range w.clients {
 		working.Go(func() { c.run(ctx) })
 	}
-	err := w.inject(ctx, d)
+	err := f(ctx)
 	stop()
-	w.receiver.calm()
 	working.Wait()
 	return err
 }

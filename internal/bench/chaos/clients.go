@@ -132,7 +132,7 @@ func question(subject, want string) object {
 // was decided.
 func (c *client) decidedAtOnce() bool {
 	body := question(fmt.Sprintf("person-%d", c.rng.IntN(people)), "allow")
-	asked, got := Asked{Key: body["idempotency_key"].(string), Want: "allow"}, authorization{}
+	asked, got := Asked{Key: body["idempotency_key"].(string), Sent: time.Now(), Want: "allow"}, authorization{}
 	a, err := c.http.Do("POST", authorizePath, body)
 	if decided := err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &got) == nil; decided {
 		asked.Answer, asked.ID, asked.Decision, asked.ProofID = string(a.Body), got.ID, got.Decision, got.ProofID
@@ -151,13 +151,13 @@ func (c *client) authorize(want string) (authorization, bool) {
 	if c.rng.IntN(4) == 0 {
 		n = 2
 	}
+	asked, got := Asked{Key: key, Sent: time.Now(), Want: want}, authorization{}
 	answers := make([]harness.Response, n)
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() { answers[i], _ = c.persist("POST", authorizePath, body) })
 	}
 	all.Wait()
-	asked, got := Asked{Key: key, Want: want}, authorization{}
 	for _, a := range answers {
 		switch {
 		case a.Status == 0:

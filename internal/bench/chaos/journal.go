@@ -29,9 +29,10 @@ type Journal struct {
 
 // Asked is one authorize request, however often it was sent.
 type Asked struct {
-	Key      string // idempotency key
-	Want     string // decision
-	Answer   string // body of the first response; empty if there was none
+	Key      string    // idempotency key
+	Sent     time.Time // first
+	Want     string    // decision
+	Answer   string    // body of the first response; empty if there was none
 	ID       string
 	Decision string
 	ProofID  string

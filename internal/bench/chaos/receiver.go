@@ -74,3 +74,16 @@ func (r *receiver) received() map[string][]string {
 	}
 	return out
 }
+
+// forget drops the delivered events that are in the log no more, and returns how many.
+func (r *receiver) forget(delivered map[string][]string, log map[string]Event) (lost int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range delivered {
+		if _, there := log[id]; !there {
+			delete(r.got, id)
+			lost++
+		}
+	}
+	return lost
+}

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/local/dev"
-	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
@@ -34,20 +33,22 @@ type Options struct {
 	// DatabaseURL is the service's database on servers that the caller runs; no Postgres is started then, and none is proxied.
 	DatabaseURL string
 	Env         []string // further settings of API and worker, NAME=value
-	Say         func(format string, args ...any)
+	// Archived gives Temporal a Postgres of its own and has both servers archive their logs, so that each can be restored.
+	Archived bool
+	Say      func(format string, args ...any)
 }
 
 // Rig is the running service and its servers.
 type Rig struct {
 	Postgres, Temporal *Process // Postgres is nil with Options.DatabaseURL
+	// Data and TemporalData are the servers of the service's database and, if Archived, of Temporal's.
+	Data, TemporalData *Database
 	API, Worker        *Service
 	// ToPostgres and ToTemporal are how API and worker reach them, and Temporal its Postgres; nil unless Proxied.
 	ToPostgres, ToTemporal *Proxy
 	MasterKey              string
 
-	o      Options
-	server *localpg.Server
-	pgPort int
+	o Options
 
 	temporal string     // how the service reaches Temporal
 	copies   []*Service // made by Copy
@@ -102,29 +103,28 @@ func (r *Rig) up(ctx context.Context) error {
 	return r.describeServices(grpc)
 }
 
-// startPostgres starts the cluster and creates the database. A restart uses
+// startPostgres starts the servers and creates the database. A restart uses
 // the same port, because API and worker keep the URL.
 func (r *Rig) startPostgres(ctx context.Context) error {
-	r.Postgres = &Process{Name: "postgres", launch: func(ctx context.Context) (handle, error) {
-		s, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(r.o.Dir, "postgres"), Port: r.pgPort, Say: r.o.Say})
-		if err != nil {
-			return handle{}, err
-		}
-		r.server = s
-		return handle{pid: s.PID(), done: s.Done(), stop: s.Stop}, nil
-	}}
-	if err := r.Postgres.Start(ctx); err != nil {
+	r.Data = r.newDatabase("postgres")
+	r.Postgres = r.Data.Process
+	if err := r.Data.Start(ctx); err != nil {
 		return err
 	}
-	r.pgPort = r.server.Port()
-	if err := r.server.Create(ctx, database); err != nil {
+	if err := r.Data.server.Create(ctx, database); err != nil {
 		return err
+	}
+	if r.o.Archived {
+		r.TemporalData = r.newDatabase("temporal-postgres")
+		if err := r.TemporalData.Start(ctx); err != nil {
+			return err
+		}
 	}
 	if !r.o.Proxied {
 		return nil
 	}
 	var err error
-	r.ToPostgres, err = NewProxy(fmt.Sprintf("127.0.0.1:%d", r.pgPort))
+	r.ToPostgres, err = NewProxy(fmt.Sprintf("127.0.0.1:%d", r.Data.port))
 	return err
 }
 
@@ -133,7 +133,7 @@ func (r *Rig) DatabaseURL() string {
 	if r.o.DatabaseURL != "" {
 		return r.o.DatabaseURL
 	}
-	return r.server.URL(database)
+	return r.Data.server.URL(database)
 }
 
 // serviceDatabaseURL is the URL that the service uses, through the proxy if
@@ -143,6 +143,14 @@ func (r *Rig) serviceDatabaseURL() string {
 		return r.DatabaseURL()
 	}
 	return r.ToPostgres.URL(r.DatabaseURL())
+}
+
+// temporalDatabaseURL is the URL of Temporal's Postgres, whose password changes if an empty server replaces it.
+func (r *Rig) temporalDatabaseURL() string {
+	if r.TemporalData == nil {
+		return r.serviceDatabaseURL()
+	}
+	return r.TemporalData.server.URL("postgres")
 }
 
 // describeTemporal prepares the Temporal process and returns the address
@@ -162,16 +170,16 @@ func (r *Rig) describeTemporal() (address string, err error) {
 	for _, name := range r.o.SearchAttributes {
 		args = append(args, "--search-attribute", name+"=Keyword")
 	}
-	r.Temporal = r.program("temporal", r.o.Devstack, args, []string{"DEVSTACK_DATABASE_URL=" + r.serviceDatabaseURL()}, func(context.Context) error {
+	r.Temporal = &Process{Name: "temporal", ready: func(context.Context) error {
 		_, err := os.Stat(ready)
 		return err
-	})
-	inner := r.Temporal.launch
+	}}
 	r.Temporal.launch = func(ctx context.Context) (handle, error) {
 		if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return handle{}, err
 		}
-		return inner(ctx)
+		env := []string{"DEVSTACK_DATABASE_URL=" + r.temporalDatabaseURL()}
+		return r.program("temporal", r.o.Devstack, args, env, nil).launch(ctx)
 	}
 	address = fmt.Sprintf("127.0.0.1:%d", grpc)
 	if !r.o.Proxied {
@@ -223,7 +231,7 @@ func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, 
 	if err := r.API.Stop(); err != nil {
 		return nil, "", err
 	}
-	conn, err := pgx.Connect(ctx, r.server.URL("postgres"))
+	conn, err := pgx.Connect(ctx, r.Data.server.URL("postgres"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -232,7 +240,7 @@ func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, 
 	if _, err := conn.Exec(ctx, "create database "+into.Sanitize()+" template "+database); err != nil {
 		return nil, "", err
 	}
-	url = r.server.URL(into[0])
+	url = r.Data.server.URL(into[0])
 	api, err = r.newService("api-"+name, url, true)
 	r.copies = append(r.copies, api)
 	return api, url, err
@@ -290,18 +298,18 @@ func (r *Rig) Down() error {
 			err = errors.Join(err, s.Stop())
 		}
 	}
-	for _, p := range []*Process{r.Temporal, r.Postgres} {
-		if p != nil {
-			err = errors.Join(err, p.Stop())
-		}
+	if r.Temporal != nil {
+		err = errors.Join(err, r.Temporal.Stop())
 	}
 	for _, p := range []*Proxy{r.ToPostgres, r.ToTemporal} {
 		if p != nil {
 			p.Close()
 		}
 	}
-	if r.server != nil {
-		err = errors.Join(err, os.RemoveAll(r.server.Dir()))
+	for _, d := range []*Database{r.TemporalData, r.Data} {
+		if d != nil {
+			err = errors.Join(err, d.remove())
+		}
 	}
 	return err
 }

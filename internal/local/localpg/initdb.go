@@ -127,6 +127,11 @@ func (c *cluster) settings(port int) []string {
 		values = append(values, "max_connections=300", "fsync=off", "synchronous_commit=off", "full_page_writes=off",
 			"max_wal_size=4GB", "autovacuum=on")
 	}
+	if c.Archive != "" {
+		// The copy gets its name when it is complete, so that a killed copy is not restored from.
+		values = append(values, "archive_mode=on", fmt.Sprintf("archive_command=cp %%p '%[1]s/%%f.new' && mv '%[1]s/%%f.new' '%[1]s/%%f'", c.Archive))
+	}
+	values = append(values, c.Settings...)
 	args := make([]string, 0, 2*len(values))
 	for _, v := range values {
 		args = append(args, "-c", v)

@@ -35,6 +35,10 @@ type Options struct {
 	// Ephemeral gives up durability for speed. It is for clusters that a test
 	// deletes.
 	Ephemeral bool
+	// Archive is a folder that completed segments of the write-ahead log are copied to; empty for none.
+	Archive string
+	// Settings are further settings of the server, name=value.
+	Settings []string
 	// Say receives a sentence about each step that takes time and each repair; nil
 	// drops them.
 	Say func(format string, args ...any)
@@ -46,6 +50,9 @@ type Server struct {
 	port     int
 	password string
 	dir      string
+	programs string // folder of pg_basebackup
+	user     *subprocess.User
+	archive  string // Options.Archive
 }
 
 // cluster is a folder that is prepared and started.
@@ -100,6 +107,11 @@ func (c *cluster) locate(ctx context.Context) error {
 	if c.dir, err = settle(ctx, c.Dir, c.user, c.Say); err != nil {
 		return err
 	}
+	if c.Archive != "" {
+		if c.Archive, err = settle(ctx, c.Archive, c.user, c.Say); err != nil {
+			return err
+		}
+	}
 	if err := c.setAsideDamaged(); err != nil {
 		return err
 	}
@@ -146,7 +158,7 @@ func (c *cluster) launch(ctx context.Context, port int, password string) (*Serve
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{process: p, port: port, password: password, dir: c.dir}
+	s := &Server{process: p, port: port, password: password, dir: c.dir, programs: c.bin.dir, user: c.user, archive: c.Archive}
 	if err := s.await(ctx, c.data()); err != nil {
 		_ = p.Stop(syscall.SIGQUIT, stopWithin)
 		return nil, c.explain(err)
@@ -172,7 +184,8 @@ func (c *cluster) explain(err error) error {
 		return fmt.Errorf("%w: Postgres says so in %s", errAgain, c.log())
 	}
 	for line := range strings.Lines(log) {
-		if _, words, found := strings.Cut(line, "FATAL:"); found {
+		// A connection that came too early is refused with FATAL as well.
+		if _, words, found := strings.Cut(line, "FATAL:"); found && !strings.Contains(words, "the database system is ") {
 			return fmt.Errorf("Postgres did not start (%s); its log is %s", strings.TrimSpace(words), c.log())
 		}
 	}
