@@ -35,6 +35,8 @@ type plan struct {
 	Rows     float64 `json:"Actual Rows"`
 	Loops    float64 `json:"Actual Loops"`
 	Removed  float64 `json:"Rows Removed by Filter"`
+	Cached   int     `json:"Shared Hit Blocks"`
+	Read     int     `json:"Shared Read Blocks"`
 	Plans    []plan  `json:"Plans"`
 }
 
@@ -66,19 +68,27 @@ func (p plan) limited() bool {
 // explain executes the statement again and returns its plan; false if it writes.
 func (s statement) explain(t *testing.T, conn *pgx.Conn) (out plan, reads bool) {
 	t.Helper()
+	out, err := s.plan(t, conn, "explain (analyze, buffers, timing off, format json) ")
+	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "25006" { // read_only_sql_transaction
+		return out, false
+	}
+	require.NoError(t, err, s.sql)
+	return out, true
+}
+
+func (s statement) plan(t *testing.T, conn *pgx.Conn, explain string) (out plan, err error) {
+	t.Helper()
 	tx, err := conn.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	args := append([]any{pgx.QueryExecModeDescribeExec}, s.args...) // no statement is executed twice
 	var text []byte
-	err = tx.QueryRow(t.Context(), "explain (analyze, timing off, format json) "+s.sql, args...).Scan(&text)
-	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "25006" { // read_only_sql_transaction
-		return out, false
+	if err := tx.QueryRow(t.Context(), explain+s.sql, args...).Scan(&text); err != nil {
+		return out, err
 	}
-	require.NoError(t, err, s.sql)
 	var top []struct{ Plan plan }
-	require.NoError(t, json.Unmarshal(text, &top))
-	return top[0].Plan, true
+	err = json.Unmarshal(text, &top)
+	return top[0].Plan, err
 }
 
 func (s statement) isQuery() bool {
