@@ -34,7 +34,7 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 			<-never // the process is gone: no response and no commit
 			return models.Authorization{}, nil, context.Canceled
 		}})
-	options := worker.Options()
+	options := worker.DefaultTuning().Options()
 	options.WorkerStopTimeout = time.Millisecond
 	services := b.services()
 	services.Challenges = dying

@@ -53,7 +53,7 @@ func RegisterWorkflows(r WorkflowRegistry) {
 		workflows.NameUpkeep:     workflows.Upkeep,
 		workflows.NameBackground: workflows.Background,
 	} {
-		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
+		r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name, VersioningBehavior: workflows.Behavior(name)})
 	}
 }
 

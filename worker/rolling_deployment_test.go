@@ -44,7 +44,7 @@ func (*olderOutbound) GetVersion(workflow.Context, string, workflow.Version, wor
 // startOlderWorker starts a worker with the older workflow code.
 func (b *bundle) startOlderWorker(t *testing.T) (stop func()) {
 	t.Helper()
-	options := worker.Options()
+	options := worker.DefaultTuning().Options()
 	options.Interceptors = append(options.Interceptors, &olderCode{})
 	w := worker.New(worker.Deps{Temporal: b.temporal, Services: b.services(), Options: options})
 	require.NoError(t, w.Start())

@@ -20,7 +20,8 @@ type Deps struct {
 	Services Services
 	Relay    *outbox.Relay // nil: this process does not relay
 	Log      *slog.Logger
-	Options  sdkworker.Options // zero: Options()
+	Options  sdkworker.Options // zero: DefaultTuning().Options()
+	Build    Build             // zero: every worker receives tasks of every workflow run
 	// Background are further loops of the process; each must return soon after its context ends.
 	Background []func(context.Context)
 	// Started is closed once Temporal takes requests; the worker does not begin before. Nil: it begins at once.
@@ -29,37 +30,16 @@ type Deps struct {
 	Polling func(bool)
 }
 
-// stickyCache is how many waiting workflow runs a process caches, at some 30 kB each. A run that was evicted is rebuilt from its
-// history on its next event.
-const stickyCache = 2000
-
 // stopTimeout is how long activities under way may take when the process stops.
 const stopTimeout = 10 * time.Second
-
-// Options returns the worker's settings. A poller serves either the shared queue or the sticky one, so with the SDK's default
-// of two an update waits while starts arrive in bursts; idle pollers cost next to nothing. The sticky timeout is short because
-// the loss of a worker is noticed only after it.
-// BenchmarkCompletion, 20 completions and 20 starts a second on two busy cores: p99 76 and 119 ms, with the defaults 92 and
-// 128 ms; autoscaling pollers made no difference beyond that.
-func Options() sdkworker.Options {
-	sdkworker.SetStickyWorkflowCacheSize(stickyCache)
-	return sdkworker.Options{
-		MaxConcurrentWorkflowTaskPollers:        8,
-		MaxConcurrentActivityTaskPollers:        4,
-		MaxConcurrentWorkflowTaskExecutionSize:  64,
-		MaxConcurrentLocalActivityExecutionSize: 64,
-		MaxConcurrentActivityExecutionSize:      256, // most of them wait for a webhook receiver
-		StickyScheduleToStartTimeout:            time.Second,
-		WorkerStopTimeout:                       stopTimeout,
-	}
-}
 
 // New returns a worker on the task queue with everything registered.
 func New(d Deps) sdkworker.Worker {
 	options := d.Options
 	if options.WorkerStopTimeout == 0 {
-		options = Options()
+		options = DefaultTuning().Options()
 	}
+	d.Build.apply(&options)
 	w := sdkworker.New(d.Temporal, workflows.TaskQueue, options)
 	Register(w, d.Services)
 	return w
@@ -73,6 +53,9 @@ func Run(ctx context.Context, d Deps) error {
 	var running sync.WaitGroup
 	for _, f := range d.Background {
 		running.Go(func() { f(loops) })
+	}
+	if d.Build.Deployment != "" {
+		running.Go(func() { d.Build.announce(loops, d) })
 	}
 	if d.Relay != nil {
 		running.Go(func() { d.Relay.Run(loops) })
@@ -127,7 +110,7 @@ func watched(d Deps) (sdkworker.Worker, <-chan error) {
 	fatal := make(chan error, 1)
 	options := d.Options
 	if options.WorkerStopTimeout == 0 {
-		options = Options()
+		options = DefaultTuning().Options()
 	}
 	options.OnFatalError = func(err error) {
 		select {

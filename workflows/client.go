@@ -69,7 +69,12 @@ type Client struct {
 	wait     time.Duration
 	startup  *durable.Startup // nil: Temporal is not started by this machine
 	console  string           // URL of the console that new workflows link to; empty for no links
+	lazy     bool             // no eager start
 }
+
+// StartLazily makes Temporal choose the worker of a first task, and not this process's own. Workers with builds need it: an eager
+// start would begin workflow runs on a build that no rollout has chosen. It must be called before the first start.
+func (c *Client) StartLazily() { c.lazy = true }
 
 // LinkTo makes the workflows that the client starts link to the pages of their records in the console at the URL. It must be called
 // before the first start.
@@ -122,7 +127,7 @@ func (c *Client) start(ctx context.Context, r startRequest) error {
 		return err
 	}
 	options := c.startOptions(r)
-	options.EnableEagerStart = true
+	options.EnableEagerStart = !c.lazy
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, r.kind, r.input)
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &exists) {

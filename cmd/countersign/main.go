@@ -12,7 +12,10 @@ import (
 )
 
 // version is set by the linker.
-var version = "unknown"
+var version = unversioned
+
+// unversioned is the version of a binary that the linker was given none for.
+const unversioned = "unknown"
 
 // errUsage marks errors of the command line or the settings, which end with exit code 2.
 var errUsage = errors.New("usage")
@@ -45,7 +48,7 @@ func root() *cobra.Command {
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), healthcheckCommand(), migrateCommand(), tenantCommand(),
-		credentialCommand(), personCommand(), teamCommand(), eventsCommand(), configCommand(), keyCommand(), auditCommand(), policyCommand(), accuracyCommand(), backgroundCommand(), capacityCommand())
+		credentialCommand(), personCommand(), teamCommand(), eventsCommand(), configCommand(), keyCommand(), auditCommand(), policyCommand(), accuracyCommand(), backgroundCommand(), capacityCommand(), rolloutCommand())
 	cmd.PersistentFlags().Bool(quietFlag, false, "show no progress")
 	reportUsage(cmd)
 	return cmd

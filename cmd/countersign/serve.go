@@ -62,6 +62,9 @@ func (s *settings) table(listen string) []setting {
 	if listen != "" {
 		table = append(append(table, s.streams(), s.ui()), s.codec.table()...)
 	}
+	if listen == "" {
+		table = append(table, s.worker.table()...)
+	}
 	table = append(table, s.mail.table()...)
 	return append(append(append(table, s.temporal()...), s.logging()...), s.traces()...)
 }
@@ -124,10 +127,10 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	keys, keyErr := s.keyring()
 	temporal, tlsErr := s.temporalOptions()
 	mailer, mailErr := s.mail.mailer()
-	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr, s.codec.check()); err != nil {
+	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr, s.codec.check(), s.worker.check()); err != nil {
 		return nil, err
 	}
-	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, OnlyWorks: s.role == "worker"}
+	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, Worker: s.worker.options, OnlyWorks: s.role == "worker"}
 	s.dataOptions(&options)
 	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {

@@ -40,7 +40,8 @@ type settings struct {
 	temporalCert      string
 	temporalCertKey   string
 
-	mail mailSettings
+	mail   mailSettings
+	worker workerSettings
 
 	webhookLoopback bool
 	oidcNetworks    []netip.Prefix

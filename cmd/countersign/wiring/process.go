@@ -39,6 +39,7 @@ type Options struct {
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
 	MaxFrameBytes int
 	Version       string // of the build
+	Worker        WorkerOptions
 	// Research lets feature vectors be stored for training if the environment enables it and the page and the subject consent.
 	Research bool
 	// Retention is how long data is kept; nil is the default.
@@ -87,6 +88,9 @@ func New(c *Core, o Options) (*Process, error) {
 	}
 	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewStartingClient(tc, o.Temporal.Namespace, o.Startup), options: o}
 	p.Flows.LinkTo(c.BaseURL + console.Prefix)
+	if o.Worker.Deployment != "" {
+		p.Flows.StartLazily()
+	}
 	p.keyState = &keyState{core: c}
 	p.Ops = NewOps(p.checks()...)
 	if o.CodecOrigin != "" {

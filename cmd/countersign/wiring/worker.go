@@ -5,12 +5,37 @@ import (
 	"maps"
 	"slices"
 
+	sdkworker "go.temporal.io/sdk/worker"
+
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
 )
+
+// WorkerOptions are those of the worker; the zero value has the defaults and no build.
+type WorkerOptions struct {
+	Tuning            worker.Tuning
+	Deployment, Build string // names of Worker Versioning; empty: off
+}
+
+func (o WorkerOptions) options() sdkworker.Options {
+	if o.Tuning == (worker.Tuning{}) {
+		o.Tuning = worker.DefaultTuning()
+	}
+	return o.Tuning.Options()
+}
+
+// build identifies this binary to Temporal, if workers have builds.
+func (p *Process) build() worker.Build {
+	o := p.options.Worker
+	if o.Deployment == "" {
+		return worker.Build{}
+	}
+	return worker.Build{Namespace: p.options.Temporal.Namespace, Deployment: o.Deployment, ID: o.Build, Flags: workflows.Flags()}
+}
 
 // workerDeps are the parts of the worker.
 func (p *Process) workerDeps() worker.Deps {
@@ -20,6 +45,7 @@ func (p *Process) workerDeps() worker.Deps {
 	p.Ops.Registry.MustRegister(&backlogs{p: p})
 	sealer := &audit.Sealer{Store: p.Store, Clock: p.Clock, Log: p.Log}
 	return worker.Deps{
+		Options: p.options.Worker.options(), Build: p.build(),
 		Temporal: p.Temporal, Log: p.Log, Relay: p.relay(fanOut, figures), Polling: p.polls.Store, Started: p.options.Startup.Started(),
 		Services: worker.Services{
 			Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Enrollments: s.enrollments, Templates: s.templates, Backgrounds: s.backgrounds, Log: p.Log,
