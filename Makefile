@@ -102,6 +102,10 @@ $(BIN)/cerbos: tools/peers/go.mod tools/peers/go.sum
 	@echo "building $@: takes about ten minutes on two cores the first time"
 	@$(BUILD) -C tools/peers -o $@ -package github.com/cerbos/cerbos/cmd/cerbos -- -trimpath
 
+$(BIN)/openfga: tools/openfga/go.mod tools/openfga/go.sum
+	@echo "building $@: takes about five minutes on two cores the first time"
+	@$(BUILD) -C tools/openfga -o $@ -package github.com/openfga/openfga/cmd/openfga -- -trimpath
+
 $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@go build -o $@ ./internal/testing/testenv/runner
 
@@ -214,10 +218,12 @@ ROUNDS ?= 5
 SLICE  ?= 4s
 LASTS  ?= 20s
 SOAK   ?=
+# BASE has another default, which is for make lint.
+BENCH_BASE = $(if $(filter command environment,$(firstword $(origin BASE))),-base '$(BASE)')
 .PHONY: bench
-bench: $(BIN)/countersign $(BIN)/devstack ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h)
+bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA)
 	@go build -o $(BIN)/bench ./cmd/bench
-	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) -lasts $(LASTS) \
+	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) -lasts $(LASTS) $(BENCH_BASE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
 .PHONY: screenshots

@@ -17,15 +17,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench"
 	"github.com/countersign-dev/countersign/internal/bench/capacity"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
 func main() { harness.Main("make bench", run) }
 
 func run(ctx context.Context) error {
-	o := bench.Options{Out: os.Stderr, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
+	o := bench.Options{Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	o.Rig.Flags(flag.CommandLine, ".data/bench")
-	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but soak")
+	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers and soak")
 	out := flag.String("out", "bench.json", "`file` to write the figures to")
 	flag.DurationVar(&o.Slice, "slice", 4*time.Second, "length of one turn of one side of a comparison")
 	flag.IntVar(&o.Rounds, "rounds", 5, "turns of each side of a comparison")
@@ -34,11 +35,16 @@ func run(ctx context.Context) error {
 	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects")
 	costs := flag.String("costs", "internal/bench/capacity/costs.json", "`file` of the capacity model's costs, in which those that this run measures are replaced; empty writes none")
 	flag.StringVar(&o.Version, "version", "unknown", "version of the binary, for the report")
+	flag.StringVar(&o.OpenFGA, "openfga", "bin/openfga", "`path` of the openfga binary, for the part peers")
+	flag.StringVar(&o.Base, "base", "", "`commit` whose build is measured in turn with this one, in the parts authorize and evidence")
+	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
+	o.Bar = progress.New(os.Stderr, *quiet)
 	if *part != "" {
 		o.Parts = strings.Split(*part, ",")
 	}
 	report, err := bench.Run(ctx, o)
+	o.Bar.Close()
 	if len(report.Rows) > 0 {
 		if err := report.WriteMarkdown(os.Stdout); err != nil {
 			return err
@@ -46,7 +52,7 @@ func run(ctx context.Context) error {
 		if err := report.WriteJSON(*out); err != nil {
 			return err
 		}
-		if *costs != "" {
+		if *costs != "" && o.Base == "" { // the base's rows are no costs of this build
 			return errors.Join(err, writeCosts(*costs, &report, o))
 		}
 	}

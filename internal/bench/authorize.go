@@ -78,7 +78,7 @@ func (b *bench) allowed(body []byte) error {
 	case a.Status != 200:
 		return fmt.Errorf("returned status %d: %s", a.Status, a.Body)
 	case !bytes.Contains(a.Body, []byte(`"decision":"allow"`)) || !bytes.Contains(a.Body, []byte(`"proof":"ey`)):
-		return fmt.Errorf("not allowed, or without a proof: %s", reasons.Find(a.Body))
+		return fmt.Errorf("not allowed, or without a proof: %s", bytes.Join(reasons.FindAll(a.Body, -1), []byte(", ")))
 	}
 	return nil
 }
@@ -98,17 +98,15 @@ func (b *bench) beside(ctx context.Context, part, what, table string, api loadge
 	if _, err := plain.pool.Exec(ctx, "vacuum analyze"); err != nil { // as Postgres does by itself within minutes
 		return err
 	}
-	closed := func(do loadgen.Work) func(time.Duration) loadgen.Result {
-		return func(lasts time.Duration) loadgen.Result { return loadgen.Closed(ctx, clients, lasts, do) }
+	var each [2]ratios
+	for i, load := range loads(ctx) {
+		each[i] = b.compare(ctx, part, load.how, load.side(what, api), load.side("its SQL, bare", plain.run))
 	}
-	open := func(do loadgen.Work) func(time.Duration) loadgen.Result {
-		return func(lasts time.Duration) loadgen.Result { return loadgen.Open(ctx, openRate, openClients, lasts, do) }
-	}
-	r := b.compare(ctx, part, fmt.Sprintf("%d clients", clients), side{what, closed(api)}, side{"its SQL, bare", closed(plain.run)})
+	r := each[0]
 	b.report.under(what+": p50 over bare, closed loop", r.p50, 2, "x")
 	b.report.under(what+": p99 over bare, closed loop", r.p99, 5, "x")
 	b.report.atLeast(what+": throughput over bare", r.perSecond, .5, "x")
-	r = b.compare(ctx, part, fmt.Sprintf("%d/s open", openRate), side{what, open(api)}, side{"its SQL, bare", open(plain.run)})
+	r = each[1]
 	b.report.under(what+": p50 over bare, open loop", r.p50, 2, "x")
 	b.report.under(what+": p99 over bare, open loop", r.p99, 5, "x")
 	b.report.under(fmt.Sprintf("%s: p99 at %d/s", what, openRate), b.report.Rows[len(b.report.Rows)-2].P99, 40, "ms")

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	"github.com/countersign-dev/countersign/internal/local/progress"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -25,19 +25,24 @@ type Options struct {
 	Soak    time.Duration // how long the part soak runs
 	Seeded  int           // authorizations that the part size stores first
 	Version string
-	Out     io.Writer // progress
+	Base    string        // commit whose build is measured beside this one, in the parts that have against; empty is none
+	OpenFGA string        // path of the openfga binary, for the part peers
+	Picture string        // path that the part tail writes its picture to
+	Bar     *progress.Bar // shows how far the run is
 }
 
 // bench is a benchmark run in progress. rig, tenant and clients are those
 // of the current part.
 type bench struct {
 	Options
-	rig    *harness.Rig
-	tenant harness.Tenant
-	server *harness.RawClient  // for measured requests and the frames that precede them
-	sdk    *countersign.Client // for everything else
-	report Report
-	second *harness.Service // a further API that a part runs; what it takes counts with the first
+	rig     *harness.Rig
+	tenant  harness.Tenant
+	server  *harness.RawClient  // for measured requests and the frames that precede them
+	sdk     *countersign.Client // for everything else
+	report  Report
+	second  *harness.Service // a further API that a part runs; what it takes counts with the first
+	base    harness.Built    // of Options.Base
+	typists *harness.Typists // of the build that is measured; nil is this one
 }
 
 // part is one group of measurements. Parts marked temporal need a Temporal
@@ -46,18 +51,21 @@ type part struct {
 	name     string
 	temporal bool
 	run      func(ctx context.Context, b *bench) error
+	against  func(ctx context.Context, b, base *bench) error // compares with another build; nil if the part has no such comparison
+	alone    bool                                            // runs only when it is named
 }
 
 // parts in the order in which they run.
 var parts = []part{
-	{"authorize", true, authorize},
-	{"evidence", true, evidence},
-	{"reads", true, reads},
-	{"completion", true, completion},
-	{"webhooks", true, webhooks},
-	{"streams", true, streams},
-	{"size", false, size},
-	{"soak", true, soak},
+	{name: "authorize", temporal: true, run: authorize, against: authorizeAgainst},
+	{name: "evidence", temporal: true, run: evidence, against: evidenceAgainst},
+	{name: "reads", temporal: true, run: reads},
+	{name: "completion", temporal: true, run: completion},
+	{name: "webhooks", temporal: true, run: webhooks},
+	{name: "streams", temporal: true, run: streams},
+	{name: "size", run: size},
+	{name: "peers", temporal: true, run: peers, alone: true},
+	{name: "soak", temporal: true, run: soak, alone: true},
 }
 
 // Parts returns the names of the parts.
@@ -69,21 +77,22 @@ func Parts() []string {
 	return names
 }
 
-// Run measures the chosen parts, all but soak by default. If a part fails,
-// it returns the report so far and the error.
-func Run(ctx context.Context, o Options) (Report, error) {
+// Run measures the chosen parts, by default all that do not run alone. If a part
+// fails, it returns the report so far and the error.
+func Run(ctx context.Context, o Options) (_ Report, err error) {
 	b := &bench{Options: o}
 	b.report = Report{Machine: machine(), Started: time.Now().UTC(), Version: o.Version}
-	var chosen []part
-	for _, p := range parts {
-		if len(o.Parts) == 0 && p.name != "soak" || slices.Contains(o.Parts, p.name) {
-			chosen = append(chosen, p)
-		}
+	chosen, err := o.chosen()
+	if err != nil {
+		return b.report, err
 	}
-	for _, name := range o.Parts {
-		if !slices.Contains(Parts(), name) {
-			return b.report, fmt.Errorf("there is no part %q: want some of %s", name, strings.Join(Parts(), ", "))
+	if o.Base != "" {
+		built, remove, err := harness.BuildCommit(ctx, o.Base, o.Bar)
+		if err != nil {
+			return b.report, err
 		}
+		defer remove()
+		b.base, b.Base = built, built.Commit
 	}
 	for _, p := range chosen {
 		if err := b.one(ctx, p); err != nil {
@@ -94,12 +103,36 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return b.report, nil
 }
 
+// chosen returns the parts to run, in their order. With a base they are those
+// that can be compared with another build.
+func (o Options) chosen() ([]part, error) {
+	for _, name := range o.Parts {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("PART is %q, and there is no such part: name some of %s", name, strings.Join(Parts(), ", "))
+		}
+		if o.Base != "" && parts[i].against == nil {
+			return nil, fmt.Errorf("PART is %q, which is not compared with another build: leave out BASE, or name authorize or evidence", name)
+		}
+	}
+	var chosen []part
+	for _, p := range parts {
+		if len(o.Parts) == 0 && !p.alone && (o.Base == "" || p.against != nil) || slices.Contains(o.Parts, p.name) {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen, nil
+}
+
 // one measures a part on servers of its own, so that no part is affected by
 // the data of another.
 func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
 	o.Temporal, o.Env = p.temporal, []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", openStreams)}
+	if b.Base != "" {
+		o.Namespaces = []string{baseName}
+	}
 	if b.rig, err = harness.Up(ctx, o); err != nil {
 		return err
 	}
@@ -108,25 +141,51 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 			err = down
 		}
 	}()
+	if err := b.start(ctx, p.temporal); err != nil {
+		return err
+	}
+	if err := b.describePostgres(ctx); err != nil {
+		return err
+	}
+	if b.Base == "" {
+		return p.run(ctx, b)
+	}
+	return b.compareBuilds(ctx, p)
+}
+
+// compareBuilds starts the other build beside this one and compares them.
+func (b *bench) compareBuilds(ctx context.Context, p part) (err error) {
+	base := &bench{Options: b.Options}
+	if base.rig, err = b.rig.Beside(ctx, baseName, b.base.Binary); err != nil {
+		return err
+	}
+	if base.typists, err = b.base.Typists(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = base.typists.Close() }() // it only generates frames
+	if err := base.start(ctx, p.temporal); err != nil {
+		return fmt.Errorf("the build of %s: %w", b.Base, err)
+	}
+	return p.against(ctx, b, base)
+}
+
+// start creates a tenant, starts the processes of the service and makes the
+// clients.
+func (b *bench) start(ctx context.Context, worker bool) (err error) {
 	if b.tenant, err = b.rig.NewTenant(ctx, "Bench"); err != nil {
 		return err
 	}
 	if err := b.rig.API.Start(ctx); err != nil {
 		return err
 	}
-	if p.temporal {
+	if worker {
 		if err := b.rig.Worker.Start(ctx); err != nil {
 			return err
 		}
 	}
 	b.server = harness.NewRawClient(b.rig.API.URL, b.tenant.Server, patience)
-	if b.sdk, err = harness.NewSDK(b.rig.API.URL, b.tenant.Server, patience); err != nil {
-		return err
-	}
-	if err := b.describePostgres(ctx); err != nil {
-		return err
-	}
-	return p.run(ctx, b)
+	b.sdk, err = harness.NewSDK(b.rig.API.URL, b.tenant.Server, patience)
+	return err
 }
 
 // patience is how long a request may take before it counts as failed. It
@@ -136,8 +195,11 @@ const patience = 10 * time.Second
 
 // say prints a line of progress.
 func (b *bench) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.Out, "- "+format+"\n", args...)
+	_, _ = fmt.Fprintf(b.Bar, "- "+format+"\n", args...)
 }
+
+// show shows that done of total steps of a part are done.
+func (b *bench) show(what string, done, total int) { b.Bar.Show(what, int64(done), int64(total)) }
 
 // onDatabase calls do with a connection of its own.
 func onDatabase(ctx context.Context, url string, do func(conn *pgx.Conn) error) error {
@@ -176,53 +238,21 @@ func (b *bench) add(x Row) {
 	b.say("%s: %s, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d failed", x.Part, x.What, x.How, x.PerSecond, x.P50, x.P99, x.Failed)
 }
 
-// side is one of the two loads of a comparison.
-type side struct {
-	what string
-	run  func(lasts time.Duration) loadgen.Result
-}
-
 // compare runs two sides in turn and adds a row for each. It returns the
-// medians over the rounds of first over second: a disturbance from outside
-// affects one turn, and so changes the median little. The sides alternate,
-// so that both see the same temperature, caches and table sizes.
+// medians over the rounds of first over second.
 func (b *bench) compare(ctx context.Context, part, how string, first, second side) ratios {
-	var results [2]loadgen.Result
-	var costs [2]cost
-	var each []ratios
-	for range b.Rounds {
-		var turn [2]loadgen.Result
-		for i, s := range []side{first, second} {
-			before := b.usage(ctx)
-			turn[i] = s.run(b.Slice)
-			costs[i] = b.usage(ctx).since(before).plus(costs[i])
-			results[i].Join(turn[i])
+	turns := b.turns(ctx, part, how, []side{first, second})
+	each := make([]ratios, len(turns))
+	for i, turn := range turns {
+		each[i] = ratios{
+			p50: over(turn[0].P50, turn[1].P50), p99: over(turn[0].P99, turn[1].P99), perSecond: over(turn[0].PerSecond, turn[1].PerSecond),
 		}
-		each = append(each, ratioOf(turn[0], turn[1]))
-	}
-	for i, s := range []side{first, second} {
-		b.add(row(part, s.what, how, results[i], costs[i]))
 	}
 	return medians(each)
 }
 
 // ratios are figures of the first side divided by those of the second.
 type ratios struct{ p50, p99, perSecond float64 }
-
-// ratioOf divides the figures of one turn. A ratio is 0 if its divisor is.
-func ratioOf(first, second loadgen.Result) ratios {
-	over := func(a, b float64) float64 {
-		if b == 0 {
-			return 0
-		}
-		return a / b
-	}
-	return ratios{
-		p50:       over(ms(first.Quantile(.5)), ms(second.Quantile(.5))),
-		p99:       over(ms(first.Quantile(.99)), ms(second.Quantile(.99))),
-		perSecond: over(first.PerSecond(), second.PerSecond()),
-	}
-}
 
 // medians returns the median of each ratio. all must not be empty: with no
 // rounds there is nothing to compare.

@@ -70,7 +70,22 @@ func evidence(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	plain, err := b.bare(ctx, openSessions, func(ctx context.Context, in *inside, i int) error {
+	plain, err := b.bareFrames(ctx, open)
+	if err != nil {
+		return err
+	}
+	defer plain.pool.Close()
+	var at atomic.Int64
+	api := func(context.Context, int) error { return b.observe(open[int(at.Add(1))%len(open)]) }
+	if err := b.beside(ctx, "evidence", "evidence frame", "frames", api, plain); err != nil {
+		return err
+	}
+	return b.sessionSize(ctx)
+}
+
+// bareFrames records the statements of a frame of each session.
+func (b *bench) bareFrames(ctx context.Context, open []*observed) (*bare, error) {
+	return b.bare(ctx, openSessions, func(ctx context.Context, in *inside, i int) error {
 		body, err := open[i].frame()
 		if err != nil {
 			return err
@@ -82,16 +97,6 @@ func evidence(ctx context.Context, b *bench) error {
 		_, err = in.sessions.Evidence(ctx, in.principal, open[i].id, f)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	defer plain.pool.Close()
-	var at atomic.Int64
-	api := func(context.Context, int) error { return b.observe(open[int(at.Add(1))%len(open)]) }
-	if err := b.beside(ctx, "evidence", "evidence frame", "frames", api, plain); err != nil {
-		return err
-	}
-	return b.sessionSize(ctx)
 }
 
 // storedSession is the name of the row of sessionSize.
@@ -143,7 +148,7 @@ func (b *bench) observations(ctx context.Context) ([]*observed, error) {
 	if err := parallel(ctx, len(all), func(i int) error {
 		t := &typing{person: all[i]}
 		for range (int(lasts*(frameRate+openRate)) + underWay*openSessions) / len(all) {
-			text, err := json.Marshal(t.typist.Frame(frameKeys))
+			text, err := t.typist.frame(frameKeys)
 			if err != nil {
 				return err
 			}

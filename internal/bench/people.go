@@ -38,7 +38,41 @@ func parallel(ctx context.Context, n int, f func(i int) error) error {
 type person struct {
 	subject string
 	session string
-	typist  *synthetic.Typist
+	typist  typist
+}
+
+// typist is a generated person who types: of this build, or of the one that
+// this is compared with.
+type typist interface {
+	frame(keys int) ([]byte, error) // features as JSON
+	newDay() error
+}
+
+// ownTypist is of this build.
+type ownTypist struct{ *synthetic.Typist }
+
+func (t ownTypist) frame(keys int) ([]byte, error) { return json.Marshal(t.Frame(keys)) }
+
+func (t ownTypist) newDay() error {
+	t.NewDay()
+	return nil
+}
+
+// otherTypist is of another build.
+type otherTypist struct {
+	all    *harness.Typists
+	person uint64
+}
+
+func (t otherTypist) frame(keys int) ([]byte, error) { return t.all.Frame(t.person, keys) }
+func (t otherTypist) newDay() error                  { return t.all.NewDay(t.person) }
+
+// newTypist returns the ith person of the build that b measures.
+func (b *bench) newTypist(i int) typist {
+	if b.typists != nil {
+		return otherTypist{b.typists, uint64(i)} // #nosec G115 -- an index
+	}
+	return ownTypist{synthetic.NewTypist(uint64(i))} // #nosec G115 -- an index
 }
 
 // people creates n subjects, each with a session and a few frames of evidence. Enrolled ones have a template, so that their
@@ -46,7 +80,7 @@ type person struct {
 func (b *bench) people(ctx context.Context, n int, enrolled bool) ([]person, error) {
 	all := make([]person, n)
 	err := parallel(ctx, n, func(i int) error {
-		p := person{subject: fmt.Sprintf("person-%d", i), typist: synthetic.NewTypist(uint64(i))}
+		p := person{subject: fmt.Sprintf("person-%d", i), typist: b.newTypist(i)}
 		if _, err := b.sdk.CreateSubject(ctx, &countersign.SubjectCreate{ID: p.subject}); err != nil {
 			return err
 		}
@@ -71,7 +105,9 @@ func (b *bench) enroll(ctx context.Context, p person) error {
 		if last, err = b.typeFrames(ctx, p, "enroll", 4); err != nil {
 			return err
 		}
-		p.typist.NewDay()
+		if err := p.typist.newDay(); err != nil {
+			return err
+		}
 	}
 	_, err := b.sdk.CompleteEnrollment(ctx, p.subject, countersign.EnrollmentComplete{Session: last})
 	return err
@@ -85,7 +121,7 @@ func (b *bench) typeFrames(ctx context.Context, p person, purpose string, frames
 	}
 	start := time.Now().Add(-time.Duration(frames) * frameLasts)
 	for n := range frames {
-		text, err := json.Marshal(p.typist.Frame(frameKeys))
+		text, err := p.typist.frame(frameKeys)
 		if err != nil {
 			return "", err
 		}

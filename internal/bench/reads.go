@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
@@ -54,10 +53,8 @@ func (b *bench) read(ctx context.Context, x read) error {
 	defer plain.pool.Close()
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: its SQL is %s.", x.what, plain.shape()))
 	loadgen.Closed(ctx, clients, b.Slice/4, x.api)
-	open := func(do loadgen.Work) func(time.Duration) loadgen.Result {
-		return func(lasts time.Duration) loadgen.Result { return loadgen.Open(ctx, readRate, openClients, lasts, do) }
-	}
-	b.compare(ctx, "reads", fmt.Sprintf("%d/s open", readRate), side{x.what, open(x.api)}, side{"its SQL, bare", open(plain.run)})
+	load := openLoad(ctx, readRate)
+	b.compare(ctx, "reads", load.how, load.side(x.what, x.api), load.side("its SQL, bare", plain.run))
 	b.report.under(fmt.Sprintf("%s: p99 at %d/s", x.what, readRate), b.report.Rows[len(b.report.Rows)-2].P99, 15, "ms")
 	return nil
 }

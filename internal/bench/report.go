@@ -19,6 +19,7 @@ type Report struct {
 	Version string    `json:"version"`
 	Rows    []Row     `json:"rows"`
 	Targets []Target  `json:"targets"`
+	Ratios  []Ratio   `json:"ratios,omitempty"`
 	Notes   []string  `json:"notes,omitempty"`
 }
 
@@ -120,10 +121,13 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	m := r.Machine
 	fmt.Fprintf(&b, "%s, %d cores, %d MB, %s; %s; %s; load average %.1f before, %.1f after; countersign %s.\n\n", m.CPU, m.Cores, m.MemoryMB,
 		m.System, m.Postgres, m.Go, m.Load[0], m.Load[1], r.Version)
-	b.WriteString("| target | wanted | found | met |\n|---|---|---:|---|\n")
+	if len(r.Targets) > 0 {
+		b.WriteString("| target | wanted | found | met |\n|---|---|---:|---|\n")
+	}
 	for _, t := range r.Targets {
 		fmt.Fprintf(&b, "| %s | %s | %.2f %s | %s |\n", t.What, t.Wanted, t.Found, t.Unit, yes(t.Met))
 	}
+	r.writeRatios(&b)
 	b.WriteString("\n| part | what | how | done | failed | 1/s | p50 ms | p95 ms | p99 ms | max ms | CPU ms API | CPU ms worker | CPU ms Postgres | WAL kB | KB | objects | RSS MB API | RSS MB worker |\n")
 	b.WriteString("|---|---|---|" + strings.Repeat("---:|", 15) + "\n")
 	for _, x := range r.Rows {

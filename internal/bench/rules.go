@@ -67,21 +67,8 @@ func (b *bench) withRuleOf(ctx context.Context, action, what string, without loa
 	}); err != nil {
 		return err
 	}
-	for _, load := range []struct {
-		how string
-		run func(do loadgen.Work, lasts time.Duration) loadgen.Result
-	}{
-		{fmt.Sprintf("%d clients", clients), func(do loadgen.Work, lasts time.Duration) loadgen.Result {
-			return loadgen.Closed(ctx, clients, lasts, do)
-		}},
-		{fmt.Sprintf("%d/s open", openRate), func(do loadgen.Work, lasts time.Duration) loadgen.Result {
-			return loadgen.Open(ctx, openRate, openClients, lasts, do)
-		}},
-	} {
-		sideOf := func(name string, do loadgen.Work) side {
-			return side{name, func(lasts time.Duration) loadgen.Result { return load.run(do, lasts) }}
-		}
-		r := b.compare(ctx, "authorize", load.how, sideOf(what, with), sideOf("authorize, without them", without))
+	for _, load := range loads(ctx) {
+		r := b.compare(ctx, "authorize", load.how, load.side(what, with), load.side("authorize, without them", without))
 		b.report.under(what+": p50 over without, "+load.how, r.p50, mostWithRule, "x")
 		if load.how != fmt.Sprintf("%d/s open", openRate) { // an open loop has its rate on both sides
 			b.report.under(what+": throughput without over with, "+load.how, inverse(r.perSecond), mostWithRule, "x")

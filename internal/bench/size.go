@@ -68,18 +68,10 @@ func size(ctx context.Context, b *bench) error {
 	if err := errors.Join(analyze(ctx, b.rig.DatabaseURL()), analyze(ctx, url)); err != nil {
 		return err
 	}
-	sides := func(run func(lasts time.Duration, do loadgen.Work) loadgen.Result) (side, side) {
-		return side{fmt.Sprintf("authorize, %d decisions stored", b.Seeded), func(d time.Duration) loadgen.Result { return run(d, onMany) }},
-			side{"authorize, nothing stored", func(d time.Duration) loadgen.Result { return run(d, onFew) }}
+	for i, load := range loads(ctx) {
+		r := b.compare(ctx, "size", load.how, load.side(fmt.Sprintf("authorize, %d decisions stored", b.Seeded), onMany), load.side("authorize, nothing stored", onFew))
+		b.report.under("authorize, seeded over empty: p50, "+[]string{"closed", "open"}[i]+" loop", r.p50, 1.25, "x")
 	}
-	seeded, empty := sides(func(d time.Duration, do loadgen.Work) loadgen.Result { return loadgen.Closed(ctx, clients, d, do) })
-	r := b.compare(ctx, "size", fmt.Sprintf("%d clients", clients), seeded, empty)
-	b.report.under("authorize, seeded over empty: p50, closed loop", r.p50, 1.25, "x")
-	seeded, empty = sides(func(d time.Duration, do loadgen.Work) loadgen.Result {
-		return loadgen.Open(ctx, openRate, openClients, d, do)
-	})
-	r = b.compare(ctx, "size", fmt.Sprintf("%d/s open", openRate), seeded, empty)
-	b.report.under("authorize, seeded over empty: p50, open loop", r.p50, 1.25, "x")
 	return nil
 }
 

@@ -43,7 +43,11 @@ const unlimited = "1000000000"
 // refuses webhooks to this machine, so the tenant's live environment is
 // turned into a second sandbox.
 func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
-	out, err := r.Run(ctx, "tenant", "create", "--background", "prior", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
+	create := []string{"tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example"}
+	out, err := r.Run(ctx, append(create, "--background", "prior")...)
+	if err != nil && strings.Contains(err.Error(), "unknown flag: --background") { // a build from before there was a choice
+		out, err = r.Run(ctx, create...)
+	}
 	if err != nil {
 		return Tenant{}, err
 	}

@@ -27,7 +27,8 @@ type Options struct {
 	Dir              string // made, and emptied at the end
 	Binary, Devstack string // paths
 	SearchAttributes []string
-	Temporal         bool // whether a Temporal server is started; without it the service runs degraded
+	Namespaces       []string // Temporal namespaces besides the service's own, for Beside
+	Temporal         bool     // whether a Temporal server is started; without it the service runs degraded
 	// Proxied puts a proxy in front of Postgres and of Temporal, so that they can be cut off.
 	Proxied bool
 	// DatabaseURL is the service's database on servers that the caller runs; no Postgres is started then, and none is proxied.
@@ -52,6 +53,9 @@ type Rig struct {
 
 	temporal string     // how the service reaches Temporal
 	copies   []*Service // made by Copy
+	beside   []*Rig     // made by Beside
+	peers    []*Service // made by OpenFGA
+	guest    bool       // made by Beside: the servers are those of another rig
 }
 
 // Service is the API or the worker.
@@ -169,6 +173,9 @@ func (r *Rig) describeTemporal() (address string, err error) {
 		"--ready-file", ready, "--parent-pid", strconv.Itoa(os.Getpid()), "--database-wait", startWithin.String()}
 	for _, name := range r.o.SearchAttributes {
 		args = append(args, "--search-attribute", name+"=Keyword")
+	}
+	for _, name := range r.o.Namespaces {
+		args = append(args, "--namespace", name)
 	}
 	r.Temporal = &Process{Name: "temporal", ready: func(context.Context) error {
 		_, err := os.Stat(ready)
@@ -293,10 +300,16 @@ func (r *Rig) Log(name string) string { return filepath.Join(r.o.Dir, name+".log
 // data.
 func (r *Rig) Down() error {
 	var err error
-	for _, s := range append(r.copies, r.API, r.Worker) {
+	for _, other := range r.beside {
+		err = errors.Join(err, other.Down())
+	}
+	for _, s := range slices.Concat(r.peers, r.copies, []*Service{r.API, r.Worker}) {
 		if s != nil {
 			err = errors.Join(err, s.Stop())
 		}
+	}
+	if r.guest {
+		return err
 	}
 	if r.Temporal != nil {
 		err = errors.Join(err, r.Temporal.Stop())
