@@ -48,7 +48,8 @@ type typist interface {
 	newDay() error
 }
 
-// ownTypist is of this build.
+// ownTypist is of this build, and generated in this process: the load
+// generator prepares frames before it measures.
 type ownTypist struct{ *synthetic.Typist }
 
 func (t ownTypist) frame(keys int) ([]byte, error) { return json.Marshal(t.Frame(keys)) }
@@ -58,7 +59,8 @@ func (t ownTypist) newDay() error {
 	return nil
 }
 
-// otherTypist is of another build.
+// otherTypist is of another build, whose collector may know other features:
+// a service rejects what it does not know.
 type otherTypist struct {
 	all    *harness.Typists
 	person uint64

@@ -10,7 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
 )
 
-// side is one of the loads that are compared.
+// side is one of the loads that are compared. Its name is that of its row,
+// which the capacity model finds it by.
 type side struct {
 	what string
 	run  func(lasts time.Duration) loadgen.Result
@@ -72,7 +73,8 @@ type Ratio struct {
 	High   float64 `json:"high"`
 }
 
-// Figure is a column of a row.
+// Figure is a column of a row that sides are compared by. Units do not
+// matter: they cancel out.
 type Figure struct {
 	Name string
 	Of   func(r Row) float64

@@ -20,7 +20,8 @@ type Built struct {
 	typist string // path of the program of Typists
 }
 
-// build builds the binaries from a work tree of the commit.
+// build builds the binaries from a work tree of the commit, with the
+// compiler that built this program: what differs is the code.
 func (b Built) build(ctx context.Context, tree string, bar *progress.Bar) error {
 	defer bar.Close()
 	typist, err := writeTypist(tree)
@@ -69,7 +70,8 @@ func BuildCommit(ctx context.Context, commit string, bar *progress.Bar) (_ Built
 	return built, remove, nil
 }
 
-// git returns the output of a command of git.
+// git returns the output of a command of git, without its last line break.
+// The error has what git wrote to standard error.
 func git(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "git", args...).Output() // #nosec G204 -- a developer's tool
 	var exit *exec.ExitError

@@ -34,6 +34,7 @@ func (r *Rig) OpenFGA(ctx context.Context, name, binary string, flags ...string)
 	}
 	args := append([]string{"run"}, store...)
 	args = append(args, "--http-addr", at[0], "--grpc-addr", at[1], "--metrics-addr", at[2], "--log-level", "warn")
+	// Metrics are on by default; here on a free port, so that two servers can run, and the allocations can be read.
 	s := &Service{URL: "http://" + at[0], OpsURL: "http://" + at[2]}
 	// Service.checkReady asks an operations port for readiness, which OpenFGA has at its API.
 	health := NewRawClient(s.URL, "", startWithin)
