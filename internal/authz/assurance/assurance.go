@@ -93,12 +93,15 @@ func (f *inForce) standsFor(m features.Modality, version string) string {
 }
 
 // OpenState decrypts the state of a session; a session without evidence has an empty state.
-func (a *Assessor) OpenState(s models.Session) (scoring.State, error) {
+func (a *Assessor) OpenState(s models.Session) (scoring.State, error) { return a.openState(nil, s) }
+
+// openState is OpenState into memory, if it is not nil.
+func (a *Assessor) openState(mem *scoring.Memory, s models.Session) (scoring.State, error) {
 	state := scoring.NewState(scoring.DeviceClass(s.DeviceClass))
 	if len(s.State) == 0 {
 		return state, nil
 	}
-	err := a.opened(statePurpose, s.State, s.ID, state.UnmarshalBinary)
+	err := a.opened(statePurpose, s.State, s.ID, func(raw []byte) error { return state.DecodeIn(mem, raw) })
 	if err != nil {
 		return state, fmt.Errorf("state of session %s: %w", s.ID, err)
 	}
@@ -144,21 +147,29 @@ func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 func (a *Assessor) Templates(rows []models.Template) (scoring.Templates, error) {
 	out := make(scoring.Templates, len(rows))
 	for i, row := range rows {
-		f := a.of(row.EnvironmentID)
 		t, err := a.OpenTemplate(row)
 		if err != nil {
 			return nil, err
 		}
-		if old := f.known[t.ModelVersion]; old != nil {
-			carried, err := f.model.Retrain(scoring.Templates{t}, scoring.NewModel(old))
-			if err != nil {
-				return nil, fmt.Errorf("template %s: %w", row.ID, err)
-			}
-			t = carried[0]
+		if out[i], err = a.migrated(row, t); err != nil {
+			return nil, err
 		}
-		out[i] = t
 	}
 	return out, nil
+}
+
+// migrated returns the decrypted template of a row, migrated to the active model if it is of an earlier background.
+func (a *Assessor) migrated(row models.Template, t scoring.Template) (scoring.Template, error) {
+	f := a.of(row.EnvironmentID)
+	old := f.known[t.ModelVersion]
+	if old == nil {
+		return t, nil
+	}
+	carried, err := f.model.Retrain(scoring.Templates{t}, scoring.NewModel(old))
+	if err != nil {
+		return t, fmt.Errorf("template %s: %w", row.ID, err)
+	}
+	return carried[0], nil
 }
 
 // SealTemplate encrypts a template for storage, sealed to the id of its row.

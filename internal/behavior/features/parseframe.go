@@ -14,7 +14,7 @@ func readFrame(tree map[string]any) (Frame, *parseError) {
 		switch name {
 		case "schema":
 		case "clock_ms":
-			f.ClockMS, err = readNumber("features.clock_ms", v, 0, MaxClockMS)
+			f.ClockMS, err = readNumber(place{"features", "clock_ms"}, v, 0, MaxClockMS)
 		case "presence":
 			f.Presence, err = readPresence(v)
 		default:
@@ -27,8 +27,14 @@ func readFrame(tree map[string]any) (Frame, *parseError) {
 	return f, nil
 }
 
+// place is a location in a features object. Only a refusal writes it down: valid frames do not pay for it.
+type place struct{ parent, name string }
+
+// String returns the location as details name it.
+func (p place) String() string { return p.parent + "." + p.name }
+
 // readNumber returns a finite number within the range.
-func readNumber(where string, v any, lo, hi float64) (float64, *parseError) {
+func readNumber(where place, v any, lo, hi float64) (float64, *parseError) {
 	x, ok := v.(float64)
 	if !ok {
 		if isRaw(v) {
@@ -57,7 +63,7 @@ func readPresence(v any) (Presence, *parseError) {
 		if !known {
 			return p, unknownName("features.presence", name, v)
 		}
-		x, err := readNumber("features.presence."+name, v, presenceScalars[i].Min, presenceScalars[i].Max)
+		x, err := readNumber(place{"features.presence", name}, v, presenceScalars[i].Min, presenceScalars[i].Max)
 		if err != nil {
 			return p, err
 		}
@@ -83,13 +89,13 @@ func readBlock(f *Frame, name string, v any) *parseError {
 		switch field {
 		case "events":
 			var n float64
-			n, err = readNumber(where+".events", v, 0, MaxEvents)
+			n, err = readNumber(place{where, "events"}, v, 0, MaxEvents)
 			if err == nil && n != math.Trunc(n) {
 				err = refuse(ReasonImpossible, "%s.events: must be a whole number", where)
 			}
 			b.Events = int(n)
 		case "active_ms":
-			b.ActiveMS, err = readNumber(where+".active_ms", v, 0, MaxActiveMS)
+			b.ActiveMS, err = readNumber(place{where, "active_ms"}, v, 0, MaxActiveMS)
 			b.ActiveMS = math.Round(math.Max(b.ActiveMS, 0))
 		case "cells":
 			err = readCells(where+".cells", m, v, b.Cells)
@@ -125,7 +131,7 @@ func readCells(where string, m Modality, v any, into Vector) *parseError {
 		if !ok || len(pair) != 2 {
 			return refuse(ReasonImpossible, "%s.%s: must be [n, mean]", where, name)
 		}
-		n, err := readNumber(where+"."+name, pair[0], 0, MaxEvents)
+		n, err := readNumber(place{where, name}, pair[0], 0, MaxEvents)
 		if err != nil {
 			return err
 		}
@@ -133,7 +139,7 @@ func readCells(where string, m Modality, v any, into Vector) *parseError {
 			return refuse(ReasonNotBinned, "%s.%s: n must be 0, %d or %d", where, name, CountFew, CountMany)
 		}
 		cell := schemaCells[m][i]
-		mean, err := readNumber(where+"."+name, pair[1], cell.Min, cell.Max)
+		mean, err := readNumber(place{where, name}, pair[1], cell.Min, cell.Max)
 		if err != nil {
 			return err
 		}

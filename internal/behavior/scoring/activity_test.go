@@ -311,7 +311,7 @@ func TestStateOfTheVersionBeforeIsRead(t *testing.T) {
 	t.Parallel()
 	m := populated()
 	owner, _, ts, s, at := trustedOwner(t, m, 3)
-	old, err := encode(stateOldest, s.pack)
+	old, err := encode(nil, stateOldest, s.pack)
 	require.NoError(t, err)
 	var back State
 	require.NoError(t, back.UnmarshalBinary(old))

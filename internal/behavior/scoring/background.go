@@ -155,6 +155,12 @@ const manyLeast = 4
 // those of the training data CountMany stands for fewer events, and no count exceeds the events of the block.
 func (b *Background) Weigh(block features.Block) features.Vector {
 	out := features.NewVector(b.Dim())
+	b.weighInto(out, block)
+	return out
+}
+
+// weighInto is Weigh into an empty vector.
+func (b *Background) weighInto(out features.Vector, block features.Block) {
 	events := math.Max(float64(block.Events), 1)
 	scale := 1.0
 	if b.FrameEvents > 0 {
@@ -171,7 +177,6 @@ func (b *Background) Weigh(block features.Block) features.Vector {
 		}
 		out.N[i], out.M[i] = n, block.Cells.M[i]
 	}
-	return out
 }
 
 // addDrift adds the change from day to day to W: B scaled by each cell's share, which keeps W a covariance.

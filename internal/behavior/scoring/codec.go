@@ -22,16 +22,22 @@ const (
 )
 
 // MarshalBinary encodes the state for storage, in at most about 10 kB.
-func (s State) MarshalBinary() ([]byte, error) { return encode(stateVersion, s.pack) }
+func (s State) MarshalBinary() ([]byte, error) { return s.AppendBinary(make([]byte, 0, 10<<10)) }
+
+// AppendBinary appends the output of MarshalBinary.
+func (s State) AppendBinary(out []byte) ([]byte, error) { return encode(out, stateVersion, s.pack) }
 
 // UnmarshalBinary decodes the output of MarshalBinary. Empty input is a state without evidence.
-func (s *State) UnmarshalBinary(data []byte) error {
+func (s *State) UnmarshalBinary(data []byte) error { return s.DecodeIn(nil, data) }
+
+// DecodeIn is UnmarshalBinary into memory: the state is valid until the memory is reset. It copies what it stores.
+func (s *State) DecodeIn(mem *Memory, data []byte) error {
 	if len(data) == 0 {
 		*s = NewState(UnknownDevice)
 		return nil
 	}
 	var out State
-	if err := decode(stateOldest, stateVersion, data, out.pack); err != nil {
+	if err := decode(stateOldest, stateVersion, data, mem, out.pack); err != nil {
 		return err
 	}
 	*s = out
@@ -173,12 +179,17 @@ func (r *replayState) pack(p *packer) {
 
 // MarshalBinary encodes the template for storage, in about 35 kB for keystrokes: means of sessions, the posterior, and
 // fingerprints. It is personal data: seal it.
-func (t Template) MarshalBinary() ([]byte, error) { return encode(templateVersion, t.pack) }
+func (t Template) MarshalBinary() ([]byte, error) {
+	return encode(make([]byte, 0, 40<<10), templateVersion, t.pack)
+}
 
 // UnmarshalBinary decodes the output of MarshalBinary.
-func (t *Template) UnmarshalBinary(data []byte) error {
+func (t *Template) UnmarshalBinary(data []byte) error { return t.DecodeIn(nil, data) }
+
+// DecodeIn is UnmarshalBinary into memory: the template is valid until the memory is reset. It copies what it stores.
+func (t *Template) DecodeIn(mem *Memory, data []byte) error {
 	var out Template
-	if err := decode(templateVersion, templateVersion, data, out.pack); err != nil {
+	if err := decode(templateVersion, templateVersion, data, mem, out.pack); err != nil {
 		return err
 	}
 	*t = out
@@ -208,7 +219,7 @@ func (t *Template) pack(p *packer) {
 	})
 	list(p, &t.gallery, galleryFrames, p.print)
 	if p.reading {
-		t.posterior = newPosterior(dim)
+		t.posterior = p.newPosterior(dim)
 	} else if len(t.posterior.mean) != dim {
 		p.fail() // without its data it is no template
 		return

@@ -31,7 +31,10 @@ func (s square) reshape(n int) square {
 type triangle []float32
 
 // newTriangle returns the zero triangle of n rows.
-func newTriangle(n int) triangle { return make(triangle, n*(n+1)/2) }
+func newTriangle(n int) triangle { return make(triangle, triangleSize(n)) }
+
+// triangleSize is the number of elements of a triangle of n rows.
+func triangleSize(n int) int { return n * (n + 1) / 2 }
 
 // row returns row i, which has i+1 elements.
 func (t triangle) row(i int) []float32 { return t[i*(i+1)/2 : (i+1)*(i+2)/2] }

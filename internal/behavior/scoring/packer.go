@@ -22,11 +22,13 @@ type packer struct {
 	version byte
 	reading bool
 	failed  bool
+	// Where decoded cells, posteriors and fingerprints are put; nil allocates each.
+	mem *Memory
 }
 
-// encode writes the version and the fields that the function traverses.
-func encode(version byte, walk func(*packer)) ([]byte, error) {
-	p := &packer{data: append(make([]byte, 0, 10<<10), version), version: version}
+// encode appends the version and the fields that the function traverses.
+func encode(out []byte, version byte, walk func(*packer)) ([]byte, error) {
+	p := &packer{data: append(out, version), version: version}
 	if walk(p); p.failed {
 		return nil, fmt.Errorf("%w: not written", ErrDamaged)
 	}
@@ -34,11 +36,11 @@ func encode(version byte, walk func(*packer)) ([]byte, error) {
 }
 
 // decode reads the output of encode completely, in any version from oldest to newest.
-func decode(oldest, newest byte, data []byte, walk func(*packer)) error {
+func decode(oldest, newest byte, data []byte, mem *Memory, walk func(*packer)) error {
 	if len(data) == 0 || data[0] < oldest || data[0] > newest {
 		return fmt.Errorf("%w: version", ErrDamaged)
 	}
-	p := &packer{data: data[1:], version: data[0], reading: true}
+	p := &packer{data: data[1:], version: data[0], reading: true, mem: mem}
 	if walk(p); p.failed || len(p.data) != 0 {
 		return ErrDamaged
 	}
@@ -170,7 +172,7 @@ func (p *packer) vector(dim int, v *features.Vector) {
 		p.data = out
 		return
 	}
-	*v = features.NewVector(dim)
+	*v = p.newVector(dim)
 	if filled < 0 || filled > dim {
 		p.fail()
 		return
@@ -196,10 +198,34 @@ func (p *packer) print(v *fingerprint) {
 		p.data = out
 		return
 	}
-	*v = make(fingerprint, features.Dim(features.Keystroke))
+	*v = p.newPrint(features.Dim(features.Keystroke))
 	for i, b := range p.take(len(*v)) {
 		(*v)[i] = int8(b) // #nosec G115 -- the bits
 	}
+}
+
+// newVector returns an empty vector in the memory.
+func (p *packer) newVector(dim int) features.Vector {
+	if p.mem == nil {
+		return features.NewVector(dim)
+	}
+	return features.Vector{N: carve(&p.mem.doubles, dim), M: carve(&p.mem.doubles, dim)}
+}
+
+// newPrint returns a fingerprint of n cells in the memory.
+func (p *packer) newPrint(n int) fingerprint {
+	if p.mem == nil {
+		return make(fingerprint, n)
+	}
+	return carve(&p.mem.steps, n)
+}
+
+// newPosterior returns a posterior without content for dim cells, in the memory.
+func (p *packer) newPosterior(dim int) posterior {
+	if p.mem == nil {
+		return newPosterior(dim)
+	}
+	return posterior{carve(&p.mem.singles, dim), carve(&p.mem.singles, triangleSize(dim))}
 }
 
 // maxText is the longest text stored, in bytes: the id of a frame has up to 128 characters of up to four bytes.
@@ -220,7 +246,31 @@ func text[S ~string](p *packer, v *S) {
 }
 
 // texts packs a list of texts with a limit on their number.
-func texts(p *packer, v *[]string, most int) { list(p, v, most, func(one *string) { text(p, one) }) }
+func texts(p *packer, v *[]string, most int) {
+	n := len(*v)
+	if p.count(&n); n < 0 || n > most {
+		p.fail()
+		return
+	}
+	if p.reading {
+		*v = p.newTexts(n)
+	}
+	for i := range *v {
+		text(p, &(*v)[i])
+	}
+}
+
+// newTexts returns a list of n empty texts in the memory; nil for none.
+func (p *packer) newTexts(n int) []string {
+	switch {
+	case n == 0:
+		return nil
+	case p.mem == nil:
+		return make([]string, n)
+	default:
+		return carve(&p.mem.texts, n)
+	}
+}
 
 // list packs a list of items with a limit on their number; no item is nil.
 func list[T any](p *packer, v *[]T, most int, each func(*T)) {

@@ -3,6 +3,7 @@ package scoring
 import (
 	"encoding/json"
 	"math"
+	"sync"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
@@ -35,17 +36,16 @@ func (p Passages) codes(i int) []byte {
 	return p[i*passageSize+1 : (i+1)*passageSize]
 }
 
-// newPassage encodes the means of the present cells.
-func newPassage(cells features.Vector, keys int) Passages {
-	out := make(Passages, passageSize)
-	out[0] = byte(min(keys, math.MaxUint8)) // #nosec G115 -- bounded
+// appendPassage appends the passage that a fingerprint stands for.
+func appendPassage(out Passages, bg *Background, p fingerprint, keys int) Passages {
+	out = append(out, byte(min(keys, math.MaxUint8))) // #nosec G115 -- bounded
 	for i, c := range features.Cells(features.Keystroke) {
 		code := absent
-		if cells.N[i] > 0 {
-			level := math.Round((cells.M[i] - c.Min) / (c.Max - c.Min) * codeLevels)
+		if p[i] != absent {
+			level := math.Round((p.mean(bg, i) - c.Min) / (c.Max - c.Min) * codeLevels)
 			code = codeLeast + int(math.Min(math.Max(level, 0), codeLevels))
 		}
-		out[1+i] = byte(int8(code)) // #nosec G115 -- -128 to 127
+		out = append(out, byte(int8(code))) // #nosec G115 -- -128 to 127
 	}
 	return out
 }
@@ -101,9 +101,13 @@ type recordedQuery struct {
 	spread float32
 }
 
-// newQuery merges passages and prepares them for comparison.
-func newQuery(bg *Background, p Passages) recordedQuery {
-	q := recordedQuery{spread: 1}
+// queries pools the memory of queries: each frame makes up to three.
+var queries = sync.Pool{New: func() any { return &recordedQuery{} }}
+
+// newQuery merges passages and prepares them for comparison. The caller returns the query to queries.
+func newQuery(bg *Background, p Passages) *recordedQuery {
+	q, _ := queries.Get().(*recordedQuery)
+	*q = recordedQuery{at: q.at[:0], code: q.code[:0], scale: q.scale[:0], spread: 1}
 	n := p.Len()
 	for k := range n {
 		q.keys += p.keys(k)

@@ -32,12 +32,9 @@ type pattern struct {
 	Ratio float64 `json:"ratio,omitempty"`
 }
 
-// observe returns the pattern after a frame. The receiver is not modified.
-func (p pattern) observe(bg *Background, b features.Block) pattern {
-	if bg == nil {
-		return p
-	}
-	out := pattern{cells: mergeAll(bg.Dim(), p.cells, bg.Weigh(b)), Keys: p.Keys + float64(b.Events)}
+// observe returns the pattern after a frame with the weighed cells and the number of keys. The receiver is not modified.
+func (p pattern) observe(bg *Background, cells features.Vector, keys int) pattern {
+	out := pattern{cells: mergeAll(bg.Dim(), p.cells, cells), Keys: p.Keys + float64(keys)}
 	out.Ratio = patternRatio(bg, out.cells) + patternMargin*bg.margin()
 	if share := patternKeys / out.Keys; share < 1 {
 		for i := range out.cells.N {
@@ -65,7 +62,9 @@ var patternFamilies = func() []int {
 func patternRatio(bg *Background, v features.Vector) float64 {
 	ws, _ := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
-	timed := features.Vector{N: make([]float64, len(v.N)), M: v.M}
+	counted := temporary(len(v.N))
+	defer temporaries.Put(counted)
+	timed := features.Vector{N: counted.N, M: v.M}
 	for i, family := range patternFamilies {
 		if family >= 0 {
 			timed.N[i] = v.N[i]

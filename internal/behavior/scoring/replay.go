@@ -71,15 +71,9 @@ func (p fingerprint) merge(q fingerprint, pKeys, qKeys int) fingerprint {
 	return out
 }
 
-// cells returns the means that a fingerprint stands for.
-func (p fingerprint) cells(bg *Background) features.Vector {
-	out := features.NewVector(len(p))
-	for i, z := range p {
-		if z != absent {
-			out.N[i], out.M[i] = 1, bg.Mu[i]+float64(z)/printStep*bg.sd[i]
-		}
-	}
-	return out
+// mean returns the mean that a present cell of a fingerprint stands for.
+func (p fingerprint) mean(bg *Background, cell int) float64 {
+	return bg.Mu[cell] + float64(p[cell])/printStep*bg.sd[cell]
 }
 
 // nearest returns the smallest distance to any of the prints.
@@ -114,8 +108,10 @@ func (m *Model) observeReplay(s *State, in Input, ts Templates, odd set) (kind s
 	for i := range ts {
 		near = math.Min(near, tail[last].nearest(ts[i].gallery))
 	}
-	for i := max(0, len(tail)-recutPassages); i <= last; i++ {
-		done = append(done, newPassage(tail[i].cells(bg), sizes[i])...)
+	first := max(0, len(tail)-recutPassages)
+	done = make(Passages, 0, (len(tail)-first)*passageSize)
+	for i := first; i <= last; i++ {
+		done = appendPassage(done, bg, tail[i], sizes[i])
 	}
 	if near < replayDistance || done.recorded(bg, in.Known) {
 		s.Replay.Near++
@@ -161,6 +157,7 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 		return false
 	}
 	last := p.newest(1, bg, known)
+	defer queries.Put(last)
 	var best nearest
 	for i := range known.Len() {
 		ratio := last.ratioOne(known.codes(i))
@@ -177,7 +174,9 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 	}
 	own := p.ownAmong(known)
 	if last.keys < chunkKeys {
-		if two := p.newest(2, bg, known); two.recut(known, near, own) > recordedLLR {
+		two := p.newest(2, bg, known)
+		defer queries.Put(two)
+		if two.recut(known, near, own) > recordedLLR {
 			return true
 		}
 	}
@@ -185,6 +184,7 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 		return false
 	}
 	several := p.newest(recutPassages, bg, known)
+	defer queries.Put(several)
 	return several.recut(known, near, own) > recutLLR
 }
 
@@ -232,7 +232,7 @@ func (p Passages) ownAmong(known Passages) map[int]bool {
 }
 
 // newest merges the newest passages and prepares them for comparison with the known ones.
-func (p Passages) newest(n int, bg *Background, known Passages) recordedQuery {
+func (p Passages) newest(n int, bg *Background, known Passages) *recordedQuery {
 	q := newQuery(bg, p[(p.Len()-n)*passageSize:])
 	q.measure(known)
 	return q

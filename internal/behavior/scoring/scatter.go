@@ -54,19 +54,20 @@ var scatterFamilies = func() []int {
 	return out
 }()
 
-// observe returns the scatter after a frame. before has the cells typed before it, merged. The receiver is not modified.
-func (s scatter) observe(bg *Background, before features.Vector, f features.Frame) scatter {
-	b, ok := f.Block(features.Keystroke)
-	if bg == nil || !ok || len(before.N) == 0 {
+// observe returns the scatter after a frame with the weighed cells v. before has the cells typed before it, merged. The receiver is
+// not modified.
+func (s scatter) observe(bg *Background, before, v features.Vector, f features.Frame) scatter {
+	if len(before.N) == 0 {
 		return s
 	}
 	var within [2]float64
 	for family, name := range scatterScalars {
+		var ok bool
 		if within[family], ok = f.Presence.Get(name); !ok {
 			return s
 		}
 	}
-	v, keys := bg.Weigh(b), float64(b.Events)
+	keys := float64(f.Keys())
 	for i, family := range scatterFamilies {
 		if family < 0 || !(v.N[i] > 0) || !(before.N[i] > 0) {
 			continue

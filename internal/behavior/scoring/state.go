@@ -154,9 +154,13 @@ func (m *Model) observeBlocks(s State, in Input, ts Templates, now int64) State 
 		amounts[mod]++
 	}
 	s.Amounts = amounts
-	if b, ok := in.Frame.Block(features.Keystroke); ok && b.Cells.Filled() > 0 {
-		s.Scatter = s.Scatter.observe(m.backgrounds[features.Keystroke], s.Pattern.cells, in.Frame)
-		s.Pattern = s.Pattern.observe(m.backgrounds[features.Keystroke], b)
+	if b, ok := in.Frame.Block(features.Keystroke); ok && b.Cells.Filled() > 0 && m.backgrounds[features.Keystroke] != nil {
+		bg := m.backgrounds[features.Keystroke]
+		weighed := temporary(bg.Dim())
+		defer temporaries.Put(weighed)
+		bg.weighInto(*weighed, b)
+		s.Scatter = s.Scatter.observe(bg, s.Pattern.cells, *weighed, in.Frame)
+		s.Pattern = s.Pattern.observe(bg, *weighed, b.Events)
 	}
 	s = s.aged(now)
 	at := moment{now, s.Activity.SpanMS}

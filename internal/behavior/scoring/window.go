@@ -93,10 +93,23 @@ func (w window) activeMS() float64 {
 // merged returns the window's chunks as one vector.
 func (w window) merged(dim int) features.Vector {
 	out := features.NewVector(dim)
+	w.mergeInto(out)
+	return out
+}
+
+// mergeInto adds the window's chunks to a vector.
+func (w window) mergeInto(out features.Vector) {
 	for _, c := range w.chunks {
 		merge(out, c.cells)
 	}
-	return out
+}
+
+// ratio returns the log-likelihood ratio of the window's chunks as one.
+func (w window) ratio(bg *Background, p posterior) float64 {
+	all := temporary(bg.Dim())
+	defer temporaries.Put(all)
+	w.mergeInto(*all)
+	return llr(bg, p, *all)
 }
 
 // filled returns the number of distinct cells in the window.
@@ -210,7 +223,7 @@ func (w window) score(bg *Background, t *Template, completed bool) window {
 		}
 	}
 	w = w.forgive(bg, t)
-	w.Long = llr(bg, t.posterior, w.merged(bg.Dim()))
+	w.Long = w.ratio(bg, t.posterior)
 	w.Scored = true
 	if w.Long > likelyLLR+bg.margin() && w.keys() >= likelyKeys {
 		w.WasOperator = true
@@ -225,7 +238,7 @@ func (w window) forgive(bg *Background, t *Template) window {
 		return w
 	}
 	after := window{chunks: w.chunks[1:]}
-	if after.keys() >= confirmKeys && llr(bg, t.posterior, after.merged(bg.Dim())) > confirmLLR+bg.margin() {
+	if after.keys() >= confirmKeys && after.ratio(bg, t.posterior) > confirmLLR+bg.margin() {
 		w = w.setAside(1)
 		w.Restarted = false
 	}

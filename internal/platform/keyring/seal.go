@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // A ciphertext is version (1 byte), key id (8 bytes), nonce (12 bytes), AES-256-GCM ciphertext and tag (16 bytes).
@@ -36,15 +37,20 @@ const Overhead = headerSize + 12 + 16
 // as "signing-key"; aad binds the value to its place, such as the row's id, and must be given again to Open.
 // Nonces are random: one purpose of one master key is good for 2^32 values.
 func (k *Keyring) Seal(purpose string, plaintext, aad []byte) ([]byte, error) {
+	return k.SealTo(make([]byte, 0, Overhead+len(plaintext)), purpose, plaintext, aad)
+}
+
+// SealTo encrypts like Seal and appends to dst, which must not overlap plaintext, so that callers can reuse memory.
+func (k *Keyring) SealTo(dst []byte, purpose string, plaintext, aad []byte) ([]byte, error) {
 	m := k.masters[0]
 	aead, err := m.aead(purpose)
 	if err != nil {
 		return nil, err
 	}
-	header := make([]byte, headerSize, Overhead+len(plaintext))
-	header[0] = sealVersion
-	copy(header[1:], m.id[:])
-	return aead.Seal(header, nil, plaintext, bindHeader(header, aad)), nil // #nosec G407 -- no nonce is given: each is drawn at random
+	out := append(append(dst, sealVersion), m.id[:]...)
+	bound := bindHeader(out[len(dst):], aad)
+	defer binding.Put(bound)
+	return aead.Seal(out, nil, plaintext, *bound), nil // #nosec G407 -- no nonce is given: each is drawn at random
 }
 
 // Open decrypts what Seal made under any of the configured keys.
@@ -66,7 +72,9 @@ func (k *Keyring) OpenTo(dst []byte, purpose string, sealed, aad []byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	plaintext, err := aead.Open(dst, nil, sealed[headerSize:], bindHeader(header, aad))
+	bound := bindHeader(header, aad)
+	defer binding.Put(bound)
+	plaintext, err := aead.Open(dst, nil, sealed[headerSize:], *bound)
 	if err != nil {
 		return nil, ErrAuthentication
 	}
@@ -135,8 +143,13 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// bindHeader puts the fixed-size header in front of the caller's aad, so a value cannot be moved to another key id.
-func bindHeader(header, aad []byte) []byte {
-	out := make([]byte, 0, headerSize+len(aad))
-	return append(append(out, header...), aad...)
+// binding pools the authenticated data of ciphertexts, which are headers and ids: a frame opens dozens of values.
+var binding = sync.Pool{New: func() any { return new([]byte) }}
+
+// bindHeader puts the fixed-size header in front of the caller's aad, so a value cannot be moved to another key id. The caller
+// returns the result to binding.
+func bindHeader(header, aad []byte) *[]byte {
+	out, _ := binding.Get().(*[]byte)
+	*out = append(append((*out)[:0], header...), aad...)
+	return out
 }

@@ -8,16 +8,17 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/countersign-dev/countersign/models"
 )
 
-// FrameContext is the data that processing a frame needs, read in one round trip.
+// FrameContext is the data that processing a frame needs, read in one round trip. Of the session and the subject, it has what
+// scoring a frame reads and SaveFrame writes: no times of their beginning and end, and no other settings of the subject.
 type FrameContext struct {
 	SubjectSession
-	Prior     *models.Frame     // status and reasons of the frame with this id; nil if the session has none
-	Seen      Sighting          // whether the environment has a frame with this digest
-	Templates []models.Template // the subject's active templates, if they were requested
+	Prior *models.Frame // status and reasons of the frame with this id; nil if the session has none
+	Seen  Sighting      // whether the environment has a frame with this digest
 }
 
 // Sighting is where a frame with the same features was seen before, however long ago.
@@ -32,9 +33,12 @@ const (
 
 // FrameLookup says what LockForFrame reads about a frame.
 type FrameLookup struct {
-	ID        string
-	Digest    []byte // looked up in the whole environment, unless it is empty
-	Templates bool   // read the subject's active templates
+	ID     string
+	Digest []byte // looked up in the whole environment, unless it is empty
+	State  []byte // memory for the state of the session, which is allocated if it is longer
+	// Templates receives the subject's active templates, with their id, environment, model version and data only. The data is valid
+	// until it returns. nil reads no templates.
+	Templates func(t models.Template) error
 	// Passages receives the blocks of passages that the subject typed on the session's class of device, oldest first. place is
 	// the associated data of the sealed block. The bytes are valid until it returns. nil reads no passages.
 	Passages func(place []byte, block int, sealed []byte) error
@@ -55,11 +59,9 @@ const (
 		where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
 )
 
-const lockForFrame = `select ses.id, ses.tenant_id, ses.environment_id, ses.subject_uid, ses.device_class, ses.status, ses.legacy,
-	ses.started_at, ses.ended_at, ses.last_activity_at, ses.last_evidence_at, ses.coverage, ses.evidence_windows, ses.active_seconds,
-	ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
-	s.uid, s.tenant_id, s.environment_id, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.research_consent,
-	s.claim_cap_until, s.created_at, s.updated_at, s.revoked_at,
+const lockForFrame = `select ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
+	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
+	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until,
 	p.frame_id, p.status, p.reason_codes, d.session_id
 	from sessions ses join subjects s on s.uid = ses.subject_uid and s.status <> 'erasing'
 	left join frames p on p.session_id = ses.id and p.frame_id = $4
@@ -72,14 +74,18 @@ const lockForFrame = `select ses.id, ses.tenant_id, ses.environment_id, ses.subj
 // A caller that waited for the lock sees the present session, but frames as of before the wait. A frame that was sent
 // twice at once therefore violates frames_pkey, or frame_digests_pkey if it was sent to two sessions, and the caller must
 // retry. Templates are read by a statement of their own, because their data is more expensive as JSON in the same row.
+//
+// Every frame pays for each column and each copy: a column that scoring does not need is not read.
 func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameLookup) (FrameContext, error) {
-	var o FrameContext
+	o := FrameContext{SubjectSession: SubjectSession{
+		Subject: models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment},
+		Session: models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment, State: f.State},
+	}}
 	b := &pgx.Batch{}
 	b.Queue(lockForFrame, s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
-	if f.Templates {
-		b.Queue(templatesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) (err error) {
-			o.Templates, err = pgx.CollectRows(rows, scanTemplate)
-			return err
+	if f.Templates != nil {
+		b.Queue(templatesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) error {
+			return eachTemplate(rows, s.Environment, f.Templates)
 		})
 	}
 	if f.Passages != nil {
@@ -91,6 +97,21 @@ func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameL
 		return o, ErrNotFound
 	}
 	return o, err
+}
+
+// eachTemplate passes the templates with their data as it was received, without a copy.
+func eachTemplate(rows pgx.Rows, environment string, take func(t models.Template) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		t := models.Template{EnvironmentID: environment}
+		if err := rows.Scan(&t.ID, &t.ModelVersion, (*pgtype.DriverBytes)(&t.Data)); err != nil {
+			return err
+		}
+		if err := take(t); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // eachBlock passes the blocks as they were received, without a copy: a frame can read a hundred kilobytes of them.
@@ -115,11 +136,11 @@ func (o *FrameContext) scan(row pgx.Row) error {
 	var frame, status, seen sql.NullString
 	var reasons []string
 	e, u := &o.Session, &o.Subject
-	err := row.Scan(&e.ID, &e.TenantID, &e.EnvironmentID, &e.SubjectUID, &e.DeviceClass, &e.Status, &e.Legacy,
-		&e.StartedAt, &e.EndedAt, &e.LastActivityAt, &e.LastEvidenceAt, &e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds,
-		(*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, &e.State,
-		&u.UID, &u.TenantID, &u.EnvironmentID, &u.ExternalID, &u.Status, &u.Enrollment, &u.AdaptationFrozen, &u.ResearchConsent,
-		&u.ClaimCapUntil, &u.CreatedAt, &u.UpdatedAt, &u.RevokedAt, &frame, &status, &reasons, &seen)
+	err := row.Scan(&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
+		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
+		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil,
+		&frame, &status, &reasons, &seen)
+	u.UID = e.SubjectUID
 	if status.Valid {
 		o.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}
 	}

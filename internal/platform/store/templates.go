@@ -22,12 +22,12 @@ func (q Templates) RetireOfSubject(ctx context.Context, s Scope, uid string, at 
 }
 
 const (
-	activeTemplates = `select id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version,
+	templatesOfSubject = `select id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version,
 		provisional, limitations, origin, origin_ref, data, created_at, updated_at
-		from templates where tenant_id = $1 and environment_id = $2 and status = 'active' and subject_uid = `
+		from templates where tenant_id = $1 and environment_id = $2 and status = 'active' and subject_uid = $3` + templateOrder
 	templateOrder      = " order by modality, device_class"
-	templatesOfSubject = activeTemplates + "$3" + templateOrder
-	templatesOfSession = activeTemplates + "(select subject_uid from sessions where tenant_id = $1 and environment_id = $2 and id = $3)" + templateOrder
+	templatesOfSession = `select id, model_version, data from templates where tenant_id = $1 and environment_id = $2 and status = 'active'
+		and subject_uid = (select subject_uid from sessions where tenant_id = $1 and environment_id = $2 and id = $3)` + templateOrder
 )
 
 // Active returns the active templates of a subject.

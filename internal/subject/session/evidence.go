@@ -62,6 +62,8 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 			return Ack{}, err
 		}
 	}
+	f.opened = s.assessor.Opened()
+	defer f.opened.Close()
 	if f.parsed.Frame.Keys() > 0 && f.parsed.Status == features.Accepted {
 		f.known = s.assessor.KnownTyping()
 		defer f.known.Close()
@@ -94,13 +96,17 @@ type incomingFrame struct {
 	principal identity.Principal
 	parsed    features.Result
 	digest    []byte                 // empty unless the frame can be scored
+	opened    *assurance.Opened      // the evidence before the frame
 	known     *assurance.KnownTyping // nil unless the frame has keystrokes
 	now       time.Time
 }
 
 // lookup returns what the store is to look up for the frame.
 func (f incomingFrame) lookup() store.FrameLookup {
-	out := store.FrameLookup{ID: f.FrameID, Templates: len(f.digest) > 0}
+	out := store.FrameLookup{ID: f.FrameID, State: f.opened.Begin()}
+	if len(f.digest) > 0 {
+		out.Templates = f.opened.Take
+	}
 	if f.parsed.Frame.Distinctive() {
 		out.Digest = f.digest // shorter frames could coincide with another person's
 	}
@@ -247,21 +253,18 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 // score adds the frame to the session's scoring state, updates sess, and records anomalies and a changed trust state.
 func (s *Service) score(ctx context.Context, q *store.Q, o store.FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
 	model := s.assessor.ModelOf(sess.EnvironmentID)
-	state, err := s.assessor.OpenState(*sess)
+	state, err := f.opened.State(*sess)
 	if err != nil {
 		return scoring.Ack{}, err
 	}
-	templates, err := s.assessor.Templates(o.Templates)
-	if err != nil {
-		return scoring.Ack{}, err
-	}
+	templates := f.opened.Templates()
 	before := *sess // for anomalies, which compare the profiles before and after the frame
 	state, taken := model.Add(state, scoring.Input{
 		Frame: f.parsed.Frame, Ref: f.FrameID, Timestamp: apitime.Unix(f.Timestamp), Duration: time.Duration(f.DurationMS * float64(time.Millisecond)),
 		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), Known: f.passages(),
 		SeenBefore: o.Seen == store.SeenInSession, SeenElsewhere: o.Seen == store.SeenElsewhere,
 	}, templates, f.now)
-	if sess.State, err = s.assessor.SealState(sess.ID, state); err != nil {
+	if sess.State, err = f.opened.Seal(sess.ID, state); err != nil {
 		return taken, err
 	}
 	sess.LastEvidenceAt = &f.now

@@ -30,6 +30,7 @@ type bundle struct {
 	clock     *clock.Fake
 	principal identity.Principal
 	typist    *synthetic.Typist
+	keys      *keyring.Keyring
 	frames    int
 }
 
@@ -42,7 +43,7 @@ func setupOn(t *testing.T, st *store.Store) *bundle {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	b := &bundle{World: fixture.New(t, st, storetest.Epoch), clock: clock.NewFake(storetest.Epoch), typist: synthetic.NewTypist(1)}
+	b := &bundle{World: fixture.New(t, st, storetest.Epoch), clock: clock.NewFake(storetest.Epoch), typist: synthetic.NewTypist(1), keys: keys}
 	b.principal = b.Principal("crd_server")
 	b.Service = session.New(b.Store, b.clock, assurance.New(scoring.Default(), keys), nil)
 	return b
