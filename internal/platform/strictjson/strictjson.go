@@ -25,6 +25,16 @@ type Limits struct {
 	MaxKeys int
 	// Accept any finite double, for measured values that are not hashed.
 	AnyFinite bool
+	// Reads the values of members of the root object in another form than a tree; nil reads none. It receives the rest of the text,
+	// which is valid UTF-8, and returns false to leave the value to the decoder.
+	Special func(name, text string) (Special, bool)
+}
+
+// Special is the value of a member that Limits.Special has read. It is in the document in place of the value's tree.
+type Special struct {
+	Value any
+	Size  int // bytes that were read, which must be one valid JSON object
+	Keys  int // in the object and in those in it, which count for Limits.MaxKeys
 }
 
 // SyntaxError is the error of a body that is not valid JSON. Its text is shown to the caller.
@@ -64,7 +74,7 @@ func (e *ValueError) Error() string { return fmt.Sprintf("%s at %v: %s", e.Type,
 // Decode decodes raw, which must be exactly one JSON value. It returns a *SyntaxError or a *ValueError for the first fault. The
 // result does not refer to raw, which may be reused.
 func Decode(raw []byte, limits Limits) (any, error) {
-	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite}
+	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite, special: limits.Special}
 	if d.maxDepth == 0 {
 		d.maxDepth = 32
 	}
@@ -89,6 +99,7 @@ type decoder struct {
 	depth, maxDepth int
 	keys, maxKeys   int
 	anyFinite       bool
+	special         func(name, text string) (Special, bool)
 	// Items of the arrays being read, so that each array is allocated once.
 	open []any
 }
@@ -247,7 +258,7 @@ func (d *decoder) member(members map[string]any) *fault {
 	}
 	d.pos++
 	d.space()
-	value, f := d.value()
+	value, f := d.memberValue(key)
 	if f != nil {
 		return f.at(key)
 	}
@@ -257,6 +268,18 @@ func (d *decoder) member(members map[string]any) *fault {
 		return (&fault{offset: start, typ: TypeDuplicateKey, msg: "the key is there twice"}).at(key)
 	}
 	return nil
+}
+
+// memberValue reads the value of a member.
+func (d *decoder) memberValue(key string) (any, *fault) {
+	if d.special != nil && d.depth == 1 {
+		if s, ok := d.special(key, d.text[d.pos:]); ok && d.keys+s.Keys <= d.maxKeys {
+			d.pos += s.Size
+			d.keys += s.Keys
+			return s, nil
+		}
+	}
+	return d.value()
 }
 
 // array reads an array. Its items are collected in a shared slice and copied once their number is known.
