@@ -44,7 +44,7 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 		}
 		p := principal(c)
 		row := models.IdempotencyKey{
-			CredentialID: p.CredentialID, Key: key, Operation: operation,
+			EnvironmentID: p.EnvironmentID, CredentialID: p.CredentialID, Key: key, Operation: operation,
 			RequestHash: requestHash(c), CreatedAt: s.clock.Now(),
 		}
 		reserved, err := s.store.Idempotency().Reserve(request.Context(c), row, row.CreatedAt.Add(-abandonedAfter))
@@ -95,7 +95,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 }
 
 func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
-	kept, err := s.store.Idempotency().Get(request.Context(c), p.CredentialID, row.Key)
+	kept, err := s.store.Idempotency().Get(request.Context(c), row.EnvironmentID, p.CredentialID, row.Key)
 	if err != nil {
 		return err
 	}

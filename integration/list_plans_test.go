@@ -189,9 +189,9 @@ var firstRows = []string{
 	`insert into passkeys (id, tenant_id, environment_id, subject_uid, credential_id, public_key, attestation_type, aaguid, transports, sign_count, user_verified,
 		backup_eligible, backup_state, created_at) select 'pky_1', tenant_id, environment_id, uid, '1', '', 'none', '', '{}', 0, true, true, true, now() from subjects where environment_id = @environment`,
 	`insert into audit_chain select environment_id, 1, id, '', '', now() from events where environment_id = @environment limit 1`,
-	`insert into webhook_deliveries (id, endpoint_id, event_id, type, status, next_attempt_at, created_at) values ('del_1', @endpoint, 'evt_1', 'hold.opened', 'succeeded', now(), now())`,
-	`insert into webhook_attempts values ('att_1', 'del_1', @endpoint, 'evt_1', 'hold.opened', 1, now(), 200, 3, null, null, true)`,
-	`insert into reviews (authorization_id, reviewer, resolution, at) select authorization_id, 'cli:test', 'approve', now() from holds where environment_id = @environment`,
+	`insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at) values ('del_1', @environment, @endpoint, 'evt_1', 'hold.opened', 'succeeded', now(), now())`,
+	`insert into webhook_attempts values ('att_1', 'del_1', @endpoint, 'evt_1', 'hold.opened', 1, now(), 200, 3, null, null, true, @environment)`,
+	`insert into reviews (authorization_id, environment_id, reviewer, resolution, at) select authorization_id, environment_id, 'cli:test', 'approve', now() from holds where environment_id = @environment`,
 }
 
 // apiLists are the paths of every list of the API: without a filter, and with each filter by itself.

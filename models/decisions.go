@@ -109,11 +109,12 @@ type KeptValues struct {
 
 // ChallengeLink opens one challenge in a browser.
 type ChallengeLink struct {
-	MAC         []byte `gorm:"column:mac;primaryKey"`
-	ChallengeID string
-	ReturnURL   *string `gorm:"column:return_url"` // the page to continue on after the challenge
-	CreatedAt   time.Time
-	ExpiresAt   time.Time
+	MAC           []byte `gorm:"column:mac;primaryKey"`
+	EnvironmentID string
+	ChallengeID   string
+	ReturnURL     *string `gorm:"column:return_url"` // the page to continue on after the challenge
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
 }
 
 // Hold stops an action until reviewers approve or reject it, or until DueAt.
@@ -153,6 +154,7 @@ type ReviewNote struct {
 // Review is the resolution of one hold by one reviewer. Receipt is the response to the review that settled the hold.
 type Review struct {
 	AuthorizationID string `gorm:"primaryKey"`
+	EnvironmentID   string
 	Reviewer        string `gorm:"primaryKey"`
 	Principal       string // the principal of the reviewer (store.Principals)
 	Resolution      string

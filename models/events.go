@@ -71,6 +71,7 @@ type WebhookSecret struct {
 // WebhookDelivery is the delivery of one event to one endpoint.
 type WebhookDelivery struct {
 	ID            string `gorm:"primaryKey"`
+	EnvironmentID string
 	EndpointID    string
 	EventID       string
 	Type          string
@@ -85,6 +86,7 @@ type WebhookDelivery struct {
 // WebhookAttempt is one attempt of a delivery.
 type WebhookAttempt struct {
 	ID             string `gorm:"primaryKey"`
+	EnvironmentID  string
 	DeliveryID     string
 	EndpointID     string
 	EventID        string

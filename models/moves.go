@@ -7,6 +7,7 @@ import "time"
 type MoveRequest struct {
 	Target          string `gorm:"primaryKey"` // challenge id, or authorization id of a hold
 	Digest          []byte `gorm:"primaryKey"`
+	EnvironmentID   string
 	AuthorizationID string
 	Move            string // complete, cancel, approve or reject
 	Actor           string

@@ -92,14 +92,15 @@ type ClientToken struct {
 
 // IdempotencyKey is the stored response to a request with the header Idempotency-Key. Status is nil while the request runs.
 type IdempotencyKey struct {
-	CredentialID string `gorm:"primaryKey"`
-	Key          string `gorm:"primaryKey"`
-	Operation    string
-	RequestHash  []byte
-	Status       *int
-	Headers      JSON
-	Body         []byte
-	CreatedAt    time.Time
+	EnvironmentID string
+	CredentialID  string `gorm:"primaryKey"`
+	Key           string `gorm:"primaryKey"`
+	Operation     string
+	RequestHash   []byte
+	Status        *int
+	Headers       JSON
+	Body          []byte
+	CreatedAt     time.Time
 }
 
 // MasterKey is the fingerprint of a master key that sealed rows of this database. The key itself is in no table.

@@ -51,7 +51,7 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	again, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 	require.NoError(t, err, "the same request after the workflow has closed")
 	require.Equal(t, out, again)
-	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
+	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
 	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
 	_, err = b.runs.CancelChallenge(t.Context(), p.Workflow, "616e6f74686572")
 	require.ErrorIs(t, err, durable.ErrClosed)

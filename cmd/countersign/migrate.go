@@ -25,7 +25,9 @@ func migrateCommand() *cobra.Command {
 			}
 			defer st.Close()
 			if contract {
-				floor, err := st.Contract(cmd.Context())
+				bar := progressBar(cmd)
+				floor, err := st.Contract(cmd.Context(), func(done, total int) { bar.Show("steps", int64(done), int64(total)) })
+				bar.Close()
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "binaries built for a schema before version %d do not start on this database any more\n", floor)
 				}

@@ -83,8 +83,8 @@ func (b *bundle) seedAnswer(t *testing.T, key, body string, now time.Time) {
 	t.Helper()
 	sealed, err := b.keys.Seal(subject.ResponsePurpose, []byte(body), []byte(b.principal.CredentialID+" "+key))
 	require.NoError(t, err)
-	b.exec(t, `insert into idempotency_keys (credential_id, key, operation, request_hash, status, body, created_at)
-		values ($1, $2, 'createSubject', '\x08', 201, $3, $4)`, b.principal.CredentialID, key, sealed, now)
+	b.exec(t, `insert into idempotency_keys (environment_id, credential_id, key, operation, request_hash, status, body, created_at)
+		values ($5, $1, $2, 'createSubject', '\x08', 201, $3, $4)`, b.principal.CredentialID, key, sealed, now, b.principal.EnvironmentID)
 }
 
 func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now time.Time) {
@@ -109,16 +109,16 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	require.NoError(t, err)
 	b.exec(t, `insert into kept_values (authorization_id, tenant_id, environment_id, subject_uid, kept, decided_at) values ($1, $2, $3, $4, $5, $6)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, kept, now)
-	b.exec(t, `insert into challenge_links (mac, challenge_id, created_at, expires_at) values ($1, $2, $3, $3)`, []byte(out.challenge), out.challenge, now)
+	b.exec(t, `insert into challenge_links (mac, environment_id, challenge_id, created_at, expires_at) values ($1, $4, $2, $3, $3)`, []byte(out.challenge), out.challenge, now, s.EnvironmentID)
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))
-	b.exec(t, `insert into reviews (authorization_id, reviewer, resolution, at) values ($1, 'person:ada', 'approve', $2)`, out.held, now)
+	b.exec(t, `insert into reviews (authorization_id, environment_id, reviewer, resolution, at) values ($1, $3, 'person:ada', 'approve', $2)`, out.held, now, s.EnvironmentID)
 	note, err := reviewnote.NewVault(b.keys).Seal(out.held, "person:ada", "called back")
 	require.NoError(t, err)
 	b.exec(t, `insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)
 		values ($1, 'person:ada', $2, $3, $4, 'sha256:6', $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, note, now)
-	b.exec(t, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, requested_at)
-		values ($1, '\x0b', $2, 'cancel', 'credential:x', 'req_1', $3)`, out.challenge, out.authorization, now)
+	b.exec(t, `insert into move_requests (target, digest, environment_id, authorization_id, move, actor, request_id, requested_at)
+		values ($1, '\x0b', $4, $2, 'cancel', 'credential:x', 'req_1', $3)`, out.challenge, out.authorization, now, s.EnvironmentID)
 	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact, issued_at, expires_at)
 		values ($1, $2, $3, $4, $5, 'kid', 'payments', 'active', 'a.b.c', $6, $7)`,
 		out.proof, s.TenantID, s.EnvironmentID, out.authorization, s.UID, now, now.Add(5*time.Minute))

@@ -52,7 +52,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	ticket := base64.RawURLEncoding.EncodeToString(raw)
 	now := s.clock.Now()
 	row := models.ChallengeLink{
-		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
+		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), EnvironmentID: c.EnvironmentID, ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.Challenges().InsertLink(ctx, row); err != nil {

@@ -73,7 +73,7 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 		return Prepared{}, err
 	}
 	request := models.MoveRequest{
-		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: moveComplete, Actor: p.Actor(),
+		Target: c.ID, Digest: digest, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: moveComplete, Actor: p.Actor(),
 		RequestID: p.RequestID, Method: &method, RequestedAt: s.clock.Now(),
 	}
 	if method == MethodPasskey {
@@ -145,7 +145,7 @@ func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id st
 		return Prepared{}, err
 	}
 	return s.saveRequest(ctx, c, models.MoveRequest{
-		Target: c.ID, Digest: digest, AuthorizationID: c.AuthorizationID, Move: moveCancel, Actor: p.Actor(),
+		Target: c.ID, Digest: digest, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: moveCancel, Actor: p.Actor(),
 		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
 	})
 }

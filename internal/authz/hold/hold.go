@@ -260,7 +260,7 @@ func (s *Service) saveRequest(ctx context.Context, p identity.Principal, h model
 			return err
 		}
 		return q.Moves().Insert(ctx, models.MoveRequest{
-			Target: h.AuthorizationID, Digest: digest[:], AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
+			Target: h.AuthorizationID, Digest: digest[:], EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
 			RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
 		})
 	})

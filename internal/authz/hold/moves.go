@@ -185,7 +185,7 @@ func (r review) save(ctx context.Context, receipt []byte) error {
 		return err
 	}
 	return r.q.Holds().PutReview(ctx, models.Review{
-		AuthorizationID: r.move.ID, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
+		AuthorizationID: r.move.ID, EnvironmentID: scope.Environment, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
 		At: r.move.At, Receipt: receipt,
 	})
 }

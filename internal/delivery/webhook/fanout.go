@@ -83,7 +83,7 @@ func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Tim
 		if payload["endpoint"] == p.ID || !events.Matches(p.Events, events.Type(e.Type)) {
 			continue
 		}
-		out = append(out, models.WebhookDelivery{ID: ids.New(ids.Delivery), EndpointID: p.ID, EventID: e.ID, Type: e.Type,
+		out = append(out, models.WebhookDelivery{ID: ids.New(ids.Delivery), EnvironmentID: e.EnvironmentID, EndpointID: p.ID, EventID: e.ID, Type: e.Type,
 			Status: models.DeliveryPending, NextAttemptAt: due, CreatedAt: now})
 	}
 	return out

@@ -63,7 +63,7 @@ func (r *deliverState) recordOne(ctx context.Context, q *store.Q, res finishedAt
 		}
 	}
 	return q.Deliveries().RecordAttempt(ctx, models.WebhookAttempt{
-		ID: ids.New(ids.Delivery), DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
+		ID: ids.New(ids.Delivery), EnvironmentID: res.delivery.EnvironmentID, DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
 		Type: res.delivery.Type, Attempt: n, At: res.at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
 		ResponseDigest: optional(o.Digest), Error: optional(o.Error), Succeeded: o.Succeeded,
 	}, status, next)

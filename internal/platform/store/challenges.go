@@ -107,8 +107,8 @@ func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at 
 
 // InsertLink stores a link to the page of a challenge, by the MAC of its ticket.
 func (q Challenges) InsertLink(ctx context.Context, l models.ChallengeLink) error {
-	_, err := q.exec(ctx, "insert into challenge_links (mac, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5)",
-		l.MAC, l.ChallengeID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
+	_, err := q.exec(ctx, "insert into challenge_links (mac, environment_id, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)",
+		l.MAC, l.EnvironmentID, l.ChallengeID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
 	return err
 }
 

@@ -17,16 +17,16 @@ func (q *Q) Deliveries() Deliveries { return Deliveries{q} }
 
 // Insert adds pending deliveries. It ignores a delivery that exists for the same endpoint and event, delivered or not.
 func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) error {
-	ids, endpoints := make([]string, len(rows)), make([]string, len(rows))
+	ids, endpoints, environments := make([]string, len(rows)), make([]string, len(rows)), make([]string, len(rows))
 	eventIDs, types := make([]string, len(rows)), make([]string, len(rows))
 	due := make([]time.Time, len(rows))
 	var at time.Time
 	for i, d := range rows {
-		ids[i], endpoints[i], eventIDs[i], types[i], due[i], at = d.ID, d.EndpointID, d.EventID, d.Type, d.NextAttemptAt, d.CreatedAt
+		ids[i], environments[i], endpoints[i], eventIDs[i], types[i], due[i], at = d.ID, d.EnvironmentID, d.EndpointID, d.EventID, d.Type, d.NextAttemptAt, d.CreatedAt
 	}
-	_, err := q.exec(ctx, `insert into webhook_deliveries (id, endpoint_id, event_id, type, status, next_attempt_at, created_at)
-		select i, p, e, t, 'pending', n, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, p, e, t, n)
-		on conflict (endpoint_id, event_id, replay) do nothing`, ids, endpoints, eventIDs, types, at, due)
+	_, err := q.exec(ctx, `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at)
+		select i, v, p, e, t, 'pending', n, $5 from unnest($1::text[], $7::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, v, p, e, t, n)
+		on conflict do nothing`, ids, endpoints, eventIDs, types, at, due, environments)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
@@ -25,10 +26,15 @@ func orNotFound[T any](row T, err error) (T, error) {
 	return row, err
 }
 
-// Violates reports whether err is a violation of the named unique constraint or index.
+// Violates reports whether err is a violation of the named unique constraint or index. A distributed server names that of a shard, with
+// the number of the shard behind it.
 func Violates(err error, constraint string) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == constraint
+	if !errors.As(err, &pg) || pg.Code != "23505" {
+		return false
+	}
+	shard, ok := strings.CutPrefix(pg.ConstraintName, constraint)
+	return ok && strings.Trim(shard, "_0123456789") == ""
 }
 
 // IsUnavailable reports whether err says that the database could not be reached or could not do its work now, rather than

@@ -43,3 +43,19 @@ func TestIsUnavailableForErrorsThatARetryMayFix(t *testing.T) {
 		require.Equal(t, c.want, store.IsUnavailable(c.err), name)
 	}
 }
+
+func TestViolatesNamesAConstraintOfAnyShard(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  *pgconn.PgError
+		want bool
+	}{
+		"the constraint":         {&pgconn.PgError{Code: "23505", ConstraintName: "frames_pkey"}, true},
+		"that of a shard":        {&pgconn.PgError{Code: "23505", ConstraintName: "frames_pkey_102008"}, true},
+		"a different constraint": {&pgconn.PgError{Code: "23505", ConstraintName: "frames_pkey_digest"}, false},
+		"a shorter name":         {&pgconn.PgError{Code: "23505", ConstraintName: "frames"}, false},
+		"a different violation":  {&pgconn.PgError{Code: "23503", ConstraintName: "frames_pkey"}, false},
+	} {
+		require.Equal(t, c.want, store.Violates(c.err, "frames_pkey"), name)
+	}
+}

@@ -81,10 +81,10 @@ func (q Holds) SetFollowUp(ctx context.Context, authorization, child string) err
 
 // PutReview stores the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it.
 func (q Holds) PutReview(ctx context.Context, r models.Review) error {
-	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal)
-		values ($1, $2, $3, $4, $5, $6, $7) on conflict (authorization_id, reviewer)
+	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id)
+		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict on constraint reviews_pkey
 		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7`,
-		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal)
+		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID)
 	return err
 }
 

@@ -18,9 +18,9 @@ type View struct {
 // older than viewerLife are removed.
 func (q Holds) View(ctx context.Context, s Scope, v View, since time.Time) ([]string, error) {
 	authorization, viewer, at := v.Authorization, v.Viewer, v.At
-	if _, err := q.exec(ctx, `insert into hold_viewers (authorization_id, viewer, seen_at)
-		select h.authorization_id, $4, $5 from holds h where h.tenant_id = $1 and h.environment_id = $2 and h.authorization_id = $3
-		on conflict (authorization_id, viewer) do update set seen_at = $5`, s.Tenant, s.Environment, authorization, viewer, at); err != nil {
+	if _, err := q.exec(ctx, `insert into hold_viewers (authorization_id, environment_id, viewer, seen_at)
+		select h.authorization_id, h.environment_id, $4, $5 from holds h where h.tenant_id = $1 and h.environment_id = $2 and h.authorization_id = $3
+		on conflict on constraint hold_viewers_pkey do update set seen_at = $5`, s.Tenant, s.Environment, authorization, viewer, at); err != nil {
 		return nil, err
 	}
 	if _, err := q.exec(ctx, "delete from hold_viewers where seen_at < $1", at.Add(-viewerLife)); err != nil {

@@ -19,7 +19,7 @@ func TestReserveReplacesAnAbandonedReservation(t *testing.T) {
 	st, ctx := storetest.New(t), t.Context()
 	row := func(at time.Time, body string) models.IdempotencyKey {
 		status := 201
-		return models.IdempotencyKey{CredentialID: "crd_1", Key: "k", Operation: "createSession", RequestHash: []byte{1}, Status: &status,
+		return models.IdempotencyKey{EnvironmentID: "env_1", CredentialID: "crd_1", Key: "k", Operation: "createSession", RequestHash: []byte{1}, Status: &status,
 			Headers: models.JSON("{}"), Body: []byte(body), CreatedAt: at}
 	}
 	reserve := func(k models.IdempotencyKey) bool {
@@ -36,7 +36,7 @@ func TestReserveReplacesAnAbandonedReservation(t *testing.T) {
 
 	require.NoError(t, st.Idempotency().Finish(ctx, dead))
 	require.NoError(t, st.Idempotency().Release(ctx, dead))
-	kept, err := st.Idempotency().Get(ctx, "crd_1", "k")
+	kept, err := st.Idempotency().Get(ctx, "env_1", "crd_1", "k")
 	require.NoError(t, err)
 	require.Nil(t, kept.Status, "the first request was replaced")
 
@@ -45,7 +45,7 @@ func TestReserveReplacesAnAbandonedReservation(t *testing.T) {
 	require.NoError(t, st.Idempotency().Finish(ctx, heir))
 	require.NoError(t, st.Idempotency().Release(ctx, heir))
 	require.False(t, reserve(row(storetest.Epoch.Add(time.Hour), "")), "a stored response is never abandoned")
-	kept, err = st.Idempotency().Get(ctx, "crd_1", "k")
+	kept, err = st.Idempotency().Get(ctx, "env_1", "crd_1", "k")
 	require.NoError(t, err)
 	require.Equal(t, "of the second request", string(kept.Body))
 }
@@ -53,14 +53,14 @@ func TestReserveReplacesAnAbandonedReservation(t *testing.T) {
 func TestReserveGrantsAKeyToOneOfManyRequests(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
-	abandoned := models.IdempotencyKey{CredentialID: "crd_1", Key: "abandoned", RequestHash: []byte{1}, CreatedAt: storetest.Epoch.Add(-time.Hour)}
+	abandoned := models.IdempotencyKey{EnvironmentID: "env_1", CredentialID: "crd_1", Key: "abandoned", RequestHash: []byte{1}, CreatedAt: storetest.Epoch.Add(-time.Hour)}
 	_, err := st.Idempotency().Reserve(t.Context(), abandoned, storetest.Epoch)
 	require.NoError(t, err)
 	for _, key := range []string{"new", "abandoned"} {
 		var won atomic.Int32
 		var all sync.WaitGroup
 		for i := range 50 {
-			k := models.IdempotencyKey{CredentialID: "crd_1", Key: key, RequestHash: []byte{byte(i)}, CreatedAt: storetest.Epoch}
+			k := models.IdempotencyKey{EnvironmentID: "env_1", CredentialID: "crd_1", Key: key, RequestHash: []byte{byte(i)}, CreatedAt: storetest.Epoch}
 			all.Go(func() {
 				if got, err := st.Idempotency().Reserve(t.Context(), k, storetest.Epoch.Add(-time.Minute)); err == nil && got {
 					won.Add(1)

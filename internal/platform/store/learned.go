@@ -30,7 +30,7 @@ func (q Learned) Shares(ctx context.Context, s Scope, uid string) ([]models.Back
 // SaveShare stores that a subject is counted, or that its template cannot be.
 func (q Learned) SaveShare(ctx context.Context, row models.BackgroundShare) error {
 	_, err := q.exec(ctx, `insert into background_shares (subject_uid, modality, environment_id, tenant_id, digest, counted_at)
-		values ($1, $2, $3, $4, $5, $6) on conflict (subject_uid, modality) do update set digest = excluded.digest, counted_at = excluded.counted_at
+		values ($1, $2, $3, $4, $5, $6) on conflict on constraint background_shares_pkey do update set digest = excluded.digest, counted_at = excluded.counted_at
 		where background_shares.environment_id = $3 and background_shares.tenant_id = $4`,
 		row.SubjectUID, row.Modality, row.EnvironmentID, row.TenantID, row.Digest, row.CountedAt)
 	return err

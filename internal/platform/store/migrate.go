@@ -29,19 +29,19 @@ func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 
 // MigrateShowing is Migrate, and calls show with the number of migrations done, of all that this call makes, before each and at the end.
 func (s *Store) MigrateShowing(ctx context.Context, show func(done, total int)) (before, after int64, err error) {
-	if s.directURL != "" { // the lock belongs to a session
-		d, err := Open(ctx, s.directURL, Options{MaxConns: 4})
-		if err != nil {
-			return 0, 0, err
-		}
-		defer d.Close()
-		return d.MigrateShowing(ctx, show)
-	}
+	err = s.onServer(ctx, func(d *Store) error {
+		before, after, err = d.migrate(ctx, show)
+		return err
+	})
+	return before, after, err
+}
+
+func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before, after int64, err error) {
 	p, err := s.migrations()
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := s.lockMigrations(ctx, func() error {
+	err = s.lockMigrations(ctx, func() error {
 		if before, err = p.GetDBVersion(ctx); err != nil {
 			return err
 		}
@@ -54,25 +54,13 @@ func (s *Store) MigrateShowing(ctx context.Context, show func(done, total int)) 
 		if after, err = p.GetDBVersion(ctx); err != nil || before > 0 {
 			return err
 		}
-		return s.raiseFloor(ctx, after) // no older binary has run on a new database
-	}); err != nil {
-		return before, after, err
-	}
-	return before, after, nil
-}
-
-// Contract raises the schema floor to this binary's version: binaries of earlier versions do not start any more, and what this one writes
-// for their sake it writes in its own form. Call it when none of them runs. It returns the floor.
-func (s *Store) Contract(ctx context.Context) (int64, error) {
-	p, err := s.migrations()
-	if err != nil {
-		return 0, err
-	}
-	if err := s.CheckSchema(ctx); err != nil {
-		return 0, err
-	}
-	version := newest(p)
-	return version, s.raiseFloor(ctx, version)
+		// No older binary has run on a new database.
+		if err := s.rekey(ctx, true, show); err != nil {
+			return err
+		}
+		return s.raiseFloor(ctx, after)
+	})
+	return before, after, err
 }
 
 func (s *Store) raiseFloor(ctx context.Context, version int64) error {
@@ -171,7 +159,11 @@ func newest(p *goose.Provider) int64 {
 	return v
 }
 
-// lockMigrations runs f under a session advisory lock, on a connection of its own.
+// migrationPause is the time between two attempts to get the lock of the migrations.
+const migrationPause = 200 * time.Millisecond
+
+// lockMigrations runs f under a session advisory lock, on a connection of its own. A caller that waits asks again and again: a statement
+// that waits for the lock has a snapshot, for which the index that the holder builds concurrently would wait.
 func (s *Store) lockMigrations(ctx context.Context, f func() error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -179,8 +171,15 @@ func (s *Store) lockMigrations(ctx context.Context, f func() error) error {
 	}
 	defer conn.Release()
 	const key = 0x636f756e746572 // "counter"
-	if _, err := conn.Exec(ctx, "select pg_advisory_lock($1)", key); err != nil {
-		return err
+	for locked := false; !locked; {
+		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", key).Scan(&locked); err != nil {
+			return err
+		}
+		if !locked {
+			if err := pause(ctx, migrationPause); err != nil {
+				return err
+			}
+		}
 	}
 	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", key) }()
 	return f()

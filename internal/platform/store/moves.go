@@ -15,10 +15,10 @@ func (q *Q) Moves() Moves { return Moves{q} }
 // Insert stores a request. A repeated request changes nothing.
 func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
 	_, err := q.exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
-		passkey_id, sign_count, backup_state, note_digest, requested_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
+		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
 		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
-		m.BackupState, m.NoteDigest, m.RequestedAt)
+		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID)
 	return err
 }
 

@@ -39,7 +39,7 @@ func TestDecisionsAreWrittenForTheOldestBinary(t *testing.T) {
 	_, recorded := written(now)
 	require.False(t, recorded, "an older binary may run")
 
-	floor, err := st.Contract(t.Context())
+	floor, err := st.Contract(t.Context(), func(int, int) {})
 	require.NoError(t, err)
 	require.Greater(t, floor, int64(54))
 	other, err := store.Open(t.Context(), st.Pool().Config().ConnString(), store.Options{MaxConns: 2})
