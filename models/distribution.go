@@ -32,7 +32,7 @@ var ReferenceTables = []string{
 	"credentials", "credential_keys", "signing_keys", "actions", "policy_versions",
 	"identity_providers", "provider_logouts", "people", "person_addresses", "person_invitations", "person_passkeys", "person_roles", "console_sessions",
 	"saved_filters", "teams", "team_members", "deputies", "chat_addresses", "notice_choices",
-	"webhook_endpoints", "webhook_secrets", "log_clock",
+	"webhook_endpoints", "webhook_secrets",
 }
 
 // LocalTables are only on the server that statements are sent to, each for the reason given.
@@ -40,6 +40,7 @@ var LocalTables = map[string]string{
 	"goose_db_version": "the version of the schema is that of the server that migrates",
 	"schema_floor":     "one row, read alone when a process starts",
 	"master_keys":      "a few rows, read alone when a process starts",
+	"log_clock":        "one row, read beside the transaction ids of the server that statements are sent to, which number the events",
 	"rate_windows":     "counters of seconds, read and written alone, by a key that is no environment's",
 	"outbox": "a queue over all environments that relays lock rows of, which is possible on one server only; a row is deleted when its work " +
 		"has begun, so that the table does not grow",

@@ -60,6 +60,23 @@ func TestMigrateOnceAndAgain(t *testing.T) {
 	require.Contains(t, c.ok("tenant", "list"), "TENANT")
 }
 
+func TestMigrateContractsAndDistributes(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	require.Regexp(t, `^binaries built for a schema before version \d+ do not start on this database any more\n$`, c.ok("migrate", "--contract"))
+	c.fails("the database has no extension citus: install Citus on every server", "migrate", "--distribute")
+	c.fails("none of the others can be", "migrate", "--contract", "--distribute")
+	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	_, err = st.Pool().Exec(t.Context(), `create table pg_dist_partition (logicalrelid regclass);
+		create function create_reference_table(t regclass) returns void language sql as $$ insert into pg_dist_partition values (t) $$;
+		create function create_distributed_table(t regclass, by text, colocate_with text) returns void language sql as $$ insert into pg_dist_partition values (t) $$`)
+	require.NoError(t, err)
+	require.Regexp(t, `^\d+ tables were placed\n$`, c.ok("migrate", "--distribute"))
+	require.Equal(t, "every table is placed already\n", c.ok("migrate", "--distribute"))
+}
+
 func TestNewerDatabaseIsRefused(t *testing.T) {
 	url := testenv.Database(t)
 	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})

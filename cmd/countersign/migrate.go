@@ -10,7 +10,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var s settings
-	var contract bool
+	var contract, distribute bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the database's schema up to this binary's version",
@@ -24,30 +24,60 @@ func migrateCommand() *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			if contract {
-				bar := progressBar(cmd)
-				floor, err := st.Contract(cmd.Context(), func(done, total int) { bar.Show("steps", int64(done), int64(total)) })
-				bar.Close()
-				if err == nil {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "binaries built for a schema before version %d do not start on this database any more\n", floor)
-				}
-				return err
+			switch {
+			case contract:
+				return contractSchema(cmd, st)
+			case distribute:
+				return distributeTables(cmd, st)
 			}
-			bar := progressBar(cmd)
-			before, after, err := st.MigrateShowing(cmd.Context(), func(done, total int) { bar.Show("migrations", int64(done), int64(total)) })
-			bar.Close()
-			if err != nil {
-				return err
-			}
-			if before == after {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the schema is at version %d already\n", after)
-			} else {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the schema went from version %d to %d\n", before, after)
-			}
-			return err
+			return migrateSchema(cmd, st)
 		},
 	}
-	cmd.Flags().BoolVar(&contract, "contract", false, "after an upgrade, when no older version runs any more: refuse older versions, and write nothing for their sake")
+	cmd.Flags().BoolVar(&contract, "contract", false,
+		"after an upgrade, when no older version runs any more: refuse older versions, and write nothing for their sake")
+	cmd.Flags().BoolVar(&distribute, "distribute", false, "on a server with the extension citus: place each table on the server of its environment, or on every server")
+	cmd.MarkFlagsMutuallyExclusive("contract", "distribute")
 	bind(cmd, s.database(), s.direct())
 	return cmd
+}
+
+func migrateSchema(cmd *cobra.Command, st *store.Store) error {
+	bar := progressBar(cmd)
+	before, after, err := st.MigrateShowing(cmd.Context(), func(done, total int) { bar.Show("migrations", int64(done), int64(total)) })
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	if before == after {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the schema is at version %d already\n", after)
+	} else {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the schema went from version %d to %d\n", before, after)
+	}
+	return err
+}
+
+func contractSchema(cmd *cobra.Command, st *store.Store) error {
+	bar := progressBar(cmd)
+	floor, err := st.Contract(cmd.Context(), func(done, total int) { bar.Show("steps", int64(done), int64(total)) })
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "binaries built for a schema before version %d do not start on this database any more\n", floor)
+	return err
+}
+
+func distributeTables(cmd *cobra.Command, st *store.Store) error {
+	bar := progressBar(cmd)
+	placed, err := st.Distribute(cmd.Context(), func(done, total int) { bar.Show("tables", int64(done), int64(total)) })
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	if placed == 0 {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "every table is placed already")
+	} else {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d tables were placed\n", placed)
+	}
+	return err
 }

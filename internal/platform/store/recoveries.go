@@ -19,10 +19,7 @@ const openRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
 // Create inserts a recovery. It returns false if the subject has an open one.
 func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error) {
-	res := q.gorm(ctx).Clauses(clause.OnConflict{
-		Columns:     []clause.Column{{Name: "subject_uid"}},
-		TargetWhere: clause.Where{Exprs: []clause.Expression{clause.Expr{SQL: openRecovery}}}, DoNothing: true,
-	}).Create(&r)
+	res := q.gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
 	return res.RowsAffected == 1, res.Error
 }
 
