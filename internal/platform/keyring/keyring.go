@@ -9,6 +9,7 @@ package keyring
 import (
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -37,7 +38,7 @@ type Keyring struct {
 type master struct {
 	id     [keyIDSize]byte
 	secret []byte
-	// "seal:"+purpose -> cipher.AEAD, "mac:"+purpose -> []byte.
+	// "seal:"+purpose -> cipher.AEAD, "mac:"+purpose -> *sync.Pool of hash.Hash.
 	subkeys sync.Map
 }
 
@@ -183,11 +184,13 @@ func (m *master) aead(purpose string) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-func (m *master) macKey(purpose string) []byte {
+// macStates returns HMAC-SHA256 hashes with the key of a purpose. To begin with one again is half the work of making one.
+func (m *master) macStates(purpose string) *sync.Pool {
 	if cached, ok := m.subkeys.Load("mac:" + purpose); ok {
-		return cached.([]byte)
+		return cached.(*sync.Pool)
 	}
 	key := m.derive("mac/"+purpose, KeySize)
-	m.subkeys.Store("mac:"+purpose, key)
-	return key
+	states := &sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}
+	m.subkeys.Store("mac:"+purpose, states)
+	return states
 }

@@ -5,11 +5,11 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"sync"
 )
 
@@ -121,7 +121,10 @@ func (k *Keyring) VerifyMAC(purpose string, mac []byte, parts ...[]byte) bool {
 }
 
 func (m *master) mac(purpose string, parts [][]byte) []byte {
-	h := hmac.New(sha256.New, m.macKey(purpose))
+	states := m.macStates(purpose)
+	h, _ := states.Get().(hash.Hash)
+	defer states.Put(h)
+	h.Reset()
 	var length [8]byte
 	for _, part := range parts {
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))

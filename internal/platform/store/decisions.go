@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/countersign-dev/countersign/models"
 )
@@ -134,9 +134,9 @@ func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Fac
 
 func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	var f Facts
-	var uid, external, status, enrollment, sesID, device, sesStatus, priorID sql.NullString
-	var frozen sql.NullBool
-	var created, updated, active sql.NullTime
+	var uid, external, status, enrollment, sesID, device, sesStatus, priorID pgtype.Text // unlike sql.NullString without a detour by driver.Value
+	var frozen pgtype.Bool
+	var created, updated, active pgtype.Timestamptz
 	var state, heads, tallies, hash, sealed []byte
 	var prior models.Authorization
 	if err := row.Scan(&uid, &external, &status, &enrollment, &frozen, &f.Subject.ClaimCapUntil, &created, &updated, &sesID, &device, &sesStatus, &active, &state,

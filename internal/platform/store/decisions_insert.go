@@ -4,8 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/models"
@@ -30,7 +31,11 @@ type Decision struct {
 // SubjectAsOf (it may have been revoked): the caller reads the facts again and decides again. A reused idempotency key or
 // nonce violates authorizations_idempotency or authorizations_nonce.
 func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
-	var s statement
+	shape := shapeOf(d)
+	s := statement{args: make([]any, 0, decisionArgs)}
+	if known, ok := decisionTexts.Load(shape); ok {
+		s.known, _ = known.(string)
+	}
 	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
 	s.insertAuthorization(d.Authorization, q.contracted(ctx, recordSince, d.Authorization.DecidedAt))
 	if d.Proof != nil {
@@ -43,7 +48,7 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 		s.insertHold(*d.Hold)
 	}
 	for i, t := range d.Teams {
-		s.insertHoldTeam(fmt.Sprintf("htm%d", i), t)
+		s.insertHoldTeam("htm"+strconv.Itoa(i), t)
 	}
 	if d.Details != nil {
 		s.insertDetails(*d.Details)
@@ -53,34 +58,68 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	}
 	s.insertDecisionEvents(d.Events)
 	for i, o := range d.Outbox {
-		s.insert(fmt.Sprintf("o%d", i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
+		s.insert("o"+strconv.Itoa(i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
 			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
 	}
+	if s.known == "" {
+		s.known = s.text() + " select count(*) from azn"
+		decisionTexts.Store(shape, s.known)
+	}
 	var written int
-	err := q.queryRow(ctx, s.text()+" select count(*) from azn", s.args...).Scan(&written)
+	err := q.queryRow(ctx, s.known, s.args...).Scan(&written)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	return written == 1, err
 }
 
+// decisionArgs is the number of arguments of most decisions.
+const decisionArgs = 96
+
+// decisionShape is everything that the text of a decision's statement depends on.
+type decisionShape struct {
+	proof, challenge, hold, details, kept bool
+	teams, events, outbox                 int
+}
+
+func shapeOf(d Decision) decisionShape {
+	return decisionShape{
+		d.Proof != nil, d.Challenge != nil, d.Hold != nil, d.Details != nil, d.Kept != nil, len(d.Teams), len(d.Events), len(d.Outbox),
+	}
+}
+
+// decisionTexts are the texts of the statements by shape. A text is built once: it consists of a hundred strings. The number of shapes
+// is bounded by the limits on teams, events and workflows of one decision.
+var decisionTexts sync.Map
+
 // statement builds one statement from inserts that are common table expressions. An insert selects from the expression
 // guard and so inserts nothing if the guard finds no row.
 type statement struct {
+	known string // the text, if it is known: only the arguments are collected then
 	parts []string
 	args  []any
 }
 
+// arg adds an argument and returns its placeholder; nothing if the text is known.
 func (s *statement) arg(v any) string {
 	s.args = append(s.args, v)
-	return fmt.Sprintf("$%d", len(s.args))
+	if s.known != "" {
+		return ""
+	}
+	return "$" + strconv.Itoa(len(s.args))
 }
 
 func (s *statement) with(name, query string) {
-	s.parts = append(s.parts, name+" as ("+query+")")
+	if s.known == "" {
+		s.parts = append(s.parts, name+" as ("+query+")")
+	}
 }
 
 func (s *statement) insert(name, table, columns string, values ...any) {
+	if s.known != "" {
+		s.args = append(s.args, values...)
+		return
+	}
 	marks := make([]string, len(values))
 	for i, v := range values {
 		marks[i] = s.arg(v)
@@ -106,7 +145,7 @@ func (s *statement) insertAuthorization(a models.Authorization, asRecord bool) {
 		assurance, explanation, response, record, session_pinned`,
 		a.ID, a.TenantID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.SessionID,
 		a.ParentID, a.Actor, a.ResourceType, a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.IdempotencyKey,
-		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, a.ReasonCodes, a.PolicyVersion,
+		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, array(a.ReasonCodes), a.PolicyVersion,
 		a.PolicyHash, a.Coverage, a.Insufficient, a.OperatorChanged, a.ChallengesUsed, a.ChallengeCompleted, a.HoldApproved,
 		assurance, explanation, response, record, a.SessionPinned)
 }
@@ -155,7 +194,7 @@ func (s *statement) insertDecisionEvents(entries []models.Event) {
 		return
 	}
 	rows := make([]string, len(entries))
-	for i, e := range entries {
+	for i, e := range entries { // also for a known text, to collect the arguments
 		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", e.ID, e.TenantID, e.EnvironmentID, e.Type) + ", " +
 			s.typed("timestamptz", e.At) + ", " + s.typed("text", e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
 			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ")"
@@ -170,6 +209,10 @@ func (s *statement) insertDecisionEvents(entries []models.Event) {
 // typed adds arguments and returns their placeholders with a cast. The columns of VALUES have no type of their own,
 // unlike those of an insert.
 func (s *statement) typed(as string, values ...any) string {
+	if s.known != "" {
+		s.args = append(s.args, values...)
+		return ""
+	}
 	marks := make([]string, len(values))
 	for i, v := range values {
 		marks[i] = s.arg(v) + "::" + as

@@ -133,7 +133,7 @@ func eachBlock(rows pgx.Rows, take func(place []byte, block int, sealed []byte) 
 }
 
 func (o *FrameContext) scan(row pgx.Row) error {
-	var frame, status, seen sql.NullString
+	var frame, status, seen pgtype.Text
 	var reasons []string
 	e, u := &o.Session, &o.Subject
 	err := row.Scan(&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
