@@ -70,6 +70,9 @@ func Compile() (*Contract, error) {
 				continue
 			}
 			op.fast = fast.of(op.body)
+			for i := range op.params {
+				op.params[i].fast = fast.of(op.params[i].schema)
+			}
 			out.byID[op.ID] = op
 			out.ops = append(out.ops, op.Operation)
 		}
