@@ -19,7 +19,10 @@ type Opened struct {
 }
 
 // reusable pools evidence that is closed.
-var reusable = sync.Pool{New: func() any { return new(Opened) }}
+var reusable = sync.Pool{New: func() any { return &Opened{received: make([]byte, stateMost), sealed: make([]byte, stateMost)} }}
+
+// stateMost is the size of most sealed states of a session with a full window, in bytes.
+const stateMost = 12 << 10
 
 // Opened returns evidence without content.
 func (a *Assessor) Opened() *Opened {

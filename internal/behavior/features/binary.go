@@ -198,14 +198,19 @@ func within(v, lo, hi float64) bool { return v >= lo-.0051 && v <= hi+.0051 }
 // Digest identifies the exact vector of the frame: hexadecimal SHA-256 over the cells of every modality. If both are Distinctive,
 // two frames with equal digests are the same recording; people do not repeat their timing.
 func (f Frame) Digest() string {
-	h := sha256.New()
+	sum := f.Sum()
+	return hex.EncodeToString(sum[:])
+}
+
+// Sum returns the bytes of the Digest.
+func (f Frame) Sum() [sha256.Size]byte {
+	out := make([]byte, 0, 1<<10)
 	for _, m := range Modalities() {
 		if b, ok := f.Blocks[m]; ok {
-			h.Write([]byte(m))
-			h.Write(appendCells(nil, b.Cells))
+			out = appendCells(append(out, m...), b.Cells)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return sha256.Sum256(out)
 }
 
 // CountDigest identifies which keystroke and pointer cells occurred and how often, by bin. A replay with jitter has the same

@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -263,17 +264,6 @@ func (q *recordedQuery) recut(known Passages, near []int, own map[int]bool) floa
 
 // shortDigest returns the first 64 bits of a frame's digest, which suffice to find a repetition within a session.
 func shortDigest(f features.Frame) uint64 {
-	var v uint64
-	for _, c := range []byte(f.Digest()[:16]) {
-		v = v<<4 | uint64(hexDigit(c))
-	}
-	return v
-}
-
-// hexDigit returns the value of a hexadecimal digit.
-func hexDigit(c byte) byte {
-	if c >= 'a' {
-		return c - 'a' + 10
-	}
-	return c - '0'
+	sum := f.Sum()
+	return binary.BigEndian.Uint64(sum[:])
 }

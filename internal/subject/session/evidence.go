@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -57,10 +56,8 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 	}
 	f := incomingFrame{Frame: in, principal: p, parsed: features.Read(in.Features), now: s.clock.Now()}
 	if f.parsed.Status == features.Accepted {
-		var err error
-		if f.digest, err = hex.DecodeString(f.parsed.Frame.Digest()); err != nil {
-			return Ack{}, err
-		}
+		sum := f.parsed.Frame.Sum()
+		f.digest = sum[:]
 	}
 	f.opened = s.assessor.Opened()
 	defer f.opened.Close()
