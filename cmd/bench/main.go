@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,11 +27,12 @@ func main() { harness.Main("make bench", run) }
 func run(ctx context.Context) error {
 	o := bench.Options{Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	o.Rig.Flags(flag.CommandLine, ".data/bench")
-	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers and soak")
+	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers, tail and soak")
 	out := flag.String("out", "bench.json", "`file` to write the figures to")
 	flag.DurationVar(&o.Slice, "slice", 4*time.Second, "length of one turn of one side of a comparison")
 	flag.IntVar(&o.Rounds, "rounds", 5, "turns of each side of a comparison")
-	flag.DurationVar(&o.Lasts, "lasts", 20*time.Second, "length of a measurement without a comparison")
+	flag.DurationVar(&o.Lasts, "lasts", 0, "length of a measurement without a comparison; 0 is 20s, and 10m of the part tail")
+	flag.StringVar(&o.Picture, "picture", "tail.svg", "`file` that the part tail writes its picture to")
 	flag.DurationVar(&o.Soak, "soak", 0, "length of the part soak")
 	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects")
 	costs := flag.String("costs", "internal/bench/capacity/costs.json", "`file` of the capacity model's costs, in which those that this run measures are replaced; empty writes none")
@@ -70,7 +72,7 @@ func writeCosts(path string, report *bench.Report, o bench.Options) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	command := fmt.Sprintf("make bench PART=%s ROUNDS=%d SLICE=%s LASTS=%s", strings.Join(o.Parts, ","), o.Rounds, o.Slice, o.Lasts)
+	command := fmt.Sprintf("make bench PART=%s ROUNDS=%d SLICE=%s LASTS=%s", strings.Join(o.Parts, ","), o.Rounds, o.Slice, cmp.Or(o.Lasts, bench.Usually))
 	c := report.Costs(before, command)
 	for name, history := range histories {
 		text, err := os.ReadFile(filepath.Join("workflows/testdata/histories/v1", history+".json")) // #nosec G304 -- a constant name

@@ -17,20 +17,24 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/bench/chaos"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
 func main() { harness.Main("make chaos", run) }
 
 func run(ctx context.Context) error {
-	o := chaos.Options{Out: os.Stdout, CountWorkflows: countWorkflows, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
+	o := chaos.Options{CountWorkflows: countWorkflows, Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	o.Rig.Flags(flag.CommandLine, ".data/chaos")
 	seed := flag.Uint64("seed", 0, "seed of the order and the times of the faults; 0 draws one")
 	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long faults are injected")
 	flag.IntVar(&o.Clients, "clients", 12, "clients that load the service")
 	flag.BoolVar(&o.HA, "ha", false, "run on three Postgres servers under Patroni and break their machines; each fault at least once")
 	drill := flag.Bool("restore", false, "rehearse restores from backups instead of injecting faults")
+	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
+	o.Bar = progress.New(os.Stdout, *quiet)
+	o.Out = o.Bar // lines above the bar
 	if o.Seed = *seed; o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano() % 1_000_000) //nolint:forbidigo // any number will do
 	}

@@ -65,7 +65,9 @@ func auditExportCommand() *cobra.Command {
 			if r.Until, err = timeFlag("until", until); err != nil {
 				return err
 			}
-			n, err := audit.Export(cmd.Context(), c.Store, env, r, cmd.OutOrStdout())
+			bar := progressBar(cmd)
+			n, err := audit.Export(cmd.Context(), c.Store, env, r, bar.Lines(cmd.OutOrStdout(), "entries exported"))
+			bar.Close()
 			if err != nil {
 				return err
 			}

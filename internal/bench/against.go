@@ -161,6 +161,7 @@ func (b *bench) decisions(ctx context.Context) (*requests, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.typing = all
 	ask := newRequests("payment.release", func(i int) string { return all[i%len(all)].subject })
 	return ask, parallel(ctx, len(all), func(i int) error { return b.awaitAllowed(ctx, ask, i) })
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,7 +22,7 @@ type Options struct {
 	Parts   []string      // names of parts; empty is all
 	Slice   time.Duration // how long one side of a comparison runs before it is the other's turn
 	Rounds  int           // turns of each side
-	Lasts   time.Duration // of a measurement that is compared with nothing
+	Lasts   time.Duration // of a measurement that is compared with nothing; 0 is the part's own
 	Soak    time.Duration // how long the part soak runs
 	Seeded  int           // authorizations that the part size stores first
 	Version string
@@ -42,6 +43,7 @@ type bench struct {
 	report  Report
 	second  *harness.Service // a further API that a part runs; what it takes counts with the first
 	base    harness.Built    // of Options.Base
+	typing  []person         // the subjects of decisions
 	typists *harness.Typists // of the build that is measured; nil is this one
 }
 
@@ -53,7 +55,11 @@ type part struct {
 	run      func(ctx context.Context, b *bench) error
 	against  func(ctx context.Context, b, base *bench) error // compares with another build; nil if the part has no such comparison
 	alone    bool                                            // runs only when it is named
+	lasts    time.Duration                                   // of a measurement by default; 0 is usually
 }
+
+// Usually is the length of a measurement that is compared with nothing.
+const Usually = 20 * time.Second
 
 // parts in the order in which they run.
 var parts = []part{
@@ -65,6 +71,7 @@ var parts = []part{
 	{name: "streams", temporal: true, run: streams},
 	{name: "size", run: size},
 	{name: "peers", temporal: true, run: peers, alone: true},
+	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},
 	{name: "soak", temporal: true, run: soak, alone: true},
 }
 
@@ -95,6 +102,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 		b.base, b.Base = built, built.Commit
 	}
 	for _, p := range chosen {
+		b.Lasts = cmp.Or(o.Lasts, p.lasts, Usually)
 		if err := b.one(ctx, p); err != nil {
 			return b.report, fmt.Errorf("%s: %w", p.name, err)
 		}

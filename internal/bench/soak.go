@@ -46,9 +46,11 @@ func soak(ctx context.Context, b *bench) error {
 		}); err != nil {
 			return err
 		}
+		stop := b.Bar.During(fmt.Sprintf("soak, part %d of %d", step+1, steps), b.Soak/time.Duration(steps))
 		r := b.measure(ctx, "soak", "authorize, allow and proof", fmt.Sprintf("%d/s open, part %d of %d", soakRate, step+1, steps), func() loadgen.Result {
 			return loadgen.Open(ctx, soakRate, openClients, b.Soak/time.Duration(steps), func(context.Context, int) error { return b.allowed(ask.next()) })
 		})
+		stop()
 		if step == 0 {
 			first = b.usage(ctx)
 		}

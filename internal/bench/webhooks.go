@@ -30,7 +30,7 @@ func webhooks(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	admin, err := harness.NewSDK(b.rig.API.URL, b.tenant.Admin, patience)
+	admin, err := b.admin()
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,11 @@ func webhooks(ctx context.Context, b *bench) error {
 	b.report.under(fmt.Sprintf("decision to first attempt: p99 at %d/s", eventRate), r.P99, 1500, "ms")
 	b.memory("webhooks", r)
 	return nil
+}
+
+// admin makes a client with the admin key, which endpoints are created with.
+func (b *bench) admin() (*countersign.Client, error) {
+	return harness.NewSDK(b.rig.API.URL, b.tenant.Admin, patience)
 }
 
 // warmEndpoints delivers some events and then analyzes the tables, as Postgres does by itself within minutes: without statistics it

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/bench/cluster"
 	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/local/progress"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -33,6 +34,7 @@ type Options struct {
 	// Runs counts workflows by their state, of those that have to end: running, failed and so on. It asks Temporal.
 	CountWorkflows func(ctx context.Context, address string) (map[string]int, error)
 	Out            io.Writer
+	Bar            *progress.Bar // shows how far the run is; nil shows nothing
 }
 
 // Result has the injected faults, the responses and the violations.
@@ -66,14 +68,19 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	w.say("seed %d: breaking things for %s", o.Seed, o.Lasts)
 	d := &disturber{rig: w.rig, rng: rand.New(rand.NewPCG(o.Seed, 0)), say: w.say, done: map[string]int{}}
-	if err := w.disturb(ctx, d); err != nil {
+	stop := w.during("breaking things", o.Lasts)
+	err := w.disturb(ctx, d)
+	stop()
+	if err != nil {
 		return Result{}, err
 	}
 	if err := w.misuse(ctx, d); err != nil {
 		return Result{}, err
 	}
 	w.say("waiting until all that is open has ended")
+	stop = w.during("seconds of waiting", 0)
 	facts, err := w.settle(ctx)
+	stop()
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,6 +103,18 @@ type world struct {
 // say prints a line of progress.
 func (w *world) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(w.Out, "- "+format+"\n", args...)
+}
+
+// during shows the time that passes until stop is called.
+func (w *world) during(what string, lasts time.Duration) (stop func()) {
+	if w.Bar == nil {
+		return func() {}
+	}
+	stop = w.Bar.During(what, lasts)
+	return func() {
+		stop()
+		w.Bar.Close()
+	}
 }
 
 // down stops the servers and removes their data.

@@ -19,21 +19,40 @@ type Work func(ctx context.Context, i int) error
 // that is due while every client is busy waits, and its latency includes
 // the wait.
 func Open(ctx context.Context, rate float64, clients int, lasts time.Duration, do Work) Result {
-	n := int64(rate * lasts.Seconds())
+	return OpenEach(ctx, Schedule{Rate: rate, Clients: clients, Lasts: lasts}, do, nil)
+}
+
+// Schedule is when an open loop sends work: so many pieces a second, by at
+// most so many clients at once.
+type Schedule struct {
+	Rate    float64
+	Clients int
+	Lasts   time.Duration
+}
+
+// OpenEach is Open and calls each, concurrently, with every piece of work
+// that succeeded: when it was due after the start, and how long it took.
+func OpenEach(ctx context.Context, s Schedule, do Work, each func(due, took time.Duration)) Result {
+	n := int64(s.Rate * s.Lasts.Seconds())
 	start := time.Now()
 	var next atomic.Int64
-	return gather(clients, start, func(r *Result) {
+	return gather(s.Clients, start, func(r *Result) {
 		for {
 			i := next.Add(1) - 1
 			if i >= n || ctx.Err() != nil {
 				return
 			}
-			due := start.Add(time.Duration(float64(i) / rate * float64(time.Second)))
+			after := time.Duration(float64(i) / s.Rate * float64(time.Second))
+			due := start.Add(after)
 			if !sleep(ctx, time.Until(due)) {
 				return
 			}
 			err := do(ctx, int(i))
-			r.add(time.Since(due), err)
+			took := time.Since(due)
+			r.add(took, err)
+			if each != nil && err == nil {
+				each(after, took)
+			}
 		}
 	})
 }

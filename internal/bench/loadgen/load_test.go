@@ -30,6 +30,21 @@ func TestOpen_KeepsItsRateAndChargesAStallToAllWhoWereDue(t *testing.T) {
 	})
 }
 
+func TestOpenEachSaysWhenWorkWasDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var seen [][2]time.Duration
+		loadgen.OpenEach(t.Context(), loadgen.Schedule{Rate: 10, Clients: 1, Lasts: 300 * time.Millisecond}, func(_ context.Context, i int) error {
+			if i == 1 {
+				return errors.New("fails")
+			}
+			<-time.After(150 * time.Millisecond)
+			return nil
+		}, func(due, took time.Duration) { seen = append(seen, [2]time.Duration{due, took}) })
+		require.Equal(t, [][2]time.Duration{{0, 150 * time.Millisecond}, {200 * time.Millisecond, 150 * time.Millisecond}}, seen, "a failure has no latency")
+	})
+}
+
 func TestClosed_EachClientWaitsForItsAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
