@@ -142,7 +142,7 @@ func (s *settings) dataProtection() []setting {
 
 func (s *settings) streams() setting {
 	return setting{"streams-per-environment", "COUNTERSIGN_STREAMS_PER_ENVIRONMENT", "100",
-		"most event streams of one environment on one process, 1 to 4096", integer(&s.streamsEach, 1, 4096)}
+		"most event streams of one environment on one process, 1 to 16384", integer(&s.streamsEach, 1, 16384)}
 }
 
 // traces configures tracing, which is off without an endpoint.

@@ -137,7 +137,7 @@ func (o Options) chosen() ([]part, error) {
 func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
-	o.Temporal, o.Env = p.temporal, []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", openStreams)}
+	o.Temporal, o.Env = p.temporal, []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}
 	if b.Base != "" {
 		o.Namespaces = []string{baseName}
 	}

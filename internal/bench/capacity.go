@@ -65,10 +65,13 @@ func (r *Report) Costs(c capacity.Costs, command string) capacity.Costs {
 	if row, ok := r.find("decision to first attempt", ""); ok {
 		set(capacity.Delivery, costOf(row).Less(perRequest(row, float64(row.Meanwhile)), decision), row)
 	}
-	if _, ok := r.find("decision to message", ""); ok { // the part that needs the most: older figures are replaced, not exceeded
+	if _, ok := r.find(streamed, ""); ok { // the part that needs the most: older figures are replaced, not exceeded
 		c.Memory = capacity.Memory{}
 	}
 	for _, x := range r.Rows {
+		if strings.HasSuffix(x.How, fmt.Sprintf("to %d streams", manyStreams)) { // ten times what a process has by its default limits
+			continue
+		}
 		if x.APIRSS > c.Memory.API.MiB {
 			c.Memory.API = capacity.Resident{MiB: x.APIRSS, Measured: measured(x)}
 		}

@@ -39,7 +39,7 @@ type Options struct {
 	Every time.Duration
 	// How far back a stream may resume; default 7 days.
 	Window time.Duration
-	// Streams on this process; default 4096.
+	// Streams on this process; default 4096, or MaxEach if that is more.
 	Max int
 	// Streams of one environment on this process; default 100.
 	MaxEach int
@@ -54,11 +54,11 @@ func (o Options) withDefaults() Options {
 	if o.Window <= 0 {
 		o.Window = 7 * 24 * time.Hour
 	}
-	if o.Max <= 0 {
-		o.Max = 4096
-	}
 	if o.MaxEach <= 0 {
 		o.MaxEach = 100
+	}
+	if o.Max <= 0 {
+		o.Max = max(4096, o.MaxEach)
 	}
 	if o.Buffer <= 0 {
 		o.Buffer = 64
