@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
@@ -44,10 +43,10 @@ func (s *server) authenticate(c *fiber.Ctx) (identity.Principal, error) {
 	if err != nil {
 		return identity.Principal{}, err
 	}
-	return s.identity.Authenticate(request.Context(c), utils.CopyString(key))
+	return s.identity.Authenticate(request.Context(c), key)
 }
 
-// bearer returns the key of the Authorization header. The string is valid until the handler returns.
+// bearer returns the key of the Authorization header. The string may outlive the request.
 func bearer(c *fiber.Ctx) (string, error) {
 	scheme, key, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {

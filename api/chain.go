@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -75,7 +74,7 @@ func (s *server) observe(c *fiber.Ctx) error {
 
 // identify sets the request id, which is the caller's own if it is safe to log, and the headers of every response.
 func (s *server) identify(c *fiber.Ctx) string {
-	id := utils.CopyString(c.Get(fiber.HeaderXRequestID))
+	id := c.Get(fiber.HeaderXRequestID)
 	if !validRequestID(id) {
 		id = ids.New(ids.Request)
 	}

@@ -26,7 +26,7 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 	}
 	op := s.operations[r.Operation]
 	return func(c *fiber.Ctx) error {
-		raw := c.Body()
+		raw := bodyOf(c)
 		if len(raw) > limit {
 			return problem.Newf(problem.BodyTooLarge, "The body has %d bytes; the limit is %d.", len(raw), limit)
 		}

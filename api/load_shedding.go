@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -86,6 +85,6 @@ func (s *server) tenantOf(c *fiber.Ctx) (string, error) {
 	if tenant, known := s.identity.TenantOf(key); known {
 		return tenant, nil
 	}
-	p, err := s.identity.Authenticate(request.Context(c), utils.CopyString(key))
+	p, err := s.identity.Authenticate(request.Context(c), key)
 	return p.TenantID, err
 }

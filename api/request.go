@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -33,14 +32,22 @@ func principal(c *fiber.Ctx) identity.Principal {
 	return p
 }
 
-// param returns a copy of a path parameter. The router has decoded it.
-func param(c *fiber.Ctx, name string) string { return utils.CopyString(c.Params(name)) }
+// param returns a path parameter, which may outlive the request: the application is immutable. The router has decoded it.
+func param(c *fiber.Ctx, name string) string { return c.Params(name) }
 
-// query returns a copy of a query parameter; empty if it is missing.
-func query(c *fiber.Ctx, name string) string { return utils.CopyString(c.Query(name)) }
+// query returns a query parameter, which may outlive the request; empty if it is missing.
+func query(c *fiber.Ctx, name string) string { return c.Query(name) }
 
-// header returns a copy of a request header, which may outlive the request.
-func header(c *fiber.Ctx, name string) string { return utils.CopyString(c.Get(name)) }
+// header returns a request header, which may outlive the request.
+func header(c *fiber.Ctx, name string) string { return c.Get(name) }
+
+// bodyOf returns the body, which must not be used after the handler. Unlike Fiber's it is not copied, unless it has to be decompressed.
+func bodyOf(c *fiber.Ctx) []byte {
+	if len(c.Request().Header.ContentEncoding()) > 0 {
+		return c.Body()
+	}
+	return c.Request().Body()
+}
 
 // decoded returns the body as the chain has parsed and validated it; nil if there is none. Evidence, which is most of the
 // traffic, is built from it so that it is parsed only once.
@@ -52,7 +59,7 @@ func decoded(c *fiber.Ctx) map[string]any {
 // bind decodes a body that the chain has validated. It returns the zero value if there is no body.
 func bind[T any](c *fiber.Ctx) (T, error) {
 	var v T
-	raw := c.Body()
+	raw := bodyOf(c)
 	if len(raw) == 0 {
 		return v, nil
 	}

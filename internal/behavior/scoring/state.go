@@ -177,7 +177,10 @@ func (m *Model) observeWindow(w window, in Input, t *Template, mod features.Moda
 	}
 	bg, carried := m.backgrounds[mod], carries(mod, b)
 	if bg != nil {
-		b.Cells = bg.Weigh(b)
+		weighed := temporary(bg.Dim())
+		defer temporaries.Put(weighed)
+		bg.weighInto(*weighed, b)
+		b.Cells = *weighed
 	}
 	w, completed := w.push(mod, b, at, in.Ref)
 	if carried {
