@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,8 +43,13 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 		defer r.mu.Unlock()
 		s := statement{data.SQL, slices.Clone(data.Args)}
 		for i, arg := range s.args {
-			if text, ok := arg.(*string); ok && text != nil {
-				s.args[i] = *text
+			switch v := arg.(type) {
+			case *string:
+				if v != nil {
+					s.args[i] = *v
+				}
+			case []byte:
+				s.args[i] = bytes.Clone(v)
 			}
 		}
 		r.sent = append(r.sent, s)
