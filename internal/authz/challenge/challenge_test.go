@@ -76,12 +76,17 @@ type bundle struct {
 	service    *challenge.Service
 	assertions *assertions
 	decided    int
+	deciding   func(ctx context.Context) context.Context // the context of follow-up decisions; nil leaves it
 	decision   string
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	st := testenv.Store(t)
+	return setupOn(t, testenv.Store(t))
+}
+
+func setupOn(t *testing.T, st *store.Store) *bundle {
+	t.Helper()
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), assertions: &assertions{}, decision: "allow"}
 	k, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
@@ -94,6 +99,9 @@ func setup(t *testing.T) *bundle {
 		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: linkBase,
 		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
 			b.decided++
+			if b.deciding != nil {
+				ctx = b.deciding(ctx)
+			}
 			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
 			return followUp, nil, err
 		},

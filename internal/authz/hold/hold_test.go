@@ -30,14 +30,22 @@ type bundle struct {
 	clock    *clock.Fake
 	service  *hold.Service
 	decision string
+	deciding func(ctx context.Context) context.Context // the context of follow-up decisions; nil leaves it
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	st := testenv.Store(t)
+	return setupOn(t, testenv.Store(t))
+}
+
+func setupOn(t *testing.T, st *store.Store) *bundle {
+	t.Helper()
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
 	b.service = hold.New(hold.Deps{Store: st, Clock: b.clock,
 		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+			if b.deciding != nil {
+				ctx = b.deciding(ctx)
+			}
 			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
 			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
 		}})
