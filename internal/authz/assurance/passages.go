@@ -2,6 +2,8 @@ package assurance
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -22,9 +24,12 @@ type KnownTyping struct {
 	any   bool
 }
 
+// collections pools the buffers of collections, which are ten times as large as others.
+var collections = sync.Pool{New: func() any { return new([]byte) }}
+
 // KnownTyping returns an empty collection.
 func (a *Assessor) KnownTyping() *KnownTyping {
-	buf, _ := scratch.Get().(*[]byte)
+	buf, _ := collections.Get().(*[]byte)
 	*buf = (*buf)[:0]
 	return &KnownTyping{a: a, buf: buf}
 }
@@ -39,6 +44,7 @@ func (k *KnownTyping) Begin() {
 // Take decrypts the next block. The block is sealed to its place.
 func (k *KnownTyping) Take(place []byte, block int, sealed []byte) error {
 	at := len(*k.buf)
+	*k.buf = slices.Grow(*k.buf, len(sealed)) // by doubling; decryption would make room for one block at a time
 	opened, err := k.a.keys.OpenTo(*k.buf, passagesPurpose, sealed, place)
 	if err != nil {
 		return fmt.Errorf("typed passages, block %d: %w", block, err)
@@ -67,7 +73,7 @@ func (k *KnownTyping) Add(p scoring.Passages, subjectUID, device string) (*store
 // Close wipes the collection and releases its buffer.
 func (k *KnownTyping) Close() {
 	k.Begin()
-	scratch.Put(k.buf)
+	collections.Put(k.buf)
 }
 
 // OpenPassages decrypts one block of a subject's passages.
