@@ -55,10 +55,12 @@ type part struct {
 	run      func(ctx context.Context, b *bench) error
 	against  func(ctx context.Context, b, base *bench) error // compares with another build; nil if the part has no such comparison
 	alone    bool                                            // runs only when it is named
-	lasts    time.Duration                                   // of a measurement by default; 0 is usually
+	lasts    time.Duration                                   // of a measurement by default; 0 is Usually
+	env      []string                                        // settings of the service, which other builds may not know
 }
 
-// Usually is the length of a measurement that is compared with nothing.
+// Usually is the length of a measurement that is compared with nothing: long
+// enough for several rounds of sealing and relays.
 const Usually = 20 * time.Second
 
 // parts in the order in which they run.
@@ -68,7 +70,7 @@ var parts = []part{
 	{name: "reads", temporal: true, run: reads},
 	{name: "completion", temporal: true, run: completion},
 	{name: "webhooks", temporal: true, run: webhooks},
-	{name: "streams", temporal: true, run: streams},
+	{name: "streams", temporal: true, run: streams, env: []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}},
 	{name: "size", run: size},
 	{name: "peers", temporal: true, run: peers, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},
@@ -137,7 +139,7 @@ func (o Options) chosen() ([]part, error) {
 func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
-	o.Temporal, o.Env = p.temporal, []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}
+	o.Temporal, o.Env = p.temporal, p.env
 	if b.Base != "" {
 		o.Namespaces = []string{baseName}
 	}
@@ -178,7 +180,8 @@ func (b *bench) compareBuilds(ctx context.Context, p part) (err error) {
 }
 
 // start creates a tenant, starts the processes of the service and makes the
-// clients.
+// clients. Two builds are started by the same steps, each with its own
+// command line.
 func (b *bench) start(ctx context.Context, worker bool) (err error) {
 	if b.tenant, err = b.rig.NewTenant(ctx, "Bench"); err != nil {
 		return err

@@ -76,7 +76,8 @@ func streams(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// fanOut makes decisions and waits until every stream has received their messages.
+// fanOut makes decisions and waits until every stream has received their messages. It fails if some do not arrive within a minute:
+// latencies of those that did would say little.
 func (b *bench) fanOut(ctx context.Context, l *listening, rate float64, ask *requests) (Row, error) {
 	l.forget()
 	before := b.usage(ctx)
@@ -132,7 +133,8 @@ func (l *listening) taken() []time.Duration {
 	return append([]time.Duration(nil), l.latencies...)
 }
 
-// forget begins a new count.
+// forget begins a new count: streams stay open between two measurements,
+// and messages of the first do not belong to the second.
 func (l *listening) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,7 +44,7 @@ func TestTimePassesUntilTheWorkEnds(t *testing.T) {
 				stop := progress.New(&shown, false).During("breaking things", c.lasts)
 				<-time.After(25*time.Second + time.Millisecond) // of the clock of the bubble
 				stop()
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				require.Equal(t, c.want, shown.String())
 			})
 		})
