@@ -48,6 +48,7 @@ func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error)
 
 // Traces lists decisions, newest first.
 func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace, string, error) {
+	q.Q = q.old(ctx)
 	tx, err := paginate(f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s), p, "authorizations.decided_at", "authorizations.id")
 	if err != nil {
 		return nil, "", err

@@ -193,6 +193,7 @@ type AttemptRow struct {
 // Attempts lists an endpoint's attempts and its deliveries before their first attempt, newest first. NextAttemptAt is set
 // on the latest attempt of a pending delivery. Each kind is read up to the length of the page by its own index.
 func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
+	q.Q = q.old(ctx)
 	made, err := f.page(q.gorm(ctx).Table("webhook_attempts").Where("endpoint_id = ?", endpoint), p, "at")
 	if err != nil {
 		return nil, "", err

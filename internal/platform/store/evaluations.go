@@ -37,6 +37,7 @@ func (q Evaluations) Lock(ctx context.Context, id string) (models.Evaluation, er
 // List lists evaluations, newest first. A status that is not empty is the effective one at now: an evaluation past its
 // end is closed even if its workflow has not closed it yet.
 func (q Evaluations) List(ctx context.Context, s Scope, status models.EvaluationStatus, now time.Time, p Page) ([]models.Evaluation, string, error) {
+	q.Q = q.old(ctx)
 	tx := q.gorm(ctx).Model(&models.Evaluation{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	switch status {
 	case models.EvaluationOpen:
@@ -119,7 +120,7 @@ type Window struct {
 // time limit of its own in place of the process's.
 func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit time.Duration) (Tally, error) {
 	var t Tally
-	err := s.Read(ctx, func(q *Q) error {
+	err := s.readOld(ctx, func(q *Q) error {
 		var set string
 		err := q.queryRow(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10)).Scan(&set)
 		if err != nil {

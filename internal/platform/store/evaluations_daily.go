@@ -16,7 +16,7 @@ type DayCount struct {
 // time limit of its own, as TallyDecisions.
 func (s *Store) ShadowDays(ctx context.Context, scope Scope, w Window, limit time.Duration) ([]DayCount, error) {
 	var rows []DayCount
-	err := s.Read(ctx, func(q *Q) error {
+	err := s.readOld(ctx, func(q *Q) error {
 		var set string
 		err := q.queryRow(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10)).Scan(&set)
 		if err != nil {

@@ -81,6 +81,7 @@ const fewTypes = 12
 
 // Activity lists events of an environment, newest first.
 func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page) ([]models.Event, string, error) {
+	q.Q = q.old(ctx)
 	tx := q.gorm(ctx).Table("events").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if f.Subject != "" {
 		// Selects by uid, which is indexed and set in every event that names a subject.

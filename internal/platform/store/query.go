@@ -14,6 +14,8 @@ type Q struct {
 	conn conn
 	// floor is shared by every Q of a store.
 	floor *floor
+	// standby serves reads that may be old; nil in a transaction, and without one.
+	standby *standby
 	// outboxAdded becomes true when work is added to the outbox; nil outside of Write.
 	outboxAdded *bool
 }

@@ -49,6 +49,7 @@ func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (Subject
 
 // List lists sessions, newest first. subjectUID and status narrow it if they are not empty.
 func (q Sessions) List(ctx context.Context, s Scope, subjectUID string, status models.SessionStatus, p Page) ([]models.Session, string, error) {
+	q.Q = q.old(ctx)
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if subjectUID != "" {
 		tx = tx.Where("subject_uid = ?", subjectUID)

@@ -56,6 +56,7 @@ func (q Decisions) ReplayablesByID(ctx context.Context, s Scope, ids []string) (
 }
 
 func (q Decisions) replayables(ctx context.Context, query string, args ...any) ([]Replayable, error) {
+	q.Q = q.old(ctx)
 	var rows []Replayable
 	if err := q.gorm(ctx).Raw(query, args...).Scan(&rows).Error; err != nil {
 		return nil, err
@@ -80,6 +81,7 @@ type SubjectCount struct {
 // CountsBefore returns, for each of the decisions by id, the counts of the decisions about its subject that were made before it,
 // each at most limit.
 func (q Decisions) CountsBefore(ctx context.Context, s Scope, ids []string, counts []SubjectCount, limit int) (map[string][]int, error) {
+	q.Q = q.old(ctx)
 	actions, outcomes, spans := make([]string, len(counts)), make([]string, len(counts)), make([]float64, len(counts))
 	for i, c := range counts {
 		actions[i], outcomes[i], spans[i] = c.Action, strings.Join(c.Outcomes, ","), c.Span.Seconds()
@@ -114,6 +116,7 @@ const shortestRetention = 30 * 24 * time.Hour
 // CompleteSince returns the time from which every decision of the environment is stored: retention has removed earlier ones.
 // Zero is since ever. If the event of the removal has lost its data to retention as well, the time is later than necessary.
 func (q Decisions) CompleteSince(ctx context.Context, s Scope) (time.Time, error) {
+	q.Q = q.old(ctx)
 	var at time.Time
 	err := q.queryRow(ctx, `select coalesce(max(coalesce((data->>'older_than')::timestamptz, at - make_interval(secs => $3))), '0001-01-01Z') from events
 		where tenant_id = $1 and environment_id = $2 and type = 'retention.executed' and (data is null or data->>'class' = 'authorizations')`,

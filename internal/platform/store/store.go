@@ -61,6 +61,8 @@ type Options struct {
 	DirectURL string
 	// StatementTimeout ends a statement that runs longer, and a transaction that is idle for longer; default 10 s.
 	StatementTimeout time.Duration
+	// Standby may serve lists of records.
+	Standby StandbyOptions
 	// Tracer traces every statement; nil disables tracing.
 	Tracer pgx.QueryTracer
 }
@@ -110,15 +112,28 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
+	var from *standby
+	if o.Standby.URL != "" {
+		if from, err = openStandby(ctx, o); err != nil {
+			pool.Close()
+			return nil, err
+		}
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}, standby: from}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
 	go s.waker.run(background, s)
+	if from != nil {
+		go from.follow(background, s)
+	}
 	return s, nil
 }
 
 // Close closes the connections.
 func (s *Store) Close() {
 	s.stop()
+	if s.standby != nil {
+		s.standby.close()
+	}
 	_ = s.sql.Close()
 	s.pool.Close()
 }

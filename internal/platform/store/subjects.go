@@ -91,6 +91,7 @@ type SubjectFilter struct {
 
 // List lists the scope's subjects, newest first.
 func (q Subjects) List(ctx context.Context, s Scope, f SubjectFilter, p Page) ([]models.Subject, string, error) {
+	q.Q = q.old(ctx)
 	tx := q.gorm(ctx).Where(inScopeNotErasing, s.Tenant, s.Environment)
 	if f.Status != "" {
 		tx = tx.Where("status = ?", f.Status)

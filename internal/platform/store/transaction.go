@@ -35,12 +35,21 @@ var errReadOnly = errors.New("store: read transaction ends")
 
 // Read runs f on one snapshot. It always rolls back, so that a write hidden in a read fails its test.
 func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
-	err := s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(q *Q) error {
+	return readOnly(s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, rollingBack(f)))
+}
+
+// rollingBack makes a transaction roll back after f.
+func rollingBack(f func(q *Q) error) func(q *Q) error {
+	return func(q *Q) error {
 		if err := f(q); err != nil {
 			return err
 		}
 		return errReadOnly
-	})
+	}
+}
+
+// readOnly maps the end of a transaction that rolls back.
+func readOnly(err error) error {
 	if errors.Is(err, errReadOnly) {
 		return nil
 	}
@@ -49,30 +58,12 @@ func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
 
 // transact runs f in a transaction, and again if one of its statements was prepared for an earlier schema.
 func (s *Store) transact(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
-	err := s.transactOnce(ctx, o, f)
+	err := s.transactOn(ctx, s.sql, o, f)
 	for left := s.pool.Stat().TotalConns(); left >= 0 && stalePlan(err); left-- {
 		s.forget()
-		err = s.transactOnce(ctx, o, f)
+		err = s.transactOn(ctx, s.sql, o, f)
 	}
 	return err
-}
-
-func (s *Store) transactOnce(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
-	conn, err := s.sql.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	pgxConn, err := unwrap(conn)
-	if err != nil {
-		return err
-	}
-	t := &txConn{pgx: pgxConn, sql: conn, options: o}
-	defer t.rollBack(ctx)
-	if err := f(&Q{db: s.db, conn: t, floor: s.floor}); err != nil {
-		return err
-	}
-	return t.commit(ctx)
 }
 
 // unwrap returns the pgx connection inside one of database/sql. It may be used until conn is closed, which reserves it.
