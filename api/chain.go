@@ -22,6 +22,9 @@ func (s *server) handle(r Route) fiber.Handler {
 	if op, ok := s.operations[r.Operation]; ok && op.Idempotent {
 		handler = s.idempotent(r.Operation, handler)
 	}
+	if r.Old {
+		handler = mayBeOld(handler)
+	}
 	checked := s.shedding(r, func(c *fiber.Ctx) error {
 		if r.Access != AccessOpen {
 			if err := s.admit(c, r); err != nil {

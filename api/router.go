@@ -20,6 +20,7 @@ type Route struct {
 	Permission models.Permission
 	Waits      bool // the handler waits for a workflow, a webhook receiver or an export slot, and counts apart under load
 	Frames     bool // the body is evidence frames: Config.MaxFrameBytes is its limit, and any finite number is accepted
+	Old        bool // lists of records and reports on them: may be read from a standby
 	Handler    fiber.Handler
 
 	pathParams []string
@@ -49,7 +50,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions", Operation: "createPolicyVersion", Access: AccessServer, Permission: models.PermissionPolicyWrite, Handler: s.actions.createVersion},
 		{Method: get, Path: "/api/v1/actions/{action_id}/policy-versions/{version}", Operation: "getPolicyVersion", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.actions.version},
 		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/activate", Operation: "activatePolicyVersion", Access: AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.actions.activate},
-		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/simulate", Operation: "simulatePolicyVersion", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.simulations.run},
+		{Method: post, Path: "/api/v1/actions/{action_id}/policy-versions/{version}/simulate", Operation: "simulatePolicyVersion", Access: AccessServer, Permission: models.PermissionConfigRead, Old: true, Handler: s.simulations.run},
 
 		{Method: get, Path: "/api/v1/teams", Operation: "listTeams", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.teams.list},
 		{Method: post, Path: "/api/v1/teams", Operation: "createTeam", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.create},
@@ -64,7 +65,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/changes/{change_id}/withdraw", Operation: "withdrawChange", Access: AccessServer, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Withdraw)},
 
 		{Method: post, Path: "/api/v1/authorize", Operation: "authorize", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.authorizations.authorize},
-		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.authorizations.list},
+		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Permission: models.PermissionDecisionsRead, Old: true, Handler: s.authorizations.list},
 		{Method: get, Path: "/api/v1/authorizations/{authorization_id}", Operation: "getAuthorization", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.authorizations.get},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/outcome", Operation: "reportOutcome", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.authorizations.outcome},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/review", Operation: "reviewAuthorization", Access: AccessServer, Permission: models.PermissionReview, Waits: true, Handler: s.reviews.review},
@@ -87,7 +88,7 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/.well-known/webauthn", Operation: "getRelatedOrigins", Access: AccessOpen, Handler: s.passkeys.related},
 		{Method: get, Path: "/.well-known/service-proof-keys.json", Operation: "getProofKeys", Access: AccessOpen, Handler: s.proofs.keys},
 
-		{Method: get, Path: "/api/v1/subjects", Operation: "listSubjects", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.list},
+		{Method: get, Path: "/api/v1/subjects", Operation: "listSubjects", Access: AccessServer, Permission: models.PermissionSubjects, Old: true, Handler: s.subjects.list},
 		{Method: post, Path: "/api/v1/subjects", Operation: "createSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.create},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}", Operation: "getSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.get},
 		{Method: remove, Path: "/api/v1/subjects/{subject_id}", Operation: "deleteSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.erase},
@@ -109,7 +110,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/recovery", Operation: "beginRecovery", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.recoveries.begin},
 		{Method: post, Path: "/api/v1/client-tokens", Operation: "createClientToken", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.credentials.token},
 
-		{Method: get, Path: "/api/v1/sessions", Operation: "listSessions", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.list},
+		{Method: get, Path: "/api/v1/sessions", Operation: "listSessions", Access: AccessServer, Permission: models.PermissionEvidence, Old: true, Handler: s.sessions.list},
 		{Method: post, Path: "/api/v1/sessions", Operation: "createSession", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.create},
 		{Method: get, Path: "/api/v1/sessions/{session_id}", Operation: "getSession", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.get},
 		{Method: get, Path: "/api/v1/sessions/{session_id}/status", Operation: "getSessionStatus", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.status},
@@ -117,13 +118,13 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/sessions/{session_id}/evidence", Operation: "submitEvidence", Access: AccessEvidence, Permission: models.PermissionEvidence, Frames: true, Handler: s.sessions.evidence},
 		{Method: post, Path: "/api/v1/sessions/{session_id}/end", Operation: "endSession", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.end},
 
-		{Method: get, Path: "/api/v1/evaluations", Operation: "listEvaluations", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.evaluations.list},
+		{Method: get, Path: "/api/v1/evaluations", Operation: "listEvaluations", Access: AccessServer, Permission: models.PermissionConfigRead, Old: true, Handler: s.evaluations.list},
 		{Method: post, Path: "/api/v1/evaluations", Operation: "createEvaluation", Access: AccessServer, Permission: models.PermissionEvaluations, Handler: s.evaluations.create},
 		{Method: get, Path: "/api/v1/evaluations/{evaluation_id}", Operation: "getEvaluation", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.evaluations.get},
 		{Method: post, Path: "/api/v1/evaluations/{evaluation_id}/close", Operation: "closeEvaluation", Access: AccessServer, Permission: models.PermissionEvaluations, Waits: true, Handler: s.evaluations.close},
-		{Method: get, Path: "/api/v1/evaluations/{evaluation_id}/report", Operation: "getEvaluationReport", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.evaluations.report},
+		{Method: get, Path: "/api/v1/evaluations/{evaluation_id}/report", Operation: "getEvaluationReport", Access: AccessServer, Permission: models.PermissionConfigRead, Old: true, Handler: s.evaluations.report},
 
-		{Method: get, Path: "/api/v1/activity", Operation: "listActivity", Access: AccessServer, Permission: models.PermissionEvents, Handler: s.activity.list},
+		{Method: get, Path: "/api/v1/activity", Operation: "listActivity", Access: AccessServer, Permission: models.PermissionEvents, Old: true, Handler: s.activity.list},
 		{Method: get, Path: "/api/v1/event-types", Operation: "listEventTypes", Access: AccessServer, Permission: models.PermissionEvents, Handler: s.activity.types},
 		{Method: get, Path: "/api/v1/events/stream", Operation: "streamEvents", Access: AccessServer, Permission: models.PermissionEvents, Handler: s.stream.follow},
 
@@ -142,7 +143,7 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/api/v1/webhook-endpoints/{endpoint_id}", Operation: "getWebhookEndpoint", Access: AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.webhooks.get},
 		{Method: patch, Path: "/api/v1/webhook-endpoints/{endpoint_id}", Operation: "updateWebhookEndpoint", Access: AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.update},
 		{Method: remove, Path: "/api/v1/webhook-endpoints/{endpoint_id}", Operation: "deleteWebhookEndpoint", Access: AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.remove},
-		{Method: get, Path: "/api/v1/webhook-endpoints/{endpoint_id}/attempts", Operation: "listWebhookAttempts", Access: AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.webhooks.attempts},
+		{Method: get, Path: "/api/v1/webhook-endpoints/{endpoint_id}/attempts", Operation: "listWebhookAttempts", Access: AccessAdmin, Permission: models.PermissionConfigRead, Old: true, Handler: s.webhooks.attempts},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/enable", Operation: "enableWebhookEndpoint", Access: AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.enable},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/replay", Operation: "replayWebhookEndpoint", Access: AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.replay},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/rotate", Operation: "rotateWebhookSecret", Access: AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.rotate},

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +41,23 @@ func TestRoutesMatchTheContract(t *testing.T) {
 		want, known := schemes[r.Access]
 		require.True(t, known, "%s has no access that is known: %q", r.Operation, r.Access)
 		require.ElementsMatch(t, want, documented[r.Operation].Security, r.Operation)
+	}
+}
+
+// A response that may be old must be able to say so.
+func TestRoutesThatMayBeOldDocumentTheirAge(t *testing.T) {
+	t.Parallel()
+	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]struct{ Headers map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(openapi.Document(), &document))
+	for _, r := range s.table() {
+		_, documented := document.Paths[r.Path][strings.ToLower(r.Method)].Responses["200"].Headers[headerAge]
+		require.Equal(t, documented, r.Old, r.Operation)
 	}
 }
 

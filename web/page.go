@@ -35,6 +35,8 @@ type Page struct {
 	Accent string
 	// Site is the last part of the window's title; empty for SiteName.
 	Site string
+	// Foot is a sentence below the page; empty for none.
+	Foot string
 	// FrameAncestors lists the origins that may embed the page in a frame; empty forbids it.
 	FrameAncestors []string
 }

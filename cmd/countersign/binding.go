@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -62,6 +63,18 @@ func integer(into *int, least, most int) parser {
 			return fmt.Errorf("want %d to %d", least, most)
 		}
 		*into = n
+		return nil
+	}
+}
+
+// between reads a duration from least to most.
+func between(into *time.Duration, least, most time.Duration) parser {
+	return func(value string) error {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < least || d > most {
+			return fmt.Errorf("want %s to %s, such as %s", least, most, least)
+		}
+		*into = d
 		return nil
 	}
 }

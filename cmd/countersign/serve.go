@@ -60,7 +60,7 @@ func (s *settings) table(listen string) []setting {
 	table := []setting{s.database(), s.direct(), s.master(), s.public(), s.webhooks(), s.providers()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
-		table = append(append(table, s.streams(), s.ui()), s.codec.table()...)
+		table = append(append(append(table, s.streams(), s.ui()), s.codec.table()...), s.standby()...)
 	}
 	if listen == "" {
 		table = append(table, s.worker.table()...)
@@ -132,7 +132,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	}
 	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, Worker: s.worker.options, OnlyWorks: s.role == "worker"}
 	s.dataOptions(&options)
-	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
+	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {
 		return nil, err
 	}

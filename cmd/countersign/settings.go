@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
@@ -24,6 +25,8 @@ import (
 type settings struct {
 	databaseURL string
 	directURL   string
+	standbyURL  string
+	standbyAge  time.Duration // 0: the store's default
 	masterKey   string
 	baseURL     string
 	listen      string
@@ -71,6 +74,14 @@ func (s *settings) database() setting {
 func (s *settings) direct() setting {
 	return setting{"", "COUNTERSIGN_DATABASE_DIRECT_URL", "",
 		"if the database URL leads to a connection pooler: the URL of the server behind it, to listen and to migrate", text(&s.directURL)}
+}
+
+// standby configures the server that lists are read from.
+func (s *settings) standby() []setting {
+	return []setting{
+		{"", "COUNTERSIGN_DATABASE_STANDBY_URL", "", "URL of a standby of the database, without a connection pooler: lists of records are read from it", text(&s.standbyURL)},
+		{"standby-max-age", "COUNTERSIGN_DATABASE_STANDBY_MAX_AGE", "5s", "how old a list may be that is read from the standby, 1s to 10m; the primary is read beyond", between(&s.standbyAge, time.Second, 10*time.Minute)},
+	}
 }
 
 func (s *settings) master() setting {

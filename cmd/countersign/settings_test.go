@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -79,6 +80,38 @@ func TestSettingsComeFromFlagsThenEnvironmentThenDefaults(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestSettingsOfTheStandby(t *testing.T) {
+	t.Parallel()
+	const age = "COUNTERSIGN_DATABASE_STANDBY_MAX_AGE"
+	for name, c := range map[string]struct {
+		age  string
+		want time.Duration
+		says string
+	}{
+		"default":       {"", 5 * time.Second, ""},
+		"longer":        {"30s", 30 * time.Second, ""},
+		"too long":      {"11m", 0, "want 1s to 10m0s"},
+		"too short":     {"10ms", 0, "want 1s to 10m0s"},
+		"not a time":    {"old", 0, "want 1s to 10m0s"},
+		"without units": {"5", 0, "want 1s to 10m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got settings
+			err := fill(pflag.NewFlagSet("test", pflag.ContinueOnError), got.standby(), environment(map[string]string{
+				"COUNTERSIGN_DATABASE_STANDBY_URL": "postgres://standby", age: c.age,
+			}))
+			if c.says != "" {
+				require.ErrorContains(t, err, c.says)
+				require.ErrorContains(t, err, age)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, settings{standbyURL: "postgres://standby", standbyAge: c.want}, got)
 		})
 	}
 }

@@ -67,6 +67,7 @@ type line struct {
 	Route
 	fresh, unattended bool
 	received          bool
+	old               bool // lists of records: may be read from a standby
 	handler           func(*visit) error
 }
 
@@ -79,6 +80,11 @@ const (
 func (c *console) table() []line {
 	see := func(path, name string, r Right, h func(*visit) error) line {
 		return line{Route: Route{get, Prefix + path, "console_" + name, r}, handler: h}
+	}
+	records := func(path, name string, r Right, h func(*visit) error) line {
+		l := see(path, name, r, h)
+		l.old = true
+		return l
 	}
 	change := func(path, name string, r Right, fresh bool, h func(*visit) error) line {
 		return line{Route: Route{post, Prefix + path, "console_" + name, r}, fresh: fresh, handler: h}
@@ -114,17 +120,17 @@ func (c *console) table() []line {
 		change("/:environment/reviews/:id", "review_resolve", Review, true, c.resolve),
 		change("/:environment/reviews/:id/assign", "review_assign", Review, false, c.assign),
 
-		see("/:environment/decisions", "decisions", Explore, c.decisions),
+		records("/:environment/decisions", "decisions", Explore, c.decisions),
 		see("/:environment/decisions/:id", "decision", Explore, c.decision),
-		see("/:environment/subjects/:subject", "subject", Explore, c.subject),
+		records("/:environment/subjects/:subject", "subject", Explore, c.subject),
 
 		see("/:environment/export/reviews", "export_reviews", SeeReviews, c.export(c.reviewsExport)),
-		see("/:environment/export/decisions", "export_decisions", Explore, c.export(c.decisionsExport)),
+		records("/:environment/export/decisions", "export_decisions", Explore, c.export(c.decisionsExport)),
 		see("/:environment/export/policies", "export_policies", SeePolicies, c.export(c.policiesExport)),
 		see("/:environment/export/changes", "export_changes", SeeChanges, c.export(c.changesExport)),
-		see("/:environment/export/evaluations", "export_evaluations", SeeEvaluations, c.export(c.evaluationsExport)),
+		records("/:environment/export/evaluations", "export_evaluations", SeeEvaluations, c.export(c.evaluationsExport)),
 		see("/:environment/export/webhooks", "export_webhooks", SeeWebhooks, c.export(c.webhooksExport)),
-		see("/:environment/export/webhooks/:id", "export_attempts", SeeWebhooks, c.export(c.attemptsExport)),
+		records("/:environment/export/webhooks/:id", "export_attempts", SeeWebhooks, c.export(c.attemptsExport)),
 		see("/:environment/export/keys", "export_keys", SeeKeys, c.export(c.keysExport)),
 		see("/:environment/export/people", "export_people", SeePeople, c.export(c.peopleExport)),
 		see("/:environment/export/audit", "export_audit", SeeAudit, c.export(c.auditExport)),
@@ -147,10 +153,10 @@ func (c *console) table() []line {
 		see("/:environment/changes/:id", "change", SeeChanges, c.changePage),
 		change("/:environment/changes/:id", "change_decide", DecideChanges, true, c.decideChange),
 
-		see("/:environment/evaluations", "evaluations", SeeEvaluations, c.evaluations),
+		records("/:environment/evaluations", "evaluations", SeeEvaluations, c.evaluations),
 		see("/:environment/evaluations/new", "evaluation_new", RunEvaluations, c.newEvaluation),
 		change("/:environment/evaluations/new", "evaluation_create", RunEvaluations, false, c.createEvaluation),
-		see("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),
+		records("/:environment/evaluations/:id", "evaluation", SeeEvaluations, c.evaluation),
 		change("/:environment/evaluations/:id/close", "evaluation_close", RunEvaluations, false, c.closeEvaluation),
 
 		see("/:environment/notifications", "notifications", AnyRole, c.notifications),

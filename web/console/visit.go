@@ -27,6 +27,7 @@ type visit struct {
 	ctx     context.Context
 	session staff.Session // zero if the route is open
 	grant   staff.Grant   // of the environment in the path
+	aged    *store.Aged   // whether the page was read from a standby; nil if it may not be
 }
 
 // errUnconfirmed is returned when the passkey was not used recently. The page's script asks for it before it submits a form.
@@ -40,7 +41,11 @@ func (c *console) guard(l line) fiber.Handler {
 		if err := c.admit(v, l); err != nil {
 			return v.refuse(err)
 		}
-		if err := l.handler(v); err != nil {
+		handler := l.handler
+		if l.old {
+			handler = mayBeOld(handler)
+		}
+		if err := handler(v); err != nil {
 			return v.refuse(err)
 		}
 		return nil
@@ -171,7 +176,7 @@ func (v *visit) back(parts ...string) error { return v.Redirect(v.at(parts...), 
 // page renders a page inside the console's shell.
 func (v *visit) page(status int, template, title, section string, body any) error {
 	return v.console.router.Render(v.Ctx, status, web.Page{
-		Template: template, Title: title, Script: "console.js", Style: "console.css", Wide: true,
+		Template: template, Title: title, Script: "console.js", Style: "console.css", Wide: true, Foot: v.age(),
 		Data: framed{Shell: v.shell(section), Body: body},
 	})
 }

@@ -18,6 +18,7 @@ import (
 //	returns      status -> name of the response schema, "Name[]" for a list, or null for no content
 //	codes        problem codes that this operation may return, in addition to those of every operation
 //	query        names of query parameters under components.parameters
+//	old               true: may be read from a standby, and says how old it is
 //	response_headers  names of additional response headers under components.headers
 //	list         true: accepts limit and cursor, returns Link
 //	idempotent   true: accepts an Idempotency-Key and returns Idempotent-Replayed
@@ -281,6 +282,9 @@ func (op operation) headers() *object {
 	}
 	if op.get("legacy") == true {
 		names = append(names, "Deprecation", "Link")
+	}
+	if op.get("old") == true {
+		names = append(names, "Countersign-Data-Age-Ms")
 	}
 	for _, h := range op.list("response_headers") {
 		names = append(names, h.(string))

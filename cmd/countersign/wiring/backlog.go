@@ -97,6 +97,27 @@ func poolFigures(r prometheus.Registerer, s *store.Store) {
 	} {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: f.help}, f.value))
 	}
+	standbyFigures(r, s)
 	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "countersign_db_connection_wait_seconds_total",
 		Help: "Time spent waiting for a database connection."}, func() float64 { return s.Pool().Stat().EmptyAcquireWaitTime().Seconds() }))
+}
+
+// standbyFigures shows the state of the standby, if one is configured.
+func standbyFigures(r prometheus.Registerer, s *store.Store) {
+	if _, there := s.Standby(); !there {
+		return
+	}
+	figures := func() store.StandbyFigures { f, _ := s.Standby(); return f }
+	r.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "countersign_standby_used",
+			Help: "1 while lists are read from the standby, 0 while they are read from the primary."}, func() float64 {
+			if figures().Used {
+				return 1
+			}
+			return 0
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "countersign_standby_age_seconds",
+			Help: "How old the data of the standby is at most."}, func() float64 { return figures().Age.Seconds() }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "countersign_standby_reads_total",
+			Help: "Reads from the standby."}, func() float64 { return float64(figures().Reads) }))
 }

@@ -5,6 +5,7 @@ package wiring
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
@@ -28,10 +29,13 @@ type Settings struct {
 	Machine     clock.Clock // the clock of this machine; nil: the system's
 	DatabaseURL string
 	DirectURL   string // of the server, if DatabaseURL leads to a connection pooler; else empty
-	BaseURL     string // public URL without a slash at the end; part of every proof's issuer
-	Keys        *keyring.Keyring
-	MaxConns    int32                // database connections; 0 is the store's default
-	Tracing     trace.TracerProvider // nil: off
+	StandbyURL  string // of a standby that lists of records are read from; empty for none
+	// StandbyMaxAge is how old such a list may be; 0 is the store's default.
+	StandbyMaxAge time.Duration
+	BaseURL       string // public URL without a slash at the end; part of every proof's issuer
+	Keys          *keyring.Keyring
+	MaxConns      int32                // database connections; 0 is the store's default
+	Tracing       trace.TracerProvider // nil: off
 	// Statements sees every statement and its parameters, in place of the spans of Tracing; nil: none. For tests.
 	Statements pgx.QueryTracer
 	// Providers restricts the addresses of identity providers of the console.
@@ -54,7 +58,7 @@ type Core struct {
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer()})
+	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby()})
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +86,17 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 			Store: st, Keys: s.Keys, Clock: s.Clock, People: people, BaseURL: s.BaseURL, Client: s.Providers.Client(), CheckURL: s.Providers.CheckURL,
 		}),
 	}, nil
+}
+
+// standby are the options of the standby.
+func (s Settings) standby() store.StandbyOptions {
+	return store.StandbyOptions{URL: s.StandbyURL, MaxAge: s.StandbyMaxAge, Changed: func(used bool, reason error) {
+		if used {
+			s.Log.Info("lists are read from the standby")
+			return
+		}
+		s.Log.Warn("lists are read from the primary and not from the standby", "reason", reason)
+	}}
 }
 
 // Close lets the database go.

@@ -19,8 +19,6 @@ type StandbyOptions struct {
 	URL string // empty: there is none
 	// MaxAge is how old a list may be; default 5 s. Beyond it the primary is read.
 	MaxAge time.Duration
-	// Now is the time of this machine.
-	Now func() time.Time
 	// Changed is called when the standby begins or ceases to be read, and when the reason changes; it must not wait. Nil ignores that.
 	Changed func(used bool, reason error)
 }
@@ -116,7 +114,7 @@ func (s *standby) compare(ctx context.Context, primary *Store) {
 	ctx, cancel := context.WithTimeout(ctx, standbyWithin)
 	defer cancel()
 	// Before the position is read: what was committed until then is before it.
-	at := s.o.Now()
+	at := time.Now()
 	var end int64
 	// A commit is visible once its record is flushed.
 	known := primary.pool.QueryRow(ctx, "select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint").Scan(&end) == nil
@@ -202,7 +200,7 @@ func (s *standby) unusable() error {
 	if s.err != nil {
 		return s.err
 	}
-	if age := s.o.Now().Sub(s.asOf); age > s.o.MaxAge {
+	if age := time.Since(s.asOf); age > s.o.MaxAge {
 		return fmt.Errorf("its data is older than %s", s.o.MaxAge)
 	}
 	return nil
@@ -219,7 +217,7 @@ func (s *standby) serve(a *Aged) bool {
 		return false
 	}
 	s.reads.Add(1)
-	a.add(s.asOf, s.o.Now)
+	a.add(s.asOf)
 	return true
 }
 
@@ -240,7 +238,7 @@ func (s *Store) Standby() (StandbyFigures, bool) {
 	defer b.mu.Unlock()
 	f := StandbyFigures{Used: b.unusable() == nil, Reads: b.reads.Load()}
 	if !b.asOf.IsZero() {
-		f.Age = b.o.Now().Sub(b.asOf)
+		f.Age = time.Since(b.asOf)
 	}
 	return f, true
 }
@@ -251,7 +249,6 @@ type agedKey struct{}
 type Aged struct {
 	mu   sync.Mutex
 	asOf time.Time // of the oldest
-	now  func() time.Time
 }
 
 // MayBeOld lets the lists that are read with the returned context come from the standby.
@@ -260,10 +257,9 @@ func MayBeOld(ctx context.Context) (context.Context, *Aged) {
 	return context.WithValue(ctx, agedKey{}, a), a
 }
 
-func (a *Aged) add(asOf time.Time, now func() time.Time) {
+func (a *Aged) add(asOf time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.now = now
 	if a.asOf.IsZero() || asOf.Before(a.asOf) {
 		a.asOf = asOf
 	}
@@ -276,7 +272,7 @@ func (a *Aged) Age() (time.Duration, bool) {
 	if a.asOf.IsZero() {
 		return 0, false
 	}
-	return max(0, a.now().Sub(a.asOf)), true
+	return max(0, time.Since(a.asOf)), true
 }
 
 // old returns queries on the standby if ctx permits old data, and q otherwise. Only reads that lists and reports are made of ask

@@ -30,7 +30,7 @@ func openStandby(t *testing.T, maxAge time.Duration) *standbyRig {
 	r.primary, r.standby = storetest.Pair(t)
 	var err error
 	r.Store, err = store.Open(t.Context(), r.primary.URL(storetest.Database), store.Options{Standby: store.StandbyOptions{
-		URL: r.standby.URL(storetest.Database), MaxAge: maxAge, Now: time.Now, Changed: func(used bool, reason error) {
+		URL: r.standby.URL(storetest.Database), MaxAge: maxAge, Changed: func(used bool, reason error) {
 			if !used {
 				r.left <- reason
 			}
@@ -162,7 +162,7 @@ func TestOpenStartsWithoutItsStandby(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st, err := store.Open(t.Context(), address, store.Options{MaxConns: 2, Standby: store.StandbyOptions{URL: c.url, Now: time.Now}})
+			st, err := store.Open(t.Context(), address, store.Options{MaxConns: 2, Standby: store.StandbyOptions{URL: c.url}})
 			if err != nil {
 				require.ErrorContains(t, err, c.want)
 				require.NotContains(t, err.Error(), "secret")
@@ -187,7 +187,7 @@ func TestStandbyOfADifferentServerIsNotRead(t *testing.T) {
 	_, standby := storetest.Pair(t)
 	reasons := make(chan error, 100)
 	st, err := store.Open(t.Context(), testenv.Database(t), store.Options{MaxConns: 2, Standby: store.StandbyOptions{
-		URL: standby.URL(storetest.Database), Now: time.Now, MaxAge: time.Hour, Changed: func(_ bool, reason error) { reasons <- reason },
+		URL: standby.URL(storetest.Database), MaxAge: time.Hour, Changed: func(_ bool, reason error) { reasons <- reason },
 	}})
 	require.NoError(t, err)
 	defer st.Close()

@@ -85,6 +85,7 @@ var manifests = map[string][]change{
 		{pattern: `name: countersign-migrate`, template: "name: countersign-migrate" + hook},
 		{pattern: `image: countersign`, template: "image: " + image},
 		{pattern: `secretName: countersign`, template: `secretName: "{{ .Values.secret }}"`},
+		{pattern: `secretKeyRef: \{name: countersign,`, template: `secretKeyRef: {name: "{{ .Values.secret }}",`},
 	},
 	"network.yaml": {
 		{pattern: `metadata\.name: (\w+)`, template: `metadata.name: "{{ .Values.scraperNamespace }}"`, values: []string{"scraperNamespace"}},
@@ -183,7 +184,7 @@ func valuesFile(values map[string]string, settings []string, repository, tag str
 		"# Generated from deploy/kubernetes by make chart.",
 		"# An image is pulled by its digest (sha256:...), if there is one, and else by its tag.",
 		fmt.Sprintf("image: {repository: %s, tag: %q, digest: \"\"}", repository, tag),
-		"# The secret with the keys database-url and master-key, made before the installation.",
+		"# The secret with the keys database-url and master-key, and if wanted database-direct-url and database-standby-url, made before the installation.",
 		"secret: countersign",
 		"# Sizes for 200 decisions a second. For another load: countersign capacity --decisions RATE --values > sizes.yaml, and --values sizes.yaml.",
 		kind("api"), kind("worker"),
