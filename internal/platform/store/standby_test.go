@@ -40,6 +40,9 @@ func openStandby(t *testing.T, maxAge time.Duration) *standbyRig {
 	t.Cleanup(r.Close)
 	r.env = storetest.Environment(t, r.Store, models.Sandbox)
 	r.await(t, true)
+	for len(r.left) > 0 { // before the first comparison had caught up
+		require.Error(t, <-r.left)
+	}
 	return r
 }
 
@@ -124,6 +127,7 @@ func TestPrimaryIsReadWhileTheStandbyMustNotBe(t *testing.T) {
 	standby := connect(t, r.standby.URL(storetest.Database))
 	ceases := func(t *testing.T, reason string) {
 		t.Helper()
+		r.await(t, false)
 		require.ErrorContains(t, <-r.left, reason)
 		n, old := r.list(t)
 		require.Equal(t, 1, n)
