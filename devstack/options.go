@@ -32,8 +32,9 @@ type options struct {
 	listen             string // IPv4 address of the frontend and the UI
 	readyFile          string // empty: no ready file is written
 	logLevel           string
-	codecEndpoint      string // empty: the UI shows payloads as they are stored
-	parentPID          int    // 0: no process is watched
+	codecEndpoint      string   // empty: the UI shows payloads as they are stored
+	parentPID          int      // 0: no process is watched
+	services           []string // of a cluster of several processes; empty: all of them, in this process
 }
 
 var (
@@ -64,6 +65,8 @@ func parseOptions(args []string, getenv func(string) string, out io.Writer) (opt
 	fs.StringVar(&o.logLevel, "log-level", "error", "lowest `level` printed: "+strings.Join(logLevels, ", "))
 	fs.StringVar(&o.codecEndpoint, "codec-endpoint", "", "`URL` of the codec server that the UI uses to decode payloads")
 	fs.IntVar(&o.parentPID, "parent-pid", 0, "`pid` of a process to watch: devstack stops when it ends; 0 watches none")
+	fs.Func("services", "comma-separated `names` of frontend, history, matching, worker: run only these, in a cluster with other "+
+		"processes on the same databases, and no UI (default all)", o.setServices)
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fs.SetOutput(out)

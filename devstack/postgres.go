@@ -16,12 +16,15 @@ import (
 const (
 	// instanceLock is the key of the advisory lock a devstack holds on its main database while it runs.
 	instanceLock = 0x636f756e74657273
+	// migrationLock is the key of the lock of a migration: the members of a cluster start at the same time.
+	migrationLock = instanceLock + 1
 	// instanceLockWait covers the time that Postgres needs to notice that the connection of a killed devstack is closed.
 	instanceLockWait = 5 * time.Second
 	retryEvery       = 100 * time.Millisecond
 
 	codeUnknownDatabase   = "3D000"
 	codeDuplicateDatabase = "42P04"
+	codeUniqueViolation   = "23505" // of a database that another process creates at the same moment
 	codeStartingUp        = "57P03"
 )
 
@@ -76,7 +79,7 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 		return nil
 	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
-	if err != nil && !hasCode(err, codeDuplicateDatabase) {
+	if err != nil && !hasCode(err, codeDuplicateDatabase) && !hasCode(err, codeUniqueViolation) {
 		return fmt.Errorf("database %q cannot be created: %w", name, reason(err))
 	}
 	return nil
@@ -85,11 +88,17 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 // lockInstance prevents a second devstack on the same database, because the two would take the history shards from
 // each other endlessly. The lock is released when conn closes, so a killed process never leaves one behind. It only
 // guards the start: it is not acquired again after a restart of Postgres.
-func lockInstance(ctx context.Context, conn *pgx.Conn, name string) error {
+//
+// The members of a cluster share the lock.
+func lockInstance(ctx context.Context, conn *pgx.Conn, name string, shared bool) error {
+	try := `SELECT pg_try_advisory_lock($1)`
+	if shared {
+		try = `SELECT pg_try_advisory_lock_shared($1)`
+	}
 	deadline := time.Now().Add(instanceLockWait)
 	for {
 		var locked bool
-		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(instanceLock)).Scan(&locked); err != nil {
+		if err := conn.QueryRow(ctx, try, int64(instanceLock)).Scan(&locked); err != nil {
 			return fmt.Errorf("database %q cannot be locked: %w", name, reason(err))
 		}
 		if locked {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"go.temporal.io/server/temporal"
 )
 
 // readyWithin bounds the time from a started server to one that serves every namespace.
@@ -26,7 +27,11 @@ func run(ctx context.Context, o options) error {
 	if o.parentPID != 0 {
 		go watchParent(ctx, o.parentPID, cancel)
 	}
-	err := serve(ctx, o)
+	work := serve
+	if o.isMember() {
+		work = serveMember
+	}
+	err := work(ctx, o)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // asked to stop while still starting
 	}
@@ -68,13 +73,21 @@ func serve(ctx context.Context, o options) error {
 		return err
 	}
 	ui.start(o, ports.frontend(), uiBackend)
-	err = announce(ctx, o, ports, ui, started)
+	return serveUntil(ctx, o, logger, server, func() error {
+		err := announce(ctx, o, ports, ui, started)
+		context.AfterFunc(ctx, ui.stop)
+		return err
+	})
+}
+
+// serveUntil announces a started server, waits until ctx ends, and stops the server.
+func serveUntil(ctx context.Context, o options, logger *serverLog, server temporal.Server, announce func() error) error {
+	err := announce()
 	if err == nil {
 		logger.speak()
 		<-ctx.Done()
 	}
 	logger.hush()
-	ui.stop()
 	return errors.Join(err, withdraw(o), stopServer(server))
 }
 
@@ -113,7 +126,7 @@ func prepareStore(ctx context.Context, admin *pgx.Conn, o options, s store, lock
 		return nil, fmt.Errorf("database %q cannot be opened: %w", s.database, reason(err))
 	}
 	if lock {
-		err = lockInstance(ctx, conn, s.database)
+		err = lockInstance(ctx, conn, s.database, o.isMember())
 	}
 	if err == nil {
 		err = migrate(ctx, conn, s)
@@ -127,18 +140,11 @@ func prepareStore(ctx context.Context, admin *pgx.Conn, o options, s store, lock
 
 // announce waits until the namespaces, search attributes and UI are ready, then prints a line and writes the ready file.
 func announce(ctx context.Context, o options, ports services, ui *webUI, started time.Time) error {
-	waiting, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	client, err := dialFrontend(ports.frontend())
-	if err != nil {
+	if err := prepareNamespaces(ctx, o, ports.frontend()); err != nil {
 		return err
 	}
-	defer client.close()
-	for _, name := range o.namespaces {
-		if err := client.prepare(waiting, name, o); err != nil {
-			return err
-		}
-	}
+	waiting, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
 	if err := ui.await(waiting); err != nil {
 		return err
 	}
@@ -148,6 +154,23 @@ func announce(ctx context.Context, o options, ports services, ui *webUI, started
 		return nil
 	}
 	return writeReady(o.readyFile, endpoints{Frontend: ports.frontend(), UI: ui.url()})
+}
+
+// prepareNamespaces registers the namespaces and search attributes and waits until they can be used.
+func prepareNamespaces(ctx context.Context, o options, frontend string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	client, err := dialFrontend(frontend)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	for _, name := range o.namespaces {
+		if err := client.prepare(ctx, name, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withdraw removes the ready file before the server stops.

@@ -36,6 +36,9 @@ func migrate(ctx context.Context, conn *pgx.Conn, s store) error {
 		return fmt.Errorf("database %q cannot be migrated: %w", s.database, reason(err))
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+		return fmt.Errorf("database %q cannot be locked: %w", s.database, reason(err))
+	}
 	db := &migration{ctx: ctx, tx: tx, database: s.database}
 	if err := db.CreateSchemaVersionTables(); err != nil {
 		return fmt.Errorf("database %q cannot be migrated: %w", s.database, reason(err))

@@ -63,24 +63,36 @@ func startServer(o options, ports services, logger log.Logger) (temporal.Server,
 	for name, port := range ports {
 		hosts[name] = static.SingleLocalHost(address(loopback, port))
 	}
-	server, err := temporal.NewServer(
-		temporal.ForServices(temporal.DefaultServices),
+	server, err := newServer(cfg, temporal.DefaultServices, logger, temporal.WithStaticHosts(hosts))
+	if err != nil {
+		return nil, err
+	}
+	return server, begin(server)
+}
+
+// newServer prepares services with a configuration. It registers the cluster in the database if it is new.
+func newServer(cfg *config.Config, names []string, logger log.Logger, more ...temporal.ServerOption) (temporal.Server, error) {
+	server, err := temporal.NewServer(append(more,
+		temporal.ForServices(names),
 		temporal.WithConfig(cfg),
 		temporal.WithLogger(logger),
-		temporal.WithStaticHosts(hosts),
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
 			return authorization.NewNoopClaimMapper()
 		}),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("the Temporal server cannot be set up: %w", err)
 	}
-	if err := server.Start(); err != nil {
-		return nil, fmt.Errorf("the Temporal server cannot be started: %w", err)
-	}
 	return server, nil
+}
+
+func begin(server temporal.Server) error {
+	if err := server.Start(); err != nil {
+		return fmt.Errorf("the Temporal server cannot be started: %w", err)
+	}
+	return nil
 }
 
 // stopServer stops the server and waits at most stopWithin for its queues. Nothing is lost at the deadline: every

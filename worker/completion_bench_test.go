@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/worker"
 )
 
 // benchRate is the number of completions requested per second, independent of the responses (open loop).
@@ -18,8 +20,27 @@ const benchRate = 20
 // BenchmarkCompletion measures the time from a completion request to its receipt: the request row, the update through Temporal,
 // the transaction and the receipt. The workflows are already running, as they are when a user responds.
 func BenchmarkCompletion(b *testing.B) {
+	for _, x := range []struct {
+		name string
+		tune func(t *worker.Tuning)
+	}{
+		{"default", func(*worker.Tuning) {}},
+		{"pollers=2", func(t *worker.Tuning) { t.WorkflowPollers, t.ActivityPollers = 2, 2 }},
+		{"pollers=auto", func(t *worker.Tuning) { t.Autoscale = true }},
+		{"slots=4", func(t *worker.Tuning) { t.WorkflowTasks, t.LocalActivities = 4, 4 }},
+		{"cached=0", func(t *worker.Tuning) { t.CachedRuns = 0 }},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			tuning := worker.DefaultTuning()
+			x.tune(&tuning)
+			benchmarkCompletion(b, tuning.Options())
+		})
+	}
+}
+
+func benchmarkCompletion(b *testing.B, options sdkworker.Options) {
 	s := setup(b)
-	s.runProcess(nil)
+	s.runProcess(func(d *worker.Deps) { d.Options = options })
 	challenges := make([]challenge.WorkflowInput, b.N)
 	for i := range challenges {
 		run, _, err := s.challenges.WorkflowInput(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)

@@ -55,9 +55,9 @@ func report(seed uint64, r chaos.Result) error {
 	}
 	for i, o := range r.Outages {
 		if i == 0 {
-			fmt.Println("without a decision / at most / when the machine returned / responses 503 / slowest response:")
+			fmt.Println("without a decision / at most / when the machine returned / without a completion or review / responses 503 / slowest response:")
 		}
-		fmt.Printf("  %5.1f s  %4.0f s  %5.1f s  %6d  %5.1f s  %s\n", o.Lasted.Seconds(), o.Limit.Seconds(), o.Returning.Seconds(), o.Unavailable, o.Slowest.Seconds(), o.Fault)
+		fmt.Printf("  %5.1f s  %4.0f s  %5.1f s  %5.1f s  %6d  %5.1f s  %s\n", o.Lasted.Seconds(), o.Limit.Seconds(), o.Returning.Seconds(), o.Moveless.Seconds(), o.Unavailable, o.Slowest.Seconds(), o.Fault)
 	}
 	fmt.Println("responses by status:")
 	for _, status := range slices.Sorted(maps.Keys(r.Responses)) {

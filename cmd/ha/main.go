@@ -24,7 +24,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	say("starting three Postgres servers under Patroni, with etcd and HAProxy")
-	c, err := cluster.Up(ctx, cluster.Options{Dir: o.Dir, Say: say})
+	c, err := cluster.Up(ctx, cluster.Options{Dir: o.Dir, Frontends: 2, Say: say})
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,9 @@ func run(ctx context.Context) (err error) {
 	if err := c.Create(ctx, "countersign"); err != nil {
 		return err
 	}
-	say("starting Temporal, the API and a worker on it")
+	say("starting a Temporal cluster of seven processes, the API and a worker on it")
 	o.DatabaseURL = c.URL("countersign")
+	o.TemporalCluster = &harness.TemporalCluster{Frontends: c.Frontends, Balancer: c.TemporalAddress()}
 	r, err := harness.Up(ctx, o)
 	if err != nil {
 		return err
@@ -63,16 +64,21 @@ server key     %s
 admin key      %s
 primary        %s
 standbys       %s
+Temporal       %s
 logs           %s
 
 The members, their primary and a switchover:
-  patronictl -c %[8]s list
-  patronictl -c %[8]s switchover --force
+  patronictl -c %[9]s list
+  patronictl -c %[9]s switchover --force
 Lose the machine of a member: kill -9 the process ids of its Patroni and its Postgres:
-`, r.API.URL, r.API.OpsURL, t.Server, t.Admin, c.URL("countersign"), c.StandbyURL("countersign"), filepath.Join(o.Dir, "*.log"),
+`, r.API.URL, r.API.OpsURL, t.Server, t.Admin, c.URL("countersign"), c.StandbyURL("countersign"), c.TemporalAddress(), filepath.Join(o.Dir, "*.log"),
 		c.Members[0].Config())
 	for _, m := range c.Members {
 		fmt.Printf("  %s: kill -9 %s\n", m.Name, m.PIDs())
+	}
+	fmt.Println("Lose a process of Temporal:")
+	for _, p := range r.Members {
+		fmt.Printf("  %s: kill -9 %d\n", p.Name, p.PIDs()[0])
 	}
 	fmt.Println("Ctrl-C ends everything and removes the data.")
 }

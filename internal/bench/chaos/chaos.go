@@ -257,7 +257,7 @@ func (w *world) inject(ctx context.Context, d *disturber) error {
 	if w.cluster == nil {
 		return d.run(ctx)
 	}
-	m := &machines{c: w.cluster, rng: d.rng, say: w.say, journal: w.journal, done: d.done,
+	m := &machines{c: w.cluster, rig: w.rig, rng: d.rng, say: w.say, journal: w.journal, done: d.done,
 		revive: func(ctx context.Context) error { return d.mend(ctx, nil) }}
 	return m.run(ctx)
 }

@@ -248,6 +248,9 @@ func (c *client) settled(what string, a harness.Response) bool {
 	if a.Status != http.StatusOK && a.Status != http.StatusConflict && !later {
 		c.journal.odd("%s returned status %d: %s", what, a.Status, a.Body)
 	}
+	if a.Status == http.StatusOK {
+		c.journal.moved()
+	}
 	return a.Status == http.StatusOK
 }
 

@@ -83,7 +83,7 @@ func (d *disturber) mend(ctx context.Context, faults []fault) error {
 
 // processes are the parts that can be killed or paused.
 func (d *disturber) processes() []*harness.Process {
-	all := []*harness.Process{d.rig.Temporal, d.rig.API.Process, d.rig.Worker.Process}
+	all := append(d.rig.TemporalProcesses(), d.rig.API.Process, d.rig.Worker.Process)
 	if d.rig.Postgres != nil {
 		all = slices.Insert(all, 0, d.rig.Postgres)
 	}

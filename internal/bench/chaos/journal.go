@@ -24,6 +24,7 @@ type Journal struct {
 	Outages   []Outage
 
 	decided []time.Time   // when decisions were received, in order
+	moves   []time.Time   // when responses of settled challenges and holds were received, in order
 	slowest time.Duration // the longest that a client waited for a response since the last interval
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/bench/cluster"
+	"github.com/countersign-dev/countersign/internal/bench/harness"
 )
 
 // Limits of the time without a decision.
@@ -36,10 +37,11 @@ func (w *world) startCluster(ctx context.Context) (err error) {
 	if err := os.MkdirAll(w.Options.Rig.Dir, 0o755); err != nil { // #nosec G301 -- the user that Postgres runs as passes through
 		return err
 	}
-	w.cluster, err = cluster.Up(ctx, cluster.Options{Dir: filepath.Join(w.Options.Rig.Dir, "cluster"), Disk: memberDisk, Say: w.say})
+	w.cluster, err = cluster.Up(ctx, cluster.Options{Dir: filepath.Join(w.Options.Rig.Dir, "cluster"), Disk: memberDisk, Frontends: 2, Say: w.say})
 	if err != nil {
 		return err
 	}
+	w.Options.Rig.TemporalCluster = &harness.TemporalCluster{Frontends: w.cluster.Frontends, Balancer: w.cluster.TemporalAddress()}
 	const database = "countersign"
 	w.Options.Rig.DatabaseURL = w.cluster.URL(database)
 	return w.cluster.Create(ctx, database)
@@ -48,13 +50,15 @@ func (w *world) startCluster(ctx context.Context) (err error) {
 // machineFault is one way to lose a machine of the cluster.
 type machineFault struct {
 	name  string
-	limit time.Duration
+	limit time.Duration // without a decision
+	moves time.Duration // without a completion or review; 0: not limited
 	cause func(ctx context.Context) (mend func() error, err error)
 }
 
 // machines injects faults into the members of the cluster.
 type machines struct {
 	c       *cluster.Cluster
+	rig     *harness.Rig
 	rng     *rand.Rand
 	say     func(format string, args ...any)
 	journal *Journal
@@ -105,10 +109,10 @@ func (m *machines) inject(ctx context.Context, f machineFault) error {
 	}
 	err = m.c.AwaitWhole(ctx)
 	o := end(mended)
-	o.Fault, o.Limit = f.name, f.limit
+	o.Fault, o.Limit, o.MoveLimit = f.name, f.limit, f.moves
 	m.journal.write(func() { m.journal.Outages = append(m.journal.Outages, o) })
-	m.say("%s: no decision for %.1f s, and for %.1f s when the machine returned, %d responses 503, the slowest response took %.1f s", f.name, o.Lasted.Seconds(), o.Returning.Seconds(),
-		o.Unavailable, o.Slowest.Seconds())
+	m.say("%s: no decision for %.1f s, and for %.1f s when the machine returned, no completion or review for %.1f s, %d responses 503, the slowest response took %.1f s",
+		f.name, o.Lasted.Seconds(), o.Returning.Seconds(), o.Moveless.Seconds(), o.Unavailable, o.Slowest.Seconds())
 	return err
 }
 
@@ -125,18 +129,18 @@ func (m *machines) flow(ctx context.Context, begun time.Time) {
 // faults are all ways to lose a machine.
 func (m *machines) faults() []machineFault {
 	restart := func(member *cluster.Member) func() error { return member.Start }
-	return []machineFault{
-		{"kill -9 the primary's machine", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Kill, restart)},
-		{"kill -9 the primary's Postgres", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).KillPostgres, nothing)},
-		{"kill -9 a synchronous standby's machine", backAfterLoss, m.on(m.c.Synchronous, (*cluster.Member).Kill, restart)},
-		{"cut the primary off from everything", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).Isolate, rejoin)},
-		{"cut the primary off from etcd", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).IsolateFromEtcd, rejoin)},
-		{"stop the primary's Patroni: the primary still believes", backAfterLoss, m.on(m.c.Primary, (*cluster.Member).PausePatroni, reset)},
-		{"fill the primary's disk", backAfterLoss, m.fill},
-		{"switch over", backAfterSwitchover, func(ctx context.Context) (func() error, error) {
+	return append(m.temporalFaults(), []machineFault{
+		{"kill -9 the primary's machine", backAfterLoss, 0, m.on(m.c.Primary, (*cluster.Member).Kill, restart)},
+		{"kill -9 the primary's Postgres", backAfterLoss, 0, m.on(m.c.Primary, (*cluster.Member).KillPostgres, nothing)},
+		{"kill -9 a synchronous standby's machine", backAfterLoss, 0, m.on(m.c.Synchronous, (*cluster.Member).Kill, restart)},
+		{"cut the primary off from everything", backAfterLoss, 0, m.on(m.c.Primary, (*cluster.Member).Isolate, rejoin)},
+		{"cut the primary off from etcd", backAfterLoss, 0, m.on(m.c.Primary, (*cluster.Member).IsolateFromEtcd, rejoin)},
+		{"stop the primary's Patroni: the primary still believes", backAfterLoss, 0, m.on(m.c.Primary, (*cluster.Member).PausePatroni, reset)},
+		{"fill the primary's disk", backAfterLoss, 0, m.fill},
+		{"switch over", backAfterSwitchover, 0, func(ctx context.Context) (func() error, error) {
 			return func() error { return nil }, m.c.Switchover(ctx)
 		}},
-	}
+	}...)
 }
 
 // nothing undoes a fault that the cluster undoes by itself.

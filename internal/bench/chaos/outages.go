@@ -10,6 +10,9 @@ type Outage struct {
 	Returning   time.Duration // the time without a decision from then on, which may last as long as the loss of a machine
 	Unavailable int           // responses with status 503
 	Slowest     time.Duration // the longest that a client waited for a response of any status
+	// Moveless is the longest time without a completion, cancellation or review, which go through Temporal, from the fault until the
+	// cluster was whole; MoveLimit is its limit, 0 for faults of which Temporal's own database is a part.
+	Moveless, MoveLimit time.Duration
 }
 
 // outages checks that decisions were back in time after each fault.
@@ -17,6 +20,9 @@ func (c *checker) outages() {
 	for _, o := range c.j.Outages {
 		if o.Lasted > o.Limit {
 			c.fault("after %q no decision was made for %s, longer than %s", o.Fault, o.Lasted.Round(time.Millisecond), o.Limit)
+		}
+		if o.MoveLimit > 0 && o.Moveless > o.MoveLimit {
+			c.fault("after %q no challenge or hold was settled for %s, longer than %s", o.Fault, o.Moveless.Round(time.Millisecond), o.MoveLimit)
 		}
 		if o.Returning > backAfterLoss {
 			c.fault("when the machine of %q returned no decision was made for %s, longer than %s", o.Fault, o.Returning.Round(time.Millisecond), backAfterLoss)
@@ -41,7 +47,7 @@ func (j *Journal) interval() (end func(mended time.Time) Outage) {
 	begun, before := time.Now(), 0
 	j.write(func() { j.slowest, before = 0, j.Responses[503] })
 	return func(mended time.Time) (o Outage) {
-		o.Lasted, o.Returning = j.without(begun, mended), j.without(mended, time.Now())
+		o.Lasted, o.Returning, o.Moveless = j.without(begun, mended), j.without(mended, time.Now()), j.moveless(begun, time.Now())
 		j.write(func() { o.Slowest, o.Unavailable = j.slowest, j.Responses[503]-before })
 		return o
 	}
@@ -68,4 +74,24 @@ func (j *Journal) without(from, to time.Time) (sum time.Duration) {
 		count(to)
 	})
 	return sum
+}
+
+// moved records that a challenge or hold was settled.
+func (j *Journal) moved() {
+	now := time.Now()
+	j.write(func() { j.moves = append(j.moves, now) })
+}
+
+// moveless returns the longest time between two moments in which no challenge or hold was settled.
+func (j *Journal) moveless(from, to time.Time) (longest time.Duration) {
+	j.write(func() {
+		last := from
+		for _, at := range j.moves {
+			if at.After(from) && at.Before(to) {
+				longest, last = max(longest, at.Sub(last)), at
+			}
+		}
+		longest = max(longest, to.Sub(last))
+	})
+	return longest
 }

@@ -30,12 +30,16 @@ type Options struct {
 	// Disk is the size in MiB of a file system of its own for each member, so that it can be filled; 0, or a user who may not
 	// mount one, is a folder.
 	Disk int
-	Say  func(format string, args ...any)
+	// Frontends is for how many frontends of a Temporal cluster HAProxy has a port.
+	Frontends int
+	Say       func(format string, args ...any)
 }
 
 // Cluster is the running cluster.
 type Cluster struct {
 	Members [3]*Member
+	// Frontends are addresses for the frontends of Temporal, which the caller starts.
+	Frontends []string
 
 	o        Options
 	postgres localpg.Installation
@@ -49,8 +53,8 @@ type Cluster struct {
 	watch     sync.WaitGroup
 }
 
-// ports are where the shared parts listen on 127.0.0.1. Primary and Standby are HAProxy's.
-type ports struct{ etcd, etcdPeer, Primary, Standby int }
+// ports are where the shared parts listen on 127.0.0.1. Primary, Standby and Temporal are HAProxy's.
+type ports struct{ etcd, etcdPeer, Primary, Standby, Temporal int }
 
 // upWithin bounds the time until all members stream, on a machine that does much else.
 const upWithin = 3 * time.Minute
@@ -79,8 +83,15 @@ func (c *Cluster) up(ctx context.Context) error {
 	if c.postgres, err = localpg.Locate(ctx, c.o.Dir, c.o.Say); err != nil {
 		return err
 	}
-	if err := pick(&c.ports.etcd, &c.ports.etcdPeer, &c.ports.Primary, &c.ports.Standby); err != nil {
+	if err := pick(&c.ports.etcd, &c.ports.etcdPeer, &c.ports.Primary, &c.ports.Standby, &c.ports.Temporal); err != nil {
 		return err
+	}
+	for range c.o.Frontends {
+		var port int
+		if err := pick(&port); err != nil {
+			return err
+		}
+		c.Frontends = append(c.Frontends, address(port))
 	}
 	if err := c.startEtcd(); err != nil {
 		return err
@@ -177,6 +188,9 @@ func (c *Cluster) URL(database string) string { return c.url(address(c.ports.Pri
 func (c *Cluster) StandbyURL(database string) string {
 	return c.url(address(c.ports.Standby), database)
 }
+
+// TemporalAddress is where HAProxy forwards to a frontend that works.
+func (c *Cluster) TemporalAddress() string { return address(c.ports.Temporal) }
 
 // DirectURL connects to a database of the primary without HAProxy: it names every member, and the client tries them in turn.
 func (c *Cluster) DirectURL(database string) string {

@@ -96,6 +96,16 @@ defaults
 			fmt.Fprintf(&b, "  server %s %s check port %s\n", m.Name, m.toPostgres.Address(), rest)
 		}
 	}
+	if len(c.Frontends) > 0 {
+		fmt.Fprintf(&b, `listen temporal
+  bind %s
+  balance leastconn
+  default-server inter 500ms fastinter 250ms downinter 250ms fall 2 rise 1 on-marked-down shutdown-sessions
+`, address(c.ports.Temporal))
+	}
+	for i, frontend := range c.Frontends {
+		fmt.Fprintf(&b, "  server frontend%d %s check\n", i+1, frontend)
+	}
 	return b.String()
 }
 

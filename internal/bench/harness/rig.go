@@ -36,12 +36,15 @@ type Options struct {
 	Env         []string // further settings of API and worker, NAME=value
 	// Archived gives Temporal a Postgres of its own and has both servers archive their logs, so that each can be restored.
 	Archived bool
-	Say      func(format string, args ...any)
+	// TemporalCluster starts Temporal as a cluster of seven processes; nil starts one.
+	TemporalCluster *TemporalCluster
+	Say             func(format string, args ...any)
 }
 
 // Rig is the running service and its servers.
 type Rig struct {
-	Postgres, Temporal *Process // Postgres is nil with Options.DatabaseURL
+	Postgres, Temporal *Process   // Postgres is nil with Options.DatabaseURL, Temporal with Options.TemporalCluster
+	Members            []*Process // of the cluster
 	// Data and TemporalData are the servers of the service's database and, if Archived, of Temporal's.
 	Data, TemporalData *Database
 	API, Worker        *Service
@@ -100,7 +103,7 @@ func (r *Rig) up(ctx context.Context) error {
 		return err
 	}
 	if r.o.Temporal {
-		if err := r.Temporal.Start(ctx); err != nil {
+		if err := r.startTemporal(ctx); err != nil {
 			return err
 		}
 	}
@@ -160,6 +163,12 @@ func (r *Rig) temporalDatabaseURL() string {
 // describeTemporal prepares the Temporal process and returns the address
 // that the service uses.
 func (r *Rig) describeTemporal() (address string, err error) {
+	if cluster := r.o.TemporalCluster; cluster != nil {
+		if err := r.describeMembers(); err != nil {
+			return "", err
+		}
+		return r.proxied(cluster.Balancer)
+	}
 	grpc, err := dev.PickPort(0)
 	if err != nil {
 		return "", err
@@ -188,7 +197,11 @@ func (r *Rig) describeTemporal() (address string, err error) {
 		env := []string{"DEVSTACK_DATABASE_URL=" + r.temporalDatabaseURL()}
 		return r.program("temporal", r.o.Devstack, args, env, nil).launch(ctx)
 	}
-	address = fmt.Sprintf("127.0.0.1:%d", grpc)
+	return r.proxied(fmt.Sprintf("127.0.0.1:%d", grpc))
+}
+
+// proxied returns the address at which the service reaches Temporal.
+func (r *Rig) proxied(address string) (at string, err error) {
 	if !r.o.Proxied {
 		return address, nil
 	}
@@ -311,9 +324,7 @@ func (r *Rig) Down() error {
 	if r.guest {
 		return err
 	}
-	if r.Temporal != nil {
-		err = errors.Join(err, r.Temporal.Stop())
-	}
+	err = errors.Join(err, r.stopTemporal())
 	for _, p := range []*Proxy{r.ToPostgres, r.ToTemporal} {
 		if p != nil {
 			p.Close()
