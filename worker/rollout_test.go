@@ -75,6 +75,16 @@ func (b *bundle) route(t *testing.T, change func() error) {
 	sdkworker.PurgeStickyWorkflowCache()
 }
 
+// listed waits until Temporal's list of workflow runs, by which a rollback finds them and which follows with a delay, has one of the
+// build.
+func listed(t *testing.T, r *rollout.Rollout, build string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s, err := r.Status(t.Context())
+		return err == nil && slices.ContainsFunc(s.Builds, func(on rollout.Build) bool { return on.ID == build && on.Open == 1 })
+	}, patience, 50*time.Millisecond)
+}
+
 // approve sends an approval until it is recorded, and returns the status of the hold.
 func (b *bundle) approve(t *testing.T, h models.Hold, reviewer string) string {
 	t.Helper()
@@ -155,6 +165,7 @@ func TestRollbackLeavesWhatOldCodeCannotReplay(t *testing.T) {
 	require.Equal(t, "pending", b.approve(t, changed, "crd_ann"))
 	require.Equal(t, newBuild, b.buildOf(t, workflows.HoldID(changed.AuthorizationID)))
 
+	listed(t, r, newBuild)
 	var out rollout.RolledBack
 	b.route(t, func() (err error) { out, err = r.Rollback(t.Context(), newBuild); return err })
 	require.Equal(t, rollout.RolledBack{From: newBuild, To: oldBuild, Held: 1}, out)
@@ -178,7 +189,7 @@ func TestRollbackFromTheCurrentBuild(t *testing.T) {
 	changed := b.Hold(time.Hour, 2)
 	require.Equal(t, "pending", b.approve(t, changed, "crd_ann"))
 
-	// Repeated until Temporal's list of workflow runs, which follows with a delay, contains the hold.
+	listed(t, r, newBuild)
 	var s rollout.Status
 	b.route(t, func() error {
 		if _, err := r.Rollback(t.Context(), newBuild); err != nil {
