@@ -88,6 +88,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		ReadBufferSize:        request.MaxHeaderBytes,
 		ErrorHandler:          s.writeProblem,
 	})
+	app.Server().KeepHijackedConns = true // package sse takes over the connections of streams
 	app.Use(s.observe)
 	app.Use(s.rejectAmbiguousFraming)
 	app.Use(s.crossOrigin)

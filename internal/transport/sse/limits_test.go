@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"slices"
@@ -13,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -77,6 +80,52 @@ func TestServeCutsAClientThatDoesNotRead(t *testing.T) {
 		from generate_series(1, 200) n`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return b.hub.Count() == 0 }, 20*time.Second, 10*time.Millisecond)
+}
+
+// Proxies speak HTTP/1.0 or close the connection after each request; the stream must not end with its header.
+func TestServeStreamsToAClientThatClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, time.Minute)
+	at, err := url.Parse(b.url)
+	require.NoError(t, err)
+	for name, first := range map[string]string{
+		"HTTP/1.0": "GET " + at.Path + " HTTP/1.0\r\n\r\n",
+		"HTTP/1.1": "GET " + at.Path + " HTTP/1.1\r\nHost: " + at.Host + "\r\nConnection: close\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", at.Host)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = conn.Close() })
+			require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+			_, err = conn.Write([]byte(first))
+			require.NoError(t, err)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = res.Body.Close() })
+			require.Equal(t, http.StatusOK, res.StatusCode)
+			lines := bufio.NewScanner(res.Body)
+			require.True(t, lines.Scan())
+			require.Equal(t, "retry: 2000", lines.Text())
+			id := b.append("one")
+			require.True(t, lines.Scan())
+			require.True(t, lines.Scan())
+			require.Equal(t, "id: "+id, lines.Text())
+		})
+	}
+}
+
+func TestServeNeedsAServerThatKeepsConnections(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, time.Minute)
+	app := fiber.New()
+	app.Get("/", func(c *fiber.Ctx) error {
+		return (&Server{Hub: b.hub}).Serve(c, Subscription{Principal: identity.Principal{TenantID: "tnt_1", EnvironmentID: "env_1"}, Life: MaxLife})
+	})
+	res, err := app.Test(httptest.NewRequest(http.MethodGet, "/", nil))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = res.Body.Close() })
+	require.Equal(t, http.StatusInternalServerError, res.StatusCode)
+	require.Zero(t, b.hub.Count())
 }
 
 // BenchmarkServe measures 1,000 streams on real connections at 20 events a second: the time from an event's transaction to

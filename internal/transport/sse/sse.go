@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -32,7 +33,10 @@ const (
 	retryHint       = "retry: 2000\n\n" // ms until the client connects again
 )
 
-// Server opens streams. The zero values of the durations are their defaults.
+// errNotKept means that the HTTP server would close the connections that streams have taken over.
+var errNotKept = errors.New("sse: the server must be set to keep hijacked connections")
+
+// Server opens streams in an application whose server keeps hijacked connections. The zero values of the durations are their defaults.
 type Server struct {
 	Hub       *stream.Hub
 	Identity  *identity.Service // revalidates API keys while a stream is open; nil if streams are opened without a key
@@ -71,13 +75,38 @@ func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
-	// The request's context ends when the handler returns; the stream lasts until its subscription or connection ends.
-	w := writer{conn: c.Context().Conn(), heartbeat: or(s.Heartbeat, defaultHeartbeat), patience: or(s.Patience, defaultPatience)}
-	life := min(in.Life, or(s.Life, MaxLife))
-	c.Context().SetBodyStreamWriter(func(out *bufio.Writer) {
-		defer sub.Close()
-		defer time.AfterFunc(life, sub.Close).Stop()
-		w.run(out, sub)
+	return s.takeOver(c, sub, min(in.Life, or(s.Life, MaxLife)))
+}
+
+// takeOver takes the connection from the HTTP server, whose buffers and state of the request would otherwise be held as long as the
+// stream lasts. A message needs no framing: the response ends with the connection (RFC 9112 section 6.3).
+func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, life time.Duration) error {
+	if !c.App().Server().KeepHijackedConns {
+		sub.Close()
+		return errNotKept
+	}
+	ctx := c.Context()
+	ctx.Response.Header.SetConnectionClose()
+	w := writer{conn: ctx.Conn(), heartbeat: or(s.Heartbeat, defaultHeartbeat), patience: or(s.Patience, defaultPatience)}
+	end := time.AfterFunc(life, sub.Close)
+	ctx.HijackSetNoResponse(true) // or the server would close the connection of a client that asked for that, with the stream unsent
+	ctx.Hijack(func(net.Conn) {
+		begin := func(out *bufio.Writer) {
+			_ = ctx.Response.Header.Write(out) // an error stays with out
+			_, _ = out.WriteString(retryHint)
+		}
+		if w.send(begin) != nil {
+			sub.Close()
+			_ = w.conn.Close()
+			return
+		}
+		// A goroutine of its own, because the server holds the request until this function returns.
+		go func() {
+			defer end.Stop()
+			defer w.conn.Close() //nolint:errcheck // nothing is left to send
+			defer sub.Close()
+			w.run(sub)
+		}()
 	})
 	return nil
 }
@@ -100,29 +129,19 @@ type writer struct {
 }
 
 // run sends messages and heartbeats until the subscription ends or the client stops reading.
-func (s writer) run(w *bufio.Writer, sub *stream.Subscription) {
-	if _, err := w.WriteString(retryHint); err != nil {
-		return
-	}
+func (s writer) run(sub *stream.Subscription) {
 	for {
-		if err := s.conn.SetWriteDeadline(time.Now().Add(s.heartbeat + s.patience)); err != nil { //nolint:forbidigo // a socket's deadline
-			return
-		}
-		if err := w.Flush(); err != nil {
-			return
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), s.heartbeat+readTimeout)
 		m, ok, err := sub.Next(ctx, s.heartbeat)
 		cancel()
 		if err != nil {
-			_, _ = w.WriteString(retryHint) // the client connects again after this time
-			_ = w.Flush()
+			_ = s.send(func(w *bufio.Writer) { _, _ = w.WriteString(retryHint) }) // the client connects again after this time
 			return
 		}
 		if !ok {
-			_, err = w.WriteString(": heartbeat\n\n")
+			err = s.send(func(w *bufio.Writer) { _, _ = w.WriteString(": heartbeat\n\n") })
 		} else {
-			err = writeMessage(w, m)
+			err = s.send(func(w *bufio.Writer) { writeMessage(w, m) })
 		}
 		if err != nil {
 			return
@@ -130,13 +149,29 @@ func (s writer) run(w *bufio.Writer, sub *stream.Subscription) {
 	}
 }
 
+// buffers are shared by all streams: most streams wait most of the time.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
+
+// send writes to the connection. It returns the first error of all writes, which bufio keeps.
+func (s writer) send(write func(*bufio.Writer)) error {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(s.heartbeat + s.patience)); err != nil { //nolint:forbidigo // a socket's deadline
+		return err
+	}
+	w := buffers.Get().(*bufio.Writer)
+	w.Reset(s.conn)
+	write(w)
+	err := w.Flush()
+	w.Reset(nil)
+	buffers.Put(w)
+	return err
+}
+
 // writeMessage writes one event. Its data is JSON without line breaks, so a single data line is enough.
-func writeMessage(w *bufio.Writer, m stream.Message) error {
+func writeMessage(w *bufio.Writer, m *stream.Message) {
 	if m.ID != "" {
 		_, _ = w.WriteString("id: " + m.ID + "\n")
 	}
 	_, _ = w.WriteString("event: " + m.Type + "\ndata: ")
 	_, _ = w.Write(m.Data)
-	_, err := w.WriteString("\n\n") // bufio returns the first error of all writes
-	return err
+	_, _ = w.WriteString("\n\n")
 }

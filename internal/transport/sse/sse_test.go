@@ -51,6 +51,7 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
 		return c.Status(http.StatusTeapot).SendString(err.Error())
 	}})
+	app.Server().KeepHijackedConns = true
 	app.Get("/stream", func(c *fiber.Ctx) error {
 		env := c.Get("X-Environment", "env_1")
 		return s.Serve(c, Subscription{

@@ -269,11 +269,11 @@ type Message struct {
 }
 
 // render marshals an event for the stream.
-func render(row models.Event) (Message, error) {
+func render(row models.Event) (*Message, error) {
 	view, err := events.View(row)
 	if err != nil {
-		return Message{}, err
+		return nil, err
 	}
 	data, err := json.Marshal(view)
-	return Message{ID: row.ID, Type: row.Type, Data: data, at: store.PositionOf(row)}, err
+	return &Message{ID: row.ID, Type: row.Type, Data: data, at: store.PositionOf(row)}, err
 }

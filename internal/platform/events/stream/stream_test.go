@@ -82,9 +82,9 @@ func (b *bundle) subscribe(s store.Scope, f stream.Filter, last string) *stream.
 }
 
 // take reads n messages.
-func take(t *testing.T, sub *stream.Subscription, n int) []stream.Message {
+func take(t *testing.T, sub *stream.Subscription, n int) []*stream.Message {
 	t.Helper()
-	out := make([]stream.Message, 0, n)
+	out := make([]*stream.Message, 0, n)
 	for len(out) < n {
 		m, ok, err := sub.Next(t.Context(), 20*time.Second)
 		require.NoError(t, err)
@@ -94,7 +94,7 @@ func take(t *testing.T, sub *stream.Subscription, n int) []stream.Message {
 	return out
 }
 
-func ids(ms []stream.Message) []string {
+func ids(ms []*stream.Message) []string {
 	out := make([]string, len(ms))
 	for i, m := range ms {
 		out[i] = m.ID

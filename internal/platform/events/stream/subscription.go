@@ -24,7 +24,7 @@ type Filter struct {
 const ResyncType = "resync"
 
 // resyncMessage has no id, so a client keeps the id of the last event that it received.
-var resyncMessage = Message{Type: ResyncType, Data: []byte(`{"reason":"the event to resume from is unknown here or too old; read GET /api/v1/activity"}`)}
+var resyncMessage = &Message{Type: ResyncType, Data: []byte(`{"reason":"the event to resume from is unknown here or too old; read GET /api/v1/activity"}`)}
 
 // Subscription is one connected stream. Only one goroutine may call Next.
 type Subscription struct {
@@ -34,14 +34,14 @@ type Subscription struct {
 	// Set by Hold, under the hub's lock.
 	holder Holder
 	filter Filter
-	live   chan Message
+	live   chan *Message
 	lagged atomic.Bool
 	done   chan struct{}
 
 	// The position behind the last event returned or skipped.
 	cursor store.Position
 	// Read from the database, not yet returned.
-	ready []Message
+	ready []*Message
 	// The database may have more events behind the cursor.
 	catching bool
 }
@@ -77,14 +77,14 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 	if err != nil {
 		return nil, err
 	}
-	sub := &Subscription{hub: h, scope: s, credential: credential, filter: f, live: make(chan Message, h.options.Buffer),
+	sub := &Subscription{hub: h, scope: s, credential: credential, filter: f, live: make(chan *Message, h.options.Buffer),
 		done: make(chan struct{}), cursor: now, catching: true}
 	if lastID != "" && !ids.Has(ids.Event, lastID) {
-		sub.ready = []Message{resyncMessage}
+		sub.ready = []*Message{resyncMessage}
 	} else if lastID != "" {
 		switch from, err := h.store.Events().Get(ctx, s, lastID); {
 		case errors.Is(err, store.ErrNotFound), err == nil && from.At.Before(h.clock.Now().Add(-h.options.Window)):
-			sub.ready = []Message{resyncMessage}
+			sub.ready = []*Message{resyncMessage}
 		case err != nil:
 			return nil, err
 		default:
@@ -124,13 +124,13 @@ func (s *Subscription) Close() {
 
 // Next waits at most d for the next message. It returns false if none arrived (time for a heartbeat), and ErrEnded once the
 // stream has ended.
-func (s *Subscription) Next(ctx context.Context, d time.Duration) (Message, bool, error) {
+func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
 		select {
 		case <-s.done: // before ready messages: a stream that is no longer authorized returns no more
-			return Message{}, false, ErrEnded
+			return nil, false, ErrEnded
 		default:
 		}
 		if len(s.ready) > 0 {
@@ -140,7 +140,7 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (Message, bool
 		}
 		if s.catching {
 			if err := s.read(ctx); err != nil {
-				return Message{}, false, err
+				return nil, false, err
 			}
 			continue
 		}
@@ -155,9 +155,9 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (Message, bool
 				return m, true, nil
 			}
 		case <-s.done:
-			return Message{}, false, ErrEnded
+			return nil, false, ErrEnded
 		case <-timer.C:
-			return Message{}, false, nil
+			return nil, false, nil
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (s *Subscription) wants(row models.Event) bool {
 
 // offer passes a live message on without blocking. A reader whose buffer is full receives no live messages until it has read the
 // database from its cursor.
-func (s *Subscription) offer(m Message) {
+func (s *Subscription) offer(m *Message) {
 	if s.lagged.Load() {
 		return
 	}
