@@ -73,6 +73,7 @@ var parts = []part{
 	{name: "streams", temporal: true, run: streams, env: []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}},
 	{name: "size", run: size},
 	{name: "peers", temporal: true, run: peers, alone: true},
+	{name: "receivers", temporal: true, run: receivers, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},
 	{name: "soak", temporal: true, run: soak, alone: true},
 }

@@ -36,7 +36,7 @@ func tail(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	receiver, err := newArrivals(false)
+	receiver, err := newArrivals(0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
@@ -14,14 +15,20 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// eventRate is how many decisions a second are delivered to each endpoint.
-// Each decision causes one delivery per endpoint, so the worker attempts
-// three times as many.
-const eventRate = 100
+// webhookLoads are measured in this order, each with further endpoints. One endpoint accepts connections and never responds: its
+// deliveries must not delay the others'. Each decision causes one delivery for each endpoint, so that the number of requests is the
+// product of both.
+var webhookLoads = []struct {
+	endpoints int
+	rate      int // decisions a second
+	p99       float64
+}{
+	{endpoints: 3, rate: 100, p99: 1500},
+	{endpoints: 41, rate: 25, p99: 1500}, // 1,000 requests a second to those that respond
+}
 
-// webhooks measures the time from a decision to its first attempt at each
-// of two working endpoints, while a third accepts connections and never
-// responds.
+// webhooks measures the time from a decision to its first attempt at each of the endpoints that respond. Later attempts wait for
+// the receiver, and are not the service's own latency.
 func webhooks(ctx context.Context, b *bench) error {
 	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return err
@@ -30,43 +37,59 @@ func webhooks(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	admin, err := b.admin()
+	ask := newRequests("payment.allow", func(i int) string { return all[i%len(all)].subject })
+	var good []*arrivals
+	defer func() {
+		for _, a := range good {
+			a.close()
+		}
+	}()
+	dead, err := b.endpoint(ctx, forever)
 	if err != nil {
 		return err
 	}
-	var good []*arrivals
-	for _, silent := range []bool{false, false, true} {
-		a, err := newArrivals(silent)
-		if err != nil {
-			return err
-		}
-		defer a.close()
-		if _, err := admin.CreateWebhookEndpoint(ctx, countersign.WebhookEndpointCreate{URL: a.url, Events: []string{"authorization.decided"}}); err != nil {
-			return err
-		}
-		if !silent {
+	defer dead.close()
+	for _, load := range webhookLoads {
+		for len(good) < load.endpoints-1 {
+			a, err := b.endpoint(ctx, 0)
+			if err != nil {
+				return err
+			}
 			good = append(good, a)
 		}
-	}
-	ask := newRequests("payment.allow", func(i int) string { return all[i%len(all)].subject })
-	if err := b.warmEndpoints(ctx, ask, good); err != nil {
-		return err
-	}
-	before := b.usage(ctx)
-	decided := loadgen.Open(ctx, eventRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
-	told := loadgen.Result{Elapsed: decided.Elapsed}
-	for _, a := range good {
-		if err := a.await(ctx, decided.Done()); err != nil {
+		if err := b.warmEndpoints(ctx, ask, good); err != nil {
 			return err
 		}
-		told.Latencies = append(told.Latencies, a.latencies()...)
+		before := b.usage(ctx)
+		decided := loadgen.Open(ctx, float64(load.rate), openClients, b.Lasts, func(context.Context, int) error { return b.allowed(ask.next()) })
+		told := loadgen.Result{Elapsed: decided.Elapsed}
+		for _, a := range good {
+			if err := a.await(ctx, decided.Done()); err != nil {
+				return err
+			}
+			told.Latencies = append(told.Latencies, a.latencies()...)
+		}
+		r := row("webhooks", "decision to first attempt", fmt.Sprintf("%d/s, %d endpoints, one dead", load.rate, load.endpoints), told, b.usage(ctx).since(before))
+		r.Meanwhile = decided.Done()
+		b.add(r)
+		b.report.under(fmt.Sprintf("decision to first attempt: p99 at %d/s, %d endpoints", load.rate, load.endpoints), r.P99, load.p99, "ms")
+		b.memory(fmt.Sprintf("webhooks, %d endpoints", load.endpoints), r)
 	}
-	r := row("webhooks", "decision to first attempt", fmt.Sprintf("%d/s, 3 endpoints, one dead", eventRate), told, b.usage(ctx).since(before))
-	r.Meanwhile = decided.Done()
-	b.add(r)
-	b.report.under(fmt.Sprintf("decision to first attempt: p99 at %d/s", eventRate), r.P99, 1500, "ms")
-	b.memory("webhooks", r)
 	return nil
+}
+
+// endpoint starts a receiver that takes a time to respond, and registers it for decisions.
+func (b *bench) endpoint(ctx context.Context, takes time.Duration) (*arrivals, error) {
+	admin, err := b.admin()
+	if err != nil {
+		return nil, err
+	}
+	a, err := newArrivals(takes)
+	if err != nil {
+		return nil, err
+	}
+	_, err = admin.CreateWebhookEndpoint(ctx, countersign.WebhookEndpointCreate{URL: a.url, Events: []string{"authorization.decided"}})
+	return a, err
 }
 
 // admin makes a client with the admin key, which endpoints are created with.
@@ -74,10 +97,13 @@ func (b *bench) admin() (*countersign.Client, error) {
 	return harness.NewSDK(b.rig.API.URL, b.tenant.Admin, patience)
 }
 
+// warmRate is in decisions a second.
+const warmRate = 20
+
 // warmEndpoints delivers some events and then analyzes the tables, as Postgres does by itself within minutes: without statistics it
 // reads all deliveries to find those that are due.
 func (b *bench) warmEndpoints(ctx context.Context, ask *requests, good []*arrivals) error {
-	first := loadgen.Open(ctx, eventRate, openClients, 3*time.Second, func(context.Context, int) error { return b.allowed(ask.next()) })
+	first := loadgen.Open(ctx, warmRate, openClients, 3*time.Second, func(context.Context, int) error { return b.allowed(ask.next()) })
 	for _, a := range good {
 		if err := a.await(ctx, first.Done()); err != nil {
 			return err
@@ -92,21 +118,23 @@ func (b *bench) warmEndpoints(ctx context.Context, ask *requests, good []*arriva
 type arrivals struct {
 	url    string
 	server *http.Server
-	silent bool
-
-	mu    sync.Mutex
-	first map[string]time.Duration
-	ended chan struct{}
+	takes  atomic.Int64 // ns until it responds
+	mu     sync.Mutex
+	first  map[string]time.Duration
+	ended  chan struct{}
 }
 
-// newArrivals starts a receiver on a free port. A silent one never
-// responds.
-func newArrivals(silent bool) (*arrivals, error) {
+// forever is how long a receiver takes that never responds.
+const forever = time.Hour
+
+// newArrivals starts a receiver on a free port.
+func newArrivals(takes time.Duration) (*arrivals, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	a := &arrivals{url: "http://" + l.Addr().String() + "/", silent: silent, first: map[string]time.Duration{}, ended: make(chan struct{})}
+	a := &arrivals{url: "http://" + l.Addr().String() + "/", first: map[string]time.Duration{}, ended: make(chan struct{})}
+	a.takes.Store(int64(takes))
 	a.server = &http.Server{Handler: a, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = a.server.Serve(l) }()
 	return a, nil
@@ -122,12 +150,12 @@ func (a *arrivals) close() {
 // Retries of the same event, known by its webhook-id, do not change it.
 func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	if a.silent {
+	if takes := time.Duration(a.takes.Load()); takes > 0 {
 		select {
 		case <-a.ended:
 		case <-r.Context().Done():
+		case <-time.After(takes):
 		}
-		return
 	}
 	var event struct{ Timestamp time.Time }
 	if json.NewDecoder(r.Body).Decode(&event) == nil {

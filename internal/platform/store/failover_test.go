@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
@@ -149,14 +150,15 @@ const (
 )
 
 // scan returns the one value of a query.
-func scan[T any](t *testing.T, conn *pgx.Conn, query string) (v T) {
+func scan[T any](t *testing.T, pool *pgxpool.Pool, query string) (v T) {
 	t.Helper()
-	require.NoError(t, conn.QueryRow(t.Context(), query).Scan(&v))
+	require.NoError(t, pool.QueryRow(t.Context(), query).Scan(&v))
 	return v
 }
 
-// privateServer starts a Postgres whose settings a test may change.
-func privateServer(t *testing.T) (*localpg.Server, *pgx.Conn) {
+// privateServer starts a Postgres whose settings a test may change. The conditions of require.Never and require.Eventually may run
+// beside the test: they need connections of their own.
+func privateServer(t *testing.T) (*localpg.Server, *pgxpool.Pool) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "countersign-store-")
 	require.NoError(t, err)
@@ -165,7 +167,10 @@ func privateServer(t *testing.T) (*localpg.Server, *pgx.Conn) {
 	server, err := localpg.Start(t.Context(), localpg.Options{Dir: filepath.Join(dir, "postgres")})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop() })
-	return server, connect(t, server.URL("postgres"))
+	pool, err := pgxpool.New(t.Context(), server.URL("postgres"))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return server, pool
 }
 
 // The server ends idle connections when it restarts, and a read that gets one of them runs on another: what many requests wait

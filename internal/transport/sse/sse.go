@@ -103,7 +103,7 @@ func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, life time.Dura
 		// A goroutine of its own, because the server holds the request until this function returns.
 		go func() {
 			defer end.Stop()
-			defer w.conn.Close() //nolint:errcheck // nothing is left to send
+			defer w.conn.Close()
 			defer sub.Close()
 			w.run(sub)
 		}()
