@@ -6,6 +6,7 @@ package ids
 
 import (
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -64,6 +65,16 @@ func Timeless(prefix string) string {
 // New returns a fresh id with the given prefix, e.g. azn_01jqx3k5v8e2sbyk0c4m7t9wzd.
 func New(prefix string) string {
 	return prefix + "_" + encode(uuid.Must(uuid.NewV7()))
+}
+
+// Lowest returns the id that sorts before all that New makes from the time t on, and after those of before, to the millisecond.
+func Lowest(prefix string, t time.Time) string {
+	var u uuid.UUID
+	ms := uint64(t.UnixMilli()) // #nosec G115 -- after 1970
+	for i := range 6 {
+		u[i] = byte(ms >> (40 - 8*i))
+	}
+	return prefix + "_" + encode(u)
 }
 
 // Has reports whether s has the form of an id with the given prefix. The record need not exist.

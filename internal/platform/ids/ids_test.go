@@ -3,6 +3,7 @@ package ids_test
 import (
 	"sort"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +21,16 @@ func TestNewSortsByTime(t *testing.T) {
 		seen[made[i]] = true
 	}
 	require.True(t, sort.StringsAreSorted(made))
+}
+
+func TestLowestDividesByTime(t *testing.T) {
+	t.Parallel()
+	before := time.Now()
+	id := ids.New(ids.Session)
+	require.Less(t, ids.Lowest(ids.Session, before), id)
+	require.Greater(t, ids.Lowest(ids.Session, time.Now().Add(time.Millisecond)), id)
+	require.True(t, ids.Has(ids.Session, ids.Lowest(ids.Session, before)))
+	require.Equal(t, "ses_01jnhsm8000000000000000000", ids.Lowest(ids.Session, time.Date(2025, 3, 5, 0, 0, 0, 0, time.UTC)))
 }
 
 func TestHas(t *testing.T) {
