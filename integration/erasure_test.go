@@ -25,7 +25,7 @@ const erasureTimeout = 2 * time.Minute
 func rowsWith(t *testing.T, text string) map[string]int {
 	t.Helper()
 	pool := shared.Core.Store.Pool()
-	rows, err := pool.Query(t.Context(), "select table_name::text from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'")
+	rows, err := pool.Query(t.Context(), "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition")
 	require.NoError(t, err)
 	var tables []string
 	for rows.Next() {

@@ -67,8 +67,8 @@ func journey(t *testing.T, w world) string {
 func expand(t *testing.T, p *wiring.Process) {
 	t.Helper()
 	ctx := t.Context()
-	rows, err := p.Store.Pool().Query(ctx, `select table_name from information_schema.tables
-		where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'goose_db_version'`)
+	rows, err := p.Store.Pool().Query(ctx, `select relname from pg_class where relnamespace = 'public'::regnamespace
+		and relkind in ('r', 'p') and not relispartition and relname <> 'goose_db_version'`)
 	require.NoError(t, err)
 	var tables []string
 	for rows.Next() {

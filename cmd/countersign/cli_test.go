@@ -66,6 +66,8 @@ func TestMigrateContractsAndDistributes(t *testing.T) {
 	require.Regexp(t, `^binaries built for a schema before version \d+ do not start on this database any more\n$`, c.ok("migrate", "--contract"))
 	c.fails("the database has no extension citus: install Citus on every server", "migrate", "--distribute")
 	c.fails("none of the others can be", "migrate", "--contract", "--distribute")
+	require.Regexp(t, `^\d tables were divided by time\n$`, c.ok("migrate", "--partition"))
+	require.Contains(t, c.ok("migrate", "--partition"), "every table is divided already")
 	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)

@@ -10,7 +10,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var s settings
-	var contract, distribute bool
+	var contract, distribute, partition bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the database's schema up to this binary's version",
@@ -29,6 +29,8 @@ func migrateCommand() *cobra.Command {
 				return contractSchema(cmd, st)
 			case distribute:
 				return distributeTables(cmd, st)
+			case partition:
+				return partitionTables(cmd, st)
 			}
 			return migrateSchema(cmd, st)
 		},
@@ -36,7 +38,9 @@ func migrateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&contract, "contract", false,
 		"after an upgrade, when no older version runs any more: refuse older versions, and write nothing for their sake")
 	cmd.Flags().BoolVar(&distribute, "distribute", false, "on a server with the extension citus: place each table on the server of its environment, or on every server")
-	cmd.MarkFlagsMutuallyExclusive("contract", "distribute")
+	cmd.Flags().BoolVar(&partition, "partition", false,
+		"after --contract, while requests are served: divide the tables of frames, details, kept values and attempts of deliveries by time")
+	cmd.MarkFlagsMutuallyExclusive("contract", "distribute", "partition")
 	bind(cmd, s.database(), s.direct())
 	return cmd
 }
@@ -78,6 +82,25 @@ func distributeTables(cmd *cobra.Command, st *store.Store) error {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), "every table is placed already")
 	} else {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d tables were placed\n", placed)
+	}
+	return err
+}
+
+func partitionTables(cmd *cobra.Command, st *store.Store) error {
+	now, err := st.Time(cmd.Context())
+	if err != nil {
+		return err
+	}
+	bar := progressBar(cmd)
+	made, err := st.Partition(cmd.Context(), now, func(done, total int) { bar.Show("steps", int64(done), int64(total)) })
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	if made == 0 {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "every table is divided already")
+	} else {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d tables were divided by time\n", made)
 	}
 	return err
 }

@@ -110,8 +110,9 @@ func (s sizes) each(n float64) map[string]float64 {
 func (b *bench) tables(ctx context.Context) sizes {
 	out := sizes{}
 	_ = onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, `select relname, pg_total_relation_size(oid)::bigint from pg_class
-			where relnamespace = 'public'::regnamespace and relkind = 'r'`)
+		rows, err := conn.Query(ctx, `select coalesce(p.relname, c.relname), sum(pg_total_relation_size(c.oid))::bigint from pg_class c
+			left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
+			where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' group by 1`)
 		if err != nil {
 			return err
 		}

@@ -114,13 +114,23 @@ func (k keyStep) run(ctx context.Context, conn *pgx.Conn) error {
 		}
 		return nil
 	}
-	for try := 1; ; try++ {
-		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	return untilUnlocked(ctx, func() error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "set local lock_timeout = '"+lockWait+"';\n"+strings.Join(k.statements, ";\n"), pgx.QueryExecModeSimpleProtocol)
 			return err
 		})
+	})
+}
+
+// codeLocked is the code of a statement that did not get a lock in time.
+const codeLocked = "55P03"
+
+// untilUnlocked repeats f while it does not get a lock in time.
+func untilUnlocked(ctx context.Context, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
 		var busy *pgconn.PgError
-		if !errors.As(err, &busy) || busy.Code != "55P03" { // lock_not_available
+		if !errors.As(err, &busy) || busy.Code != codeLocked {
 			return err
 		}
 		if try == lockTries {

@@ -64,17 +64,23 @@ var subjectTables = []string{
 // EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
 // whether there may be more.
 func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed map[string]int64, more bool, err error) {
+	leaves, err := q.leaves(ctx)
+	if err != nil {
+		return nil, false, err
+	}
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
-		n, err := q.exec(ctx, `delete from `+table+` where ctid = any (array(
-			select ctid from `+table+` where subject_uid = $1 limit $2))`, uid, limit)
-		if err != nil {
-			return nil, false, err
+		for _, leaf := range leavesOf(leaves, table) {
+			n, err := q.exec(ctx, `delete from `+leaf+` where ctid = any (array(
+				select ctid from `+leaf+` where subject_uid = $1 limit $2))`, uid, limit)
+			if err != nil {
+				return nil, false, err
+			}
+			if n > 0 {
+				removed[table] += n
+			}
+			more = more || n == int64(limit)
 		}
-		if n > 0 {
-			removed[table] = n
-		}
-		more = more || n == int64(limit)
 	}
 	return removed, more, nil
 }

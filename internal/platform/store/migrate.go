@@ -165,22 +165,27 @@ const migrationPause = 200 * time.Millisecond
 // lockMigrations runs f under a session advisory lock, on a connection of its own. A caller that waits asks again and again: a statement
 // that waits for the lock has a snapshot, for which the index that the holder builds concurrently would wait.
 func (s *Store) lockMigrations(ctx context.Context, f func() error) error {
+	for {
+		if ran, err := s.tryMigrations(ctx, f); ran || err != nil {
+			return err
+		}
+		if err := pause(ctx, migrationPause); err != nil {
+			return err
+		}
+	}
+}
+
+// tryMigrations is lockMigrations, but returns false without a wait if another process has the lock.
+func (s *Store) tryMigrations(ctx context.Context, f func() error) (ran bool, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer conn.Release()
 	const key = 0x636f756e746572 // "counter"
-	for locked := false; !locked; {
-		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", key).Scan(&locked); err != nil {
-			return err
-		}
-		if !locked {
-			if err := pause(ctx, migrationPause); err != nil {
-				return err
-			}
-		}
+	if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", key).Scan(&ran); err != nil || !ran {
+		return false, err
 	}
 	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", key) }()
-	return f()
+	return true, f()
 }

@@ -73,7 +73,7 @@ func divide(ctx context.Context, conn *pgx.Conn, now time.Time, show func(done, 
 		at := t.Period.Next(now.Add(partitionMargin))
 		done := i * divideSteps
 		show(done, total)
-		err = p.fenced(ctx, conn, t.Table, at, func() error {
+		err = p.fenced(ctx, conn, part{name: t.Table, to: at}, func() error {
 			show(done+divideSteps-1, total)
 			return keyStep{what: "divide " + t.Table, statements: p.divide(at)}.run(ctx, conn)
 		})
@@ -86,7 +86,7 @@ func divide(ctx context.Context, conn *pgx.Conn, now time.Time, show func(done, 
 	return made, nil
 }
 
-// partPlan is what the partitions of a table have in common, read from the catalogue.
+// partPlan has the definitions that the partitions of a table share, read from the catalogue.
 type partPlan struct {
 	models.PartitionedTable
 	divided bool
@@ -147,29 +147,32 @@ func (p partPlan) bound(t time.Time) string { return "'" + ids.Lowest(p.Prefix, 
 
 func fence(table string) string { return table + "_fence" }
 
-// fenced runs f while the table is known to have no row from a time on, so that its attachment reads no row. The fence does not stay if f
-// fails, since it would refuse rows when the time comes; removeFences removes one that a process left which ended here.
-func (p partPlan) fenced(ctx context.Context, conn *pgx.Conn, table string, until time.Time, f func() error) error {
-	remove := fmt.Sprintf("alter table %s drop constraint if exists %s", table, fence(table))
-	err := keyStep{statements: []string{remove, fmt.Sprintf("alter table %s add constraint %s check (%s < %s) not valid",
-		table, fence(table), p.Key, p.bound(until))}}.run(ctx, conn)
+// fenced runs f while the range of a partition is known to contain its rows, so that its attachment reads none. The fence does not stay if
+// f fails, since it would refuse rows when their time comes; removeFences removes one that a process left which ended here.
+func (p partPlan) fenced(ctx context.Context, conn *pgx.Conn, t part, f func() error) error {
+	within := fmt.Sprintf("%s < %s", p.Key, p.bound(t.to))
+	if !t.from.IsZero() {
+		within += fmt.Sprintf(" and %s >= %s", p.Key, p.bound(t.from))
+	}
+	remove := fmt.Sprintf("alter table %s drop constraint if exists %s", t.name, fence(t.name))
+	err := keyStep{statements: []string{remove, fmt.Sprintf("alter table %s add constraint %s check (%s) not valid", t.name, fence(t.name), within)}}.run(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if _, err = conn.Exec(ctx, fmt.Sprintf("alter table %s validate constraint %s", table, fence(table))); err == nil {
+	if _, err = conn.Exec(ctx, fmt.Sprintf("alter table %s validate constraint %s", t.name, fence(t.name))); err == nil {
 		err = f()
 	}
 	if err == nil {
 		return nil
 	}
 	if conn.IsClosed() { // the error is that of a context which has ended, and its connection with it
-		return errors.Join(err, removeFencesAnew(ctx, conn.Config(), table))
+		return errors.Join(err, removeAnew(ctx, conn.Config(), remove))
 	}
 	return errors.Join(err, keyStep{statements: []string{remove}}.run(context.WithoutCancel(ctx), conn))
 }
 
-// removeFencesAnew removes the fence of a table on a new connection.
-func removeFencesAnew(ctx context.Context, config *pgx.ConnConfig, table string) error {
+// removeAnew runs a statement on a new connection.
+func removeAnew(ctx context.Context, config *pgx.ConnConfig, statement string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -177,7 +180,7 @@ func removeFencesAnew(ctx context.Context, config *pgx.ConnConfig, table string)
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	return keyStep{statements: []string{fmt.Sprintf("alter table %s drop constraint if exists %s", table, fence(table))}}.run(ctx, conn)
+	return keyStep{statements: []string{statement}}.run(ctx, conn)
 }
 
 // like makes a table with the columns, defaults and checks of the divided one.
@@ -202,16 +205,16 @@ func (p partPlan) dress(table, suffix string) (statements []string) {
 	return statements
 }
 
-// attach makes a table a partition. Without a time the range has no end on that side.
-func (p partPlan) attach(name string, from, to time.Time) string {
+// attach makes a table a partition.
+func (p partPlan) attach(t part) string {
 	lower, upper := "minvalue", "maxvalue"
-	if !from.IsZero() {
-		lower = p.bound(from)
+	if !t.from.IsZero() {
+		lower = p.bound(t.from)
 	}
-	if !to.IsZero() {
-		upper = p.bound(to)
+	if !t.to.IsZero() {
+		upper = p.bound(t.to)
 	}
-	return fmt.Sprintf("alter table %s attach partition %s for values from (%s) to (%s)", p.Table, name, lower, upper)
+	return fmt.Sprintf("alter table %s attach partition %s for values from (%s) to (%s)", p.Table, t.name, lower, upper)
 }
 
 // divide returns the statements, for one transaction, by which the table, whose rows are all from before a time, becomes the first
@@ -229,7 +232,7 @@ func (p partPlan) divide(at time.Time) []string {
 		statements = append(statements, fmt.Sprintf("alter table %s %s", p.Table, key))
 	}
 	statements = append(statements, p.grants...)
-	statements = append(statements, p.attach(first, time.Time{}, at), fmt.Sprintf("alter table %s drop constraint %s", first, fence(p.Table)))
+	statements = append(statements, p.attach(part{name: first, to: at}), fmt.Sprintf("alter table %s drop constraint %s", first, fence(p.Table)))
 	return append(statements, p.follow(second, at)...)
 }
 
@@ -237,5 +240,5 @@ func (p partPlan) divide(at time.Time) []string {
 func (p partPlan) follow(name string, from time.Time) []string {
 	statements := []string{p.like(name, p.Table, p.options)}
 	statements = append(statements, p.dress(name, strings.TrimPrefix(name, p.Table))...)
-	return append(statements, p.attach(name, from, time.Time{}))
+	return append(statements, p.attach(part{name: name, from: from}))
 }

@@ -3,7 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Retention deletes rows that are older than their retention.
@@ -32,7 +35,8 @@ const (
 
 // expiring has one statement for each class, which removes at most $2 rows from before $1 and returns their environments.
 var expiring = map[Expiring]string{
-	ExpiringFrames: `delete from frames where ctid = any (array(select ctid from frames where received_at < $1 limit $2))
+	// The statement of a table that may be divided is for one partition.
+	ExpiringFrames: `delete from @leaf where ctid = any (array(select ctid from @leaf where received_at < $1 limit $2))
 		returning environment_id`,
 	ExpiringDigests: `delete from frame_digests where ctid = any (array(select ctid from frame_digests where seen_at < $1 limit $2))
 		returning environment_id`,
@@ -88,23 +92,43 @@ func (q Retention) Expire(ctx context.Context, class Expiring, t, at time.Time, 
 	if !ok {
 		return nil, fmt.Errorf("store: unknown retention class %q", class)
 	}
+	if strings.Contains(remove, "@leaf") {
+		return q.expireByPart(ctx, remove, t, limit)
+	}
 	args := []any{t, limit}
 	if class == ExpiringEvents {
 		args = append(args, at)
 	}
-	rows, err := q.query(ctx, `with gone as (`+remove+`)
-		select e.tenant_id, e.id, count(*) from gone join environments e on e.id = gone.environment_id group by 1, 2 order by 2`, args...)
+	return q.environmentCounts(ctx, remove, args...)
+}
+
+// expireByPart removes rows from one partition of frames after the other, oldest first.
+func (q Retention) expireByPart(ctx context.Context, remove string, t time.Time, limit int) (all []EnvironmentCount, err error) {
+	leaves, err := q.leaves(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var out []EnvironmentCount
-	for rows.Next() {
-		var g EnvironmentCount
-		if err := rows.Scan(&g.Tenant, &g.Environment, &g.Rows); err != nil {
+	for _, leaf := range leavesOf(leaves, "frames") {
+		gone, err := q.environmentCounts(ctx, strings.ReplaceAll(remove, "@leaf", leaf), t, limit)
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, g)
+		for _, g := range gone {
+			limit -= int(g.Rows)
+		}
+		if all = append(all, gone...); limit <= 0 {
+			break
+		}
 	}
-	return out, rows.Err()
+	return all, nil
+}
+
+// environmentCounts counts the rows that a statement returns, which are ids of environments.
+func (q *Q) environmentCounts(ctx context.Context, statement string, args ...any) ([]EnvironmentCount, error) {
+	rows, err := q.query(ctx, `with gone as (`+statement+`)
+		select e.tenant_id as tenant, e.id as environment, count(*) as rows from gone join environments e on e.id = gone.environment_id group by 1, 2 order by 2`, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[EnvironmentCount])
 }
