@@ -115,7 +115,7 @@ func (a *auditor) request(c caller, id, method, path string, body any) response 
 func (a *auditor) entries(request string) []entry {
 	a.t.Helper()
 	rows, err := shared.Store.Pool().Query(a.t.Context(), `select type, actor, workflow_id, data from events
-		where environment_id = $1 and request_id = $2 order by txid, seq`, a.ID, request)
+		where environment_id = $1 and request_id = $2 order by seq`, a.ID, request)
 	require.NoError(a.t, err)
 	defer rows.Close()
 	var out []entry

@@ -40,7 +40,6 @@ var LocalTables = map[string]string{
 	"goose_db_version": "the version of the schema is that of the server that migrates",
 	"schema_floor":     "one row, read alone when a process starts",
 	"master_keys":      "a few rows, read alone when a process starts",
-	"log_clock":        "one row, read beside the transaction ids of the server that statements are sent to, which number the events",
 	"rate_windows":     "counters of seconds, read and written alone, by a key that is no environment's",
 	"outbox": "a queue over all environments that relays lock rows of, which is possible on one server only; a row is deleted when its work " +
 		"has begun, so that the table does not grow",
@@ -48,8 +47,7 @@ var LocalTables = map[string]string{
 
 // NumberedByServer are the columns of distributed tables whose values one server hands out, each with what leans on it.
 var NumberedByServer = map[string]string{
-	"events.seq":  "the order of the events of one transaction, all of which belong to one environment",
-	"events.txid": "the order of the audit log and of event streams; docs/distribution.md says what that means on a distributed server",
+	"events.seq": "the order in which the events that wait are sealed; the order of the log is that of the sealed chain",
 }
 
 // PlacementOf returns the placement of a table, or "" if the lists do not contain it.

@@ -4,9 +4,10 @@ import "time"
 
 // Event is one entry of the log. Digest is the hash of salt and data, so that data can be erased and the chain still verifies.
 type Event struct {
-	ID              string `gorm:"primaryKey"`
-	Seq             int64  `gorm:"->"`
-	TxID            uint64 `gorm:"column:txid;->"`
+	ID              string  `gorm:"primaryKey"`
+	Seq             int64   `gorm:"->"`
+	TxID            uint64  `gorm:"column:txid;->"` // 0, or the transaction as a binary before schema 61 names it
+	Cause           *string // the first event of the transaction; nil in that event itself
 	TenantID        string
 	EnvironmentID   string
 	Type            string

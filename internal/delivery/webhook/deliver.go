@@ -245,11 +245,19 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 // or is about the same authorization. Events of one type in one transaction are unordered. No event waits for a delivery that
 // failed and is to be retried later.
 func precedes(e, other models.Event) bool {
-	if !store.PositionOf(e).Before(store.PositionOf(other)) {
+	if e.Seq >= other.Seq {
 		return false
 	}
 	related := e.AuthorizationID != nil && other.AuthorizationID != nil && *e.AuthorizationID == *other.AuthorizationID
-	return related || e.TxID == other.TxID && e.Type != other.Type
+	return related || e.Type != other.Type && together(e, other)
+}
+
+// together reports whether one transaction wrote both events, e first.
+func together(e, other models.Event) bool {
+	if other.Cause != nil {
+		return e.ID == *other.Cause || e.Cause != nil && *e.Cause == *other.Cause
+	}
+	return e.Cause == nil && e.TxID != 0 && e.TxID == other.TxID
 }
 
 // bodyOf returns the request body of an event, the same bytes for every attempt as long as the details of its request are stored. It

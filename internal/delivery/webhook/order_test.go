@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -48,40 +49,64 @@ func (s *steered) types(t *testing.T) []string {
 
 func TestEffectFannedOutFirstIsSentAfterItsCause(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	e, _ := b.endpoint()
-	for range 20 {
-		revoked := events.ProofRevokedData{ProofID: "prf_1", Reason: "subject_revoked"}
-		ids := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
-		slices.Reverse(ids)
-		for _, id := range ids { // the outbox is worked off at once and in no order
-			require.NoError(t, b.fan.Handle(t.Context(), models.Outbox{EnvironmentID: b.admin.EnvironmentID, Ref: id}))
-		}
-		b.deliver(e, Breaker{})
-	}
-	got := b.receiver.types(t)
-	require.Len(t, got, 60)
-	for i := 0; i < len(got); i += 3 {
-		require.Equal(t, []string{"subject.revoked", "proof.revoked", "proof.revoked"}, got[i:i+3])
+	for name, earlier := range map[string]bool{"written by this version": false, "written by an earlier version": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			if earlier { // as before countersign migrate --contract
+				_, err := b.st.Pool().Exec(t.Context(), `alter table events alter txid set default pg_current_xact_id(); update schema_floor set version = 60`)
+				require.NoError(t, err)
+			}
+			e, _ := b.endpoint()
+			for range 20 {
+				revoked := events.ProofRevokedData{ProofID: "prf_1", Reason: "subject_revoked"}
+				ids := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
+				if earlier {
+					_, err := b.st.Pool().Exec(t.Context(), "update events set cause = null")
+					require.NoError(t, err)
+				}
+				slices.Reverse(ids)
+				for _, id := range ids { // the outbox is worked off at once and in no order
+					require.NoError(t, b.fan.Handle(t.Context(), models.Outbox{EnvironmentID: b.admin.EnvironmentID, Ref: id}))
+				}
+				b.deliver(e, Breaker{})
+			}
+			got := b.receiver.types(t)
+			require.Len(t, got, 60)
+			for i := 0; i < len(got); i += 3 {
+				require.Equal(t, []string{"subject.revoked", "proof.revoked", "proof.revoked"}, got[i:i+3])
+			}
+		})
 	}
 }
 
 func TestPrecedes(t *testing.T) {
 	t.Parallel()
 	azn, other := "azn_1", "azn_2"
-	event := func(tx uint64, seq int64, kind string, authorization *string) models.Event {
-		return models.Event{TxID: tx, Seq: seq, Type: kind, AuthorizationID: authorization}
+	event := func(seq int64, cause string, kind string, authorization *string) models.Event {
+		e := models.Event{ID: fmt.Sprint("evt_", seq), Seq: seq, Type: kind, AuthorizationID: authorization}
+		if cause != "" {
+			e.Cause = &cause
+		}
+		return e
+	}
+	earlier := func(tx uint64, seq int64, kind string) models.Event {
+		return models.Event{TxID: tx, Seq: seq, Type: kind}
 	}
 	for name, c := range map[string]struct {
 		first, second models.Event
 		want          bool
 	}{
-		"a decision and its hold":             {event(1, 1, "authorization.decided", &azn), event(1, 2, "hold.opened", &azn), true},
-		"a hold and its decision":             {event(1, 2, "hold.opened", &azn), event(1, 1, "authorization.decided", &azn), false},
-		"a hold and its approval, later":      {event(1, 2, "hold.opened", &azn), event(9, 3, "hold.approved", &azn), true},
-		"a revocation and a proof it revokes": {event(1, 1, "subject.revoked", nil), event(1, 2, "proof.revoked", &azn), true},
-		"two proofs of one revocation":        {event(1, 2, "proof.revoked", &azn), event(1, 3, "proof.revoked", &other), false},
-		"unrelated decisions":                 {event(1, 1, "authorization.decided", &azn), event(2, 2, "authorization.decided", &other), false},
+		"a decision and its hold":             {event(1, "", "authorization.decided", &azn), event(2, "evt_1", "hold.opened", &azn), true},
+		"a hold and its decision":             {event(2, "evt_1", "hold.opened", &azn), event(1, "", "authorization.decided", &azn), false},
+		"a hold and its approval, later":      {event(2, "evt_1", "hold.opened", &azn), event(3, "", "hold.approved", &azn), true},
+		"a revocation and a proof it revokes": {event(1, "", "subject.revoked", nil), event(2, "evt_1", "proof.revoked", &azn), true},
+		"two consequences of one revocation":  {event(2, "evt_1", "proof.revoked", &azn), event(3, "evt_1", "challenge.cancelled", &other), true},
+		"two proofs of one revocation":        {event(2, "evt_1", "proof.revoked", &azn), event(3, "evt_1", "proof.revoked", &other), false},
+		"two revocations":                     {event(1, "", "subject.revoked", nil), event(3, "evt_2", "proof.revoked", &azn), false},
+		"unrelated decisions":                 {event(1, "", "authorization.decided", &azn), event(2, "", "authorization.decided", &other), false},
+		"one transaction, earlier version":    {earlier(1, 1, "subject.revoked"), earlier(1, 2, "proof.revoked"), true},
+		"two transactions, earlier version":   {earlier(1, 1, "subject.revoked"), earlier(2, 2, "proof.revoked"), false},
 	} {
 		require.Equal(t, c.want, precedes(c.first, c.second), name)
 	}

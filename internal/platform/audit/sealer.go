@@ -2,7 +2,9 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -13,7 +15,9 @@ import (
 // sealBatch limits the events sealed in one transaction.
 const sealBatch = 1000
 
-// Sealer extends the chains. Any number of sealers may run; each environment's head is locked by one at a time.
+// Sealer extends the chains, and so gives the events of an environment their order. An event whose transaction ends late is sealed
+// late: no reader that follows the chain can step over it. Any number of sealers may run; each environment's head is locked by one
+// at a time.
 type Sealer struct {
 	Store *store.Store
 	Clock clock.Clock
@@ -21,6 +25,9 @@ type Sealer struct {
 	// Pause between rounds; default 1 s.
 	Every time.Duration
 }
+
+// lateRounds is the number of rounds after which a sealer looks for events of transactions that lasted longer than openFor.
+const lateRounds = 60
 
 // Run seals new events until ctx ends.
 func (s *Sealer) Run(ctx context.Context) {
@@ -31,10 +38,7 @@ func (s *Sealer) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for round := 0; ; round++ {
-		if round%stuckEvery == 0 {
-			s.warnOfRestore(ctx)
-		}
-		if _, err := s.SealAll(ctx); err != nil && ctx.Err() == nil {
+		if _, err := s.sealEach(ctx, sealing{late: round%lateRounds == 0}); err != nil && ctx.Err() == nil {
 			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
 		}
 		select {
@@ -45,60 +49,144 @@ func (s *Sealer) Run(ctx context.Context) {
 	}
 }
 
-// stuckEvery is the number of rounds after which a sealer checks whether the log can be sealed at all.
-const stuckEvery = 60
+// SealAll seals everything that can be sealed now, in every environment, and returns the number of events sealed.
+func (s *Sealer) SealAll(ctx context.Context) (int, error) { return s.sealEach(ctx, sealing{}) }
 
-// warnOfRestore logs that nothing can be sealed until the log is re-anchored.
-func (s *Sealer) warnOfRestore(ctx context.Context) {
-	c, err := s.Store.Audit().LogClock(ctx)
+// SealLate is like SealAll, and includes events of transactions that lasted long.
+func (s *Sealer) SealLate(ctx context.Context) (int, error) {
+	return s.sealEach(ctx, sealing{late: true})
+}
+
+// SealBehind seals what is new in the environments; if open is set, also where only a transaction that was open may have ended. An
+// environment that another sealer has locked is left to it.
+func (s *Sealer) SealBehind(ctx context.Context, environments []string, open bool) error {
+	behind, err := s.Store.Audit().Behind(ctx, environments, open)
 	if err != nil {
-		return // sealing fails for the same reason and logs it
+		return err
 	}
-	if last, err := s.Store.Audit().LastTxID(ctx); err == nil && last >= c.Next {
-		s.Log.LogAttrs(ctx, slog.LevelError, "the event log is numbered ahead of this database server: the database was restored from a dump, "+
-			"and nothing new is sealed or streamed; stop the service and run countersign audit reanchor")
+	for _, env := range behind {
+		if _, _, err := s.seal(ctx, env, sealing{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SealNow seals every event of the environment that was committed before the call, waiting for another sealer, and returns the
+// number of the last link.
+func (s *Sealer) SealNow(ctx context.Context, environment string) (position int64, err error) {
+	_, position, err = s.seal(ctx, environment, sealing{wait: true})
+	return position, err
+}
+
+// sealing says how an environment is sealed.
+type sealing struct {
+	late bool // include events of transactions that lasted long
+	wait bool // for another sealer
+	// Of a batch among others: the events behind one number, up to another. Otherwise 0.
+	after, upTo int64
+}
+
+// span returns the numbers between which events are looked for.
+func (how sealing) span(head store.AuditHead) (after, upTo int64) {
+	switch {
+	case how.upTo != 0:
+		return how.after, how.upTo
+	case how.late:
+		return head.Late, math.MaxInt64
+	default:
+		return head.Settled, math.MaxInt64
 	}
 }
 
-// SealAll seals everything that can be sealed now, in every environment, and returns the number of events sealed.
-func (s *Sealer) SealAll(ctx context.Context) (int, error) {
-	environments, err := s.Store.Audit().UnsealedEnvironments(ctx)
+func (s *Sealer) sealEach(ctx context.Context, how sealing) (total int, err error) {
+	environments, err := s.Store.Audit().UnsealedEnvironments(ctx, how.late)
 	if err != nil {
 		return 0, err
 	}
-	total := 0
 	for _, env := range environments {
-		for {
-			n, err := s.Seal(ctx, env)
-			if err != nil {
-				return total, err
-			}
-			total += n
-			if n < sealBatch {
-				break
-			}
+		n, _, err := s.seal(ctx, env, how)
+		total += n
+		if err != nil {
+			return total, err
 		}
 	}
 	return total, nil
 }
 
-// Seal links at most one batch of an environment's events to its chain and returns their number. It returns 0 if another sealer
-// holds the lock.
-func (s *Sealer) Seal(ctx context.Context, environment string) (sealed int, err error) {
+// seal seals an environment a batch at a time. It returns the number of events, and that of the last link.
+//
+// While there are full batches the next begins behind the last, and ends where the log ended at the first: what is committed meanwhile,
+// and what follows from it, is left to the batch after these, which reads from the beginning.
+func (s *Sealer) seal(ctx context.Context, environment string, how sealing) (total int, position int64, err error) {
+	for {
+		b, err := s.batch(ctx, environment, how)
+		total += b.sealed
+		full := b.sealed == sealBatch
+		switch {
+		case err != nil || !full && how.upTo == 0:
+			return total, b.position, err
+		case !full:
+			how.after, how.upTo = 0, 0
+		case how.upTo == 0:
+			how.after, how.upTo = b.last, b.seen
+		default:
+			how.after = b.last
+		}
+	}
+}
+
+// batch is the result of sealing one batch: the number of events, the number of the last link, that of the last event, and the highest
+// in the log.
+type batch struct {
+	sealed               int
+	position, last, seen int64
+}
+
+// batch links at most one batch of an environment's events to its chain. It returns none if another sealer holds the lock and how
+// does not say to wait.
+func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (out batch, err error) {
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		head, mine, err := q.Audit().LockHead(ctx, environment, Genesis(environment))
-		if err != nil || !mine {
+		if how.late { // much of the log is read after a migration, or after the sealers stood still
+			if err := q.Audit().DisableTimeout(ctx); err != nil {
+				return err
+			}
+		}
+		head, err := q.Audit().LockHead(ctx, environment, Genesis(environment), how.wait)
+		if errors.Is(err, store.ErrNotFound) {
+			out = batch{}
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		rows, err := q.Events().After(ctx, []string{environment}, head.Position(), sealBatch)
-		if err != nil || len(rows) == 0 {
+		after, upTo := how.span(head)
+		rows, err := q.Audit().Unsealed(ctx, environment, after, upTo, sealBatch)
+		if err != nil {
 			return err
+		}
+		out = batch{sealed: len(rows), seen: head.Seen}
+		if len(rows) > 0 {
+			out.last = rows[len(rows)-1].Seq
 		}
 		links := link(&head, rows, s.Clock.Now())
-		sealed = len(links)
-		return q.Audit().AppendLinks(ctx, head, links)
+		out.position = head.Seq
+		if err := q.Audit().AppendLinks(ctx, head, links); err != nil {
+			return err
+		}
+		// Nothing moves until the log is read to its end: events that have to be sealed are below what was read.
+		moved := false
+		if out.sealed < sealBatch && how.upTo == 0 {
+			if moved, err = advance(&head, how.late); err != nil {
+				return err
+			}
+		}
+		if !moved && out.sealed == 0 {
+			return nil
+		}
+		return q.Audit().MoveHead(ctx, head)
 	})
-	return sealed, err
+	return out, err
 }
 
 // link chains rows onto the head and moves the head to the last of them.
@@ -107,7 +195,7 @@ func link(head *store.AuditHead, rows []models.Event, at time.Time) []store.Audi
 	for i, e := range rows {
 		head.Seq++
 		links[i] = store.AuditLink{Seq: head.Seq, EventID: e.ID, Previous: head.Hash, Hash: Hash(head.Hash, head.Seq, e), SealedAt: at}
-		head.Hash, head.TxID, head.EventSeq = links[i].Hash, e.TxID, e.Seq
+		head.Hash = links[i].Hash
 	}
 	return links
 }

@@ -20,14 +20,12 @@ const (
 	Altered Kind = "altered"
 	// A link or an entry is missing.
 	Removed Kind = "removed"
-	// An entry precedes the head and was never sealed.
+	// An entry is older than what waits to be sealed, and was never sealed.
 	Inserted Kind = "inserted"
 	// Links are not in sequence.
 	Reordered Kind = "reordered"
 	// The chain ends before its head, or before a head exported earlier.
 	Truncated Kind = "truncated"
-	// The database was restored from a dump, and its log was not re-anchored.
-	Restored Kind = "restored"
 )
 
 // Finding is one fault and its position. Sequence is the number of the link, 0 if there is none. A fault of stored data names
@@ -54,7 +52,7 @@ type Result struct {
 	Hash     string `json:"hash"`
 	// The stored data compared with the log.
 	State State `json:"state"`
-	// Re-anchorings after a restore, in order.
+	// Re-anchorings by an earlier version after a restore, in order.
 	Restored []Restore `json:"restored"`
 	Findings []Finding `json:"findings"`
 }
@@ -112,9 +110,8 @@ type traversal struct {
 	earlier *Head
 	result  Result
 	// Of the last link verified.
-	hash     []byte
-	seq      int64
-	position store.Position
+	hash []byte
+	seq  int64
 	// The earlier head is in the chain.
 	matched  bool
 	progress func(step string, done int64)
@@ -155,24 +152,15 @@ func (w *traversal) run(ctx context.Context, q *store.Q) error {
 	return w.gaps(ctx, q, head)
 }
 
-// gaps finds entries before the head that are in no link. Entries written after a restore are no insertions: they wait for the
-// log to be re-anchored.
+// gaps finds entries that are in no link and are too old to be sealed, and counts those that wait.
 func (w *traversal) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error {
-	restored, late, err := restoredSince(ctx, q, w.scope, head)
+	unlinked, waiting, err := q.Audit().Gaps(ctx, w.scope, head, maxFindings)
 	if err != nil {
 		return err
 	}
-	unlinked, waiting, err := q.Audit().Gaps(ctx, w.scope, head, restored, maxFindings)
-	if err != nil {
-		return err
-	}
-	w.result.Waiting = waiting + late
+	w.result.Waiting = waiting
 	for _, id := range unlinked {
-		w.find(Inserted, 0, id, "the entry stands in the log before the head and in no link")
-	}
-	if restored {
-		w.find(Restored, head.Seq, "", fmt.Sprintf("this looks like a restore from a dump: the log is numbered ahead of this database server, and %d entries "+
-			"written since wait. Run: countersign audit reanchor --reason \"...\"", late))
+		w.find(Inserted, 0, id, "the entry is older than what waits to be sealed, and in no link")
 	}
 	return nil
 }
@@ -217,11 +205,6 @@ func (w *traversal) checkEvent(l store.AuditLink) {
 	if l.Event.Type == string(events.AuditReanchored) {
 		w.anchors = append(w.anchors, *l.Event)
 	}
-	at := store.PositionOf(*l.Event)
-	if at.Before(w.position) {
-		w.find(Reordered, l.Seq, l.EventID, "the entry stands elsewhere in the log than in the chain")
-	}
-	w.position = at
 }
 
 // end compares the last link with the stored head and with the head exported earlier.

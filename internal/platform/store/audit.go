@@ -2,29 +2,34 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Audit stores the audit chain, re-anchors the log and reads what an audit compares.
+// Audit stores the audit chain and reads what an audit compares.
 type Audit struct{ *Q }
 
 // Audit returns the queries of the aggregate.
 func (q *Q) Audit() Audit { return Audit{q} }
 
-// AuditHead is how far an environment is sealed: the position of the last sealed event and the last link of the chain.
+// AuditHead is the last link of an environment's chain, and how far its log is sealed. The numbers are those of events.
 type AuditHead struct {
 	EnvironmentID string
-	TxID          uint64 `gorm:"column:txid"`
-	EventSeq      int64
 	Seq           int64
 	Hash          []byte
+	Top           int64       // the highest number in the log when everything was last sealed
+	Settled       int64       // sealing looks for events behind it
+	Late          int64       // an event at or below it is never sealed
+	Marks         models.JSON // earlier values of Top with their times, which Settled and Late follow
+	// Of a locked head: the highest number in the log, and the server's time.
+	Seen int64     `gorm:"->"`
+	Now  time.Time `gorm:"->"`
 }
-
-// Position returns the position of the last sealed event in the log.
-func (h AuditHead) Position() Position { return Position{h.TxID, h.EventSeq} }
 
 // AuditLink is one link of an audit chain. Event is nil if the event is gone.
 type AuditLink struct {
@@ -36,33 +41,62 @@ type AuditLink struct {
 	Event    *models.Event `gorm:"-"`
 }
 
-// UnsealedEnvironments returns the ids of the environments that have events to seal.
-func (q Audit) UnsealedEnvironments(ctx context.Context) ([]string, error) {
+// UnsealedEnvironments returns the ids of the environments that may have events to seal. If late is set, it includes those in which
+// an event can only be one of a transaction that lasted long.
+func (q Audit) UnsealedEnvironments(ctx context.Context, late bool) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
-		where exists (select 1 from events v where v.environment_id = e.id
-			and (v.txid, v.seq) > (coalesce(h.txid, '0'::xid8), coalesce(h.event_seq, 0))
-			and v.txid < ` + horizon + `)`).Scan(&ids).Error
+		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.late else h.settled end, 0))`,
+		late).Scan(&ids).Error
 	return ids, err
 }
 
-// LockHead locks the head of an environment until the transaction ends, and inserts it if there is none. It returns
-// false, without waiting, if another sealer has the lock.
-func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte) (AuditHead, bool, error) {
-	if _, err := q.exec(ctx, `insert into audit_heads (environment_id, txid, event_seq, seq, hash) values ($1, '0', 0, 0, $2)
-		on conflict do nothing`, environment, genesis); err != nil {
-		return AuditHead{}, false, err
-	}
-	var h AuditHead
-	err := q.gorm(ctx).Raw("select * from audit_heads where environment_id = ? for update skip locked", environment).Take(&h).Error
-	h, err = orNotFound(h, err)
-	if errors.Is(err, ErrNotFound) {
-		return h, false, nil
-	}
-	return h, err == nil, err
+// Behind returns those of the environments that have events above the highest number when everything was last sealed. If open is set,
+// it includes those in which a transaction that was open then may have ended since.
+func (q Audit) Behind(ctx context.Context, environments []string, open bool) ([]string, error) {
+	var ids []string
+	err := q.gorm(ctx).Raw(`select e.id from unnest(?::text[]) e (id) left join audit_heads h on h.environment_id = e.id
+		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.settled else h.top end, 0))`,
+		models.Strings(environments), open).Scan(&ids).Error
+	return ids, err
 }
 
-// AppendLinks appends links to the chain and moves the head to h. The caller must have locked the head.
+// LockHead locks the head of an environment until the transaction ends, and inserts it if there is none. Unless wait is set it
+// returns ErrNotFound, without waiting, if another sealer has the lock.
+func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte, wait bool) (AuditHead, error) {
+	lock := `select h.*, clock_timestamp() as now, coalesce((select max(v.seq) from events v where v.environment_id = h.environment_id), 0) as seen
+		from audit_heads h where h.environment_id = ? for update of h`
+	if !wait {
+		lock += " skip locked"
+	}
+	var h AuditHead
+	err := q.gorm(ctx).Raw(lock, environment).Take(&h).Error
+	if !errors.Is(err, gorm.ErrRecordNotFound) {
+		return h, err
+	}
+	n, err := q.exec(ctx, `insert into audit_heads (environment_id, txid, event_seq, seq, hash) values ($1, '0', 0, 0, $2)
+		on conflict do nothing`, environment, genesis)
+	if err != nil {
+		return h, err
+	}
+	if n == 0 && !wait {
+		return h, ErrNotFound // locked by another
+	}
+	return orNotFound(h, q.gorm(ctx).Raw(lock, environment).Take(&h).Error)
+}
+
+// Unsealed returns at most limit events of an environment behind a number, up to another, that are in no link, in the order of their
+// numbers. A transaction that began after another had ended has higher ones. The lateral join looks each event up: with an anti-join the
+// planner may read the whole chain.
+func (q Audit) Unsealed(ctx context.Context, environment string, after, upTo int64, limit int) ([]models.Event, error) {
+	var rows []models.Event
+	err := q.gorm(ctx).Raw(`select v.* from events v left join lateral (select true as sealed from audit_chain c
+			where c.event_id = v.id and c.environment_id = v.environment_id limit 1) l on true
+		where v.environment_id = ? and v.seq > ? and v.seq <= ? and l.sealed is null order by v.seq limit ?`, environment, after, upTo, limit).Scan(&rows).Error
+	return rows, err
+}
+
+// AppendLinks appends links to the chain. The caller must have locked the head.
 func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) error {
 	seqs, ids := make([]int64, len(links)), make([]string, len(links))
 	previous, hashes := make([][]byte, len(links)), make([][]byte, len(links))
@@ -70,13 +104,28 @@ func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) 
 	for i, l := range links {
 		seqs[i], ids[i], previous[i], hashes[i], sealedAt = l.Seq, l.EventID, l.Previous, l.Hash, l.SealedAt
 	}
+	if len(links) == 0 {
+		return nil
+	}
 	if _, err := q.exec(ctx, `insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
 		select $1, s, e, p, h, $6 from unnest($2::bigint[], $3::text[], $4::bytea[], $5::bytea[]) as t (s, e, p, h)`,
 		h.EnvironmentID, seqs, ids, previous, hashes, sealedAt); err != nil {
 		return err
 	}
-	_, err := q.exec(ctx, "update audit_heads set txid = $2::xid8, event_seq = $3, seq = $4, hash = $5 where environment_id = $1",
-		h.EnvironmentID, h.Position().txid(), h.EventSeq, h.Seq, h.Hash)
+	if q.contracted(ctx, causeSince, sealedAt) {
+		return nil
+	}
+	// Sealers of an earlier version go on behind the highest transaction that is sealed.
+	_, err := q.exec(ctx, `update audit_heads h set txid = n.txid, event_seq = n.seq from (select txid, seq from events
+			where environment_id = $1 and id = any($2) and txid is not null order by txid desc, seq desc limit 1) n
+		where h.environment_id = $1 and (n.txid, n.seq) > (h.txid, h.event_seq)`, h.EnvironmentID, ids)
+	return err
+}
+
+// MoveHead saves a head. The caller must have locked it.
+func (q Audit) MoveHead(ctx context.Context, h AuditHead) error {
+	_, err := q.exec(ctx, "update audit_heads set seq = $2, hash = $3, top = $4, settled = $5, late = $6, marks = $7 where environment_id = $1",
+		h.EnvironmentID, h.Seq, h.Hash, h.Top, h.Settled, h.Late, h.Marks)
 	return err
 }
 
@@ -117,22 +166,58 @@ func (q Audit) attachEvents(ctx context.Context, s Scope, links []AuditLink) err
 	return nil
 }
 
-// Gaps compares the log with the chain up to the head. It returns the ids of events before the head that are in no link
-// (at most limit of them) and the number of events behind the head. If late is set it leaves out the events that
-// LateEntries counts.
-func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, late bool, limit int) (unlinked []string, waiting int64, err error) {
-	query := `select v.id from events v where v.environment_id = ? and (v.txid, v.seq) <= (?::xid8, ?)
-		and not exists (select 1 from audit_chain c where c.event_id = v.id)`
-	if late {
-		query += " and not exists (select 1 from audit_heads h where " + lateHere + ")"
-	}
-	if err := q.gorm(ctx).Raw(query+" order by v.txid, v.seq limit ?",
-		s.Environment, h.Position().txid(), h.EventSeq, limit).Scan(&unlinked).Error; err != nil {
+// Gaps compares the log with the chain. It returns the ids of events that are in no link and can never be (at most limit of
+// them), and the number of events that wait to be sealed.
+func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, limit int) (unlinked []string, waiting int64, err error) {
+	const unsealed = ` from events v where v.environment_id = ? and not exists
+		(select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id) and v.seq `
+	if err := q.gorm(ctx).Raw("select v.id"+unsealed+"<= ? order by v.seq limit ?", s.Environment, h.Late, limit).Scan(&unlinked).Error; err != nil {
 		return nil, 0, err
 	}
-	err = q.queryRow(ctx, `select count(*) from events where environment_id = $1 and (txid, seq) > ($2::xid8, $3)`,
-		s.Environment, h.Position().txid(), h.EventSeq).Scan(&waiting)
+	err = q.gorm(ctx).Raw("select count(*)"+unsealed+"> ?", s.Environment, h.Late).Scan(&waiting).Error
 	return unlinked, waiting, err
+}
+
+// NumberOf returns the number of the link of an event, or ErrNotFound if it is not sealed.
+func (q Audit) NumberOf(ctx context.Context, s Scope, event string) (int64, error) {
+	var seq int64
+	err := q.queryRow(ctx, "select seq from audit_chain where environment_id = $1 and event_id = $2", s.Environment, event).Scan(&seq)
+	return orNotFound(seq, err)
+}
+
+// Sealed is an event at its position in the log.
+type Sealed struct {
+	EnvironmentID string
+	Position      int64         // the number of its link
+	Event         *models.Event // nil if the event is gone
+}
+
+// After returns, for each environment, at most limit sealed events behind a position, in order. Positions are keyed by environment.
+func (q Audit) After(ctx context.Context, positions map[string]int64, limit int) ([]Sealed, error) {
+	behind, err := json.Marshal(positions)
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		models.Event `gorm:"embedded"`
+		Environment  string
+		Position     int64
+	}
+	if err := q.gorm(ctx).Raw(`select l.environment_id as environment, l.seq as position, v.* from jsonb_each_text(?::jsonb) b (environment_id, position)
+		cross join lateral (select c.environment_id, c.seq, c.event_id from audit_chain c
+			where c.environment_id = b.environment_id and c.seq > b.position::bigint order by c.seq limit ?) l
+		left join events v on v.id = l.event_id and v.environment_id = l.environment_id order by l.environment_id, l.seq`,
+		string(behind), limit).Scan(&rows).Error; err != nil {
+		return nil, err
+	}
+	out := make([]Sealed, len(rows))
+	for i := range rows {
+		out[i] = Sealed{EnvironmentID: rows[i].Environment, Position: rows[i].Position}
+		if rows[i].ID != "" {
+			out[i].Event = &rows[i].Event
+		}
+	}
+	return out, nil
 }
 
 // HashAt returns the hash of the link with a number, or ErrNotFound.

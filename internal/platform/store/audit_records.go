@@ -104,7 +104,7 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 func (q Audit) RecordOf(ctx context.Context, s Scope, authorization string) (DecisionRecord, error) {
 	var decided []models.Event
 	if err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id = ?",
-		s.Tenant, s.Environment, authorization).Order("txid, seq").Limit(1).Find(&decided).Error; err != nil {
+		s.Tenant, s.Environment, authorization).Order("seq").Limit(1).Find(&decided).Error; err != nil {
 		return DecisionRecord{}, err
 	}
 	if len(decided) == 0 {
@@ -154,7 +154,7 @@ func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, afte
 	for _, err := range []error{
 		q.gorm(ctx).Omit("data").Where("subject_uid in ?", uids).Order("subject_uid, version").Find(&templates).Error,
 		q.gorm(ctx).Where("subject_uid in ?", uids).Find(&passkeys).Error,
-		q.gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("txid, seq").Find(&entries).Error,
+		q.gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("seq").Find(&entries).Error,
 	} {
 		if err != nil {
 			return nil, err

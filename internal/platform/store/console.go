@@ -92,7 +92,7 @@ func (q Console) EndpointBacklogs(ctx context.Context, s Scope) (map[string]Endp
 // AuditChainStatus is the length of an audit chain and the number of events that it does not contain yet.
 type AuditChainStatus struct {
 	Links    int64
-	Unsealed int64      // events behind the head
+	Unsealed int64      // events that wait to be sealed
 	Oldest   *time.Time // time of the oldest unsealed event
 }
 
@@ -101,7 +101,8 @@ func (q Console) AuditChain(ctx context.Context, s Scope) (AuditChainStatus, err
 	var c AuditChainStatus
 	err := q.gorm(ctx).Raw(`select coalesce(max(h.seq), 0) as links, count(v.id) as unsealed, min(v.at) as oldest from environments e
 		left join audit_heads h on h.environment_id = e.id
-		left join events v on v.environment_id = e.id and (v.txid, v.seq) > (coalesce(h.txid, '0'::xid8), coalesce(h.event_seq, 0))
+		left join events v on v.environment_id = e.id and v.seq > coalesce(h.settled, 0)
+			and not exists (select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id)
 		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Scan(&c).Error
 	return c, err
 }

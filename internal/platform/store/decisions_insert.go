@@ -56,7 +56,7 @@ func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	if d.Kept != nil {
 		s.insertKept(*d.Kept)
 	}
-	s.insertDecisionEvents(d.Events)
+	s.insertDecisionEvents(d.Events, q.causes())
 	for i, o := range d.Outbox {
 		s.insert("o"+strconv.Itoa(i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
 			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
@@ -189,7 +189,7 @@ func (s *statement) insertKept(k models.KeptValues) {
 // insertDecisionEvents inserts the events in one statement, in their order. Postgres runs the expressions of a statement
 // in no specified order, so that one insert for each event could number the events in any order. Here the rows are sorted
 // before they are numbered, and the outbox rows follow those numbers.
-func (s *statement) insertDecisionEvents(entries []models.Event) {
+func (s *statement) insertDecisionEvents(entries []models.Event, causes causes) {
 	if len(entries) == 0 {
 		return
 	}
@@ -197,7 +197,7 @@ func (s *statement) insertDecisionEvents(entries []models.Event) {
 	for i, e := range entries { // also for a known text, to collect the arguments
 		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", e.ID, e.TenantID, e.EnvironmentID, e.Type) + ", " +
 			s.typed("timestamptz", e.At) + ", " + s.typed("text", e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
-			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ")"
+			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ", " + s.typed("text", causes.of(e)) + ")"
 	}
 	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
 		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"time"
 
@@ -20,23 +19,35 @@ func (q *Q) Events() Events { return Events{q} }
 // WithCauses returns an event, by environment and id, and at most limit events that precede it in its transaction, in
 // order. It returns none if the event is gone. The first event of the transaction is always among them.
 func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
+	var found []models.Event
+	if err := q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Find(&found).Error; err != nil || len(found) == 0 {
+		return nil, err
+	}
+	target, before := found[0], "(id = @cause or cause = @cause)"
+	switch {
+	case target.Cause != nil:
+	case target.TxID != 0 && !q.contracted(ctx, causeSince, target.At):
+		before = "txid = cast(@transaction as xid8)" // a binary before causeSince may have written the event
+	default:
+		return found, nil
+	}
 	var rows []models.Event
-	err := q.gorm(ctx).Raw(`with target as (select txid, seq from events where environment_id = @environment and id = @id),
-		before as (select e.* from events e, target where e.environment_id = @environment and e.txid = target.txid and e.seq < target.seq)
-		select * from (
-			(select * from before order by seq limit 1)
-			union (select * from before order by seq desc limit @limit)
-			union select * from events where environment_id = @environment and id = @id) found
-		order by seq`, map[string]any{"environment": environment, "id": id, "limit": limit}).Scan(&rows).Error
-	return rows, err
+	err := q.gorm(ctx).Raw(`with before as (select * from events where environment_id = @environment and seq < @seq and `+before+`)
+		select * from ((select * from before order by seq limit 1) union (select * from before order by seq desc limit @limit)) found order by seq`,
+		map[string]any{"environment": environment, "seq": target.Seq, "cause": target.Cause, "transaction": strconv.FormatUint(target.TxID, 10),
+			"limit": limit}).Scan(&rows).Error
+	return append(rows, target), err
 }
+
+// causeSince is the schema version since which binaries write the cause of an event.
+const causeSince = 61
 
 // eventColumns are the columns that a writer sets, in the order of insertEvent's arguments. The others have defaults.
 const eventColumns = `id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
-	decision, actor, request_id, workflow_id, data, salt, digest`
+	decision, actor, request_id, workflow_id, data, salt, digest, cause`
 
 const insertEvent = `insert into events (` + eventColumns + `)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 
 // announceEvent inserts the outbox row of an event if the environment has an enabled webhook endpoint.
 const announceEvent = `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
@@ -48,7 +59,7 @@ const announceEvent = `insert into outbox (topic, environment_id, ref, payload, 
 // wakes the relays after the commit, and event streams read the log every tenth of a second.
 func (q Events) Append(ctx context.Context, e models.Event, announce bool) error {
 	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
-		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest); err != nil {
+		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest, q.causes().of(e)); err != nil {
 		return err
 	}
 	if !announce {
@@ -135,41 +146,6 @@ func (q Events) Get(ctx context.Context, s Scope, id string) (models.Event, erro
 func (q Events) OfAuthorization(ctx context.Context, s Scope, ids []string) ([]models.Event, error) {
 	var rows []models.Event
 	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, ids).
-		Order("txid, seq").Find(&rows).Error
-	return rows, err
-}
-
-// Position is a position in the log. Events are ordered by transaction and number, and only those of transactions older
-// than every running one are read, so that no reader skips an event that is committed late.
-type Position struct {
-	TxID uint64
-	Seq  int64
-}
-
-// PositionOf returns the position of an event.
-func PositionOf(e models.Event) Position { return Position{e.TxID, e.Seq} }
-
-// Before reports whether p comes before o.
-func (p Position) Before(o Position) bool {
-	return p.TxID < o.TxID || p.TxID == o.TxID && p.Seq < o.Seq
-}
-
-func (p Position) txid() string { return strconv.FormatUint(p.TxID, 10) }
-
-// Horizon returns the position behind every event that can be read now.
-func (q Events) Horizon(ctx context.Context) (Position, error) {
-	var text string
-	if err := q.queryRow(ctx, "select "+horizon+"::text").Scan(&text); err != nil {
-		return Position{}, err
-	}
-	xmin, err := strconv.ParseUint(text, 10, 64)
-	return Position{TxID: xmin - 1, Seq: math.MaxInt64}, err
-}
-
-// After returns at most limit events of the environments behind a position, in order.
-func (q Events) After(ctx context.Context, environments []string, after Position, limit int) ([]models.Event, error) {
-	var rows []models.Event
-	err := q.gorm(ctx).Where("environment_id in ? and (txid, seq) > (?::xid8, ?) and txid < "+horizon,
-		environments, after.txid(), after.Seq).Order("txid, seq").Limit(limit).Find(&rows).Error
+		Order("seq").Find(&rows).Error
 	return rows, err
 }

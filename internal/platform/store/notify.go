@@ -19,10 +19,6 @@ const (
 	ChannelSigningKey  = "cs_signing_key" // payload: environment id
 )
 
-// Reanchored is the payload on ChannelEvents that says that events were renumbered: a reader looks its last event up
-// again.
-const Reanchored = "reanchored"
-
 // wakeEvery is the shortest time between two wake-ups on one channel by one process. Wake-ups are sent after the commit,
 // and not inside the transaction, because Postgres serialises the commits of transactions with a NOTIFY.
 const wakeEvery = 20 * time.Millisecond

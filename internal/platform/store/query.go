@@ -6,6 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
+
+	"github.com/countersign-dev/countersign/models"
 )
 
 // Q runs queries, on the pool or inside one transaction. The package documentation says which of its methods to use.
@@ -16,8 +18,34 @@ type Q struct {
 	floor *floor
 	// standby serves reads that may be old; nil in a transaction, and without one.
 	standby *standby
-	// outboxAdded becomes true when work is added to the outbox; nil outside of Write.
-	outboxAdded *bool
+	// written says what the transaction wrote so far; nil outside of Write.
+	written *written
+}
+
+// written says what a transaction wrote.
+type written struct {
+	outbox bool // work was added to the outbox
+	causes causes
+}
+
+// causes are the first events that a transaction writes, by environment: the others name it as their cause.
+type causes map[string]string
+
+// of returns the first event of the transaction in the environment of e; nil if that is e.
+func (c causes) of(e models.Event) *string {
+	if first, ok := c[e.EnvironmentID]; ok {
+		return &first
+	}
+	c[e.EnvironmentID] = e.ID
+	return nil
+}
+
+// causes returns those of the transaction. Outside of one, a statement is a transaction by itself.
+func (q *Q) causes() causes {
+	if q.written == nil {
+		return causes{}
+	}
+	return q.written.causes
 }
 
 // conn runs the statements of a Q: poolConn each by itself, txConn all of them in one transaction.
@@ -72,7 +100,7 @@ func (q *Q) atCommit(ctx context.Context, s commitStatement) error { return q.co
 
 // markOutbox records that the transaction added work to the outbox.
 func (q *Q) markOutbox() {
-	if q.outboxAdded != nil {
-		*q.outboxAdded = true
+	if q.written != nil {
+		q.written.outbox = true
 	}
 }

@@ -50,6 +50,11 @@ func keySteps(ctx context.Context, conn *pgx.Conn) ([]keyStep, error) {
 	if err != nil {
 		return nil, err
 	}
+	order, err := orderSteps(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	steps = append(steps, order...)
 	indexes, err := uniqueIndexes(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -164,6 +169,26 @@ func completeSteps(ctx context.Context, conn *pgx.Conn) ([]keyStep, error) {
 				fmt.Sprintf("drop trigger if exists %s_environment on %[1]s", t)}})
 	}
 	return append(steps, keyStep{what: "drop the function of the triggers", statements: []string{"drop function if exists fill_environment()"}}), nil
+}
+
+// orderSteps returns the steps that drop what only binaries before causeSince read: the order of the log by transaction ids.
+func orderSteps(ctx context.Context, conn *pgx.Conn) ([]keyStep, error) {
+	var steps []keyStep
+	for _, s := range []struct{ found, what, statement string }{
+		{"to_regclass('public.events_order') is not null", "drop events_order of events", "drop index concurrently if exists events_order"},
+		{"(select attnotnull from pg_attribute where attrelid = 'public.events'::regclass and attname = 'txid')", "give events no transaction",
+			"alter table events alter column txid drop default, alter column txid drop not null"},
+		{"to_regclass('public.log_clock') is not null", "drop log_clock", "drop table log_clock"},
+	} {
+		var found bool
+		if err := conn.QueryRow(ctx, "select "+s.found).Scan(&found); err != nil {
+			return nil, err
+		}
+		if found {
+			steps = append(steps, keyStep{what: s.what, statements: []string{s.statement}, alone: strings.Contains(s.statement, " concurrently")})
+		}
+	}
+	return steps, nil
 }
 
 // uniqueIndexes returns the unique indexes of the tables that are distributed by environment.

@@ -184,15 +184,27 @@ func (s *standby) replayed(ctx context.Context, primary *Store) (lsn int64, err 
 	if known {
 		return lsn, nil
 	}
-	here, err := Audit{primary.Q}.server(ctx)
+	here, err := server(ctx, primary.Q)
 	if err != nil {
 		return 0, err
 	}
-	there, err := Audit{s.q(primary.Q)}.server(ctx)
+	there, err := server(ctx, s.q(primary.Q))
 	if err == nil && here != "" && there != "" && here != there {
 		err = errOtherServer
 	}
 	return lsn, err
+}
+
+// server returns the system identifier of the server, or "" if the role may not read it. It asks for the privilege first,
+// because a refused statement would end the transaction.
+func server(ctx context.Context, q *Q) (string, error) {
+	var may bool
+	if err := q.queryRow(ctx, "select has_function_privilege('pg_control_system()', 'execute')").Scan(&may); err != nil || !may {
+		return "", err
+	}
+	var id string
+	err := q.queryRow(ctx, "select system_identifier::text from pg_control_system()").Scan(&id)
+	return id, err
 }
 
 // unusable returns why the standby is not read; nil if it is. The caller has the lock.

@@ -34,7 +34,7 @@ var exportSections = []exportSection{
 	{"enrollments", "id session_id anchor status force windows_accepted limitations refused_sessions @created_at @completed_at",
 		"enrollments where subject_uid = $1 order by created_at, id"},
 	{"events", "id type @at action authorization_id decision actor request_id workflow_id data",
-		"events where subject_uid = $1 order by txid, seq"},
+		"events where subject_uid = $1 order by seq"},
 	{"frame_digests", "session_id #digest @seen_at",
 		"frame_digests where subject_uid = $1 order by seen_at, digest"},
 	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector keys",

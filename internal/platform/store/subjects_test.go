@@ -66,7 +66,7 @@ func TestExportCoversEveryColumnOfItsTables(t *testing.T) {
 		"completion_hash": "recognises a repeated request", "idempotency_key": "recognises a repeated request",
 		"response": "the answer that is in the other columns", "receipt": "the answer that is in the other columns",
 		"compact": "an open proof is not handed out a second time", "sealed": "an open proof is not handed out a second time", "subject": "the subject itself",
-		"ceremony": "entropy of an enrollment of a passkey", "txid": "an order of the database", "seq": "an order of the database",
+		"ceremony": "entropy of an enrollment of a passkey", "txid": "an order of the database", "cause": "an order of the database", "seq": "an order of the database",
 		"erased_at": "null while there is a subject", "hash": "in the audit chain",
 		"request_id of requests": "in the events", "sign_count of requests": "in the passkey", "backup_state of requests": "in the passkey",
 		"pseudonym": "a keyed hash of the subject", "period_id": "how long a pseudonym holds",

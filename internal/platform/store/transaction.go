@@ -18,13 +18,13 @@ import (
 // f must have no effects but its statements: it runs again, in a new transaction, if a migration changed a table after one of
 // its statements was prepared.
 func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
-	outboxAdded := false
+	var w *written
 	err := s.transact(ctx, pgx.TxOptions{}, func(q *Q) error {
-		outboxAdded = false
-		q.outboxAdded = &outboxAdded
+		w = &written{causes: causes{}}
+		q.written = w
 		return f(q)
 	})
-	if err == nil && outboxAdded {
+	if err == nil && w.outbox {
 		s.Wake(ChannelOutbox)
 	}
 	return err

@@ -34,7 +34,7 @@ func CheckOrder(ctx context.Context, url string) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	rows, err := conn.Query(ctx, "select txid::text, environment_id, id, at, type from events order by environment_id, events.txid, seq")
+	rows, err := conn.Query(ctx, "select coalesce(cause, id) as tx, environment_id, id, at, type from events order by environment_id, tx, seq")
 	if err != nil {
 		return err
 	}

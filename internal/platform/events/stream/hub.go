@@ -1,7 +1,7 @@
 // Package stream delivers the event log to connected clients. One reader per process (Hub) follows the log and passes each event
 // to the subscriptions that it concerns. A subscription receives every event of its environment exactly once and in order from
-// its start, because both ways of reading (from the database behind a position, and live) use the order of the log and return
-// only events that no running transaction can still precede.
+// its start, because both ways of reading (from the database behind a position, and live) follow the sealed chain, in which an event
+// whose transaction ends late is late as well.
 //
 // The package may not write, and may buffer only a bounded number of events for a slow reader: a reader that falls behind reads
 // from the database again.
@@ -18,10 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // ErrFull means that the process has reached its limit of streams.
@@ -69,10 +69,14 @@ func (o Options) withDefaults() Options {
 // Hub follows the log for all streams of one process. It is safe for concurrent use.
 type Hub struct {
 	store   *store.Store
+	sealer  *audit.Sealer
 	clock   clock.Clock
 	log     *slog.Logger
 	options Options
 	wake    chan struct{}
+
+	// Of the goroutine in Run.
+	rounds int
 
 	// The hub has listened to notifications before.
 	listening atomic.Bool
@@ -80,16 +84,15 @@ type Hub struct {
 	mu    sync.Mutex
 	subs  map[*Subscription]struct{}
 	share map[string]int // streams by environment
-	// Position is valid: it was taken before any current subscription began to read.
-	active   bool
-	position store.Position
-	ended    bool
+	// The position in the log of each environment with streams, taken before any of them began to read.
+	positions map[string]int64
+	ended     bool
 }
 
 // NewHub returns a hub. Subscriptions receive live events only while Run is running.
 func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
-	return &Hub{store: st, clock: c, log: log, options: o.withDefaults(), wake: make(chan struct{}, 1),
-		subs: map[*Subscription]struct{}{}, share: map[string]int{}}
+	return &Hub{store: st, sealer: &audit.Sealer{Store: st, Clock: c, Log: log}, clock: c, log: log, options: o.withDefaults(),
+		wake: make(chan struct{}, 1), subs: map[*Subscription]struct{}{}, share: map[string]int{}, positions: map[string]int64{}}
 }
 
 // Run follows the log until ctx ends, then ends every stream.
@@ -128,10 +131,6 @@ func (h *Hub) heard(ctx context.Context, channel, payload string) {
 		// The first connection can have missed little, so streams without a check continue.
 		again := h.listening.Swap(true)
 		go h.recheck(ctx, func(s *Subscription) bool { return again || s.holder.Check != nil })
-	}
-	if payload == store.Reanchored {
-		h.endAll()
-		return
 	}
 	select {
 	case h.wake <- struct{}{}:
@@ -205,25 +204,35 @@ func (h *Hub) drop(s *Subscription) {
 		delete(h.subs, s)
 		if h.share[s.scope.Environment]--; h.share[s.scope.Environment] == 0 {
 			delete(h.share, s.scope.Environment)
+			delete(h.positions, s.scope.Environment)
 		}
 		close(s.done)
 	}
-	if len(h.subs) == 0 {
-		h.active = false
-	}
 }
 
-// roundBatch limits the events of one query of the log.
+// roundBatch limits the events of an environment in one query of the log.
 const roundBatch = 500
 
-// round reads the new events of the environments with streams and passes them to the subscriptions.
+// openEvery is about how often transactions that were open when later events were sealed are looked for.
+const openEvery = time.Second
+
+// round seals the new events of the environments with streams, reads them and passes them to the subscriptions. Streams do not wait
+// for the sealer of a worker.
 func (h *Hub) round(ctx context.Context) error {
-	for {
-		environments, from := h.following()
-		if len(environments) == 0 {
+	for sealed := false; ; {
+		from := h.following()
+		if len(from) == 0 {
 			return nil
 		}
-		rows, err := h.store.Events().After(ctx, environments, from, roundBatch)
+		if !sealed {
+			h.rounds++
+			open := h.rounds%max(1, int(openEvery/h.options.Every)) == 0
+			if err := h.sealer.SealBehind(ctx, slices.Collect(maps.Keys(from)), open); err != nil {
+				return err
+			}
+			sealed = true
+		}
+		rows, err := h.store.Audit().After(ctx, from, roundBatch)
 		if err != nil {
 			return err
 		}
@@ -234,25 +243,29 @@ func (h *Hub) round(ctx context.Context) error {
 	}
 }
 
-// following returns the environments with streams, and the position of the last event passed on.
-func (h *Hub) following() ([]string, store.Position) {
+// following returns the environments with streams, each with the position of the last event passed on.
+func (h *Hub) following() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.share)), h.position
+	return maps.Clone(h.positions)
 }
 
-// deliver offers events to the subscriptions that want them, and advances the position.
-func (h *Hub) deliver(rows []models.Event) {
+// deliver offers events to the subscriptions that want them, and advances the positions. An environment whose last stream ended
+// meanwhile has none.
+func (h *Hub) deliver(rows []store.Sealed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, row := range rows {
-		h.position = store.PositionOf(row)
-		m, err := render(row)
-		if err != nil || !events.Type(row.Type).Public() {
+		if at, ok := h.positions[row.EnvironmentID]; !ok || row.Position <= at {
+			continue
+		}
+		h.positions[row.EnvironmentID] = row.Position
+		m, ok := render(row)
+		if !ok {
 			continue
 		}
 		for s := range h.subs {
-			if s.wants(row) {
+			if s.wants(*row.Event) {
 				s.offer(m)
 			}
 		}
@@ -265,15 +278,18 @@ type Message struct {
 	Type string
 	Data []byte // JSON of events.Activity
 
-	at store.Position
+	at int64 // position
 }
 
-// render marshals an event for the stream.
-func render(row models.Event) (*Message, error) {
-	view, err := events.View(row)
+// render marshals an event for the stream. It returns false for one that streams do not show: it is gone, or for the audit only.
+func render(row store.Sealed) (*Message, bool) {
+	if row.Event == nil || !events.Type(row.Event.Type).Public() {
+		return nil, false
+	}
+	view, err := events.View(*row.Event)
 	if err != nil {
-		return nil, err
+		return nil, false
 	}
 	data, err := json.Marshal(view)
-	return &Message{ID: row.ID, Type: row.Type, Data: data, at: store.PositionOf(row)}, err
+	return &Message{ID: row.Event.ID, Type: row.Event.Type, Data: data, at: row.Position}, err == nil
 }

@@ -39,7 +39,7 @@ type Subscription struct {
 	done   chan struct{}
 
 	// The position behind the last event returned or skipped.
-	cursor store.Position
+	cursor int64
 	// Read from the database, not yet returned.
 	ready []*Message
 	// The database may have more events behind the cursor.
@@ -73,7 +73,7 @@ func (s *Subscription) Hold(ctx context.Context, by Holder) bool {
 // environment or older than Options.Window, the stream starts at the present with a resync message. It returns ErrEnded, ErrFull
 // or ErrShare if no stream can be added.
 func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f Filter, lastID string) (*Subscription, error) {
-	now, err := h.store.Events().Horizon(ctx)
+	now, err := h.sealer.SealNow(ctx, s.Environment) // behind every event that was committed before
 	if err != nil {
 		return nil, err
 	}
@@ -82,21 +82,34 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 	if lastID != "" && !ids.Has(ids.Event, lastID) {
 		sub.ready = []*Message{resyncMessage}
 	} else if lastID != "" {
-		switch from, err := h.store.Events().Get(ctx, s, lastID); {
-		case errors.Is(err, store.ErrNotFound), err == nil && from.At.Before(h.clock.Now().Add(-h.options.Window)):
+		switch from, err := h.position(ctx, s, lastID); {
+		case errors.Is(err, store.ErrNotFound):
 			sub.ready = []*Message{resyncMessage}
 		case err != nil:
 			return nil, err
 		default:
-			sub.cursor = store.PositionOf(from)
+			sub.cursor = from
 		}
 	}
 	return sub, h.add(sub, now)
 }
 
-// add registers the subscription. A hub without streams starts at now, which was taken before this subscription reads: events
+// position returns the position of an event, or ErrNotFound if no stream may begin there: it is unknown in the environment, or older
+// than Options.Window.
+func (h *Hub) position(ctx context.Context, s store.Scope, id string) (int64, error) {
+	e, err := h.store.Events().Get(ctx, s, id)
+	if err != nil {
+		return 0, err
+	}
+	if e.At.Before(h.clock.Now().Add(-h.options.Window)) {
+		return 0, store.ErrNotFound
+	}
+	return h.store.Audit().NumberOf(ctx, s, id)
+}
+
+// add registers the subscription. A hub without streams of the environment starts at now, which was taken before this subscription reads: events
 // that become visible later arrive live, and those visible already are read from the database.
-func (h *Hub) add(sub *Subscription, now store.Position) error {
+func (h *Hub) add(sub *Subscription, now int64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -107,8 +120,8 @@ func (h *Hub) add(sub *Subscription, now store.Position) error {
 	case h.share[sub.scope.Environment] >= h.options.MaxEach:
 		return ErrShare
 	}
-	if !h.active {
-		h.active, h.position = true, now
+	if h.share[sub.scope.Environment] == 0 {
+		h.positions[sub.scope.Environment] = now
 	}
 	h.subs[sub] = struct{}{}
 	h.share[sub.scope.Environment]++
@@ -150,7 +163,7 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 		}
 		select {
 		case m := <-s.live:
-			if s.cursor.Before(m.at) {
+			if s.cursor < m.at {
 				s.cursor = m.at
 				return m, true, nil
 			}
@@ -172,20 +185,15 @@ func (s *Subscription) read(ctx context.Context) error {
 		return ErrEnded
 	default:
 	}
-	rows, err := s.hub.store.Events().After(ctx, []string{s.scope.Environment}, s.cursor, readBatch)
+	rows, err := s.hub.store.Audit().After(ctx, map[string]int64{s.scope.Environment: s.cursor}, readBatch)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		s.cursor = store.PositionOf(row)
-		if !events.Type(row.Type).Public() || !s.wants(row) {
-			continue
+		s.cursor = row.Position
+		if m, ok := render(row); ok && s.wants(*row.Event) {
+			s.ready = append(s.ready, m)
 		}
-		m, err := render(row)
-		if err != nil {
-			return err
-		}
-		s.ready = append(s.ready, m)
 	}
 	s.catching = len(rows) == readBatch
 	return nil

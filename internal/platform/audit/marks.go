@@ -1,0 +1,78 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+const (
+	// openFor is how long a transaction may last after it wrote an event without being sealed later than one that began after it.
+	// Statements and idle transactions end sooner (store.Options.StatementTimeout).
+	openFor = 10 * time.Second
+	// lateFor is how long a transaction may last after it wrote an event. An event of one that lasted longer is not sealed, like one
+	// that was inserted by hand among events of the past: Verify reports both.
+	lateFor = 10 * time.Minute
+	// markEvery is the shortest time between two marks, and markApart between two that are older than markDense.
+	markEvery = openFor / 2
+	markDense = 3 * openFor
+	markApart = time.Minute
+)
+
+// mark is a number up to which all events of an environment had been written at a time: what is found below it openFor later was
+// written by a transaction that lasted longer.
+type mark struct {
+	At  time.Time `json:"at"`
+	Top int64     `json:"top"`
+}
+
+// advance moves the numbers of a head whose log was read to its end, and reports whether one changed.
+func advance(head *store.AuditHead, late bool) (moved bool, err error) {
+	var marks []mark
+	if err := json.Unmarshal(head.Marks, &marks); err != nil {
+		return false, fmt.Errorf("audit: the marks of the head of %s: %w", head.EnvironmentID, err)
+	}
+	before := *head
+	marks, added := add(marks, mark{head.Now, head.Seen})
+	head.Top = max(head.Top, head.Seen)
+	head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)))
+	if late {
+		head.Late = max(head.Late, below(marks, head.Now.Add(-lateFor)))
+	}
+	head.Marks, err = json.Marshal(marks)
+	return added || head.Top != before.Top || head.Settled != before.Settled || head.Late != before.Late, err
+}
+
+// add appends a mark, unless the last is about as new or as high, and drops those that are not needed any more.
+func add(marks []mark, m mark) (out []mark, added bool) {
+	// The server's clock was ahead: less is known than the marks say.
+	for len(marks) > 0 && marks[len(marks)-1].At.After(m.At) {
+		marks = marks[:len(marks)-1]
+	}
+	if n := len(marks); n == 0 || marks[n-1].Top < m.Top && m.At.Sub(marks[n-1].At) >= markEvery {
+		marks, added = append(marks, m), true
+	}
+	for i, k := range marks {
+		if i+1 < len(marks) {
+			next := marks[i+1]
+			age := m.At.Sub(next.At)
+			if age >= lateFor || age > markDense && len(out) > 0 && next.At.Sub(out[len(out)-1].At) < markApart {
+				continue
+			}
+		}
+		out = append(out, k)
+	}
+	return out, added
+}
+
+// below returns the number of the newest mark that is no newer than t; 0 if there is none.
+func below(marks []mark, t time.Time) (top int64) {
+	for _, m := range marks {
+		if !m.At.After(t) {
+			top = max(top, m.Top)
+		}
+	}
+	return top
+}

@@ -1,0 +1,175 @@
+package audit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+)
+
+// order returns the subjects of the sealed entries, in the order of the log.
+func (b *bundle) order() (subjects []string) {
+	b.t.Helper()
+	rows, err := b.st.Audit().After(b.t.Context(), map[string]int64{b.scope.Environment: 0}, 1000)
+	require.NoError(b.t, err)
+	for _, r := range rows {
+		subjects = append(subjects, *r.Event.Subject)
+	}
+	return subjects
+}
+
+func (b *bundle) append(q *store.Q, i int) {
+	b.t.Helper()
+	require.NoError(b.t, events.Append(b.t.Context(), q, b.entry(i)))
+}
+
+// open holds a transaction open that has written entry i, while f runs.
+func (b *bundle) open(i int, f func()) {
+	b.t.Helper()
+	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error {
+		b.append(q, i)
+		f()
+		return nil
+	}))
+}
+
+func TestALateCommitIsSealedLate(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(b *bundle){
+		"within seconds":            func(*bundle) {},
+		"after half a minute":       func(b *bundle) { b.pass(30 * time.Second) },
+		"after five minutes":        func(b *bundle) { b.pass(5 * time.Minute) },
+		"after hours without entry": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.log(1)
+			want := []string{"user-0", "user-2", "user-1", "user-3"}
+			b.open(1, func() {
+				if meanwhile == nil { // the number of the open entry is the highest
+					b.pass(3 * time.Hour)
+					want = []string{"user-0", "user-1", "user-3"}
+					return
+				}
+				b.append(b.st.Q, 2)
+				b.seal()
+				meanwhile(b)
+				require.True(t, b.verify(nil).Intact())
+			})
+			_, err := b.sealer.SealLate(t.Context())
+			require.NoError(t, err)
+			b.append(b.st.Q, 3)
+			b.seal()
+			require.Equal(t, want, b.order())
+			r := b.verify(nil)
+			require.True(t, r.Intact(), "%v", r.Findings)
+			require.Zero(t, r.Waiting)
+		})
+	}
+}
+
+// What a transaction wrote that began after another had ended is behind what that wrote, whenever the two are sealed.
+func TestAConsequenceIsSealedBehindItsCause(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.open(0, func() {
+		b.append(b.st.Q, 1)
+		b.seal()
+	})
+	b.append(b.st.Q, 2)
+	b.seal()
+	require.Equal(t, []string{"user-1", "user-0", "user-2"}, b.order())
+}
+
+// An event that was written longer ago than any transaction lasts was not written by the service.
+func TestAnEventOfAVeryLongTransactionIsReported(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.open(0, func() {
+		b.append(b.st.Q, 1)
+		b.seal()
+		b.pass(time.Hour)
+	})
+	_, err := b.sealer.SealLate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"user-1"}, b.order())
+	r := b.verify(nil)
+	require.Len(t, r.Findings, 1)
+	require.Equal(t, audit.Inserted, r.Findings[0].Kind)
+}
+
+func TestABacklogIsSealedInOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var want []string
+	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
+		for i := range 2500 { // more than two batches
+			b.append(q, i)
+			want = append(want, b.entry(i).Subject)
+		}
+		return nil
+	}))
+	last, err := b.sealer.SealNow(t.Context(), b.scope.Environment)
+	require.NoError(t, err)
+	require.EqualValues(t, len(want), last)
+	var got []string
+	for at := int64(0); ; {
+		rows, err := b.st.Audit().After(t.Context(), map[string]int64{b.scope.Environment: at}, 1000)
+		require.NoError(t, err)
+		if len(rows) == 0 {
+			break
+		}
+		for _, r := range rows {
+			got, at = append(got, *r.Event.Subject), r.Position
+		}
+	}
+	require.Equal(t, want, got)
+	require.True(t, b.verify(nil).Intact())
+}
+
+// previousSealer are the statements by which a sealer of an earlier version seals an environment, in one transaction: it follows the
+// transactions that are older than every open one. Hashes are left out, they do not decide what is sealed.
+const previousSealer = `with head as (select * from audit_heads where environment_id = 'env_1' for update),
+	due as (select v.id, v.txid, v.seq, row_number() over (order by v.txid, v.seq) as n from events v, head h where v.environment_id = 'env_1'
+		and (v.txid, v.seq) > (h.txid, h.event_seq) and v.txid < pg_snapshot_xmin(pg_current_snapshot())),
+	links as (insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
+		select 'env_1', h.seq + n, d.id, '', '', now() from due d, head h)
+	update audit_heads h set txid = d.txid, event_seq = d.seq, seq = h.seq + d.n from due d
+		where h.environment_id = 'env_1' and d.n = (select max(n) from due)`
+
+// During a rolling upgrade sealers of both versions run: no event is sealed twice, and none is left out.
+func TestSealersOfTwoVersionsSealEachEventOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.st.Pool().Exec(t.Context(), `alter table events alter txid set default pg_current_xact_id();
+		update schema_floor set version = 60`) // as before countersign migrate --contract
+	require.NoError(t, err)
+	old := func() {
+		_, err := b.st.Pool().Exec(t.Context(), previousSealer)
+		require.NoError(t, err)
+	}
+	n := 0
+	for range 5 {
+		b.open(n, func() {
+			b.append(b.st.Q, n+1)
+			old()
+			b.seal()
+			b.append(b.st.Q, n+2)
+			old()
+		})
+		b.append(b.st.Q, n+3)
+		old()
+		b.seal()
+		old()
+		n += 4
+	}
+	var events, links, distinct, head int
+	require.NoError(t, b.st.Pool().QueryRow(t.Context(), `select (select count(*) from events where environment_id = 'env_1'), count(*), count(distinct event_id),
+		(select seq from audit_heads where environment_id = 'env_1') from audit_chain where environment_id = 'env_1'`).Scan(&events, &links, &distinct, &head))
+	require.Equal(t, []int{n, n, n, n}, []int{events, links, distinct, head})
+}
