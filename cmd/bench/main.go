@@ -34,7 +34,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.Lasts, "lasts", 0, "length of a measurement without a comparison; 0 is 20s, and 10m of the part tail")
 	flag.StringVar(&o.Picture, "picture", "tail.svg", "`file` that the part tail writes its picture to")
 	flag.DurationVar(&o.Soak, "soak", 0, "length of the part soak")
-	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects")
+	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects; frames of the part partitions")
 	costs := flag.String("costs", "internal/bench/capacity/costs.json", "`file` of the capacity model's costs, in which those that this run measures are replaced; empty writes none")
 	flag.StringVar(&o.Version, "version", "unknown", "version of the binary, for the report")
 	flag.StringVar(&o.OpenFGA, "openfga", "bin/openfga", "`path` of the openfga binary, for the part peers")

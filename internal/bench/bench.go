@@ -24,7 +24,7 @@ type Options struct {
 	Rounds  int           // turns of each side
 	Lasts   time.Duration // of a measurement that is compared with nothing; 0 is the part's own
 	Soak    time.Duration // how long the part soak runs
-	Seeded  int           // authorizations that the part size stores first
+	Seeded  int           // authorizations that the part size stores first, frames of the part partitions
 	Version string
 	Base    string        // commit whose build is measured beside this one, in the parts that have against; empty is none
 	OpenFGA string        // path of the openfga binary, for the part peers
@@ -72,6 +72,7 @@ var parts = []part{
 	{name: "webhooks", temporal: true, run: webhooks},
 	{name: "streams", temporal: true, run: streams, env: []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}},
 	{name: "size", run: size},
+	{name: "partitions", run: partitions, alone: true},
 	{name: "peers", temporal: true, run: peers, alone: true},
 	{name: "receivers", temporal: true, run: receivers, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},

@@ -110,7 +110,7 @@ func TestContractMakesTheKeysOfANewDatabase(t *testing.T) {
 	_, err = st.Contract(ctx, func(_, total int) { steps = total })
 	require.NoError(t, err)
 	require.Positive(t, steps)
-	require.Equal(t, keyDefinitions(t, storetest.New(t)), keyDefinitions(t, st))
+	require.Equal(t, keyDefinitions(t, undivided(t)), keyDefinitions(t, st))
 	for _, table := range filled {
 		require.Len(t, pairs(t, st, "select environment_id, '' from "+table), 2, table)
 	}

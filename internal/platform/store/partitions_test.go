@@ -12,7 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -25,10 +25,21 @@ const partWorld = `insert into tenants values ('tnt_1', 'Test', now());
 	insert into subjects (uid, tenant_id, environment_id, external_id, status, enrollment, created_at, updated_at)
 		values ('sub_1', 'tnt_1', 'env_1', 'user-1', 'active', 'none', now(), now());`
 
-// newPartWorld returns a store on a database of its own that is not divided.
+// undivided returns a store on a new database, also if the setting COUNTERSIGN_TEST_PARTITIONED divides those of other tests.
+func undivided(t *testing.T) *store.Store {
+	t.Helper()
+	st, err := store.Open(t.Context(), testenv.EmptyDatabase(t), store.Options{})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	_, _, err = st.Migrate(t.Context())
+	require.NoError(t, err)
+	return st
+}
+
+// newPartWorld is undivided, with the owner of the rows.
 func newPartWorld(t *testing.T) *store.Store {
 	t.Helper()
-	st := storetest.New(t)
+	st := undivided(t)
 	_, err := st.Pool().Exec(t.Context(), partWorld)
 	require.NoError(t, err)
 	return st
@@ -197,7 +208,7 @@ func TestPartitionRefusesADatabaseThatOlderVersionsUse(t *testing.T) {
 // A list entry has no reference to it, and the key in each unique key: otherwise a partition could not be dropped by itself.
 func TestPartitionedTablesCanBeDivided(t *testing.T) {
 	t.Parallel()
-	st := storetest.New(t)
+	st := undivided(t)
 	for _, p := range models.PartitionedTables {
 		require.Equal(t, models.PlacedByEnvironment, models.PlacementOf(p.Table))
 		require.Empty(t, pairs(t, st, "select conname::text, conrelid::regclass::text from pg_constraint where contype = 'f' and confrelid = $1::text::regclass", p.Table))

@@ -15,6 +15,9 @@ func TestRetentionDropsPartitions(t *testing.T) {
 	t.Parallel()
 	r := upkeep.DefaultRetention()
 	b := keeping(t, r)
+	if b.Count("select count(*) from pg_partitioned_table") > 0 {
+		t.Skip("COUNTERSIGN_TEST_PARTITIONED divides the database as of today, and the time of this test is fixed")
+	}
 	require.Zero(t, b.run(t, "partitions", 0), "no table is divided")
 	_, err := b.Store.Partition(t.Context(), now, func(int, int) {})
 	require.NoError(t, err)

@@ -211,7 +211,9 @@ func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) e
 	if err != nil {
 		return err
 	}
-	_, _, err = st.Migrate(ctx)
+	if _, _, err = st.Migrate(ctx); err == nil && partitioned() {
+		err = divide(ctx, st)
+	}
 	st.Close()
 	if err != nil {
 		return err
@@ -235,5 +237,9 @@ func templateName() (string, error) {
 		_, _ = fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
 		return err
 	})
-	return "cs_template_" + hex.EncodeToString(sum.Sum(nil)[:6]), err
+	name := "cs_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
+	if partitioned() {
+		name += "_parts"
+	}
+	return name, err
 }
