@@ -18,7 +18,7 @@ import (
 
 const (
 	// storedWeeks is the age in weeks of the oldest frame that is stored.
-	storedWeeks = 13
+	storedWeeks = 13 // the default retention of frames, 90 days
 	// expiredWeeks is a month, in weeks.
 	expiredWeeks = 4
 	// framesPerSession is the number of frames of a session that is stored.
@@ -26,15 +26,16 @@ const (
 	week             = 7 * 24 * time.Hour
 )
 
-// frameStore is a database of frames.
+// frameStore is a database of frames. Those that are compared are on one server
+// and alternate, like the databases of the part size.
 type frameStore struct {
-	what    string
+	what    string // in the report
 	url     string
 	divided bool
-	frames  int
+	frames  int // stored before it is measured
 	st      *store.Store
-	present []string // sessions that frames are added to
-	done    atomic.Int64
+	present []string     // sessions that frames are added to
+	done    atomic.Int64 // numbers the frames that are added
 }
 
 // partitions measures a table of frames of thirteen weeks, divided by time
@@ -67,6 +68,7 @@ func partitions(ctx context.Context, b *bench) error {
 	r := b.compare(ctx, "partitions", "8 clients", parts.side(ctx), empty.side(ctx))
 	b.report.under("storing a frame, partitions over empty: p50", r.p50, 1.1, "x")
 	b.compare(ctx, "partitions", "8 clients", whole.side(ctx), empty.side(ctx))
+	// The rows that the comparisons added are of today, and stay.
 	before := now.Add(-(storedWeeks - expiredWeeks) * week)
 	for _, f := range []*frameStore{parts, whole} {
 		rows, took, err := f.expire(ctx, before, now)
@@ -104,11 +106,13 @@ func (f *frameStore) fill(ctx context.Context, now time.Time) (err error) {
 }
 
 // store stores sessions of framesPerSession frames each, spread evenly. Their
-// commit is not durable; what is measured later is.
+// commit is not durable and their references are not checked, which they meet
+// by construction; both are in force for what is measured later.
 func (f *frameStore) store(ctx context.Context, conn *pgx.Conn, begin, now time.Time, sessions int) error {
-	if _, err := conn.Exec(ctx, "set synchronous_commit = off; create temporary table made (id text, at timestamptz)"); err != nil {
+	if _, err := conn.Exec(ctx, "set synchronous_commit = off; set session_replication_role = replica; create temporary table made (id text, at timestamptz)"); err != nil {
 		return err
 	}
+	// Sessions of the present week receive the frames that are measured.
 	step := now.Sub(begin) / time.Duration(sessions)
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"made"}, []string{"id", "at"}, pgx.CopyFromSlice(sessions, func(i int) ([]any, error) {
 		at := begin.Add(time.Duration(i+1) * step)
@@ -121,6 +125,8 @@ func (f *frameStore) store(ctx context.Context, conn *pgx.Conn, begin, now time.
 	if err != nil {
 		return err
 	}
+	// Digests are random, as those of features are. The checkpoint writes what
+	// is stored before the measurement, which would pay for it otherwise.
 	for _, statement := range []string{
 		`insert into sessions (id, tenant_id, environment_id, subject_uid, device_class, status, started_at, last_activity_at)
 			select m.id, s.tenant_id, s.environment_id, s.uid, 'desktop', 'ended', m.at, m.at from made m, subjects s`,
@@ -146,6 +152,7 @@ func (f *frameStore) side(ctx context.Context) side {
 	return side{what: "store a frame, " + f.what, run: func(lasts time.Duration) loadgen.Result { return loadgen.Closed(ctx, clients, lasts, one) }}
 }
 
+// add stores a frame with an id of its own in a random session.
 func (f *frameStore) add(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status, reason_codes, received_at, at, duration_ms, digest)
 		select id, $2::text, environment_id, subject_uid, 'score', 'accepted', '{}', $3, $3, 5000, sha256($2::text::bytea) from sessions where id = $1`,
