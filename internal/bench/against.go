@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/bench/loadgen"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // baseName is the name of the database, the Temporal namespace and the log folder of the build that this one is compared with.
@@ -39,7 +40,7 @@ func authorizeAgainst(ctx context.Context, b, base *bench) error {
 		return err
 	}
 	defer plain.pool.Close()
-	return b.against(ctx, base, "authorize", "authorizations", [3]loadgen.Work{api, old, plain.run})
+	return b.against(ctx, base, contest{"authorize", "authorizations", loads(ctx), []loadgen.Work{api, old, plain.run}})
 }
 
 // evidenceAgainst compares frames of two builds, beside the statements of this one.
@@ -62,63 +63,115 @@ func evidenceAgainst(ctx context.Context, b, base *bench) error {
 		return err
 	}
 	defer plain.pool.Close()
-	return b.against(ctx, base, "evidence", "frames", [3]loadgen.Work{api, old, plain.run})
+	return b.against(ctx, base, contest{"evidence", "frames", loads(ctx), []loadgen.Work{api, old, plain.run}})
 }
 
-// against measures the work of this build, of the base and of this build's statements alone, in turn, in a closed and in an open
-// loop, and adds the ratios to the report. A build is paused while it is not its turn: its idle work, such as sealing the audit
-// chain, is charged to its own turns. This build is not paused while its statements are sent, because its worker processes what they
-// write. Each request must have added one row to the table.
-func (b *bench) against(ctx context.Context, base *bench, part, table string, work [3]loadgen.Work) error {
-	names := [3]string{part + ", this build", part + ", " + b.Base, part + ", this build's SQL, bare"}
-	begin := [3]func(context.Context) error{turnOf(b, base), turnOf(base, b), turnOf(b, base)}
-	for i := range work {
+// completionAgainst compares a challenge and a hold of two builds from the request to the receipt, with all that Temporal does for them.
+func completionAgainst(ctx context.Context, b, base *bench) error {
+	for _, x := range []*bench{b, base} {
+		all, err := x.people(ctx, subjects, false)
+		if err != nil {
+			return err
+		}
+		x.typing = all
+	}
+	// Decisions are not made meanwhile, unlike in the part without a base: they would be most of the cost that is compared.
+	loads := []load{closedLoad(ctx), openLoad(ctx, completionRate)}
+	for _, kind := range []struct {
+		effect, table string
+		settle        func(b *bench, o open) error
+	}{
+		{"challenge", "challenges", (*bench).complete},
+		{"hold", "holds", (*bench).approve},
+	} {
+		var work []loadgen.Work
+		for _, x := range []*bench{b, base} {
+			key := "payment." + kind.effect
+			if err := harness.NewAction(ctx, x.sdk, key, countersign.PolicyRequirements{CoverageMin: "partial", InsufficientEvidence: kind.effect}); err != nil {
+				return err
+			}
+			ask := newRequests(key, func(i int) string { return x.typing[i%len(x.typing)].subject })
+			work = append(work, func(context.Context, int) error {
+				var o open
+				if err := x.server.DoOK("POST", "/api/v1/authorize", ask.next(), &o); err != nil {
+					return err
+				}
+				return kind.settle(x, o)
+			})
+		}
+		if err := b.against(ctx, base, contest{kind.effect, kind.table, loads, work}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contest names the sides and the loads of a comparison of two builds.
+type contest struct {
+	part, table string // each request adds one row to the table
+	loads       []load
+	// The work of this build, of the base and, if there is a third, this build's statements alone.
+	work []loadgen.Work
+}
+
+// against measures the sides of a contest in turn with each of its loads, and adds the ratios to the report. A build is paused while it is
+// not its turn: its idle work, such as sealing the audit chain, is charged to its own turns. This build is not paused while its
+// statements are sent, because its worker processes what they write.
+func (b *bench) against(ctx context.Context, base *bench, c contest) error {
+	names := []string{c.part + ", this build", c.part + ", " + b.Base, c.part + ", this build's SQL, bare"}
+	begin := []func(context.Context) error{turnOf(b, base), turnOf(base, b), turnOf(b, base)}
+	for i := range c.work {
 		if err := begin[i](ctx); err != nil {
 			return err
 		}
-		if r := loadgen.Closed(ctx, clients, 2*time.Second, work[i]); r.Failed > 0 { // caches filled, connections made
+		if r := loadgen.Closed(ctx, clients, 2*time.Second, c.work[i]); r.Failed > 0 { // caches filled, connections made
 			return fmt.Errorf("%s: %d of %d requests failed: %v", names[i], r.Failed, r.Failed+r.Done(), r.Why)
 		}
 	}
-	of := [3]*bench{b, base, b}
+	of := []*bench{b, base, b}
 	// A side that responds quickly and stores nothing would look good: the
 	// rows of both databases are counted before and after.
-	var before [3]int
+	var before [2]int
 	for i, x := range of[:2] {
 		var err error
-		if before[i], err = x.settle(ctx, table); err != nil {
+		if before[i], err = x.settle(ctx, c.table); err != nil {
 			return err
 		}
 	}
 	first := len(b.report.Rows)
-	for _, load := range loads(ctx) {
+	for _, load := range c.loads {
 		var sides []side
-		for i, do := range work {
+		for i, do := range c.work {
 			s := load.side(names[i], do)
 			s.begin, s.cost = begin[i], of[i].usage
 			sides = append(sides, s)
 		}
-		turns := b.turns(ctx, part, load.how, sides)
+		turns := b.turns(ctx, c.part, load.how, sides)
 		b.report.Divide(turns, Sides{0, 1, "this build over " + b.Base}, slices.Concat(LatencyFigures, CostFigures))
-		b.report.Divide(turns, Sides{0, 2, "this build over its SQL, bare"}, LatencyFigures)
-		b.report.Divide(turns, Sides{1, 2, b.Base + " over the same SQL, bare"}, LatencyFigures)
+		if len(sides) > 2 {
+			b.report.Divide(turns, Sides{0, 2, "this build over its SQL, bare"}, LatencyFigures)
+			b.report.Divide(turns, Sides{1, 2, b.Base + " over the same SQL, bare"}, LatencyFigures)
+		}
 	}
 	// Both stop in an orderly way later, and a suspended process cannot.
 	b.rig.Resume()
 	base.rig.Resume()
 	// Rows of the report are in the order of the sides, once for each load.
-	var wrote [2]int // by this build and its statements, and by the base
+	var wrote, failed [2]int // by this build and its statements, and by the base
 	for i, x := range b.report.Rows[first:] {
-		wrote[map[bool]int{true: 1}[i%3 == 1]] += x.Done
+		build := map[bool]int{true: 1}[i%len(c.work) == 1]
+		wrote[build] += x.Done
+		failed[build] += x.Failed
 	}
 	for i, x := range of[:2] {
-		after, err := x.count(ctx, table)
+		after, err := x.count(ctx, c.table)
 		if err != nil {
 			return err
 		}
-		if after-before[i] != wrote[i] {
+		// A request that failed may have written its row before.
+		if grew := after - before[i]; grew < wrote[i] || grew > wrote[i]+failed[i] {
 			return fmt.Errorf("%s of %s grew by %d rows and should have grown by %d: one side did not do what it was measured for",
-				table, names[i], after-before[i], wrote[i])
+				c.table, names[i], after-before[i], wrote[i])
 		}
 	}
 	return nil
@@ -195,13 +248,13 @@ func (l load) side(what string, do loadgen.Work) side {
 }
 
 // loads are a closed and an open loop.
-func loads(ctx context.Context) []load {
-	return []load{
-		{fmt.Sprintf("%d clients", clients), func(do loadgen.Work, lasts time.Duration) loadgen.Result {
-			return loadgen.Closed(ctx, clients, lasts, do)
-		}},
-		openLoad(ctx, openRate),
-	}
+func loads(ctx context.Context) []load { return []load{closedLoad(ctx), openLoad(ctx, openRate)} }
+
+// closedLoad is a loop of clients that send their next request after a response.
+func closedLoad(ctx context.Context) load {
+	return load{fmt.Sprintf("%d clients", clients), func(do loadgen.Work, lasts time.Duration) loadgen.Result {
+		return loadgen.Closed(ctx, clients, lasts, do)
+	}}
 }
 
 // openLoad is an open loop of a rate, in requests a second.

@@ -68,7 +68,7 @@ var parts = []part{
 	{name: "authorize", temporal: true, run: authorize, against: authorizeAgainst},
 	{name: "evidence", temporal: true, run: evidence, against: evidenceAgainst},
 	{name: "reads", temporal: true, run: reads},
-	{name: "completion", temporal: true, run: completion},
+	{name: "completion", temporal: true, run: completion, against: completionAgainst},
 	{name: "webhooks", temporal: true, run: webhooks},
 	{name: "streams", temporal: true, run: streams, env: []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}},
 	{name: "size", run: size},
@@ -124,7 +124,7 @@ func (o Options) chosen() ([]part, error) {
 			return nil, fmt.Errorf("PART is %q, and there is no such part: name some of %s", name, strings.Join(Parts(), ", "))
 		}
 		if o.Base != "" && parts[i].against == nil {
-			return nil, fmt.Errorf("PART is %q, which is not compared with another build: leave out BASE, or name authorize or evidence", name)
+			return nil, fmt.Errorf("PART is %q, which is not compared with another build: leave out BASE, or name authorize, evidence or completion", name)
 		}
 	}
 	var chosen []part

@@ -57,10 +57,10 @@ func completion(ctx context.Context, b *bench) error {
 		do   loadgen.Work
 	}{
 		{"complete a challenge", func(_ context.Context, i int) error {
-			return b.server.DoOK("POST", "/api/v1/challenges/"+challenges[i].Challenge.ID+"/complete", object{"method": "sandbox_confirm"}, nil)
+			return b.complete(challenges[i])
 		}},
 		{"review a hold", func(_ context.Context, i int) error {
-			return b.server.DoOK("POST", "/api/v1/authorizations/"+holds[i].ID+"/review", object{"resolution": "approve"}, nil)
+			return b.approve(holds[i])
 		}},
 	} {
 		var besides loadgen.Result
@@ -86,6 +86,16 @@ func completion(ctx context.Context, b *bench) error {
 type open struct {
 	ID        string
 	Challenge *struct{ ID string }
+}
+
+// complete completes a challenge.
+func (b *bench) complete(o open) error {
+	return b.server.DoOK("POST", "/api/v1/challenges/"+o.Challenge.ID+"/complete", object{"method": "sandbox_confirm"}, nil)
+}
+
+// approve reviews a hold.
+func (b *bench) approve(o open) error {
+	return b.server.DoOK("POST", "/api/v1/authorizations/"+o.ID+"/review", object{"resolution": "approve"}, nil)
 }
 
 // opened sends n authorize requests that open a challenge or a hold each, waits until their workflow runs have started, and

@@ -89,7 +89,8 @@ var (
 	CostFigures = []Figure{
 		{"CPU of the API", func(r Row) float64 { return r.APICPU }}, {"CPU of Postgres", func(r Row) float64 { return r.SQLCPU }},
 		{"kB allocated", func(r Row) float64 { return r.AllocKB }}, {"objects allocated", func(r Row) float64 { return r.Objects }},
-		{"CPU of the worker", func(r Row) float64 { return r.WorkerCPU }}, {"WAL", func(r Row) float64 { return r.WALKB }},
+		{"CPU of the worker", func(r Row) float64 { return r.WorkerCPU }}, {"CPU of Temporal", func(r Row) float64 { return r.EngineCPU }},
+		{"WAL", func(r Row) float64 { return r.WALKB }},
 	}
 )
 
