@@ -21,7 +21,9 @@ type TemplateMoves interface {
 // AdaptationStep is the payload of the adaptation after one ended session.
 type AdaptationStep struct {
 	Session string
-	At      time.Time // the workflow's time
+	// Environment is empty in histories of earlier versions.
+	Environment string    `json:",omitempty"`
+	At          time.Time // the workflow's time
 }
 
 // AdaptationStanding reports whether the template was adapted, or why it is unchanged.
@@ -39,7 +41,7 @@ type Adaptations struct {
 // TakeIn adapts the user's template to the session, or reports why not.
 func (a *Adaptations) TakeIn(ctx context.Context, in AdaptationStep) (AdaptationStanding, error) {
 	out, err := a.Moves.Adapt(ctx, template.Step{
-		Session: in.Session, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		Session: in.Session, Environment: in.Environment, At: in.At, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return AdaptationStanding{}, report(ctx, a.Log, err)

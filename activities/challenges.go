@@ -20,8 +20,10 @@ type ChallengeMoves interface {
 // ChallengeMove is the payload of a move of one challenge. Histories contain it: fields are added, never renamed.
 type ChallengeMove struct {
 	Challenge string
-	Request   string    // hex digest of the stored request; empty for an expiry
-	At        time.Time // the workflow's time: a worker's wrong clock must not decide what is in time
+	// Environment is empty in histories of earlier versions.
+	Environment string    `json:",omitempty"`
+	Request     string    // hex digest of the stored request; empty for an expiry
+	At          time.Time // the workflow's time: a worker's wrong clock must not decide what is in time
 }
 
 // Challenges are the activities of a challenge.
@@ -52,7 +54,7 @@ func (a *Challenges) move(ctx context.Context, in ChallengeMove, f func(context.
 		return challenge.Outcome{}, err
 	}
 	out, err := f(ctx, challenge.Move{
-		ID: in.Challenge, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Challenge, Environment: in.Environment, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return challenge.Outcome{}, report(ctx, a.Log, err)

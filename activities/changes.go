@@ -18,11 +18,13 @@ type ChangeMoves interface {
 
 // ChangeMove is the payload of a move of one change request. Histories contain it: fields are added, never renamed.
 type ChangeMove struct {
-	Change     string
-	Resolution string // empty for an expiry, as are the next two
-	Actor      string
-	RequestID  string
-	At         time.Time // the workflow's time
+	Change string
+	// Environment is empty in histories of earlier versions.
+	Environment string `json:",omitempty"`
+	Resolution  string // empty for an expiry, as are the next two
+	Actor       string
+	RequestID   string
+	At          time.Time // the workflow's time
 }
 
 // Changes are the activities of a change request.
@@ -44,7 +46,7 @@ func (a *Changes) Expire(ctx context.Context, in ChangeMove) (change.Outcome, er
 // move makes the move and maps its error.
 func (a *Changes) move(ctx context.Context, in ChangeMove, f func(context.Context, change.Move) (change.Outcome, error)) (change.Outcome, error) {
 	out, err := f(ctx, change.Move{
-		ID: in.Change, Resolution: in.Resolution, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
+		ID: in.Change, Environment: in.Environment, Resolution: in.Resolution, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
 		WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {

@@ -22,7 +22,9 @@ type EnrollmentMoves interface {
 // EnrollmentStep is the payload of the training of one enrollment.
 type EnrollmentStep struct {
 	Enrollment string
-	At         time.Time // the workflow's time
+	// Environment is empty in histories of earlier versions.
+	Environment string    `json:",omitempty"`
+	At          time.Time // the workflow's time
 }
 
 // EnrollmentStanding is the state of an enrollment after the training.
@@ -39,7 +41,7 @@ type Enrollments struct {
 // Train trains the templates and settles the enrollment.
 func (a *Enrollments) Train(ctx context.Context, in EnrollmentStep) (EnrollmentStanding, error) {
 	status, err := a.Moves.Train(ctx, enrollment.Step{
-		ID: in.Enrollment, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Enrollment, Environment: in.Environment, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return EnrollmentStanding{}, report(ctx, a.Log, err)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 )
 
 // Registered names of the activities of an erasure. Histories refer to them: never rename them.
@@ -19,9 +20,9 @@ const (
 
 // ErasureSteps does the steps of an erasure (subject.Service). Each returns whether more is left to do.
 type ErasureSteps interface {
-	Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error)
-	Sweep(ctx context.Context, erasure string) (more bool, err error)
-	Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error)
+	Workflows(ctx context.Context, run subject.Run, after store.WorkflowRef) ([]store.WorkflowRef, error)
+	Sweep(ctx context.Context, run subject.Run) (more bool, err error)
+	Finish(ctx context.Context, run subject.Run, workflowID string, at time.Time) (more bool, err error)
 }
 
 // WorkflowForgetter terminates a workflow and deletes its history (workflows.Client). It is no error if there is none.
@@ -31,10 +32,17 @@ type WorkflowForgetter interface {
 
 // ErasureStep is the payload of one step of an erasure.
 type ErasureStep struct {
-	Erasure   string
-	AfterKind string    // of ErasureForget: kind of the last workflow of the previous step
-	AfterID   string    // and the id of its record
-	At        time.Time // of ErasureFinish: the workflow's time
+	Erasure string
+	// Environment is empty in histories of earlier versions.
+	Environment string    `json:",omitempty"`
+	AfterKind   string    // of ErasureForget: kind of the last workflow of the previous step
+	AfterID     string    // and the id of its record
+	At          time.Time // of ErasureFinish: the workflow's time
+}
+
+// run names the erasure.
+func (s ErasureStep) run() subject.Run {
+	return subject.Run{Erasure: s.Erasure, Environment: s.Environment}
 }
 
 // ErasureProgress reports whether the step must be repeated, and from where.
@@ -54,7 +62,7 @@ type Erasures struct {
 // Forget terminates some of the workflows of the subject and deletes their histories. A workflow id is the kind, a slash and
 // the id of the record.
 func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	runs, err := a.Steps.Workflows(ctx, in.Erasure, store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
+	runs, err := a.Steps.Workflows(ctx, in.run(), store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}
@@ -72,7 +80,7 @@ func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress,
 
 // Sweep deletes a batch of the subject's rows.
 func (a *Erasures) Sweep(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	more, err := a.Steps.Sweep(ctx, in.Erasure)
+	more, err := a.Steps.Sweep(ctx, in.run())
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}
@@ -81,7 +89,7 @@ func (a *Erasures) Sweep(ctx context.Context, in ErasureStep) (ErasureProgress, 
 
 // Finish deletes the rest and writes the receipt.
 func (a *Erasures) Finish(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	more, err := a.Steps.Finish(ctx, in.Erasure, activity.GetInfo(ctx).WorkflowExecution.ID, moment(in.At))
+	more, err := a.Steps.Finish(ctx, in.run(), activity.GetInfo(ctx).WorkflowExecution.ID, moment(in.At))
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}

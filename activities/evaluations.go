@@ -18,9 +18,11 @@ type EvaluationMoves interface {
 // EvaluationMove is the payload of a close of one evaluation. Histories contain it: fields are added, never renamed.
 type EvaluationMove struct {
 	Evaluation string
-	Actor      string // credential:<id>; empty for a close at the end of the evaluation
-	RequestID  string
-	At         time.Time // the workflow's time
+	// Environment is empty in histories of earlier versions.
+	Environment string `json:",omitempty"`
+	Actor       string // credential:<id>; empty for a close at the end of the evaluation
+	RequestID   string
+	At          time.Time // the workflow's time
 }
 
 // Evaluations are the activities of an evaluation.
@@ -32,7 +34,7 @@ type Evaluations struct {
 // Close computes the report and closes the evaluation.
 func (a *Evaluations) Close(ctx context.Context, in EvaluationMove) (evaluation.Outcome, error) {
 	out, err := a.Moves.Close(ctx, evaluation.Move{
-		ID: in.Evaluation, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
+		ID: in.Evaluation, Environment: in.Environment, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
 		WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {

@@ -21,8 +21,10 @@ type HoldMoves interface {
 // HoldMove is the payload of a move of one hold. Histories contain it: fields are added, never renamed.
 type HoldMove struct {
 	Authorization string
-	Request       string    // hex digest of the stored review; empty for a reminder or an expiry
-	At            time.Time // the workflow's time
+	// Environment is empty in histories of earlier versions.
+	Environment string    `json:",omitempty"`
+	Request     string    // hex digest of the stored review; empty for a reminder or an expiry
+	At          time.Time // the workflow's time
 }
 
 // Holds are the activities of a hold.
@@ -58,7 +60,7 @@ func (a *Holds) move(ctx context.Context, in HoldMove, f func(context.Context, h
 		return hold.Outcome{}, err
 	}
 	out, err := f(ctx, hold.Move{
-		ID: in.Authorization, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Authorization, Environment: in.Environment, Request: request, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return hold.Outcome{}, report(ctx, a.Log, err)

@@ -21,7 +21,9 @@ type RecoveryMoves interface {
 // RecoveryStep is the payload of the moves of a recovery that are due.
 type RecoveryStep struct {
 	Recovery string
-	At       time.Time // the workflow's time
+	// Environment is empty in histories of earlier versions.
+	Environment string    `json:",omitempty"`
+	At          time.Time // the workflow's time
 }
 
 // RecoveryStanding is the state of a recovery.
@@ -40,7 +42,7 @@ type Recoveries struct {
 // Advance makes the moves that are due and returns the state of the recovery.
 func (a *Recoveries) Advance(ctx context.Context, in RecoveryStep) (RecoveryStanding, error) {
 	out, err := a.Moves.Advance(ctx, recovery.Step{
-		ID: in.Recovery, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		ID: in.Recovery, Environment: in.Environment, At: moment(in.At), WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 	})
 	if err != nil {
 		return RecoveryStanding{}, report(ctx, a.Log, err)

@@ -209,7 +209,7 @@ func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 	}
 	if v.Status == models.EnrollmentPending {
 		_, failed := h.Workflows.AwaitEnrollment(request.Context(c), enrollment.WorkflowInput{Enrollment: v.ID, Environment: v.EnvironmentID})
-		if v, err = h.Enrollments.Get(request.Context(c), v.ID, v.Subject); err != nil {
+		if v, err = h.Enrollments.Get(request.Context(c), v.EnvironmentID, v.ID, v.Subject); err != nil {
 			return err
 		}
 		if failed != nil && v.Status == models.EnrollmentPending {

@@ -66,6 +66,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "integration: events that precede their causes:", err)
 		code = 1
 	}
+	if err := testenv.Statements().Check(context.Background(), shared.database); err != nil {
+		fmt.Fprintln(os.Stderr, "integration: statements that the service sent:", err)
+		code = 1
+	}
 	stop()
 	if err := checkCoverage(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "integration:", err)
@@ -169,7 +173,7 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 	}
 	pooled, direct := testenv.Pooled(s.database)
 	core, err := wiring.Open(ctx, wiring.Settings{
-		Log: s.log, Clock: c, DatabaseURL: pooled, DirectURL: direct, Keys: s.keys,
+		Log: s.log, Clock: c, DatabaseURL: pooled, DirectURL: direct, Keys: s.keys, Statements: testenv.Statements(),
 		BaseURL:   fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
 		Providers: webhook.Policy{AllowLoopback: true},
 	})

@@ -43,7 +43,8 @@ func benchmarkCompletion(b *testing.B, options sdkworker.Options) {
 	s.runProcess(func(d *worker.Deps) { d.Options = options })
 	challenges := make([]challenge.WorkflowInput, b.N)
 	for i := range challenges {
-		run, _, err := s.challenges.WorkflowInput(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
+		c := s.Challenge(time.Hour, "sandbox_confirm")
+		run, _, err := s.challenges.WorkflowInput(b.Context(), c.EnvironmentID, c.ID)
 		require.NoError(b, err)
 		require.NoError(b, s.runs.StartChallenge(b.Context(), run))
 		challenges[i] = run
@@ -90,7 +91,8 @@ func startContinuously(b *testing.B, s *bundle) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			run, _, err := s.challenges.WorkflowInput(b.Context(), s.Challenge(time.Hour, "sandbox_confirm").ID)
+			c := s.Challenge(time.Hour, "sandbox_confirm")
+			run, _, err := s.challenges.WorkflowInput(b.Context(), c.EnvironmentID, c.ID)
 			require.NoError(b, err)
 			require.NoError(b, s.runs.StartChallenge(b.Context(), run))
 		}

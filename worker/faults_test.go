@@ -80,7 +80,7 @@ func TestWorkerClockSkewIsIgnored(t *testing.T) {
 			require.Equal(t, models.ChallengeCompleted, out.Status)
 
 			late := b.Challenge(time.Second, "sandbox_confirm")
-			run, _, err := b.challenges.WorkflowInput(t.Context(), late.ID)
+			run, _, err := b.challenges.WorkflowInput(t.Context(), late.EnvironmentID, late.ID)
 			require.NoError(t, err)
 			require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 			b.eventually(t, 1, "select count(*) from challenges where id = $1 and status = 'expired'", late.ID)

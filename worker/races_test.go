@@ -79,7 +79,7 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 	for range rounds {
 		b.Now = clock.System().Now()
 		h := b.Hold(time.Second, 1)
-		in, _, err := b.holds.WorkflowInput(t.Context(), h.AuthorizationID)
+		in, _, err := b.holds.WorkflowInput(t.Context(), h.EnvironmentID, h.AuthorizationID)
 		require.NoError(t, err)
 		require.NoError(t, b.runs.StartHold(t.Context(), in))
 		review := func(reviewer, resolution, status string) func() (string, error) {
@@ -113,7 +113,7 @@ func TestChallengeRaceHasOneOutcome(t *testing.T) {
 	for range rounds {
 		b.Now = clock.System().Now()
 		c := b.Challenge(time.Second, "sandbox_confirm")
-		in, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+		in, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 		require.NoError(t, err)
 		require.NoError(t, b.runs.StartChallenge(t.Context(), in))
 		resolver := challenge.NewResolver(b.challenges, b.runs)

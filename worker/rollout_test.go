@@ -120,7 +120,7 @@ func (b *bundle) complete(t *testing.T, c models.Challenge) {
 func (b *bundle) open(t *testing.T) models.Challenge {
 	t.Helper()
 	c := b.Challenge(challengeTTL, "sandbox_confirm")
-	in, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	in, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), in))
 	require.Eventually(t, func() bool { return b.buildOf(t, workflows.ChallengeID(c.ID)) != "" }, patience, 50*time.Millisecond)

@@ -35,10 +35,10 @@ func registerSubjects(r Registry, s Services) {
 
 type (
 	recoveryWorkflows interface {
-		WorkflowInput(ctx context.Context, id string) (recovery.WorkflowInput, bool, error)
+		WorkflowInput(ctx context.Context, environment, id string) (recovery.WorkflowInput, bool, error)
 	}
 	erasureWorkflows interface {
-		WorkflowInput(ctx context.Context, id string) (subject.WorkflowInput, bool, error)
+		WorkflowInput(ctx context.Context, environment, id string) (subject.WorkflowInput, bool, error)
 	}
 )
 

@@ -18,13 +18,13 @@ import (
 // Each returns the input of the workflow of a record, and false if the record needs no workflow any more.
 type (
 	challengeWorkflows interface {
-		WorkflowInput(ctx context.Context, id string) (challenge.WorkflowInput, bool, error)
+		WorkflowInput(ctx context.Context, environment, id string) (challenge.WorkflowInput, bool, error)
 	}
 	holdWorkflows interface {
-		WorkflowInput(ctx context.Context, id string) (hold.WorkflowInput, bool, error)
+		WorkflowInput(ctx context.Context, environment, id string) (hold.WorkflowInput, bool, error)
 	}
 	evaluationWorkflows interface {
-		WorkflowInput(ctx context.Context, id string) (evaluation.WorkflowInput, bool, error)
+		WorkflowInput(ctx context.Context, environment, id string) (evaluation.WorkflowInput, bool, error)
 	}
 )
 
@@ -42,9 +42,9 @@ func WorkflowTopics(c *workflows.Client, challenges challengeWorkflows, holds ho
 
 // Starter returns a handler that looks up the record by the row's ref and starts its workflow. It starts none if the record was
 // settled before the relay reached the row.
-func Starter[R any](find func(ctx context.Context, id string) (R, bool, error), start func(context.Context, R) error) outbox.Handler {
+func Starter[R any](find func(ctx context.Context, environment, id string) (R, bool, error), start func(context.Context, R) error) outbox.Handler {
 	return func(ctx context.Context, row models.Outbox) error {
-		input, waiting, err := find(ctx, row.Ref)
+		input, waiting, err := find(ctx, row.EnvironmentID, row.Ref)
 		if err != nil || !waiting {
 			return err
 		}
@@ -54,12 +54,12 @@ func Starter[R any](find func(ctx context.Context, id string) (R, bool, error), 
 
 // enrollmentWorkflows returns the input of the workflow of an enrollment.
 type enrollmentWorkflows interface {
-	WorkflowInput(ctx context.Context, id string) (enrollment.WorkflowInput, bool, error)
+	WorkflowInput(ctx context.Context, environment, id string) (enrollment.WorkflowInput, bool, error)
 }
 
 // adaptationWorkflows returns the input of the workflow of the adaptation after a session.
 type adaptationWorkflows interface {
-	WorkflowInput(ctx context.Context, session string) (template.WorkflowInput, bool, error)
+	WorkflowInput(ctx context.Context, environment, session string) (template.WorkflowInput, bool, error)
 }
 
 // AdaptationTopics returns the handler of the outbox rows that follow the end of a session.
@@ -69,7 +69,7 @@ func AdaptationTopics(c *workflows.Client, templates adaptationWorkflows) map[st
 
 // backgroundWorkflows returns the input of the workflow that learns an environment's background.
 type backgroundWorkflows interface {
-	WorkflowInput(ctx context.Context, ref string) (learned.WorkflowInput, bool, error)
+	WorkflowInput(ctx context.Context, environment, ref string) (learned.WorkflowInput, bool, error)
 }
 
 // BackgroundTopics returns the handler of the outbox rows that start the learning of backgrounds.
@@ -79,7 +79,7 @@ func BackgroundTopics(c *workflows.Client, backgrounds backgroundWorkflows) map[
 
 // changeWorkflows returns the input of the workflow of a change request.
 type changeWorkflows interface {
-	WorkflowInput(ctx context.Context, id string) (change.WorkflowInput, bool, error)
+	WorkflowInput(ctx context.Context, environment, id string) (change.WorkflowInput, bool, error)
 }
 
 // ChangeTopics returns the handler of the outbox rows that start the workflows of change requests.

@@ -143,7 +143,7 @@ func TestChallengeExpiresByItsTimer(t *testing.T) {
 	b := setup(t)
 	b.startWorker()
 	c := b.Challenge(time.Second, "sandbox_confirm")
-	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.eventually(t, 1, "select count(*) from challenges where status = 'expired'")
@@ -214,12 +214,12 @@ func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(challengeTTL, "sandbox_confirm")
-	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.runProcess(nil)
 	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
-		if _, err := q.Challenges().Cancel(t.Context(), c.ID, b.Now); err != nil {
+		if _, err := q.Challenges().Cancel(t.Context(), c.EnvironmentID, c.ID, b.Now); err != nil {
 			return err
 		}
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
@@ -253,7 +253,7 @@ func TestForgetTerminatesTheWorkflow(t *testing.T) {
 	b := setup(t)
 	b.startWorker()
 	c := b.Challenge(challengeTTL, "sandbox_confirm")
-	run, _, err := b.challenges.WorkflowInput(t.Context(), c.ID)
+	run, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	id := workflows.ChallengeID(c.ID)

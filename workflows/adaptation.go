@@ -33,7 +33,7 @@ type AdaptationResult struct {
 func Adaptation(ctx workflow.Context, in AdaptationInput) (AdaptationResult, error) {
 	out, err := retryStep[activities.AdaptationStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteActivity(slowStep(ctx, activities.AdaptationTakeIn), activities.AdaptationTakeIn,
-			activities.AdaptationStep{Session: in.Session, At: at})
+			activities.AdaptationStep{Session: in.Session, Environment: in.Environment, At: at})
 	})
 	if err != nil {
 		return AdaptationResult{}, err

@@ -143,7 +143,7 @@ func (r *challengeRun) expire(ctx workflow.Context) error {
 func (r *challengeRun) step(ctx workflow.Context, activity, request string) error {
 	out, err := retryStep[challenge.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteLocalActivity(quickStep(ctx, stepSummary(activity)), activity,
-			activities.ChallengeMove{Challenge: r.in.Challenge, Request: request, At: at})
+			activities.ChallengeMove{Challenge: r.in.Challenge, Environment: r.in.Environment, Request: request, At: at})
 	})
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func (r *changeRun) expire(ctx workflow.Context) error {
 func (r *changeRun) step(ctx workflow.Context, activity string, m ChangeDecision) (change.Outcome, error) {
 	out, err := retryStep[change.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteLocalActivity(quickStep(ctx, stepSummary(activity)), activity, activities.ChangeMove{
-			Change: r.in.Change, Resolution: m.Resolution, Actor: m.Actor, RequestID: m.RequestID, At: at,
+			Change: r.in.Change, Environment: r.in.Environment, Resolution: m.Resolution, Actor: m.Actor, RequestID: m.RequestID, At: at,
 		})
 	})
 	if err != nil {

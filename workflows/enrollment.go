@@ -68,7 +68,7 @@ func (r *enrollmentRun) await(ctx workflow.Context, _ EnrollmentAwait) (Enrollme
 func (r *enrollmentRun) run(ctx workflow.Context) (EnrollmentResult, error) {
 	standing, err := retryStep[activities.EnrollmentStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activities.EnrollmentTrain)), activities.EnrollmentTrain,
-			activities.EnrollmentStep{Enrollment: r.in.Enrollment, At: at})
+			activities.EnrollmentStep{Enrollment: r.in.Enrollment, Environment: r.in.Environment, At: at})
 	})
 	if err != nil {
 		return EnrollmentResult{}, err

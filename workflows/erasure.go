@@ -86,7 +86,7 @@ func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 		}
 		out, err := retryStep[activities.ErasureProgress](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 			return workflow.ExecuteActivity(slowStep(ctx, stepSummary(todo)), todo, activities.ErasureStep{
-				Erasure: r.in.Erasure, AfterKind: r.in.AfterKind, AfterID: r.in.AfterID, At: at,
+				Erasure: r.in.Erasure, Environment: r.in.Environment, AfterKind: r.in.AfterKind, AfterID: r.in.AfterID, At: at,
 			})
 		})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -34,7 +35,7 @@ func (e *erasing) step(name string) error {
 	return nil
 }
 
-func (e *erasing) Workflows(_ context.Context, _ string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
+func (e *erasing) Workflows(_ context.Context, _ subject.Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	if err := e.step("runs after " + after.ID); err != nil {
 		return nil, err
 	}
@@ -47,12 +48,12 @@ func (e *erasing) Workflows(_ context.Context, _ string, after store.WorkflowRef
 	return page, nil
 }
 
-func (e *erasing) Sweep(context.Context, string) (bool, error) {
+func (e *erasing) Sweep(context.Context, subject.Run) (bool, error) {
 	e.sweeps--
 	return e.sweeps >= 0, e.step("sweep")
 }
 
-func (e *erasing) Finish(_ context.Context, _, _ string, at time.Time) (bool, error) {
+func (e *erasing) Finish(_ context.Context, _ subject.Run, _ string, at time.Time) (bool, error) {
 	e.finishes--
 	e.at = append(e.at, at.UTC())
 	return e.finishes >= 0, e.step("finish")

@@ -109,7 +109,7 @@ func (r *evaluationRun) wait(ctx workflow.Context) error {
 func (r *evaluationRun) close(ctx workflow.Context, m evaluation.CloseRequest) error {
 	out, err := retryStep[evaluation.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activities.EvaluationClose)), activities.EvaluationClose, activities.EvaluationMove{
-			Evaluation: r.in.Evaluation, Actor: m.Actor, RequestID: m.RequestID, At: at,
+			Evaluation: r.in.Evaluation, Environment: r.in.Environment, Actor: m.Actor, RequestID: m.RequestID, At: at,
 		})
 	})
 	if err != nil {

@@ -186,7 +186,7 @@ func (r *holdRun) byTime(ctx workflow.Context, due string) error {
 func (r *holdRun) step(ctx workflow.Context, activity, request string) (hold.Outcome, error) {
 	out, err := retryStep[hold.Outcome](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteLocalActivity(quickStep(ctx, stepSummary(activity)), activity,
-			activities.HoldMove{Authorization: r.in.Authorization, Request: request, At: at})
+			activities.HoldMove{Authorization: r.in.Authorization, Environment: r.in.Environment, Request: request, At: at})
 	})
 	if err != nil {
 		return hold.Outcome{}, err

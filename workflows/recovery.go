@@ -89,7 +89,7 @@ func recoveryTimer(status string) string {
 func (r *recoveryRun) advance(ctx workflow.Context) (activities.RecoveryStanding, error) {
 	return retryStep[activities.RecoveryStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteLocalActivity(quickStep(ctx, stepSummary(activities.RecoveryAdvance)), activities.RecoveryAdvance,
-			activities.RecoveryStep{Recovery: r.in.Recovery, At: at})
+			activities.RecoveryStep{Recovery: r.in.Recovery, Environment: r.in.Environment, At: at})
 	})
 }
 

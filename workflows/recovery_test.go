@@ -61,7 +61,7 @@ func (r *recovering) at(after time.Duration, f func()) { r.env.RegisterDelayedCa
 
 func (r *recovering) status(t *testing.T) models.RecoveryStatus {
 	t.Helper()
-	row, err := r.store.Recoveries().Get(context.Background(), r.begun.ID)
+	row, err := r.store.Recoveries().Get(context.Background(), r.scope.Environment, r.begun.ID)
 	require.NoError(t, err)
 	return row.Status
 }

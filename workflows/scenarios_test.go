@@ -199,16 +199,16 @@ func recoveryScenarios() map[string]func() scenario {
 // erasureRecord has one run to forget and nothing else.
 type erasureRecord struct{}
 
-func (erasureRecord) Workflows(_ context.Context, _ string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
+func (erasureRecord) Workflows(_ context.Context, _ subject.Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
 	if after.ID != "" {
 		return nil, nil
 	}
 	return []store.WorkflowRef{{Kind: workflows.NameHold, ID: "azn_1"}}, nil
 }
 
-func (erasureRecord) Sweep(context.Context, string) (bool, error) { return false, nil }
+func (erasureRecord) Sweep(context.Context, subject.Run) (bool, error) { return false, nil }
 
-func (erasureRecord) Finish(context.Context, string, string, time.Time) (bool, error) {
+func (erasureRecord) Finish(context.Context, subject.Run, string, time.Time) (bool, error) {
 	return false, nil
 }
 

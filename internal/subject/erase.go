@@ -97,33 +97,52 @@ type WorkflowInput struct {
 }
 
 // WorkflowInput returns the input of the erasure's workflow for the outbox relay; false if the erasure is complete.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
-	e, err := s.store.Erasures().Get(ctx, id)
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
+	e, err := s.store.Erasures().Get(ctx, environment, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return WorkflowInput{Erasure: e.ID, Environment: e.EnvironmentID}, err == nil && e.Status == Erasing, err
 }
 
+// Run names the erasure of a workflow run.
+type Run struct {
+	Erasure string
+	// Environment is empty in a run that an earlier version started; it is looked up then.
+	Environment string
+}
+
+// locate sets the environment of a run.
+func (s *Service) locate(ctx context.Context, r *Run) (err error) {
+	r.Environment, err = s.store.Home(ctx, r.Environment, store.RunOfErasure, r.Erasure)
+	return err
+}
+
 // Workflows returns a page of the workflows that were started for the subject of an erasure, whose histories must be deleted.
 // The last one of a page is the cursor of the next; an empty page is the end.
-func (s *Service) Workflows(ctx context.Context, erasure string, after store.WorkflowRef) ([]store.WorkflowRef, error) {
-	e, err := s.store.Erasures().Get(ctx, erasure)
+func (s *Service) Workflows(ctx context.Context, run Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
+	if err := s.locate(ctx, &run); err != nil {
+		return nil, err
+	}
+	e, err := s.store.Erasures().Get(ctx, run.Environment, run.Erasure)
 	if err != nil || e.SubjectUID == nil {
 		return nil, ignoreNotFound(err)
 	}
-	return s.store.Erasures().WorkflowsOfSubject(ctx, *e.SubjectUID, after, workflowPage)
+	return s.store.Erasures().WorkflowsOfSubject(ctx, e.EnvironmentID, *e.SubjectUID, after, workflowPage)
 }
 
 // Sweep deletes a batch of the subject's rows and reports whether there are more. It is safe to repeat.
-func (s *Service) Sweep(ctx context.Context, erasure string) (more bool, err error) {
+func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
+	if err := s.locate(ctx, &run); err != nil {
+		return false, err
+	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Erasures().Lock(ctx, erasure)
+		e, err := q.Erasures().Lock(ctx, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreNotFound(err)
 		}
 		var removed map[string]int64
-		if removed, more, err = q.Erasures().EraseRows(ctx, *e.SubjectUID, rowBatch); err != nil {
+		if removed, more, err = q.Erasures().EraseRows(ctx, e.EnvironmentID, *e.SubjectUID, rowBatch); err != nil {
 			return err
 		}
 		vectors, err := s.research.Forget(ctx, q, e.EnvironmentID, *e.SubjectUID)
@@ -176,13 +195,16 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 
 // Finish erases the personal part of the subject's events, in batches, and then the subject itself. It reports whether it must
 // be called again; when it need not, only the receipt remains. It is safe to repeat.
-func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at time.Time) (more bool, err error) {
+func (s *Service) Finish(ctx context.Context, run Run, workflowID string, at time.Time) (more bool, err error) {
+	if err := s.locate(ctx, &run); err != nil {
+		return false, err
+	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Erasures().Lock(ctx, erasure)
+		e, err := q.Erasures().Lock(ctx, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreNotFound(err)
 		}
-		n, err := q.Erasures().EraseEvents(ctx, *e.SubjectUID, at, rowBatch)
+		n, err := q.Erasures().EraseEvents(ctx, e.EnvironmentID, *e.SubjectUID, at, rowBatch)
 		if err != nil {
 			return err
 		}
@@ -190,7 +212,7 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 			return err
 		}
 		// A request that was in progress when the subject was hidden may have added rows since the last sweep.
-		late, unfinished, err := q.Erasures().EraseRows(ctx, *e.SubjectUID, rowBatch)
+		late, unfinished, err := q.Erasures().EraseRows(ctx, e.EnvironmentID, *e.SubjectUID, rowBatch)
 		if err != nil {
 			return err
 		}
@@ -207,13 +229,13 @@ func (s *Service) Finish(ctx context.Context, erasure, workflowID string, at tim
 
 // closeErasure deletes the subject's row, completes the receipt and records subject.erased.
 func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID string, at time.Time) error {
-	if err := q.Erasures().DeleteSubject(ctx, *e.SubjectUID); err != nil {
+	if err := q.Erasures().DeleteSubject(ctx, e.EnvironmentID, *e.SubjectUID); err != nil {
 		return err
 	}
-	if _, err := q.Erasures().Finish(ctx, e.ID, at); err != nil {
+	if _, err := q.Erasures().Finish(ctx, e, at); err != nil {
 		return err
 	}
-	total, err := q.Erasures().Get(ctx, e.ID)
+	total, err := q.Erasures().Get(ctx, e.EnvironmentID, e.ID)
 	if err != nil {
 		return err
 	}
@@ -227,7 +249,7 @@ func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID 
 
 // addToReceipt adds numbers of deleted rows, by kind, to the receipt.
 func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
-	current, err := q.Erasures().Get(ctx, e.ID)
+	current, err := q.Erasures().Get(ctx, e.EnvironmentID, e.ID)
 	if err != nil {
 		return err
 	}
@@ -243,7 +265,7 @@ func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map
 	if err != nil {
 		return err
 	}
-	return q.Erasures().Count(ctx, e.ID, raw)
+	return q.Erasures().Count(ctx, e, raw)
 }
 
 func counts(raw models.JSON) map[string]int64 {

@@ -38,7 +38,7 @@ func (b *bundle) erase(t *testing.T, erasure string) {
 	ctx := context.Background()
 	for more := true; more; {
 		var err error
-		more, err = b.service.Sweep(ctx, erasure)
+		more, err = b.service.Sweep(ctx, subject.Run{Erasure: erasure})
 		require.NoError(t, err)
 	}
 	b.finish(t, erasure)
@@ -49,7 +49,7 @@ func (b *bundle) finish(t *testing.T, erasure string) {
 	ctx := context.Background()
 	for more := true; more; {
 		var err error
-		more, err = b.service.Finish(ctx, erasure, "erasure/"+erasure, b.clock.Now())
+		more, err = b.service.Finish(ctx, subject.Run{Erasure: erasure, Environment: b.env.ID}, "erasure/"+erasure, b.clock.Now())
 		require.NoError(t, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where jti = $1", s.proof))
 	require.Equal(t, []string{"cancelled"}, b.texts(t, "select status from challenges where id = $1", s.challenge))
 	require.Equal(t, []string{"challenge.settled", "erasure.start"}, b.texts(t, "select topic from outbox where topic <> 'event' order by id"))
-	run, waiting, err := b.service.WorkflowInput(ctx, r.Erasure)
+	run, waiting, err := b.service.WorkflowInput(ctx, b.env.ID, r.Erasure)
 	require.NoError(t, err)
 	require.True(t, waiting)
 	require.Equal(t, subject.WorkflowInput{Erasure: r.Erasure, Environment: b.env.ID}, run)
@@ -111,7 +111,7 @@ func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 	}
 	require.Len(t, b.texts(t, "select id from research_vectors"), 1)
 
-	e, err := b.store.Erasures().Get(ctx, r.Erasure)
+	e, err := b.store.Erasures().Get(ctx, b.env.ID, r.Erasure)
 	require.NoError(t, err)
 	require.Equal(t, subject.Completed, e.Status)
 	require.Nil(t, e.SubjectUID)
@@ -154,14 +154,14 @@ func TestErasureStepsAreIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	b.erase(t, r.Erasure)
 	b.erase(t, r.Erasure)
-	runs, err := b.service.Workflows(ctx, r.Erasure, store.WorkflowRef{})
+	runs, err := b.service.Workflows(ctx, subject.Run{Erasure: r.Erasure}, store.WorkflowRef{})
 	require.NoError(t, err)
 	require.Empty(t, runs)
-	_, waiting, err := b.service.WorkflowInput(ctx, r.Erasure)
+	_, waiting, err := b.service.WorkflowInput(ctx, b.env.ID, r.Erasure)
 	require.NoError(t, err)
 	require.False(t, waiting)
 	require.Len(t, b.texts(t, "select id from events where type = 'subject.erased'"), 1)
-	_, err = b.service.Sweep(ctx, "ers_unknown")
+	_, err = b.service.Sweep(ctx, subject.Run{Erasure: "ers_unknown"})
 	require.NoError(t, err)
 }
 
@@ -173,7 +173,7 @@ func TestErasureRemovesRowsAddedDuringErasure(t *testing.T) {
 	v := b.create(t, canary)
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	_, err = b.service.Sweep(ctx, r.Erasure)
+	_, err = b.service.Sweep(ctx, subject.Run{Erasure: r.Erasure})
 	require.NoError(t, err)
 	v.ExternalID = canary
 	b.seedCredential(t, v.Subject, b.clock.Now())
@@ -191,11 +191,11 @@ func TestErasureWorkflowsArePaged(t *testing.T) {
 	s := b.seed(t, v.Subject)
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	runs, err := b.service.Workflows(ctx, r.Erasure, store.WorkflowRef{})
+	runs, err := b.service.Workflows(ctx, subject.Run{Erasure: r.Erasure}, store.WorkflowRef{})
 	require.NoError(t, err)
 	want := []store.WorkflowRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
 	require.Equal(t, want, runs)
-	runs, err = b.service.Workflows(ctx, r.Erasure, want[1])
+	runs, err = b.service.Workflows(ctx, subject.Run{Erasure: r.Erasure}, want[1])
 	require.NoError(t, err)
 	require.Equal(t, want[2:], runs)
 }

@@ -21,7 +21,7 @@ import (
 // each time, which the digest relies on.
 type exporter struct {
 	q          *store.Q
-	uid        string
+	stored     models.Subject
 	subject    json.RawMessage // canonical
 	pseudonyms [][]byte        // of the subject's research vectors
 	open       Opener
@@ -32,7 +32,7 @@ type exporter struct {
 
 // exporter returns the exporter of a subject within the read transaction of q.
 func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
-	e := exporter{q: q, uid: row.UID, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys), notes: reviewnote.NewVault(s.keys)}
+	e := exporter{q: q, stored: row, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys), notes: reviewnote.NewVault(s.keys)}
 	timing, err := s.timing(ctx, q, row)
 	if err != nil {
 		return e, err
@@ -89,8 +89,8 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 
 // data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
-	sections := &exportSections{w: w, uid: e.uid, subject: e.subject, open: e.open, details: e.details, kept: e.kept, notes: e.notes}
-	if err := e.q.Subjects().Export(ctx, e.uid, e.pseudonyms, exportWithin, sections); err != nil {
+	sections := &exportSections{w: w, uid: e.stored.UID, subject: e.subject, open: e.open, details: e.details, kept: e.kept, notes: e.notes}
+	if err := e.q.Subjects().Export(ctx, e.stored, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
 	return sections.end()

@@ -88,7 +88,7 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 	}
 	if e.Status == models.EnrollmentPending {
 		waited := p.Await(ctx, enrollment.WorkflowInput{Enrollment: e.ID, Environment: e.EnvironmentID})
-		if e, err = p.Enrollments.Get(ctx, e.ID, e.Subject); err != nil {
+		if e, err = p.Enrollments.Get(ctx, e.EnvironmentID, e.ID, e.Subject); err != nil {
 			return errors.Join(err, waited)
 		}
 	}

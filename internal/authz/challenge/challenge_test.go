@@ -111,7 +111,7 @@ func setupOn(t *testing.T, st *store.Store) *bundle {
 
 func (b *bundle) move(p challenge.Prepared) challenge.Move {
 	digest, _ := hex.DecodeString(p.Request)
-	return challenge.Move{ID: p.Workflow.Challenge, Request: digest, At: b.clock.Now(), WorkflowID: "challenge/" + p.Workflow.Challenge}
+	return challenge.Move{ID: p.Workflow.Challenge, Environment: p.Workflow.Environment, Request: digest, At: b.clock.Now(), WorkflowID: "challenge/" + p.Workflow.Challenge}
 }
 
 func TestCompleteBySandboxConfirm(t *testing.T) {
@@ -381,11 +381,11 @@ func TestWorkflowInputOfChallenge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
-	run, waiting, err := b.service.WorkflowInput(t.Context(), c.ID)
+	run, waiting, err := b.service.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 	require.NoError(t, err)
 	require.True(t, waiting)
 	require.Equal(t, c.ID, run.Challenge)
-	_, waiting, err = b.service.WorkflowInput(t.Context(), "chl_gone")
+	_, waiting, err = b.service.WorkflowInput(t.Context(), c.EnvironmentID, "chl_gone")
 	require.NoError(t, err)
 	require.False(t, waiting)
 }

@@ -58,7 +58,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 		if err := q.Challenges().InsertLink(ctx, row); err != nil {
 			return err
 		}
-		full, err := q.Challenges().Case(ctx, c.ID)
+		full, err := q.Challenges().Case(ctx, c.EnvironmentID, c.ID)
 		if err != nil {
 			return err
 		}

@@ -27,10 +27,12 @@ import (
 
 // Move is a request for one move of one challenge. Every move is safe to repeat.
 type Move struct {
-	ID         string
-	Request    []byte // digest of the stored request; empty for an expiry
-	At         time.Time
-	WorkflowID string
+	ID string
+	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	Environment string
+	Request     []byte // digest of the stored request; empty for an expiry
+	At          time.Time
+	WorkflowID  string
 }
 
 // Outcome is the state of a challenge after a move. Workflow histories contain it: fields are added, never renamed.
@@ -47,8 +49,8 @@ const Gone models.ChallengeStatus = "gone"
 // Complete completes the challenge with a verified request and makes the follow-up decision, in one transaction.
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Moves().Get(ctx, m.ID, m.Request)
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
 		if notFound(err) || (err == nil && (r.Method == nil || r.Move != moveComplete)) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
 		}
@@ -56,7 +58,7 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		// The UPDATE names the status open and the time, so that exactly one of several moves succeeds.
-		moved, err := q.Challenges().Complete(ctx, m.ID, store.Completion{
+		moved, err := q.Challenges().Complete(ctx, m.Environment, m.ID, store.Completion{
 			Method: *r.Method, Strength: strength(*r.Method), Digest: m.Request, At: m.At,
 		})
 		if err != nil {
@@ -72,12 +74,20 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	return out, err
 }
 
+// write runs f in a transaction, once the environment of the move is known.
+func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) (err error) {
+	if m.Environment, err = s.store.Home(ctx, m.Environment, store.RunOfChallenge, m.ID); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, f)
+}
+
 // completed applies the consequences of a completion: the passkey's counter, the event and the follow-up decision.
 func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.MoveRequest) (Outcome, error) {
 	if err := useAssertion(ctx, q, r, m.At); err != nil {
 		return Outcome{}, err
 	}
-	c, err := q.Challenges().Case(ctx, m.ID)
+	c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -97,7 +107,7 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 		return Outcome{}, err
 	}
 	out := Outcome{Status: models.ChallengeCompleted, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision)}
-	return out, q.Challenges().SetFollowUp(ctx, m.ID, followUp.ID)
+	return out, q.Challenges().SetFollowUp(ctx, m.Environment, m.ID, followUp.ID)
 }
 
 // useAssertion marks the verified assertion as used. It is refused if, since the verification, the passkey was revoked or its
@@ -106,7 +116,7 @@ func useAssertion(ctx context.Context, q *store.Q, r models.MoveRequest, at time
 	if r.PasskeyID == nil {
 		return nil
 	}
-	ok, err := q.Passkeys().SpendAssertion(ctx, *r.PasskeyID, *r.SignCount, *r.BackupState, at)
+	ok, err := q.Passkeys().SpendAssertion(ctx, r, at)
 	if err == nil && !ok {
 		return problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
 	}
@@ -116,15 +126,15 @@ func useAssertion(ctx context.Context, q *store.Q, r models.MoveRequest, at time
 // Cancel cancels the challenge.
 func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Moves().Get(ctx, m.ID, m.Request)
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
 		if notFound(err) {
 			return problem.New(problem.Conflict, "No request has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		moved, err := q.Challenges().Cancel(ctx, m.ID, m.At)
+		moved, err := q.Challenges().Cancel(ctx, m.Environment, m.ID, m.At)
 		if err != nil {
 			return err
 		}
@@ -132,7 +142,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 			out, err = repeatOrRefuse(ctx, q, m, models.ChallengeCancelled)
 			return err
 		}
-		c, err := q.Challenges().Case(ctx, m.ID)
+		c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
 		if err != nil {
 			return err
 		}
@@ -148,12 +158,12 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 // Expire expires an open challenge that is due, and returns the state of the challenge in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.Challenges().Expire(ctx, m.ID, m.At)
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		moved, err := q.Challenges().Expire(ctx, m.Environment, m.ID, m.At)
 		if err != nil {
 			return err
 		}
-		c, err := q.Challenges().Case(ctx, m.ID)
+		c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
 		if notFound(err) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -175,7 +185,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 // repeatOrRefuse handles a move that found the challenge in a different state. It returns the outcome if the same request made the
 // move already, and a refusal otherwise.
 func repeatOrRefuse(ctx context.Context, q *store.Q, m Move, target models.ChallengeStatus) (Outcome, error) {
-	c, err := q.Challenges().Case(ctx, m.ID)
+	c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
 	if notFound(err) {
 		return Outcome{}, problem.NewNotFound()
 	}
@@ -199,7 +209,7 @@ func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, er
 		return out, nil
 	}
 	out.Authorization = *c.ChildAuthorizationID
-	effect, err := q.Decisions().Effect(ctx, out.Authorization)
+	effect, err := q.Decisions().Effect(ctx, c.EnvironmentID, out.Authorization)
 	out.Decision = policy.Effect(effect)
 	return out, err
 }

@@ -110,7 +110,7 @@ func (s *Service) refuseUnlessOpen(ctx context.Context, p identity.Principal, c 
 	if status == c.Status {
 		return refuseSettled(status)
 	}
-	repeated, err := s.store.Moves().Requested(ctx, c.ID, move, p.Actor())
+	repeated, err := s.store.Moves().Requested(ctx, models.MoveRequest{EnvironmentID: c.EnvironmentID, Target: c.ID, Move: move, Actor: p.Actor()})
 	if err != nil || repeated {
 		return err
 	}
@@ -169,8 +169,8 @@ func (s *Service) workflowInput(ctx context.Context, c models.Challenge) (Workfl
 
 // WorkflowInput looks up what the workflow of a challenge starts with, for the outbox relay. It returns false if the challenge
 // is settled or erased, so that no workflow is needed.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
-	c, err := s.store.Challenges().Case(ctx, id)
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
+	c, err := s.store.Challenges().Case(ctx, environment, id)
 	if notFound(err) {
 		return WorkflowInput{}, false, nil
 	}
@@ -233,7 +233,7 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 		if err != nil || failures == 0 {
 			return err
 		}
-		full, err := q.Challenges().Case(ctx, c.ID)
+		full, err := q.Challenges().Case(ctx, c.EnvironmentID, c.ID)
 		if err != nil {
 			return err
 		}

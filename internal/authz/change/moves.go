@@ -27,12 +27,14 @@ import (
 
 // Move is a request for one move of one change request. Every move is safe to repeat.
 type Move struct {
-	ID         string
-	Resolution string // approve, reject or withdraw; empty for an expiry
-	Actor      string
-	RequestID  string
-	At         time.Time
-	WorkflowID string
+	ID string
+	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	Environment string
+	Resolution  string // approve, reject or withdraw; empty for an expiry
+	Actor       string
+	RequestID   string
+	At          time.Time
+	WorkflowID  string
 }
 
 // Outcome is the state of a change request after a move. Workflow histories contain it: fields are added, never renamed.
@@ -55,8 +57,8 @@ type WorkflowInput struct {
 func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	after := func() {}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := found(q.Changes().Lock(ctx, m.ID))
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		c, err := found(q.Changes().Lock(ctx, m.Environment, m.ID))
 		if err != nil {
 			return err
 		}
@@ -78,6 +80,14 @@ func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 		after()
 	}
 	return out, err
+}
+
+// write runs f in a transaction, once the environment of the move is known.
+func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) (err error) {
+	if m.Environment, err = s.store.Home(ctx, m.Environment, store.RunOfChange, m.ID); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, f)
 }
 
 // permit refuses an actor who may not settle the change request this way. Only its requester withdraws it; a different principal
@@ -137,7 +147,7 @@ func (s *Service) settle(ctx context.Context, q *store.Q, c models.Change, m Mov
 			to = models.ChangeSuperseded
 		}
 	}
-	moved, err := q.Changes().Resolve(ctx, c.ID, to, m.Actor, m.At)
+	moved, err := q.Changes().Resolve(ctx, c, to, m.Actor, m.At)
 	if err != nil {
 		return to, nil, err
 	}
@@ -186,8 +196,8 @@ func recordSettled(ctx context.Context, q *store.Q, c models.Change, to models.C
 // Expire expires a change request that is pending and due, and returns its state in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := found(q.Changes().Lock(ctx, m.ID))
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		c, err := found(q.Changes().Lock(ctx, m.Environment, m.ID))
 		if err != nil {
 			return err
 		}
@@ -200,7 +210,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 
 // expire expires a change request if it is pending and due, and returns its status.
 func expire(ctx context.Context, q *store.Q, c models.Change, m Move) (models.ChangeStatus, error) {
-	moved, err := q.Changes().Expire(ctx, c.ID, m.At)
+	moved, err := q.Changes().Expire(ctx, c, m.At)
 	if err != nil || !moved {
 		return c.Status, err
 	}
@@ -220,10 +230,10 @@ func outcomeOf(c models.Change, status models.ChangeStatus) Outcome {
 
 // WorkflowInput looks up what the workflow of a change request starts with, for the outbox relay. It returns false if the change
 // request is settled, so that no workflow is needed.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
 	var c models.Change
 	err := s.store.Write(ctx, func(q *store.Q) (err error) {
-		c, err = q.Changes().Lock(ctx, id)
+		c, err = q.Changes().Lock(ctx, environment, id)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {

@@ -95,7 +95,7 @@ func TestCreateStartsAWorkflow(t *testing.T) {
 	require.Equal(t, "open", v.Status)
 	require.Equal(t, "2026-03-01T10:00:00.000Z", *v.EndsAt)
 	require.Equal(t, 1, b.Count("select count(*) from outbox where topic = 'evaluation.start' and ref = $1", v.ID))
-	run, waiting, err := b.service.WorkflowInput(t.Context(), v.ID)
+	run, waiting, err := b.service.WorkflowInput(t.Context(), b.Scope.Environment, v.ID)
 	require.NoError(t, err)
 	require.True(t, waiting)
 	require.Equal(t, evaluation.WorkflowInput{Evaluation: v.ID, Environment: b.Scope.Environment, EndsAt: at(time.Hour)}, run)

@@ -14,11 +14,13 @@ import (
 
 // Move is a request to close an evaluation. It is safe to repeat.
 type Move struct {
-	ID         string
-	Actor      string // empty for a close by time, which has no effect before the end
-	RequestID  string
-	At         time.Time
-	WorkflowID string
+	ID string
+	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	Environment string
+	Actor       string // empty for a close by time, which has no effect before the end
+	RequestID   string
+	At          time.Time
+	WorkflowID  string
 }
 
 // Outcome is the state of an evaluation after a move. Workflow histories contain it: fields are added, never renamed.
@@ -37,8 +39,8 @@ type WorkflowInput struct {
 
 // WorkflowInput looks up what the workflow of an evaluation starts with, for the outbox relay. It returns false if the evaluation
 // is closed or deleted, so that no workflow is needed.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
-	row, err := s.lookup(ctx, id)
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
+	row, err := s.lookup(ctx, environment, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
@@ -59,10 +61,10 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-// lookup reads an evaluation by id, whatever its environment.
-func (s *Service) lookup(ctx context.Context, id string) (row models.Evaluation, err error) {
+// lookup reads an evaluation of an environment.
+func (s *Service) lookup(ctx context.Context, environment, id string) (row models.Evaluation, err error) {
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		row, err = q.Evaluations().Lock(ctx, id)
+		row, err = q.Evaluations().Lock(ctx, environment, id)
 		return err
 	})
 	return row, err
@@ -82,7 +84,11 @@ func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string
 
 // Close counts the decisions, stores the report and closes the evaluation.
 func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
-	row, err := s.lookup(ctx, m.ID)
+	environment, err := s.store.Home(ctx, m.Environment, store.RunOfEvaluation, m.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	row, err := s.lookup(ctx, environment, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return Outcome{}, problem.NewNotFound()
 	}
@@ -113,12 +119,12 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 	// The UPDATE names the status open, so that exactly one of several closes stores its report.
 	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.Evaluations().Close(ctx, m.ID, report, m.At)
+		moved, err := q.Evaluations().Close(ctx, row, report, m.At)
 		if err != nil {
 			return err
 		}
 		if !moved {
-			closed, err := q.Evaluations().Lock(ctx, m.ID)
+			closed, err := q.Evaluations().Lock(ctx, row.EnvironmentID, m.ID)
 			if err != nil {
 				return err
 			}

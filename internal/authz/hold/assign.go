@@ -37,7 +37,7 @@ func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to
 		if _, err := q.Holds().Get(ctx, p.Store(), id); err != nil {
 			return refuseUnheld(ctx, q, p, id, err)
 		}
-		c, err := q.Holds().LockCase(ctx, id)
+		c, err := q.Holds().LockCase(ctx, p.EnvironmentID, id)
 		if err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 // approves nothing: the second team may approve from that time on, whether or not this was recorded.
 func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Holds().LockCase(ctx, m.ID)
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -25,7 +25,7 @@ func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		// The row of the hold is locked: a review at the same moment is counted before or after, never with half of the escalations.
-		rows, err := q.Holds().Escalate(ctx, m.ID, m.At)
+		rows, err := q.Holds().Escalate(ctx, c.Hold, m.At)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func escalateAt(ctx context.Context, q *store.Q, h models.Hold) (time.Time, erro
 	if h.Status != models.HoldPending {
 		return time.Time{}, nil
 	}
-	at, err := q.Holds().NextEscalation(ctx, h.AuthorizationID)
+	at, err := q.Holds().NextEscalation(ctx, h)
 	if err != nil || at == nil || !at.Before(h.DueAt) {
 		return time.Time{}, err
 	}

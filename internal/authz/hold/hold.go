@@ -157,7 +157,9 @@ func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.
 	if status == h.Status {
 		return status, nil
 	}
-	repeated, err := s.store.Moves().Requested(ctx, h.AuthorizationID, resolution, p.Actor())
+	repeated, err := s.store.Moves().Requested(ctx, models.MoveRequest{
+		EnvironmentID: h.EnvironmentID, Target: h.AuthorizationID, Move: resolution, Actor: p.Actor(),
+	})
 	if repeated {
 		status = h.Status
 	}
@@ -169,7 +171,7 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
 	}
-	stored, err := s.store.Holds().ReviewReceipt(ctx, h.AuthorizationID)
+	stored, err := s.store.Holds().ReviewReceipt(ctx, h)
 	if err != nil || stored.Sealed == nil {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
@@ -195,7 +197,7 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	if h.ApprovalsRequired < 2 || resolution != Approve {
 		return nil, false, nil
 	}
-	before, err := s.store.Holds().ReviewedBy(ctx, h.AuthorizationID, p.Actor())
+	before, err := s.store.Holds().ReviewedBy(ctx, h, p.Actor())
 	if err != nil || before != Approve {
 		return nil, false, err
 	}
@@ -281,11 +283,11 @@ func workflowInput(h models.Hold, action string, escalate time.Time) WorkflowInp
 
 // WorkflowInput looks up what the workflow of a hold starts with, for the outbox relay. It returns false if the hold is settled
 // or erased, so that no workflow is needed.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
 	var c store.HoldCase
 	var next time.Time
 	err := s.store.Write(ctx, func(q *store.Q) (err error) {
-		if c, err = q.Holds().LockCase(ctx, id); err != nil {
+		if c, err = q.Holds().LockCase(ctx, environment, id); err != nil {
 			return err
 		}
 		next, err = escalateAt(ctx, q, c.Hold)

@@ -65,7 +65,7 @@ func (b *bundle) moved(t *testing.T, p hold.Prepared, id string) hold.Move {
 	t.Helper()
 	digest, err := hex.DecodeString(p.Request)
 	require.NoError(t, err)
-	return hold.Move{ID: id, Request: digest, At: b.clock.Now(), WorkflowID: "hold/" + id}
+	return hold.Move{ID: id, Environment: p.Workflow.Environment, Request: digest, At: b.clock.Now(), WorkflowID: "hold/" + id}
 }
 
 func (b *bundle) refused(t *testing.T, reviewer, id, resolution string, code problem.Code) {

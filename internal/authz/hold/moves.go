@@ -28,10 +28,12 @@ import (
 
 // Move is a request for one move of one hold. Every move is safe to repeat.
 type Move struct {
-	ID         string // the held authorization
-	Request    []byte // digest of the stored review; empty for a reminder or an expiry
-	At         time.Time
-	WorkflowID string
+	ID string // the held authorization
+	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	Environment string
+	Request     []byte // digest of the stored review; empty for a reminder or an expiry
+	At          time.Time
+	WorkflowID  string
 }
 
 // Outcome is the state of a hold after a move. Workflow histories contain it: fields are added, never renamed.
@@ -53,15 +55,15 @@ const Gone models.HoldStatus = "gone"
 // returns its outcome.
 func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Moves().Get(ctx, m.ID, m.Request)
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.New(problem.Conflict, "No review has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		c, err := q.Holds().LockCase(ctx, m.ID)
+		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.NewNotFound()
 		}
@@ -85,6 +87,14 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 		return err
 	})
 	return out, err
+}
+
+// write runs f in a transaction, once the environment of the move is known.
+func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) (err error) {
+	if m.Environment, err = s.store.Home(ctx, m.Environment, store.RunOfHold, m.ID); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, f)
 }
 
 // review is one review in a transaction that has the row of the hold locked.
@@ -111,7 +121,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.Holds().RecordRejection(ctx, r.move.ID, r.request.NoteDigest, r.move.At); err != nil {
+	if err := r.q.Holds().RecordRejection(ctx, r.held.Hold, r.request.NoteDigest, r.move.At); err != nil {
 		return Outcome{}, err
 	}
 	e := r.entry(events.HoldRejectedData{ResolvedBy: r.request.Actor, Outcome: rejection})
@@ -160,7 +170,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.Holds().SetFollowUp(ctx, r.move.ID, followUp.ID); err != nil {
+	if err := r.q.Holds().SetFollowUp(ctx, h.EnvironmentID, r.move.ID, followUp.ID); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{
@@ -170,7 +180,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 
 // resolve settles the hold. It is refused if the hold is not pending any more.
 func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
-	moved, err := r.q.Holds().Resolve(ctx, r.move.ID, to, r.request.Actor, r.move.At)
+	moved, err := r.q.Holds().Resolve(ctx, r.held.Hold, to, r.request.Actor, r.move.At)
 	if err == nil && !moved {
 		return problem.New(problem.ReviewResolved, "The hold was resolved by another review.")
 	}
@@ -202,7 +212,9 @@ func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldReminderData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
-	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Remind(ctx, m.ID, m.At) }, models.NoticeDueSoon)
+	return s.byTime(ctx, m, data, func(q *store.Q, environment string) (bool, error) {
+		return q.Holds().Remind(ctx, environment, m.ID, m.At)
+	}, models.NoticeDueSoon)
 }
 
 // Expire expires a pending hold that is due, and returns the state of the hold in any case.
@@ -210,18 +222,20 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldExpiredData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
-	return s.byTime(ctx, m, data, func(q *store.Q) (bool, error) { return q.Holds().Expire(ctx, m.ID, m.At) }, "")
+	return s.byTime(ctx, m, data, func(q *store.Q, environment string) (bool, error) {
+		return q.Holds().Expire(ctx, environment, m.ID, m.At)
+	}, "")
 }
 
 // byTime makes a move that time causes, with its event. Staff are notified of it on the occasion; an empty one notifies no one.
-func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(*store.Q) (bool, error), occasion models.NoticeKind) (Outcome, error) {
+func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(q *store.Q, environment string) (bool, error), occasion models.NoticeKind) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := move(q)
+	err := s.write(ctx, &m, func(q *store.Q) error {
+		moved, err := move(q, m.Environment)
 		if err != nil {
 			return err
 		}
-		c, err := q.Holds().LockCase(ctx, m.ID)
+		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -251,7 +265,7 @@ func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Ou
 		return out, err
 	}
 	out.Authorization = *h.ChildAuthorizationID
-	effect, err := q.Decisions().Effect(ctx, out.Authorization)
+	effect, err := q.Decisions().Effect(ctx, h.EnvironmentID, out.Authorization)
 	out.Decision = policy.Effect(effect)
 	return out, err
 }

@@ -169,7 +169,7 @@ func tallyOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Tall
 	}
 	// The count in SQL is the one that the queue shows for most holds, so that both agree.
 	if len(b.wanted) == 0 {
-		given, err := q.Holds().Approvals(ctx, h.AuthorizationID, at)
+		given, err := q.Holds().Approvals(ctx, h, at)
 		return Tally{Given: given, Required: h.ApprovalsRequired}, err
 	}
 	scope := scopeOf(h)

@@ -163,7 +163,7 @@ func TestEscalationAdmitsASecondTeam(t *testing.T) {
 	b.team("finance", "crd_ann")
 	b.team("leads", "crd_lea")
 	h := b.holdFor(1, wants{team: "finance", approvals: 1, after: time.Hour, to: "leads"})
-	in, waiting, err := b.service.WorkflowInput(t.Context(), h.AuthorizationID)
+	in, waiting, err := b.service.WorkflowInput(t.Context(), h.EnvironmentID, h.AuthorizationID)
 	require.NoError(t, err)
 	require.True(t, waiting)
 	require.Equal(t, now.Add(time.Hour), in.EscalateAt)

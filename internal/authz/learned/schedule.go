@@ -36,7 +36,7 @@ func (s *Service) ScheduleAll(ctx context.Context, at time.Time, _ string) (done
 }
 
 // WorkflowInput returns the input of a scheduled workflow for the outbox relay.
-func (s *Service) WorkflowInput(_ context.Context, ref string) (WorkflowInput, bool, error) {
+func (s *Service) WorkflowInput(_ context.Context, _, ref string) (WorkflowInput, bool, error) {
 	environment, day, ok := strings.Cut(ref, "/")
 	return WorkflowInput{Environment: environment, Day: day}, ok, nil
 }

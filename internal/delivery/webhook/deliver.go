@@ -207,7 +207,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		busy = append(busy, id)
 	}
 	// Query twice as many as there are slots: some may have to wait for a preceding event.
-	due, err := r.store.Deliveries().Due(ctx, r.job.Endpoint, now, busy, 2*slots, r.breaker.Open)
+	due, err := r.store.Deliveries().Due(ctx, r.endpoint, now, busy, 2*slots, r.breaker.Open)
 	if err != nil {
 		return 0, err
 	}
@@ -223,7 +223,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		}
 		body, err := bodyOf(delivery.Event, shown)
 		if err != nil { // erased since: it can never be sent
-			if err := r.store.Deliveries().Discard(ctx, delivery.ID, now); err != nil {
+			if err := r.store.Deliveries().Discard(ctx, delivery.WebhookDelivery, now); err != nil {
 				return 0, err
 			}
 			continue
@@ -326,13 +326,13 @@ func (r *deliverState) release(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	r.loaded = time.Time{} // if the loop goes on, refresh marks the endpoint again
-	next, err := r.store.Deliveries().NextDue(ctx, r.job.Endpoint)
+	next, err := r.store.Deliveries().NextDue(ctx, r.endpoint)
 	return next != nil && !next.After(r.clock.Now()), err
 }
 
 // nextWake returns the result with the time of the next delivery or probe.
 func (r *deliverState) nextWake(ctx context.Context) (DeliverResult, error) {
-	next, err := r.store.Deliveries().NextDue(ctx, r.job.Endpoint)
+	next, err := r.store.Deliveries().NextDue(ctx, r.endpoint)
 	if err != nil {
 		return DeliverResult{}, err
 	}

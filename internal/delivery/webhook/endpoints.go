@@ -177,7 +177,7 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.
 	case after.Status == Disabled:
 		reason := reasonManual
 		after.DisabledReason, after.DisabledAt = &reason, &after.UpdatedAt
-		_, err := q.Endpoints().Disable(ctx, after.ID, reason, after.UpdatedAt)
+		_, err := q.Endpoints().Disable(ctx, *after, reason, after.UpdatedAt)
 		return err
 	default:
 		after.DisabledReason, after.DisabledAt, after.FailingSince = nil, nil, nil
@@ -229,10 +229,11 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 
 // Attempts returns a page of the attempts made for an endpoint and of the deliveries that wait for one.
 func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f store.AttemptFilter, page store.Page) ([]store.AttemptRow, string, error) {
-	if _, err := s.store.Endpoints().Get(ctx, p.Store(), id); err != nil {
+	e, err := s.store.Endpoints().Get(ctx, p.Store(), id)
+	if err != nil {
 		return nil, "", err
 	}
-	return s.store.Deliveries().Attempts(ctx, id, f, page)
+	return s.store.Deliveries().Attempts(ctx, e, f, page)
 }
 
 // check validates the URL and the event patterns of an endpoint; a nil URL is not checked.

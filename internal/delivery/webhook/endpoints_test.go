@@ -93,7 +93,7 @@ func TestErasedEventsAreNotDelivered(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.happen("user-1")
-	_, err := b.st.Erasures().EraseEvents(t.Context(), "sub_user-1", b.time.Now(), 10)
+	_, err := b.st.Erasures().EraseEvents(t.Context(), b.admin.EnvironmentID, "sub_user-1", b.time.Now(), 10)
 	require.NoError(t, err)
 	b.deliver(e, Breaker{})
 	require.Empty(t, b.receiver.take())

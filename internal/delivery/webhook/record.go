@@ -79,7 +79,7 @@ func (r *deliverState) concludeEndpoint(ctx context.Context, q *store.Q, b Break
 		if err := q.Endpoints().RecordSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
 			return b, false, err
 		}
-		if err := q.Deliveries().MakeDue(ctx, r.job.Endpoint, now); err != nil {
+		if err := q.Deliveries().MakeDue(ctx, r.endpoint, now); err != nil {
 			return b, false, err
 		}
 		return b, false, r.appendEvent(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
@@ -105,7 +105,7 @@ func (r *deliverState) concludeEndpoint(ctx context.Context, q *store.Q, b Break
 
 // disable disables the endpoint and records webhook.disabled, unless it is disabled already.
 func (r *deliverState) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
-	disabled, err := q.Endpoints().Disable(ctx, r.job.Endpoint, reason, now)
+	disabled, err := q.Endpoints().Disable(ctx, r.endpoint, reason, now)
 	if err != nil || !disabled {
 		return err
 	}

@@ -126,7 +126,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 
 // schedule makes settled deliveries due again and, if missed is set, creates those of events that have none.
 func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (int64, error) {
-	n, err := q.Deliveries().Requeue(ctx, e.ID, f, s.clock.Now(), MaxReplay)
+	n, err := q.Deliveries().Requeue(ctx, e, f, s.clock.Now(), MaxReplay)
 	if err != nil || !missed {
 		return n, err
 	}

@@ -192,7 +192,7 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 		require.NoError(t, events.Append(t.Context(), b.st.Q, e))
 	}
 	b.seal()
-	n, err := b.st.Erasures().EraseEvents(t.Context(), "sub_3", done, 10)
+	n, err := b.st.Erasures().EraseEvents(t.Context(), b.scope.Environment, "sub_3", done, 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	r := b.verify(nil)
@@ -206,7 +206,7 @@ func TestAnEntryMadeToLookErasedIsFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.log(5)
-	_, err := b.st.Erasures().EraseEvents(t.Context(), "sub_3", noon, 10)
+	_, err := b.st.Erasures().EraseEvents(t.Context(), b.scope.Environment, "sub_3", noon, 10)
 	require.NoError(t, err)
 	r := b.verify(nil)
 	require.NotEmpty(t, r.Findings)

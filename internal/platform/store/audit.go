@@ -238,7 +238,7 @@ type AuditFilter struct {
 // Entries lists the sealed events with their links, newest first.
 func (q Audit) Entries(ctx context.Context, s Scope, f AuditFilter, p Page) ([]AuditLink, string, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
-		Where("exists (select 1 from audit_chain c where c.event_id = events.id)")
+		Where("exists (select 1 from audit_chain c where c.event_id = events.id and c.environment_id = events.environment_id)")
 	if f.Actor != "" {
 		tx = tx.Where("actor = ?", f.Actor)
 	}

@@ -63,11 +63,13 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 		proofs         []models.Proof
 		reviews        []models.Review
 	}
-	of := func(into any) error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(into).Error }
+	of := func(into any) error {
+		return q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
+	}
 	for _, err := range []error{
 		q.gorm(ctx).Session(&gorm.Session{SkipHooks: true}).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
 		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
-		q.gorm(ctx).Omit("receipt").Where("authorization_id in ?", ids).Find(&rows.reviews).Error,
+		q.gorm(ctx).Omit("receipt").Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(&rows.reviews).Error,
 	} {
 		if err != nil {
 			return nil, err
@@ -152,8 +154,8 @@ func (q Audit) SubjectRecords(ctx context.Context, s Scope, types []string, afte
 	var passkeys []models.Passkey
 	var entries []models.Event
 	for _, err := range []error{
-		q.gorm(ctx).Omit("data").Where("subject_uid in ?", uids).Order("subject_uid, version").Find(&templates).Error,
-		q.gorm(ctx).Where("subject_uid in ?", uids).Find(&passkeys).Error,
+		q.gorm(ctx).Omit("data").Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Order("subject_uid, version").Find(&templates).Error,
+		q.gorm(ctx).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&passkeys).Error,
 		q.gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("seq").Find(&entries).Error,
 	} {
 		if err != nil {

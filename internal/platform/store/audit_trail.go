@@ -23,12 +23,13 @@ type Trail struct {
 func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	var t Trail
 	if err := q.gorm(ctx).Raw(`with recursive up as (
-			select a.* from authorizations a where a.tenant_id = ? and a.environment_id = ? and a.id = ?
-			union all select p.* from authorizations p join up on p.id = up.parent_id and p.environment_id = up.environment_id
+			select a.* from authorizations a where a.tenant_id = @tenant and a.environment_id = @environment and a.id = @id
+			union all select p.* from authorizations p join up on p.id = up.parent_id and p.environment_id = @environment
 		), down as (
 			select * from up
-			union select c.* from authorizations c join down on c.parent_id = down.id and c.environment_id = down.environment_id
-		) select * from down order by decided_at, id`, s.Tenant, s.Environment, id).Scan(&t.Authorizations).Error; err != nil {
+			union select c.* from authorizations c join down on c.parent_id = down.id and c.environment_id = @environment
+		) select * from down order by decided_at, id`,
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id}).Scan(&t.Authorizations).Error; err != nil {
 		return t, err
 	}
 	if len(t.Authorizations) == 0 {
@@ -41,10 +42,10 @@ func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 	first := t.Authorizations[0]
 	for _, read := range []error{
 		q.gorm(ctx).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
-		q.gorm(ctx).Where("authorization_id in ?", ids).Order("created_at").Find(&t.Challenges).Error,
-		q.gorm(ctx).Where("authorization_id in ?", ids).Order("opened_at").Find(&t.Holds).Error,
-		q.gorm(ctx).Where("authorization_id in ?", ids).Order("at").Find(&t.Reviews).Error,
-		q.gorm(ctx).Where("authorization_id in ?", ids).Order("issued_at").Find(&t.Proofs).Error,
+		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("created_at").Find(&t.Challenges).Error,
+		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
+		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("at").Find(&t.Reviews).Error,
+		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("issued_at").Find(&t.Proofs).Error,
 		q.gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Scan(&t.Subject).Error,
 	} {
 		if read != nil {

@@ -27,17 +27,17 @@ type ChallengeCase struct {
 	Subject   string // the relying party's id of the subject
 }
 
-// Case returns a challenge by its id alone: it is read by the challenge's own workflow, which knows no scope.
-func (q Challenges) Case(ctx context.Context, id string) (ChallengeCase, error) {
+// Case returns a challenge of an environment, for the challenge's own workflow.
+func (q Challenges) Case(ctx context.Context, environment, id string) (ChallengeCase, error) {
 	var c ChallengeCase
-	if err := q.gorm(ctx).Where("id = ?", id).Take(&c.Challenge).Error; err != nil {
+	if err := q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&c.Challenge).Error; err != nil {
 		return orNotFound(c, err)
 	}
-	if err := q.gorm(ctx).Where("id = ?", c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
+	if err := q.gorm(ctx).Where("environment_id = ? and id = ?", environment, c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
 		return orNotFound(c, err)
 	}
 	var err error
-	c.Subject, err = q.externalID(ctx, c.Challenge.SubjectUID)
+	c.Subject, err = q.externalID(ctx, environment, c.Challenge.SubjectUID)
 	return c, err
 }
 
@@ -57,30 +57,30 @@ type Completion struct {
 
 // Complete moves an open challenge to completed and reports whether it did. It does not if the challenge is due or does
 // not offer the method.
-func (q Challenges) Complete(ctx context.Context, id string, c Completion) (bool, error) {
+func (q Challenges) Complete(ctx context.Context, environment, id string, c Completion) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'completed', settled_at = $2, method_used = $3, strength = $4,
-		completion_hash = $5 where id = $1 and status = 'open' and expires_at > $2 and $3 = any(methods)`,
-		id, c.At, c.Method, c.Strength, c.Digest)
+		completion_hash = $5 where id = $1 and environment_id = $6 and status = 'open' and expires_at > $2 and $3 = any(methods)`,
+		id, c.At, c.Method, c.Strength, c.Digest, environment)
 	return n == 1, err
 }
 
 // SetFollowUp records the follow-up decision of a completed challenge.
-func (q Challenges) SetFollowUp(ctx context.Context, id, child string) error {
-	_, err := q.exec(ctx, "update challenges set child_authorization_id = $2 where id = $1", id, child)
+func (q Challenges) SetFollowUp(ctx context.Context, environment, id, child string) error {
+	_, err := q.exec(ctx, "update challenges set child_authorization_id = $2 where id = $1 and environment_id = $3", id, child, environment)
 	return err
 }
 
 // Cancel moves an open challenge that is not due to cancelled and reports whether it did.
-func (q Challenges) Cancel(ctx context.Context, id string, at time.Time) (bool, error) {
+func (q Challenges) Cancel(ctx context.Context, environment, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'cancelled', settled_at = $2
-		where id = $1 and status = 'open' and expires_at > $2`, id, at)
+		where id = $1 and environment_id = $3 and status = 'open' and expires_at > $2`, id, at, environment)
 	return n == 1, err
 }
 
 // Expire moves an open challenge that is due to expired and reports whether it did.
-func (q Challenges) Expire(ctx context.Context, id string, at time.Time) (bool, error) {
+func (q Challenges) Expire(ctx context.Context, environment, id string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update challenges set status = 'expired', settled_at = $2
-		where id = $1 and status = 'open' and expires_at <= $2`, id, at)
+		where id = $1 and environment_id = $3 and status = 'open' and expires_at <= $2`, id, at, environment)
 	return n == 1, err
 }
 
@@ -120,7 +120,7 @@ func (q Challenges) ByLink(ctx context.Context, macs [][]byte, at time.Time) (mo
 		link, err = orNotFound(link, err)
 		return link, row, err
 	}
-	err := q.gorm(ctx).Where("id = ?", link.ChallengeID).Take(&row).Error
+	err := q.gorm(ctx).Where("environment_id = ? and id = ?", link.EnvironmentID, link.ChallengeID).Take(&row).Error
 	row, err = orNotFound(row, err)
 	return link, row, err
 }
@@ -133,7 +133,7 @@ func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at
 			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'open' and expires_at > @at
 			returning id, authorization_id)
 		select v.id, v.authorization_id, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
+		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment order by v.id`,
 		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
 	return rows, err
 }

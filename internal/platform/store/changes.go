@@ -31,10 +31,10 @@ func (q Changes) Get(ctx context.Context, s Scope, id string) (models.Change, er
 	return orNotFound(row, err)
 }
 
-// Lock returns a change request by its id alone, for its workflow, and locks the row until the transaction ends.
-func (q Changes) Lock(ctx context.Context, id string) (models.Change, error) {
+// Lock returns a change request of an environment, for its workflow, and locks the row until the transaction ends.
+func (q Changes) Lock(ctx context.Context, environment, id string) (models.Change, error) {
 	var row models.Change
-	return orNotFound(row, q.gorm(ctx).Raw("select * from changes where id = ? for update", id).Take(&row).Error)
+	return orNotFound(row, q.gorm(ctx).Raw("select * from changes where environment_id = ? and id = ? for update", environment, id).Take(&row).Error)
 }
 
 // LockPending returns the pending change request with a digest and locks it until the transaction ends.
@@ -87,16 +87,16 @@ func (q Changes) Pending(ctx context.Context, s Scope, now time.Time) (int64, er
 }
 
 // Resolve moves a pending change request that is not due to a final status and reports whether it did.
-func (q Changes) Resolve(ctx context.Context, id string, to models.ChangeStatus, by string, at time.Time) (bool, error) {
+func (q Changes) Resolve(ctx context.Context, c models.Change, to models.ChangeStatus, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update changes set status = $2, resolved_at = $3, resolved_by = $4
-		where id = $1 and status = 'pending' and expires_at > $3`, id, string(to), at, by)
+		where id = $1 and environment_id = $5 and status = 'pending' and expires_at > $3`, c.ID, string(to), at, by, c.EnvironmentID)
 	return n == 1, err
 }
 
 // Expire moves a pending change request that is due to expired and reports whether it did.
-func (q Changes) Expire(ctx context.Context, id string, at time.Time) (bool, error) {
+func (q Changes) Expire(ctx context.Context, c models.Change, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update changes set status = 'expired', resolved_at = $2
-		where id = $1 and status = 'pending' and expires_at <= $2`, id, at)
+		where id = $1 and environment_id = $3 and status = 'pending' and expires_at <= $2`, c.ID, at, c.EnvironmentID)
 	return n == 1, err
 }
 

@@ -45,7 +45,7 @@ func (q Console) FailingEndpoints(ctx context.Context, s Scope) (Late, error) {
 func (q Console) DueDeliveries(ctx context.Context, s Scope, now time.Time) (Late, error) {
 	return q.late(ctx, `select count(*), min(d.next_attempt_at) from webhook_deliveries d
 		join webhook_endpoints e on e.id = d.endpoint_id and e.status = 'enabled' and e.deleted_at is null
-		where e.tenant_id = $1 and e.environment_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3`,
+		where e.tenant_id = $1 and e.environment_id = $2 and d.environment_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3`,
 		s.Tenant, s.Environment, now)
 }
 
@@ -79,7 +79,7 @@ type EndpointBacklog struct {
 func (q Console) EndpointBacklogs(ctx context.Context, s Scope) (map[string]EndpointBacklog, error) {
 	var rows []EndpointBacklog
 	err := q.gorm(ctx).Raw(`select d.endpoint_id, count(*) as waiting, min(d.created_at) as oldest from webhook_deliveries d
-		join webhook_endpoints p on p.id = d.endpoint_id
+		join webhook_endpoints p on p.id = d.endpoint_id and p.environment_id = d.environment_id
 		where p.tenant_id = ? and p.environment_id = ? and p.deleted_at is null and d.status = 'pending' group by d.endpoint_id`,
 		s.Tenant, s.Environment).Scan(&rows).Error
 	out := make(map[string]EndpointBacklog, len(rows))

@@ -19,9 +19,9 @@ type Decisions struct{ *Q }
 func (q *Q) Decisions() Decisions { return Decisions{q} }
 
 // Effect returns the decision (allow, challenge, hold or deny) of an authorization.
-func (q Decisions) Effect(ctx context.Context, id string) (string, error) {
+func (q Decisions) Effect(ctx context.Context, environment, id string) (string, error) {
 	var decision string
-	err := q.queryRow(ctx, "select decision from authorizations where id = $1", id).Scan(&decision)
+	err := q.queryRow(ctx, "select decision from authorizations where id = $1 and environment_id = $2", id, environment).Scan(&decision)
 	return orNotFound(decision, err)
 }
 
@@ -63,13 +63,13 @@ type PriorDecision struct {
 const factColumns = `
 	s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.claim_cap_until, s.created_at, s.updated_at,
 	ses.id, ses.device_class, ses.status, ses.last_activity_at, ses.state,
-	(select count(*) from passkeys p where p.subject_uid = s.uid and p.revoked_at is null),
+	(select count(*) from passkeys p where p.subject_uid = s.uid and p.environment_id || '' = $2 and p.revoked_at is null),
 	(select coalesce(json_agg(json_build_object('modality', t.modality, 'device', t.device_class, 'model', t.model_version,
 		'provisional', t.provisional, 'limitations', t.limitations)), '[]')
-		from templates t where t.subject_uid = s.uid and t.status = 'active')`
+		from templates t where t.subject_uid = s.uid and t.environment_id || '' = $2 and t.status = 'active')`
 
 const factSession = `left join lateral (select id, device_class, status, last_activity_at, state from sessions
-	where subject_uid = s.uid and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
+	where subject_uid = s.uid and environment_id || '' = $2 and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
 
 // talliesFrom returns a column with the tallies as a list, whose arguments begin at a position. Each is read as ranges of
 // authorizations_tally, which has all of its columns. The order makes the planner use it also for a subject with most of the
@@ -104,17 +104,14 @@ func talliesOf(wanted []DecisionTally, first int) (column string, args []any) {
 // FactsFor returns what a decision about a subject (by the relying party's id) needs, and the stored response to the same
 // idempotency key. It returns ErrNotFound if there is neither a subject nor a response. Session is nil if the requested
 // session is not the subject's.
-//
-// The environment of the prior decision is compared with an expression that no index has. Without that, on a young table
-// without statistics the planner chooses an index that begins with the environment and reads all of its decisions.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	column, args := talliesOf(w.Tallies, 6)
-	row := q.queryRow(ctx, `select `+factColumns+column+`, prior.id, prior.request_hash, prior.response, prior.record,
-		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id) end
+	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, prior.id, prior.request_hash, prior.response, prior.record,
+		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id and p.environment_id || '' = $2) end
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		`+factSession+`
-		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`,
+		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`),
 		append([]any{s.Tenant, s.Environment, w.Subject, w.Session, w.IdempotencyKey}, args...)...)
 	f, err := scanFacts(row, s)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
@@ -126,8 +123,8 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, erro
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	column, args := talliesOf(w.Tallies, 5)
-	row := q.queryRow(ctx, `select `+factColumns+column+`, null::text, null::bytea, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
-		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
+	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, null::text, null::bytea, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
+		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`), append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
 	f, err := scanFacts(row, s)
 	return orNotFound(f, err)
 }

@@ -32,11 +32,13 @@ type Decision struct {
 // nonce violates authorizations_idempotency or authorizations_nonce.
 func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
 	shape := shapeOf(d)
+	shape.distributed = q.distributed
 	s := statement{args: make([]any, 0, decisionArgs)}
 	if known, ok := decisionTexts.Load(shape); ok {
 		s.known, _ = known.(string)
 	}
-	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
+	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and environment_id`+q.noIndex()+` = `+
+		s.arg(d.Authorization.EnvironmentID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
 	s.insertAuthorization(d.Authorization, q.contracted(ctx, recordSince, d.Authorization.DecidedAt))
 	if d.Proof != nil {
 		s.insertProof(*d.Proof)
@@ -80,11 +82,13 @@ const decisionArgs = 96
 type decisionShape struct {
 	proof, challenge, hold, details, kept bool
 	teams, events, outbox                 int
+	distributed                           bool
 }
 
 func shapeOf(d Decision) decisionShape {
 	return decisionShape{
-		d.Proof != nil, d.Challenge != nil, d.Hold != nil, d.Details != nil, d.Kept != nil, len(d.Teams), len(d.Events), len(d.Outbox),
+		proof: d.Proof != nil, challenge: d.Challenge != nil, hold: d.Hold != nil, details: d.Details != nil, kept: d.Kept != nil,
+		teams: len(d.Teams), events: len(d.Events), outbox: len(d.Outbox),
 	}
 }
 

@@ -39,7 +39,7 @@ func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error)
 	if err != nil {
 		return Trace{}, err
 	}
-	traces, err := q.follow(ctx, []models.Authorization{a})
+	traces, err := q.follow(ctx, s, []models.Authorization{a})
 	if err != nil {
 		return Trace{}, err
 	}
@@ -61,7 +61,7 @@ func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) (
 		return nil, "", err
 	}
 	rows, next := cutPage(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
-	traces, err := q.follow(ctx, rows)
+	traces, err := q.follow(ctx, s, rows)
 	return traces, next, err
 }
 
@@ -92,7 +92,7 @@ func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 	if f.Until != nil {
 		tx = tx.Where("authorizations.decided_at < ?", *f.Until)
 	}
-	hold := "exists (select from holds h where h.authorization_id = authorizations.id and "
+	hold := "exists (select from holds h where h.authorization_id = authorizations.id and h.environment_id = authorizations.environment_id and "
 	switch f.ReviewStatus {
 	case "":
 	case models.HoldPending:
@@ -106,7 +106,7 @@ func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 }
 
 // follow reads the challenges, holds, proofs and subjects of the decisions, in one query for each kind.
-func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]Trace, error) {
+func (q Decisions) follow(ctx context.Context, s Scope, rows []models.Authorization) ([]Trace, error) {
 	traces := make([]Trace, len(rows))
 	byID := make(map[string]*Trace, len(rows))
 	var ids, uids []string
@@ -123,13 +123,14 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 	var proofs []models.Proof
 	var subjects []models.Subject
 	var details []models.ShownDetails
+	in := func() *gorm.DB { return q.gorm(ctx).Where(inScope, s.Tenant, s.Environment) }
 	for _, read := range []func() error{
-		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&challenges).Error },
-		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&holds).Error },
-		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&proofs).Error },
-		func() error { return q.gorm(ctx).Where("authorization_id in ?", ids).Find(&details).Error },
+		func() error { return in().Where("authorization_id in ?", ids).Find(&challenges).Error },
+		func() error { return in().Where("authorization_id in ?", ids).Find(&holds).Error },
+		func() error { return in().Where("authorization_id in ?", ids).Find(&proofs).Error },
+		func() error { return in().Where("authorization_id in ?", ids).Find(&details).Error },
 		func() error {
-			return q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
+			return in().Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
 		},
 	} {
 		if err := read(); err != nil {
@@ -137,8 +138,8 @@ func (q Decisions) follow(ctx context.Context, rows []models.Authorization) ([]T
 		}
 	}
 	external := make(map[string]string, len(subjects))
-	for _, s := range subjects {
-		external[s.UID] = s.ExternalID
+	for _, row := range subjects {
+		external[row.UID] = row.ExternalID
 	}
 	for i := range traces {
 		traces[i].Subject = external[traces[i].Authorization.SubjectUID]

@@ -15,18 +15,21 @@ type Deliveries struct{ *Q }
 // Deliveries returns the queries of the aggregate.
 func (q *Q) Deliveries() Deliveries { return Deliveries{q} }
 
-// Insert adds pending deliveries. It ignores a delivery that exists for the same endpoint and event, delivered or not.
+// Insert adds pending deliveries of one environment. It ignores a delivery that exists for the same endpoint and event, delivered or not.
 func (q Deliveries) Insert(ctx context.Context, rows []models.WebhookDelivery) error {
-	ids, endpoints, environments := make([]string, len(rows)), make([]string, len(rows)), make([]string, len(rows))
+	if len(rows) == 0 {
+		return nil
+	}
+	ids, endpoints := make([]string, len(rows)), make([]string, len(rows))
 	eventIDs, types := make([]string, len(rows)), make([]string, len(rows))
 	due := make([]time.Time, len(rows))
 	var at time.Time
 	for i, d := range rows {
-		ids[i], environments[i], endpoints[i], eventIDs[i], types[i], due[i], at = d.ID, d.EnvironmentID, d.EndpointID, d.EventID, d.Type, d.NextAttemptAt, d.CreatedAt
+		ids[i], endpoints[i], eventIDs[i], types[i], due[i], at = d.ID, d.EndpointID, d.EventID, d.Type, d.NextAttemptAt, d.CreatedAt
 	}
 	_, err := q.exec(ctx, `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at)
-		select i, v, p, e, t, 'pending', n, $5 from unnest($1::text[], $7::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, v, p, e, t, n)
-		on conflict do nothing`, ids, endpoints, eventIDs, types, at, due, environments)
+		select i, $7, p, e, t, 'pending', n, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, p, e, t, n)
+		on conflict do nothing`, ids, endpoints, eventIDs, types, at, due, rows[0].EnvironmentID)
 	return err
 }
 
@@ -39,9 +42,9 @@ type DueDelivery struct {
 // Due returns at most limit due deliveries of an endpoint, oldest first, except those under way. If probe is set it
 // prefers the one with the fewest attempts and, if none is due, takes one that is not due yet: a failing endpoint is
 // probed however long its deliveries have been delayed.
-func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
+func (q Deliveries) Due(ctx context.Context, e models.WebhookEndpoint, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
 	owed := func(condition string, args ...any) (rows []DueDelivery, err error) {
-		tx := q.gorm(ctx).Model(&models.WebhookDelivery{}).Where("endpoint_id = ? and status = 'pending'", endpoint).Where(condition, args...)
+		tx := q.gorm(ctx).Model(&models.WebhookDelivery{}).Where("environment_id = ? and endpoint_id = ? and status = 'pending'", e.EnvironmentID, e.ID).Where(condition, args...)
 		if len(underWay) > 0 {
 			tx = tx.Where("id not in ?", underWay)
 		}
@@ -64,7 +67,7 @@ func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, und
 		ids[i] = r.EventID
 	}
 	var found []models.Event
-	if err := q.gorm(ctx).Where("id in ?", ids).Find(&found).Error; err != nil {
+	if err := q.gorm(ctx).Where("environment_id = ? and id in ?", e.EnvironmentID, ids).Find(&found).Error; err != nil {
 		return nil, err
 	}
 	byID := make(map[string]*models.Event, len(found))
@@ -78,9 +81,10 @@ func (q Deliveries) Due(ctx context.Context, endpoint string, now time.Time, und
 }
 
 // NextDue returns the time when the endpoint's next delivery is due, or nil if none is pending.
-func (q Deliveries) NextDue(ctx context.Context, endpoint string) (*time.Time, error) {
+func (q Deliveries) NextDue(ctx context.Context, e models.WebhookEndpoint) (*time.Time, error) {
 	var at *time.Time
-	err := q.queryRow(ctx, "select min(next_attempt_at) from webhook_deliveries where endpoint_id = $1 and status = 'pending'", endpoint).Scan(&at)
+	err := q.queryRow(ctx, `select min(next_attempt_at) from webhook_deliveries
+		where environment_id = $1 and endpoint_id = $2 and status = 'pending'`, e.EnvironmentID, e.ID).Scan(&at)
 	return at, err
 }
 
@@ -95,20 +99,22 @@ func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, 
 		settled = &a.At
 	}
 	_, err := q.exec(ctx, `update webhook_deliveries set status = $3, attempts = $4, next_attempt_at = coalesce($5, next_attempt_at), settled_at = $6
-		where id = $1 and status = 'pending' and attempts = $2`, a.DeliveryID, a.Attempt-1, status, a.Attempt, next, settled)
+		where id = $1 and environment_id = $7 and status = 'pending' and attempts = $2`,
+		a.DeliveryID, a.Attempt-1, status, a.Attempt, next, settled, a.EnvironmentID)
 	return err
 }
 
 // Discard discards a pending delivery whose event is gone.
-func (q Deliveries) Discard(ctx context.Context, id string, at time.Time) error {
-	_, err := q.exec(ctx, "update webhook_deliveries set status = 'discarded', settled_at = $2 where id = $1 and status = 'pending'", id, at)
+func (q Deliveries) Discard(ctx context.Context, d models.WebhookDelivery, at time.Time) error {
+	_, err := q.exec(ctx, `update webhook_deliveries set status = 'discarded', settled_at = $2
+		where id = $1 and environment_id = $3 and status = 'pending'`, d.ID, at, d.EnvironmentID)
 	return err
 }
 
 // MakeDue makes every pending delivery of an endpoint due now, because the endpoint responds again.
-func (q Deliveries) MakeDue(ctx context.Context, endpoint string, now time.Time) error {
-	_, err := q.exec(ctx, "update webhook_deliveries set next_attempt_at = $2 where endpoint_id = $1 and status = 'pending' and next_attempt_at > $2",
-		endpoint, now)
+func (q Deliveries) MakeDue(ctx context.Context, e models.WebhookEndpoint, now time.Time) error {
+	_, err := q.exec(ctx, `update webhook_deliveries set next_attempt_at = $2
+		where environment_id = $3 and endpoint_id = $1 and status = 'pending' and next_attempt_at > $2`, e.ID, now, e.EnvironmentID)
 	return err
 }
 
@@ -123,14 +129,15 @@ type ReplayFilter struct {
 }
 
 // Requeue makes at most limit settled deliveries pending and due again, oldest first, and returns their number.
-func (q Deliveries) Requeue(ctx context.Context, endpoint string, f ReplayFilter, now time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null where id in (
-		select d.id from webhook_deliveries d left join events e on e.id = d.event_id
-			where d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
+func (q Deliveries) Requeue(ctx context.Context, to models.WebhookEndpoint, f ReplayFilter, now time.Time, limit int) (int64, error) {
+	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null
+		where environment_id = $9 and id in (
+			select d.id from webhook_deliveries d left join events e on e.id = d.event_id and e.environment_id = d.environment_id
+			where d.environment_id = $9 and d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
 			and ($4::timestamptz is null or coalesce(e.at, d.created_at) >= $4) and ($5::timestamptz is null or coalesce(e.at, d.created_at) < $5)
 			and ($8::timestamptz is null or d.settled_at >= $8)
 			order by d.created_at, d.id limit $7 for update of d)`,
-		endpoint, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince)
+		to.ID, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince, to.EnvironmentID)
 }
 
 func statuses(in []models.DeliveryStatus) []string {
@@ -145,7 +152,7 @@ func statuses(in []models.DeliveryStatus) []string {
 // Erased events are left out: their payload is gone.
 func (q Deliveries) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
-		Where("not exists (select 1 from webhook_deliveries d where d.endpoint_id = ? and d.event_id = events.id)", endpoint)
+		Where("not exists (select 1 from webhook_deliveries d where d.environment_id = events.environment_id and d.endpoint_id = ? and d.event_id = events.id)", endpoint)
 	if f.Event != "" {
 		tx = tx.Where("id = ?", f.Event)
 	}
@@ -192,13 +199,14 @@ type AttemptRow struct {
 
 // Attempts lists an endpoint's attempts and its deliveries before their first attempt, newest first. NextAttemptAt is set
 // on the latest attempt of a pending delivery. Each kind is read up to the length of the page by its own index.
-func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
+func (q Deliveries) Attempts(ctx context.Context, e models.WebhookEndpoint, f AttemptFilter, p Page) ([]AttemptRow, string, error) {
 	q.Q = q.old(ctx)
-	made, err := f.page(q.gorm(ctx).Table("webhook_attempts").Where("endpoint_id = ?", endpoint), p, "at")
+	made, err := f.page(q.gorm(ctx).Table("webhook_attempts").Where("environment_id = ? and endpoint_id = ?", e.EnvironmentID, e.ID), p, "at")
 	if err != nil {
 		return nil, "", err
 	}
-	waiting, err := f.page(q.gorm(ctx).Table("webhook_deliveries").Where("endpoint_id = ? and status = 'pending'", endpoint), p, "created_at")
+	waiting, err := f.page(q.gorm(ctx).Table("webhook_deliveries").
+		Where("environment_id = ? and endpoint_id = ? and status = 'pending'", e.EnvironmentID, e.ID), p, "created_at")
 	if err != nil {
 		return nil, "", err
 	}
@@ -214,7 +222,7 @@ func (q Deliveries) Attempts(ctx context.Context, endpoint string, f AttemptFilt
 		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
 			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
 			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
-		from (?) a left join webhook_deliveries d on d.id = a.delivery_id
+		from (?) a left join webhook_deliveries d on d.id = a.delivery_id and d.environment_id = a.environment_id
 		union all
 		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
 		from (?) d order by at desc, id desc limit ?`, made, waiting, p.Limit+1)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 )
 
 // standIn stands for the extension citus, which no package of the usual distributions has: it records the calls, and refuses a table
@@ -75,4 +77,39 @@ func TestDistributeRefusesBeforeItChangesAnything(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrOldKeys)
 		require.Zero(t, placed)
 	})
+}
+
+// A server that distributes its tables finds the shard by the column itself: an expression of it would be asked for on every server.
+func TestADistributedDatabaseComparesTheColumnItself(t *testing.T) {
+	t.Parallel()
+	for name, distributed := range map[string]bool{"one server": false, "several servers": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := testenv.Database(t)
+			if distributed {
+				own, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+				require.NoError(t, err)
+				_, err = own.Pool().Exec(t.Context(), standIn)
+				require.NoError(t, err)
+				own.Close()
+			}
+			sent := statements.New()
+			st, err := store.Open(t.Context(), url, store.Options{MaxConns: 2, Tracer: sent})
+			require.NoError(t, err)
+			t.Cleanup(st.Close)
+			s := store.Scope{Tenant: "tnt_1", Environment: "env_1"}
+			_, err = st.Decisions().FactsFor(t.Context(), s, store.Wanted{Subject: "user-1"})
+			require.ErrorIs(t, err, store.ErrNotFound)
+			_, err = st.Sessions().LockForFrame(t.Context(), s, "ses_1", store.FrameLookup{})
+			require.ErrorIs(t, err, store.ErrNotFound)
+			_, err = st.Decisions().Insert(t.Context(), store.Decision{})
+			require.NoError(t, err)
+			expressions := 0
+			for _, x := range sent.All() {
+				expressions += strings.Count(x.SQL, "environment_id || ''")
+			}
+			require.Equal(t, map[bool]int{true: 0, false: 8}[distributed], expressions)
+			require.NoError(t, sent.Check(t.Context(), url))
+		})
+	}
 }

@@ -136,17 +136,17 @@ func (q Endpoints) Delete(ctx context.Context, s Scope, id string, at time.Time)
 	if _, err := q.exec(ctx, "delete from webhook_secrets where endpoint_id = $1", id); err != nil {
 		return false, err
 	}
-	return true, q.discardPending(ctx, id, at)
+	return true, q.discardPending(ctx, s.Environment, id, at)
 }
 
 // Disable disables an enabled endpoint and discards its pending deliveries. It returns false if it was not enabled.
-func (q Endpoints) Disable(ctx context.Context, id, reason string, at time.Time) (bool, error) {
+func (q Endpoints) Disable(ctx context.Context, e models.WebhookEndpoint, reason string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update webhook_endpoints set status = 'disabled', disabled_reason = $2, disabled_at = $3, updated_at = $3,
-		quiet_until = null where id = $1 and status = 'enabled' and deleted_at is null`, id, reason, at)
+		quiet_until = null where id = $1 and status = 'enabled' and deleted_at is null`, e.ID, reason, at)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, q.discardPending(ctx, id, at)
+	return true, q.discardPending(ctx, e.EnvironmentID, e.ID, at)
 }
 
 // Enable enables a disabled endpoint and resets its failures. It returns false if it was not disabled.
@@ -156,9 +156,9 @@ func (q Endpoints) Enable(ctx context.Context, id string, at time.Time) (bool, e
 	return n > 0, err
 }
 
-func (q Endpoints) discardPending(ctx context.Context, endpoint string, at time.Time) error {
-	_, err := q.exec(ctx, "update webhook_deliveries set status = 'discarded', settled_at = $2 where endpoint_id = $1 and status = 'pending'",
-		endpoint, at)
+func (q Endpoints) discardPending(ctx context.Context, environment, endpoint string, at time.Time) error {
+	_, err := q.exec(ctx, `update webhook_deliveries set status = 'discarded', settled_at = $2
+		where environment_id = $3 and endpoint_id = $1 and status = 'pending'`, endpoint, at, environment)
 	return err
 }
 

@@ -18,10 +18,10 @@ func (q Enrollments) Create(ctx context.Context, e models.Enrollment) error {
 	return q.gorm(ctx).Create(&e).Error
 }
 
-// ByID returns an enrollment by its id alone, for its workflow, which knows no scope.
-func (q Enrollments) ByID(ctx context.Context, id string) (models.Enrollment, error) {
+// ByID returns an enrollment of an environment, for its workflow.
+func (q Enrollments) ByID(ctx context.Context, environment, id string) (models.Enrollment, error) {
 	var row models.Enrollment
-	return orNotFound(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
+	return orNotFound(row, q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&row).Error)
 }
 
 // Get returns the subject's newest enrollment that was requested with the session as its last.
@@ -49,15 +49,16 @@ func (q Enrollments) List(ctx context.Context, s Scope, subjectUID string, p Pag
 // Settle moves a pending enrollment to the status of e. It returns false if it is not pending.
 func (q Enrollments) Settle(ctx context.Context, e models.Enrollment, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update enrollments set status = $2, windows_accepted = $3, limitations = $4, refused_sessions = $5, completed_at = $6
-		where id = $1 and status = 'pending'`, e.ID, string(e.Status), e.WindowsAccepted, e.Limitations, e.RefusedSessions, at)
+		where id = $1 and environment_id = $7 and status = 'pending'`,
+		e.ID, string(e.Status), e.WindowsAccepted, e.Limitations, e.RefusedSessions, at, e.EnvironmentID)
 	return n > 0, err
 }
 
 // OpenAnchor returns the anchor of the subject's open recovery, which a new enrollment completes, or "none".
-func (q Enrollments) OpenAnchor(ctx context.Context, subjectUID string) (string, error) {
+func (q Enrollments) OpenAnchor(ctx context.Context, s Scope, subjectUID string) (string, error) {
 	var anchors []string
-	err := q.gorm(ctx).Raw("select anchor from recoveries where subject_uid = ? and status not in ('completed', 'expired') order by created_at desc limit 1",
-		subjectUID).Scan(&anchors).Error
+	err := q.gorm(ctx).Raw(`select anchor from recoveries where tenant_id = ? and environment_id = ? and subject_uid = ?
+		and status not in ('completed', 'expired') order by created_at desc limit 1`, s.Tenant, s.Environment, subjectUID).Scan(&anchors).Error
 	if err != nil || len(anchors) == 0 {
 		return "none", err
 	}
@@ -81,22 +82,22 @@ const enrollFrames = 1000
 // enrolling, the time just before the enrollment was requested explicitly. If it was not, that is infinity and no frame
 // counts.
 const enrollFloor = `coalesce(greatest(
-	(select max(completed_at) from enrollments e where e.subject_uid = @uid and e.status = 'completed'),
-	(select max(ready_at) from recoveries r where r.subject_uid = @uid),
+	(select max(completed_at) from enrollments e where e.environment_id = @environment and e.subject_uid = @uid and e.status = 'completed'),
+	(select max(ready_at) from recoveries r where r.environment_id = @environment and r.subject_uid = @uid),
 	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
-		join environments v on v.id = s.environment_id where s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
+		join environments v on v.id = s.environment_id where s.environment_id = @environment and s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
 
 // Frames returns the accepted enrollment frames of a subject on a class of device that count for the next enrollment,
 // session by session in order of arrival. Of more than 1000 frames it returns the newest.
-func (q Enrollments) Frames(ctx context.Context, subjectUID, device string) ([]EnrollFrame, error) {
+func (q Enrollments) Frames(ctx context.Context, environment, subjectUID, device string) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
 	err := q.gorm(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
-		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id
-		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
+		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id and s.environment_id = f.environment_id
+		where f.environment_id = @environment and f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
 		and f.vector is not null and f.received_at > `+enrollFloor+`
 		order by f.received_at desc limit @most) newest
 		order by started_at, session_id, received_at`,
-		map[string]any{"uid": subjectUID, "device": device, "most": enrollFrames}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "most": enrollFrames}).Scan(&rows).Error
 	return rows, err
 }
 
@@ -110,15 +111,15 @@ type EnrollKeys struct {
 // Keys counts the keystrokes of the frames that Frames would return if one more were stored, without that one. Each frame
 // was counted when it was stored. Frames of releases that did not count are returned as rows of their own, with their
 // vector.
-func (q Enrollments) Keys(ctx context.Context, subjectUID, device string) ([]EnrollKeys, error) {
+func (q Enrollments) Keys(ctx context.Context, environment, subjectUID, device string) ([]EnrollKeys, error) {
 	var rows []EnrollKeys
 	err := q.gorm(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (
 		select f.session_id, f.keys, case when f.keys is null then f.vector end as uncounted
-		from frames f join sessions s on s.id = f.session_id
-		where f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
+		from frames f join sessions s on s.id = f.session_id and s.environment_id = f.environment_id
+		where f.environment_id = @environment and f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
 		and f.vector is not null and f.received_at > `+enrollFloor+`
 		order by f.received_at desc limit @most) newest
 		group by session_id, uncounted`,
-		map[string]any{"uid": subjectUID, "device": device, "most": enrollFrames - 1}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "most": enrollFrames - 1}).Scan(&rows).Error
 	return rows, err
 }

@@ -28,29 +28,29 @@ func (q Erasures) Create(ctx context.Context, e models.Erasure) error {
 	return q.gorm(ctx).Create(&e).Error
 }
 
-// Get returns an erasure by its id alone, for its workflow, which knows no scope.
-func (q Erasures) Get(ctx context.Context, id string) (models.Erasure, error) {
+// Get returns an erasure of an environment, for its workflow.
+func (q Erasures) Get(ctx context.Context, environment, id string) (models.Erasure, error) {
 	var e models.Erasure
-	return orNotFound(e, q.gorm(ctx).Where("id = ?", id).Take(&e).Error)
+	return orNotFound(e, q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&e).Error)
 }
 
 // Lock is like Get and locks the row until the transaction ends.
-func (q Erasures) Lock(ctx context.Context, id string) (models.Erasure, error) {
+func (q Erasures) Lock(ctx context.Context, environment, id string) (models.Erasure, error) {
 	var e models.Erasure
-	return orNotFound(e, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&e).Error)
+	return orNotFound(e, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("environment_id = ? and id = ?", environment, id).Take(&e).Error)
 }
 
 // Count stores how many rows an erasure has removed so far, by table.
-func (q Erasures) Count(ctx context.Context, id string, removed models.JSON) error {
-	_, err := q.exec(ctx, "update erasures set removed = $2 where id = $1", id, removed)
+func (q Erasures) Count(ctx context.Context, e models.Erasure, removed models.JSON) error {
+	_, err := q.exec(ctx, "update erasures set removed = $2 where id = $1 and environment_id = $3", e.ID, removed, e.EnvironmentID)
 	return err
 }
 
 // Finish completes an erasure and removes the subject from its row, which stays as a receipt. It returns false if it was
 // completed before.
-func (q Erasures) Finish(ctx context.Context, id string, at time.Time) (bool, error) {
+func (q Erasures) Finish(ctx context.Context, e models.Erasure, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update erasures set status = 'completed', completed_at = $2, subject_uid = null, subject = null
-		where id = $1 and status = 'erasing'`, id, at)
+		where id = $1 and environment_id = $3 and status = 'erasing'`, e.ID, at, e.EnvironmentID)
 	return n == 1, err
 }
 
@@ -63,7 +63,7 @@ var subjectTables = []string{
 
 // EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
 // whether there may be more.
-func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed map[string]int64, more bool, err error) {
+func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit int) (removed map[string]int64, more bool, err error) {
 	leaves, err := q.leaves(ctx)
 	if err != nil {
 		return nil, false, err
@@ -71,8 +71,8 @@ func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
 		for _, leaf := range leavesOf(leaves, table) {
-			n, err := q.exec(ctx, `delete from `+leaf+` where ctid = any (array(
-				select ctid from `+leaf+` where subject_uid = $1 limit $2))`, uid, limit)
+			n, err := q.exec(ctx, `delete from `+leaf+` where environment_id = $3 and ctid = any (array(
+				select ctid from `+leaf+` where subject_uid = $1 and environment_id = $3 limit $2))`, uid, limit, environment)
 			if err != nil {
 				return nil, false, err
 			}
@@ -90,7 +90,7 @@ func (q Erasures) EraseRows(ctx context.Context, uid string, limit int) (removed
 func (q Erasures) StoredResponses(ctx context.Context, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
 	var rows []models.IdempotencyKey
 	err := q.gorm(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
-		where c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
+		where i.environment_id = @environment and c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
 		order by i.credential_id, i.key limit @limit`, map[string]any{
 		"environment": environment, "credential": after.CredentialID, "key": after.Key, "limit": limit,
 	}).Scan(&rows).Error
@@ -99,20 +99,20 @@ func (q Erasures) StoredResponses(ctx context.Context, environment string, after
 
 // DeleteStoredResponse deletes one stored response.
 func (q Erasures) DeleteStoredResponse(ctx context.Context, k models.IdempotencyKey) error {
-	_, err := q.exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2", k.CredentialID, k.Key)
+	_, err := q.exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2 and environment_id = $3", k.CredentialID, k.Key, k.EnvironmentID)
 	return err
 }
 
 // EraseEvents removes the personal part of at most limit of the subject's events. The rows stay, so that the audit chain
 // can still be verified.
-func (q Erasures) EraseEvents(ctx context.Context, uid string, at time.Time, limit int) (int64, error) {
+func (q Erasures) EraseEvents(ctx context.Context, environment, uid string, at time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
-		where id in (select id from events where subject_uid = $1 limit $3)`, uid, at, limit)
+		where environment_id = $4 and id in (select id from events where environment_id = $4 and subject_uid = $1 limit $3)`, uid, at, limit, environment)
 }
 
 // DeleteSubject deletes the row of a subject that is being erased.
-func (q Erasures) DeleteSubject(ctx context.Context, uid string) error {
-	_, err := q.exec(ctx, "delete from subjects where uid = $1 and status = 'erasing'", uid)
+func (q Erasures) DeleteSubject(ctx context.Context, environment, uid string) error {
+	_, err := q.exec(ctx, "delete from subjects where uid = $1 and environment_id = $2 and status = 'erasing'", uid, environment)
 	return err
 }
 
@@ -124,16 +124,16 @@ type WorkflowRef struct {
 
 // WorkflowsOfSubject returns at most limit workflows that may have been started for the subject, by kind and id, behind
 // after.
-func (q Erasures) WorkflowsOfSubject(ctx context.Context, uid string, after WorkflowRef, limit int) ([]WorkflowRef, error) {
+func (q Erasures) WorkflowsOfSubject(ctx context.Context, environment, uid string, after WorkflowRef, limit int) ([]WorkflowRef, error) {
 	var rows []WorkflowRef
 	err := q.gorm(ctx).Raw(`select kind, id from (
-			select 'challenge' as kind, id from challenges where subject_uid = @uid
-			union all select 'enrollment', id from enrollments where subject_uid = @uid
-			union all select 'hold', authorization_id from holds where subject_uid = @uid
-			union all select 'adaptation', id from sessions where subject_uid = @uid and status <> 'active' and coverage = 'sufficient'
-			union all select 'recovery', id from recoveries where subject_uid = @uid) runs
+			select 'challenge' as kind, id from challenges where environment_id = @environment and subject_uid = @uid
+			union all select 'enrollment', id from enrollments where environment_id = @environment and subject_uid = @uid
+			union all select 'hold', authorization_id from holds where environment_id = @environment and subject_uid = @uid
+			union all select 'adaptation', id from sessions where environment_id = @environment and subject_uid = @uid and status <> 'active' and coverage = 'sufficient'
+			union all select 'recovery', id from recoveries where environment_id = @environment and subject_uid = @uid) runs
 		where (kind, id) > (@kind, @id) order by kind, id limit @limit`,
-		map[string]any{"uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Scan(&rows).Error
 	return rows, err
 }
 

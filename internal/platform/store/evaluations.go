@@ -27,10 +27,10 @@ func (q Evaluations) Get(ctx context.Context, s Scope, id string) (models.Evalua
 	return orNotFound(row, err)
 }
 
-// Lock returns an evaluation by its id alone, for its workflow, and locks the row until the transaction ends.
-func (q Evaluations) Lock(ctx context.Context, id string) (models.Evaluation, error) {
+// Lock returns an evaluation of an environment, for its workflow, and locks the row until the transaction ends.
+func (q Evaluations) Lock(ctx context.Context, environment, id string) (models.Evaluation, error) {
 	var row models.Evaluation
-	err := q.gorm(ctx).Raw("select * from evaluations where id = ? for update", id).Take(&row).Error
+	err := q.gorm(ctx).Raw("select * from evaluations where environment_id = ? and id = ? for update", environment, id).Take(&row).Error
 	return orNotFound(row, err)
 }
 
@@ -58,9 +58,9 @@ func (q Evaluations) List(ctx context.Context, s Scope, status models.Evaluation
 }
 
 // Close moves an open evaluation to closed, stores its report and reports whether it did.
-func (q Evaluations) Close(ctx context.Context, id string, report models.JSON, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, "update evaluations set status = 'closed', closed_at = $2, report = $3 where id = $1 and status = 'open'",
-		id, at, report)
+func (q Evaluations) Close(ctx context.Context, e models.Evaluation, report models.JSON, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, "update evaluations set status = 'closed', closed_at = $2, report = $3 where id = $1 and environment_id = $4 and status = 'open'",
+		e.ID, at, report, e.EnvironmentID)
 	return n == 1, err
 }
 

@@ -35,7 +35,7 @@ const deputyAt = `(select 'person:' || d.person_id from deputies d join people p
 func (q Holds) Approvers(ctx context.Context, s Scope, at time.Time, holds ...string) ([]Approver, error) {
 	var rows []Approver
 	err := q.gorm(ctx).Raw(`select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(`+deputyAt+`, '') as absent
-		from reviews r join holds h on h.authorization_id = r.authorization_id
+		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id
 		where h.tenant_id = ? and h.environment_id = ? and h.authorization_id in ? and r.resolution = 'approve'
 		and `+strings.ReplaceAll(inGoodStanding, "@at", "?")+` order by r.at, r.reviewer`, s.Tenant, s.Environment, holds, at).Scan(&rows).Error
 	return rows, err
@@ -73,18 +73,19 @@ func (q Teams) TeamsOf(ctx context.Context, s Scope, actors []string) (map[strin
 }
 
 // Escalate records the escalations of a pending hold that are due, and returns their rows.
-func (q Holds) Escalate(ctx context.Context, authorization string, at time.Time) ([]models.HoldTeam, error) {
+func (q Holds) Escalate(ctx context.Context, h models.Hold, at time.Time) ([]models.HoldTeam, error) {
 	var rows []models.HoldTeam
 	err := q.gorm(ctx).Raw(`update hold_teams t set escalated_at = ? from holds h
-		where h.authorization_id = t.authorization_id and t.authorization_id = ? and h.status = 'pending' and h.due_at > ?
-		and t.escalate_at <= ? and t.escalated_at is null returning t.*`, at, authorization, at, at).Scan(&rows).Error
+		where h.authorization_id = t.authorization_id and h.environment_id = ? and t.environment_id = ? and t.authorization_id = ? and h.status = 'pending' and h.due_at > ?
+		and t.escalate_at <= ? and t.escalated_at is null returning t.*`, at, h.EnvironmentID, h.EnvironmentID, h.AuthorizationID, at, at).Scan(&rows).Error
 	return rows, err
 }
 
 // NextEscalation returns when the next escalation of a hold is due; nil if none is left.
-func (q Holds) NextEscalation(ctx context.Context, authorization string) (*time.Time, error) {
+func (q Holds) NextEscalation(ctx context.Context, h models.Hold) (*time.Time, error) {
 	var at *time.Time
-	err := q.queryRow(ctx, "select min(escalate_at) from hold_teams where authorization_id = $1 and escalated_at is null", authorization).Scan(&at)
+	err := q.queryRow(ctx, `select min(escalate_at) from hold_teams
+		where authorization_id = $1 and environment_id = $2 and escalated_at is null`, h.AuthorizationID, h.EnvironmentID).Scan(&at)
 	return at, err
 }
 

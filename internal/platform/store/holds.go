@@ -29,32 +29,31 @@ type HoldCase struct {
 	Subject string // the relying party's id of the subject
 }
 
-// LockCase returns a hold by its authorization's id alone, for the hold's workflow, which knows no scope. It locks the
-// hold until the transaction ends.
-func (q Holds) LockCase(ctx context.Context, authorization string) (HoldCase, error) {
+// LockCase returns the hold of an authorization of an environment, for the hold's workflow. It locks the hold until the transaction ends.
+func (q Holds) LockCase(ctx context.Context, environment, authorization string) (HoldCase, error) {
 	var c HoldCase
-	if err := q.gorm(ctx).Raw("select * from holds where authorization_id = ? for update", authorization).Take(&c.Hold).Error; err != nil {
+	if err := q.gorm(ctx).Raw("select * from holds where environment_id = ? and authorization_id = ? for update", environment, authorization).Take(&c.Hold).Error; err != nil {
 		return orNotFound(c, err)
 	}
-	if err := q.gorm(ctx).Where("id = ?", authorization).Take(&c.Parent).Error; err != nil {
+	if err := q.gorm(ctx).Where("environment_id = ? and id = ?", environment, authorization).Take(&c.Parent).Error; err != nil {
 		return orNotFound(c, err)
 	}
 	var err error
-	c.Subject, err = q.externalID(ctx, c.Hold.SubjectUID)
+	c.Subject, err = q.externalID(ctx, environment, c.Hold.SubjectUID)
 	return c, err
 }
 
 // Resolve moves a pending hold that is not due to approved or rejected and reports whether it did.
-func (q Holds) Resolve(ctx context.Context, authorization string, to models.HoldStatus, by string, at time.Time) (bool, error) {
+func (q Holds) Resolve(ctx context.Context, h models.Hold, to models.HoldStatus, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set status = $2, resolved_at = $3, resolved_by = $4
-		where authorization_id = $1 and status = 'pending' and due_at > $3`, authorization, string(to), at, by)
+		where authorization_id = $1 and environment_id = $5 and status = 'pending' and due_at > $3`, h.AuthorizationID, string(to), at, by, h.EnvironmentID)
 	return n == 1, err
 }
 
 // Expire moves a pending hold that is due to expired and reports whether it did.
-func (q Holds) Expire(ctx context.Context, authorization string, at time.Time) (bool, error) {
+func (q Holds) Expire(ctx context.Context, environment, authorization string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set status = 'expired', resolved_at = $2
-		where authorization_id = $1 and status = 'pending' and due_at <= $2`, authorization, at)
+		where authorization_id = $1 and environment_id = $3 and status = 'pending' and due_at <= $2`, authorization, at, environment)
 	return n == 1, err
 }
 
@@ -67,15 +66,15 @@ func (q Holds) Assign(ctx context.Context, s Scope, authorization, from, to stri
 }
 
 // Remind marks a pending hold as reminded and reports whether it did.
-func (q Holds) Remind(ctx context.Context, authorization string, at time.Time) (bool, error) {
+func (q Holds) Remind(ctx context.Context, environment, authorization string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set reminded_at = $2
-		where authorization_id = $1 and status = 'pending' and reminded_at is null`, authorization, at)
+		where authorization_id = $1 and environment_id = $3 and status = 'pending' and reminded_at is null`, authorization, at, environment)
 	return n == 1, err
 }
 
 // SetFollowUp records the follow-up decision of an approved hold.
-func (q Holds) SetFollowUp(ctx context.Context, authorization, child string) error {
-	_, err := q.exec(ctx, "update holds set child_authorization_id = $2 where authorization_id = $1", authorization, child)
+func (q Holds) SetFollowUp(ctx context.Context, environment, authorization, child string) error {
+	_, err := q.exec(ctx, "update holds set child_authorization_id = $2 where authorization_id = $1 and environment_id = $3", authorization, child, environment)
 	return err
 }
 
@@ -89,9 +88,9 @@ func (q Holds) PutReview(ctx context.Context, r models.Review) error {
 }
 
 // ReviewedBy returns the reviewer's resolution of a hold, or "" if there is none.
-func (q Holds) ReviewedBy(ctx context.Context, authorization, reviewer string) (string, error) {
+func (q Holds) ReviewedBy(ctx context.Context, h models.Hold, reviewer string) (string, error) {
 	var resolutions []string
-	err := q.gorm(ctx).Raw("select resolution from reviews where authorization_id = ? and reviewer = ?", authorization, reviewer).
+	err := q.gorm(ctx).Raw("select resolution from reviews where environment_id = ? and authorization_id = ? and reviewer = ?", h.EnvironmentID, h.AuthorizationID, reviewer).
 		Scan(&resolutions).Error
 	if err != nil || len(resolutions) == 0 {
 		return "", err
@@ -107,18 +106,19 @@ type StoredReceipt struct {
 }
 
 // ReviewReceipt returns the receipt of a settled hold.
-func (q Holds) ReviewReceipt(ctx context.Context, authorization string) (StoredReceipt, error) {
+func (q Holds) ReviewReceipt(ctx context.Context, h models.Hold) (StoredReceipt, error) {
 	var r StoredReceipt
-	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id, (select p.sealed from proofs p where p.authorization_id = h.child_authorization_id)
-		from reviews r join holds h on h.authorization_id = r.authorization_id
-		where r.authorization_id = $1 and r.receipt is not null`, authorization).Scan(&r.Body, &r.Child, &r.Sealed)
+	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id, (select p.sealed from proofs p
+			where p.authorization_id = h.child_authorization_id and p.environment_id = $2)
+		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = $2
+		where r.authorization_id = $1 and r.environment_id = $2 and r.receipt is not null`, h.AuthorizationID, h.EnvironmentID).Scan(&r.Body, &r.Child, &r.Sealed)
 	return orNotFound(r, err)
 }
 
 // RecordRejection records the outcome of a rejected hold on its authorization.
-func (q Holds) RecordRejection(ctx context.Context, authorization string, noteDigest *string, at time.Time) error {
+func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *string, at time.Time) error {
 	_, err := q.exec(ctx, `update authorizations set outcome = 'manually_rejected', outcome_reported_at = $2,
-		outcome_note_digest = $3 where id = $1`, authorization, at, noteDigest)
+		outcome_note_digest = $3 where id = $1 and environment_id = $4`, h.AuthorizationID, at, noteDigest, h.EnvironmentID)
 	return err
 }
 
@@ -135,13 +135,13 @@ const inGoodStanding = `(h.status <> 'pending' or case
 
 // countedApprovals counts the principals whose approval of the hold h counts.
 const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
-	where r.authorization_id = h.authorization_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
+	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
 // Approvals counts the distinct principals who approve a hold and are in good standing at a time.
-func (q Holds) Approvals(ctx context.Context, authorization string, at time.Time) (int, error) {
+func (q Holds) Approvals(ctx context.Context, h models.Hold, at time.Time) (int, error) {
 	var n int
-	err := q.queryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1",
-		authorization, at).Scan(&n)
+	err := q.queryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1 and h.environment_id = $3",
+		h.AuthorizationID, at, h.EnvironmentID).Scan(&n)
 	return n, err
 }
 

@@ -78,11 +78,11 @@ func (q Holds) queue(ctx context.Context, s Scope, f HoldFilter, p Page) (*gorm.
 		Select(`h.authorization_id, a.credential_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
-			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.reviewer = ?) as own_resolution,
-			(select d.details from shown_details d where d.authorization_id = h.authorization_id) as details`, f.Now, f.Reviewer).
-		Joins("join authorizations a on a.id = h.authorization_id").
+			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.reviewer = ?) as own_resolution,
+			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = h.environment_id) as details`, f.Now, f.Reviewer).
+		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join actions act on act.id = h.action_id").
-		Joins("join subjects s on s.uid = h.subject_uid").
+		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
 		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Offset(f.Skip)
 	if f.MostUrgent {
 		return paginateUp(tx, p, "h.due_at", "h.authorization_id")
@@ -124,8 +124,8 @@ func (q Holds) Place(ctx context.Context, s Scope, f HoldFilter, authorization s
 	}
 	err = f.narrow(q.gorm(ctx).Table("holds h").
 		Select("count(*) as total, count(*) filter (where "+precedes+") as before, coalesce(bool_or(h.authorization_id = o.authorization_id), false) as present").
-		Joins("join authorizations a on a.id = h.authorization_id").
-		Joins("join subjects s on s.uid = h.subject_uid").
+		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
+		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
 		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = h.environment_id", authorization).
 		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Scan(&row).Error
 	if !row.Present {
@@ -196,9 +196,9 @@ var countedNow = strings.ReplaceAll(inGoodStanding, "@at", "$3")
 // countHolds reads each pending hold once, by the index holds_queue.
 var countHolds = `with waiting as materialized (
 	select h.risk_class, h.due_at, h.opened_at, h.reminded_at, a.action_key,
-		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.resolution = 'approve'
+		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve'
 			and ` + countedNow + `) as partly
-	from holds h join authorizations a on a.id = h.authorization_id
+	from holds h join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id
 	where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and h.due_at > $3
 		and ($4 = '' or a.action_key = $4) and ($5 = '' or h.risk_class = $5))
 select jsonb_build_object(

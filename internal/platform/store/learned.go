@@ -88,12 +88,12 @@ func (q Learned) Sums(ctx context.Context, s Scope, modality string, source mode
 }
 
 // countable selects active subjects with an active template of the modality on a desktop.
-const countable = `select t.subject_uid from templates t join subjects s on s.uid = t.subject_uid and s.status = 'active'
+const countable = `select t.subject_uid from templates t join subjects s on s.uid = t.subject_uid and s.environment_id = t.environment_id and s.status = 'active'
 	where t.tenant_id = $1 and t.environment_id = $2 and t.modality = $3 and t.status = 'active' and t.device_class = 'desktop' and `
 
 // Uncounted returns at most limit subjects whose template was not looked at yet.
 func (q Learned) Uncounted(ctx context.Context, s Scope, modality string, limit int) ([]string, error) {
-	return q.uids(ctx, countable+`not exists (select from background_shares c where c.subject_uid = t.subject_uid and c.modality = $3)
+	return q.uids(ctx, countable+`not exists (select from background_shares c where c.environment_id = t.environment_id and c.subject_uid = t.subject_uid and c.modality = $3)
 		order by t.subject_uid limit $4`, s.Tenant, s.Environment, modality, limit)
 }
 
@@ -107,7 +107,7 @@ type Sampling struct {
 
 // Sample returns a sample of the counted subjects.
 func (q Learned) Sample(ctx context.Context, s Scope, by Sampling) ([]string, error) {
-	return q.uids(ctx, countable+`exists (select from background_shares c where c.subject_uid = t.subject_uid and c.modality = $3
+	return q.uids(ctx, countable+`exists (select from background_shares c where c.environment_id = t.environment_id and c.subject_uid = t.subject_uid and c.modality = $3
 		and c.digest is not null and c.counted_at > $6) order by md5($4 || t.subject_uid) limit $5`,
 		s.Tenant, s.Environment, by.Modality, by.Seed, by.Limit, by.Since)
 }

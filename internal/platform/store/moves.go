@@ -23,15 +23,16 @@ func (q Moves) Insert(ctx context.Context, m models.MoveRequest) error {
 }
 
 // Get returns a stored request for a challenge or a hold, by the digest of its content.
-func (q Moves) Get(ctx context.Context, target string, digest []byte) (models.MoveRequest, error) {
+func (q Moves) Get(ctx context.Context, environment, target string, digest []byte) (models.MoveRequest, error) {
 	var row models.MoveRequest
-	err := q.gorm(ctx).Where("target = ? and digest = ?", target, digest).Take(&row).Error
+	err := q.gorm(ctx).Where("environment_id = ? and target = ? and digest = ?", environment, target, digest).Take(&row).Error
 	return orNotFound(row, err)
 }
 
-// Requested reports whether the actor has requested this move of a challenge or a hold before.
-func (q Moves) Requested(ctx context.Context, target, move, actor string) (bool, error) {
+// Requested reports whether the actor has requested the move of m of its challenge or hold before.
+func (q Moves) Requested(ctx context.Context, m models.MoveRequest) (bool, error) {
 	var requested bool
-	err := q.queryRow(ctx, `select exists (select from move_requests where target = $1 and move = $2 and actor = $3)`, target, move, actor).Scan(&requested)
+	err := q.queryRow(ctx, `select exists (select from move_requests 
+		where environment_id = $4 and target = $1 and move = $2 and actor = $3)`, m.Target, m.Move, m.Actor, m.EnvironmentID).Scan(&requested)
 	return requested, err
 }

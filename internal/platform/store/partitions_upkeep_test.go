@@ -189,7 +189,7 @@ func TestRowsOfOnePartitionAreDeletedByTheirPlace(t *testing.T) {
 		values ('sub_2', 'tnt_1', 'env_1', 'user-2', 'erasing', 'none', now(), now()); update kept_values set subject_uid = 'sub_2' where authorization_id in
 		(select max(authorization_id) from kept_values)`)
 	require.NoError(t, err)
-	removed, _, err := st.Erasures().EraseRows(ctx, "sub_2", 10)
+	removed, _, err := st.Erasures().EraseRows(ctx, "env_1", "sub_2", 10)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"kept_values": 1}, removed)
 	require.Equal(t, map[string]string{"kept_values_00000000": "1", "kept_values_20261130": "0", "kept_values_20261207": "0"}, rowsByPart(t, st, "kept_values"))

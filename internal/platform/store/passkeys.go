@@ -61,7 +61,7 @@ func (q Passkeys) ForChallenge(ctx context.Context, s Scope, c models.Challenge)
 
 // CountsOfModels returns for each of the decisions by id how many passkeys of the models its subject has now; none is left out.
 func (q Passkeys) CountsOfModels(ctx context.Context, s Scope, authorizations, aaguids []string) (map[string]int, error) {
-	rows, err := q.query(ctx, `select a.id, count(*) from authorizations a join passkeys p on p.subject_uid = a.subject_uid
+	rows, err := q.query(ctx, `select a.id, count(*) from authorizations a join passkeys p on p.subject_uid = a.subject_uid and p.environment_id = a.environment_id
 		where a.tenant_id = $1 and a.environment_id = $2 and a.id = any ($3) and p.revoked_at is null
 			and encode(p.aaguid, 'hex') = any (select replace(m, '-', '') from unnest($4::text[]) m)
 		group by a.id`, s.Tenant, s.Environment, authorizations, aaguids)
@@ -104,13 +104,13 @@ func (q Passkeys) Revoke(ctx context.Context, s Scope, uid, id string, at time.T
 	return false, err
 }
 
-// SpendAssertion raises the sign count of a passkey to that of an assertion and reports whether it did. It does not if
+// SpendAssertion raises the sign count of the passkey of a request to that of its assertion and reports whether it did. It does not if
 // the passkey is revoked or another assertion reached the count before. Authenticators without a counter always send
 // zero.
-func (q Passkeys) SpendAssertion(ctx context.Context, passkey string, signCount int64, backedUp bool, at time.Time) (bool, error) {
+func (q Passkeys) SpendAssertion(ctx context.Context, m models.MoveRequest, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
-		where id = $1 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
-		passkey, signCount, backedUp, at)
+		where id = $1 and environment_id = $5 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
+		m.PasskeyID, m.SignCount, m.BackupState, at, m.EnvironmentID)
 	return n == 1, err
 }
 

@@ -32,14 +32,15 @@ func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Ti
 func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
 	var rows []VoidedProof
 	err := q.gorm(ctx).Raw(`with open as (
-			select p.jti from proofs p join authorizations a on a.id = p.authorization_id
+			select p.jti from proofs p join authorizations a on a.id = p.authorization_id and a.environment_id = p.environment_id
 			where a.decided_at > @since and p.tenant_id = @tenant and p.environment_id = @environment and p.kid = @kid
 			and p.status = 'active' and p.expires_at > @at limit @limit),
 		voided as (
 			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
-			from open where p.jti = open.jti and p.status = 'active' returning p.jti as id, p.authorization_id, p.subject_uid)
+			from open where p.jti = open.jti and p.environment_id = @environment and p.status = 'active' returning p.jti as id, p.authorization_id, p.subject_uid)
 		select v.id, v.authorization_id, v.subject_uid, coalesce(s.external_id, '') as subject, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id left join subjects s on s.uid = v.subject_uid order by v.id`,
+		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment
+			left join subjects s on s.uid = v.subject_uid and s.environment_id = @environment order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
 			"reason": r.Reason, "limit": r.Limit}).Scan(&rows).Error
 	return rows, err
@@ -76,7 +77,7 @@ func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string
 			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'active' and expires_at > @at
 			returning jti as id, authorization_id)
 		select v.id, v.authorization_id, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id order by v.id`,
+		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment order by v.id`,
 		map[string]any{"at": at, "reason": reason, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
 	return rows, err
 }

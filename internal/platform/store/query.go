@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,6 +19,8 @@ type Q struct {
 	floor *floor
 	// standby serves reads that may be old; nil in a transaction, and without one.
 	standby *standby
+	// distributed says that the tables are on several servers (Store.Distribute).
+	distributed bool
 	// written says what the transaction wrote so far; nil outside of Write.
 	written *written
 }
@@ -63,6 +66,27 @@ func (q *Q) gorm(ctx context.Context) *gorm.DB {
 	session := q.db.WithContext(ctx)
 	session.Statement.ConnPool = q.conn
 	return session
+}
+
+// noIndex makes a comparison one with an expression that no index has: "environment_id || ” = $2". Statements of a decision and of a
+// frame find their rows by an id. Without it the planner may choose an index that begins with the environment, and read all of its
+// rows, on a young table without statistics. A server that distributes its tables needs the column itself, to find the shard.
+const noIndex = " || ''"
+
+// noIndex returns the text for this database: nothing on one that is distributed.
+func (q *Q) noIndex() string {
+	if q.distributed {
+		return ""
+	}
+	return noIndex
+}
+
+// text returns a statement for this database. Every statement with noIndex in it is passed through it.
+func (q *Q) text(statement string) string {
+	if q.distributed {
+		return strings.ReplaceAll(statement, noIndex, "")
+	}
+	return statement
 }
 
 // exec runs a statement and returns the number of rows that it changed.

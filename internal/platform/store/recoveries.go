@@ -45,21 +45,21 @@ func (q Recoveries) Open(ctx context.Context, s Scope, uid string) (models.Recov
 }
 
 // Lock is like Get and locks the row until the transaction ends.
-func (q Recoveries) Lock(ctx context.Context, id string) (models.Recovery, error) {
+func (q Recoveries) Lock(ctx context.Context, environment, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return orNotFound(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", id).Take(&r).Error)
+	return orNotFound(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("environment_id = ? and id = ?", environment, id).Take(&r).Error)
 }
 
-// Get returns a recovery by its id alone, for its workflow, which knows no scope.
-func (q Recoveries) Get(ctx context.Context, id string) (models.Recovery, error) {
+// Get returns a recovery of an environment, for its workflow.
+func (q Recoveries) Get(ctx context.Context, environment, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return orNotFound(r, q.gorm(ctx).Where("id = ?", id).Take(&r).Error)
+	return orNotFound(r, q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&r).Error)
 }
 
-// Move moves a recovery from one status to another and reports whether it did.
-func (q Recoveries) Move(ctx context.Context, id string, from, to models.RecoveryStatus, at time.Time) (bool, error) {
+// Move moves a recovery from its status to another and reports whether it did.
+func (q Recoveries) Move(ctx context.Context, r models.Recovery, to models.RecoveryStatus, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update recoveries set status = $3, completed_at = case when $3 = 'completed' then $4::timestamptz end
-		where id = $1 and status = $2`, id, string(from), string(to), at)
+		where id = $1 and environment_id = $5 and status = $2`, r.ID, string(r.Status), string(to), at, r.EnvironmentID)
 	return n == 1, err
 }
 

@@ -35,15 +35,16 @@ func (q RegistrationGrants) Get(ctx context.Context, macs [][]byte) (models.Regi
 }
 
 // SetCeremony stores the WebAuthn ceremony that the next completion is checked against; nil ends it.
-func (q RegistrationGrants) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
-	_, err := q.exec(ctx, "update registration_grants set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
+func (q RegistrationGrants) SetCeremony(ctx context.Context, g models.RegistrationGrant, ceremony models.JSON) error {
+	_, err := q.exec(ctx, "update registration_grants set ceremony = $2 where mac = $1 and environment_id = $3 and used_at is null",
+		g.MAC, ceremony, g.EnvironmentID)
 	return err
 }
 
 // Use marks a grant as used. It returns false if it was used before or has expired.
-func (q RegistrationGrants) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
+func (q RegistrationGrants) Use(ctx context.Context, g models.RegistrationGrant, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update registration_grants set used_at = $2, ceremony = null
-		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
+		where mac = $1 and environment_id = $3 and used_at is null and expires_at > $2`, g.MAC, at, g.EnvironmentID)
 	return n == 1, err
 }
 

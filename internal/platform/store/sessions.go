@@ -89,8 +89,8 @@ func (q Sessions) EndOfSubject(ctx context.Context, s Scope, uid string, at time
 func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
 	n, err := q.exec(ctx, `update sessions set last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
 		active_seconds = $6, modalities = $7, enrollment_ready = $8, trust_state = $9, state = $10
-		where id = $1 and status = 'active'`, r.ID, r.LastActivityAt, r.LastEvidenceAt, r.Coverage, r.EvidenceWindows,
-		r.ActiveSeconds, r.Modalities, r.EnrollmentReady, r.TrustState, r.State)
+		where id = $1 and environment_id = $11 and status = 'active'`, r.ID, r.LastActivityAt, r.LastEvidenceAt, r.Coverage, r.EvidenceWindows,
+		r.ActiveSeconds, r.Modalities, r.EnrollmentReady, r.TrustState, r.State, r.EnvironmentID)
 	return n > 0, err
 }
 
@@ -102,10 +102,10 @@ func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, lim
 	return ids, err
 }
 
-// ByID returns a session by its id alone, for the workflow that adapts templates after its end and knows no scope.
-func (q Sessions) ByID(ctx context.Context, id string) (models.Session, error) {
+// ByID returns a session of an environment, for the workflow that adapts templates after its end.
+func (q Sessions) ByID(ctx context.Context, environment, id string) (models.Session, error) {
 	var row models.Session
-	return orNotFound(row, q.gorm(ctx).Where("id = ?", id).Take(&row).Error)
+	return orNotFound(row, q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&row).Error)
 }
 
 // ExpireIdle moves at most limit active sessions without activity since t to expired and returns them. It skips locked

@@ -63,8 +63,8 @@ const lockForFrame = `select ses.id, ses.subject_uid, ses.device_class, ses.stat
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until,
 	p.frame_id, p.status, p.reason_codes, d.session_id
-	from sessions ses join subjects s on s.uid = ses.subject_uid and s.status <> 'erasing'
-	left join frames p on p.session_id = ses.id and p.frame_id = $4
+	from sessions ses join subjects s on s.uid = ses.subject_uid and s.environment_id || '' = $2 and s.status <> 'erasing'
+	left join frames p on p.session_id = ses.id and p.environment_id || '' = $2 and p.frame_id = $4
 	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
 	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3 for update of ses`
 
@@ -82,7 +82,7 @@ func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameL
 		Session: models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment, State: f.State},
 	}}
 	b := &pgx.Batch{}
-	b.Queue(lockForFrame, s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
+	b.Queue(q.text(lockForFrame), s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
 	if f.Templates != nil {
 		b.Queue(templatesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) error {
 			return eachTemplate(rows, s.Environment, f.Templates)
@@ -183,7 +183,7 @@ const saveFrame = `with taken as (insert into frames (session_id, frame_id, envi
 	forgotten as (delete from typed_passages where environment_id = $3 and subject_uid = $4 and device_class = $15 and block <= $18::integer)
 	update sessions set last_activity_at = $19, last_evidence_at = $20, coverage = $21, evidence_windows = $22,
 	active_seconds = $23, modalities = $24, enrollment_ready = $25, trust_state = $26, state = $27
-	where id = $1 and status = 'active'`
+	where id = $1 and environment_id || '' = $3 and status = 'active'`
 
 // SaveFrame stores a frame and the changed fields of its session, with the commit (see Q.atCommit). A violation of
 // frames_pkey or frame_digests_pkey is therefore an error of Write.
@@ -194,7 +194,7 @@ func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session
 		oldest := p.Block - passageBlocks
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
-	return q.atCommit(ctx, commitStatement{"save the frame", saveFrame, []any{
+	return q.atCommit(ctx, commitStatement{"save the frame", q.text(saveFrame), []any{
 		f.SessionID, f.FrameID, f.EnvironmentID, f.SubjectUID, f.Purpose, f.Status, array(f.ReasonCodes), f.ReceivedAt, f.At, f.DurationMS,
 		f.Digest, f.Vector, f.Keys, f.Remember, r.DeviceClass, block, sealed, forgotten, r.LastActivityAt, r.LastEvidenceAt, r.Coverage,
 		r.EvidenceWindows, r.ActiveSeconds, array(r.Modalities), r.EnrollmentReady, r.TrustState, r.State,

@@ -37,10 +37,11 @@ type Replayable struct {
 const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.record, a.challenges_used,
 		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
-		(select count(*) from passkeys p where p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
-		(select count(*) from passkeys p where p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
+		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
+		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
 			and (p.revoked_at is null or p.revoked_at > a.decided_at)) as passkeys_then
-	from authorizations a join subjects s on s.uid = a.subject_uid left join kept_values k on k.authorization_id = a.id
+	from authorizations a join subjects s on s.uid = a.subject_uid and s.environment_id = a.environment_id
+		left join kept_values k on k.authorization_id = a.id and k.environment_id = a.environment_id
 	where a.tenant_id = ? and a.environment_id = ? and `
 
 // Replayables returns at most last of the action's newest decisions in [since, until). A nil bound is open.
@@ -86,7 +87,7 @@ func (q Decisions) CountsBefore(ctx context.Context, s Scope, ids []string, coun
 	for i, c := range counts {
 		actions[i], outcomes[i], spans[i] = c.Action, strings.Join(c.Outcomes, ","), c.Span.Seconds()
 	}
-	rows, err := q.query(ctx, `select a.id, c.place, (select count(*) from (select from authorizations b where b.subject_uid = a.subject_uid
+	rows, err := q.query(ctx, `select a.id, c.place, (select count(*) from (select from authorizations b where b.environment_id = $2 and b.subject_uid = a.subject_uid
 				and b.decided_at < a.decided_at and b.decided_at >= a.decided_at - make_interval(secs => c.span)
 				and b.action_key = c.action and b.decision = any (string_to_array(c.outcomes, ',')) limit $7) counted)
 		from authorizations a cross join unnest($4::text[], $5::text[], $6::float8[]) with ordinality c (action, outcomes, span, place)

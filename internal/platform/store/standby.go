@@ -219,7 +219,9 @@ func (s *standby) unusable() error {
 }
 
 // q returns queries on the standby.
-func (s *standby) q(primary *Q) *Q { return &Q{db: primary.db, conn: s.conn, floor: primary.floor} }
+func (s *standby) q(primary *Q) *Q {
+	return &Q{db: primary.db, conn: s.conn, floor: primary.floor, distributed: primary.distributed}
+}
 
 // serve reports whether the standby may serve a read, and records in a how old it may be.
 func (s *standby) serve(a *Aged) bool {
@@ -319,7 +321,7 @@ func (s *Store) transactOn(ctx context.Context, pool *sql.DB, o pgx.TxOptions, f
 	}
 	t := &txConn{pgx: pgxConn, sql: conn, options: o}
 	defer t.rollBack(ctx)
-	if err := f(&Q{db: s.db, conn: t, floor: s.floor}); err != nil {
+	if err := f(&Q{db: s.db, conn: t, floor: s.floor, distributed: s.distributed}); err != nil {
 		return err
 	}
 	return t.commit(ctx)

@@ -16,9 +16,9 @@ type Subjects struct{ *Q }
 func (q *Q) Subjects() Subjects { return Subjects{q} }
 
 // externalID returns the relying party's id of a subject, or "" if the subject is erased.
-func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
+func (q *Q) externalID(ctx context.Context, environment, uid string) (string, error) {
 	var ids []string
-	err := q.gorm(ctx).Raw("select external_id from subjects where uid = ?", uid).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select external_id from subjects where environment_id = ? and uid = ?", environment, uid).Scan(&ids).Error
 	if err != nil || len(ids) == 0 {
 		return "", err
 	}
@@ -26,9 +26,9 @@ func (q *Q) externalID(ctx context.Context, uid string) (string, error) {
 }
 
 // ExternalIDs returns the relying party's ids of subjects, by uid.
-func (q Subjects) ExternalIDs(ctx context.Context, uids []string) (map[string]string, error) {
+func (q Subjects) ExternalIDs(ctx context.Context, s Scope, uids []string) (map[string]string, error) {
 	var rows []models.Subject
-	if err := q.gorm(ctx).Select("uid", "external_id").Where("uid in ?", uids).Find(&rows).Error; err != nil {
+	if err := q.gorm(ctx).Select("uid", "external_id").Where(inScope+" and uid in ?", s.Tenant, s.Environment, uids).Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	out := make(map[string]string, len(rows))
@@ -174,6 +174,6 @@ func (q Subjects) SetClaimCap(ctx context.Context, s Scope, uid string, until, a
 }
 
 // ExternalID returns the relying party's id of a subject, or "" if the subject is erased.
-func (q Subjects) ExternalID(ctx context.Context, uid string) (string, error) {
-	return q.externalID(ctx, uid)
+func (q Subjects) ExternalID(ctx context.Context, environment, uid string) (string, error) {
+	return q.externalID(ctx, environment, uid)
 }

@@ -109,7 +109,7 @@ func (q Teams) Reviewers(ctx context.Context, s Scope, actors []string, at time.
 func (q Teams) Uses(ctx context.Context, s Scope, key string) (policies, holds int, err error) {
 	err = q.queryRow(ctx, `select (select count(*) from policy_versions v join actions a on a.id = v.action_id and a.archived_at is null
 			where v.tenant_id = $1 and v.environment_id = $2 and v.status = 'active' and jsonb_path_exists(requirements, '$.**.group ? (@ == $key)', jsonb_build_object('key', $3::text))),
-		(select count(*) from holds h join hold_teams t on t.authorization_id = h.authorization_id
+		(select count(*) from holds h join hold_teams t on t.authorization_id = h.authorization_id and t.environment_id = h.environment_id
 			where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and $3 in (t.team, t.escalate_team))`,
 		s.Tenant, s.Environment, key).Scan(&policies, &holds)
 	return policies, holds, err

@@ -82,7 +82,7 @@ type TeamHolds struct {
 // PendingHolds counts the holds that wait at a time, by team.
 func (q Teams) PendingHolds(ctx context.Context, s Scope, at time.Time) ([]TeamHolds, error) {
 	var out []TeamHolds
-	err := q.gorm(ctx).Raw(`with waiting as materialized (select t.* from hold_teams t join holds h on h.authorization_id = t.authorization_id
+	err := q.gorm(ctx).Raw(`with waiting as materialized (select t.* from hold_teams t join holds h on h.authorization_id = t.authorization_id and h.environment_id = t.environment_id
 			where h.tenant_id = @tenant and h.environment_id = @environment and h.status = 'pending' and h.due_at > @at)
 		select team, sum(waiting) as waiting, sum(escalated) as escalated from (
 			select team, 1 as waiting, 0 as escalated from waiting

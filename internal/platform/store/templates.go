@@ -56,11 +56,12 @@ func (q Templates) Heads(ctx context.Context, s Scope, subjectUID string) ([]mod
 // Replace activates a new version of a template and supersedes the previous one, which stays for a rollback.
 func (q Templates) Replace(ctx context.Context, t models.Template) error {
 	if _, err := q.exec(ctx, `update templates set status = 'superseded', updated_at = $4
-		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'active'`, t.SubjectUID, t.Modality, t.DeviceClass, t.CreatedAt); err != nil {
+		where subject_uid = $1 and modality = $2 and device_class = $3 and environment_id = $5 and status = 'active'`,
+		t.SubjectUID, t.Modality, t.DeviceClass, t.CreatedAt, t.EnvironmentID); err != nil {
 		return err
 	}
-	err := q.queryRow(ctx, "select coalesce(max(version), 0) + 1 from templates where subject_uid = $1 and modality = $2 and device_class = $3",
-		t.SubjectUID, t.Modality, t.DeviceClass).Scan(&t.Version)
+	err := q.queryRow(ctx, `select coalesce(max(version), 0) + 1 from templates
+		where subject_uid = $1 and modality = $2 and device_class = $3 and environment_id = $4`, t.SubjectUID, t.Modality, t.DeviceClass, t.EnvironmentID).Scan(&t.Version)
 	if err != nil {
 		return err
 	}
@@ -95,16 +96,16 @@ func (q Templates) AdaptedBy(ctx context.Context, s Scope, subjectUID, device, s
 }
 
 // SaveData replaces the data of an active version without a new version. It returns false if the version is not active.
-func (q Templates) SaveData(ctx context.Context, id string, data []byte, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, "update templates set data = $2, updated_at = $3 where id = $1 and status = 'active'", id, data, at)
+func (q Templates) SaveData(ctx context.Context, environment, id string, data []byte, at time.Time) (bool, error) {
+	n, err := q.exec(ctx, "update templates set data = $2, updated_at = $3 where id = $1 and environment_id = $4 and status = 'active'", id, data, at, environment)
 	return n == 1, err
 }
 
 // DropVersions deletes superseded versions that were not made by an enrollment, except the newest keep of them.
 func (q Templates) DropVersions(ctx context.Context, t models.Template, keep int) (int64, error) {
-	return q.exec(ctx, `delete from templates where id in (select id from templates
-		where subject_uid = $1 and modality = $2 and device_class = $3 and status = 'superseded' and origin <> 'enrollment'
-		order by version desc offset $4)`, t.SubjectUID, t.Modality, t.DeviceClass, keep)
+	return q.exec(ctx, `delete from templates where environment_id = $5 and id in (select id from templates
+		where environment_id = $5 and subject_uid = $1 and modality = $2 and device_class = $3 and status = 'superseded' and origin <> 'enrollment'
+		order by version desc offset $4)`, t.SubjectUID, t.Modality, t.DeviceClass, keep, t.EnvironmentID)
 }
 
 // RollBack names the template to roll back and the version to return to.
@@ -136,11 +137,11 @@ func (q Templates) RollBack(ctx context.Context, s Scope, r RollBack, at time.Ti
 	if active == nil || to.ID == "" {
 		return 0, to, ErrNotFound
 	}
-	if _, err := q.exec(ctx, "update templates set status = 'retired', updated_at = $2 where id = $1", active.ID, at); err != nil {
+	if _, err := q.exec(ctx, "update templates set status = 'retired', updated_at = $2 where id = $1 and environment_id = $3", active.ID, at, s.Environment); err != nil {
 		return 0, to, err
 	}
 	to.Status, to.UpdatedAt = models.TemplateActive, at
-	_, err = q.exec(ctx, "update templates set status = 'active', updated_at = $2 where id = $1", to.ID, at)
+	_, err = q.exec(ctx, "update templates set status = 'active', updated_at = $2 where id = $1 and environment_id = $3", to.ID, at, s.Environment)
 	return active.Version, to, err
 }
 

@@ -101,7 +101,7 @@ func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error
 		return View{}, err
 	}
 	// The anchor of an open recovery is recorded with the enrollment that may complete it.
-	anchor, err := q.Enrollments().OpenAnchor(ctx, sub.UID)
+	anchor, err := q.Enrollments().OpenAnchor(ctx, p.Store(), sub.UID)
 	if err != nil {
 		return View{}, err
 	}
@@ -124,9 +124,9 @@ func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error
 	})
 }
 
-// Get returns an enrollment by its id. It checks no scope: the id must come from Begin for the same caller.
-func (s *Service) Get(ctx context.Context, id, subject string) (View, error) {
-	e, err := s.store.Enrollments().ByID(ctx, id)
+// Get returns an enrollment of the environment by its id. The id must come from Begin for the same caller.
+func (s *Service) Get(ctx context.Context, environment, id, subject string) (View, error) {
+	e, err := s.store.Enrollments().ByID(ctx, environment, id)
 	return View{e, subject}, err
 }
 
@@ -154,8 +154,8 @@ type WorkflowInput struct {
 }
 
 // WorkflowInput returns the input of the enrollment's workflow for the outbox relay; false if the enrollment is settled.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
-	e, err := s.store.Enrollments().ByID(ctx, id)
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
+	e, err := s.store.Enrollments().ByID(ctx, environment, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
@@ -164,9 +164,11 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 
 // Step is the input of Train.
 type Step struct {
-	ID         string    // of the enrollment
-	At         time.Time // of the workflow, so that a repetition has the same times
-	WorkflowID string    // for events
+	ID string // of the enrollment
+	// Environment is empty in a run that an earlier version started; it is looked up then.
+	Environment string
+	At          time.Time // of the workflow, so that a repetition has the same times
+	WorkflowID  string    // for events
 }
 
 // Train trains the templates and settles the enrollment as completed or failed. It is safe to repeat: for a settled enrollment
@@ -175,8 +177,12 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 	var status models.EnrollmentStatus
 	var trained store.Scope
 	var uid string
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Enrollments().ByID(ctx, step.ID)
+	environment, err := s.store.Home(ctx, step.Environment, store.RunOfEnrollment, step.ID)
+	if err != nil {
+		return status, err
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		e, err := q.Enrollments().ByID(ctx, environment, step.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			status = models.EnrollmentFailed // its subject was erased
 			return nil
@@ -194,7 +200,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		// Read it again under the subject's lock: a concurrent attempt may have settled it meanwhile.
-		if e, err = q.Enrollments().ByID(ctx, step.ID); err != nil || e.Status != models.EnrollmentPending {
+		if e, err = q.Enrollments().ByID(ctx, environment, step.ID); err != nil || e.Status != models.EnrollmentPending {
 			status = e.Status
 			return err
 		}
@@ -215,7 +221,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		return "", err
 	}
 	device := session.Session.DeviceClass
-	c, err := s.collectFrames(ctx, q, sub.UID, device)
+	c, err := s.collectFrames(ctx, q, sub, device)
 	if err != nil {
 		return "", err
 	}
@@ -289,9 +295,9 @@ type collection struct {
 }
 
 // collectFrames reads the vectors of the subject's enroll frames on a class of device, grouped by session, oldest first.
-func (s *Service) collectFrames(ctx context.Context, q *store.Q, uid, device string) (collection, error) {
+func (s *Service) collectFrames(ctx context.Context, q *store.Q, sub models.Subject, device string) (collection, error) {
 	var c collection
-	rows, err := q.Enrollments().Frames(ctx, uid, device)
+	rows, err := q.Enrollments().Frames(ctx, sub.EnvironmentID, sub.UID, device)
 	if err != nil {
 		return c, err
 	}

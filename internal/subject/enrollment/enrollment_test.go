@@ -102,7 +102,7 @@ func TestBeginIsIdempotentForASession(t *testing.T) {
 	require.Equal(t, first.ID, b.begin(t, id).ID)
 	require.Equal(t, 1, b.events(t, "enrollment.requested"))
 
-	input, pending, err := b.WorkflowInput(t.Context(), first.ID)
+	input, pending, err := b.WorkflowInput(t.Context(), b.principal.EnvironmentID, first.ID)
 	require.NoError(t, err)
 	require.True(t, pending)
 	require.Equal(t, enrollment.WorkflowInput{Enrollment: first.ID, Environment: b.principal.EnvironmentID}, input)
@@ -165,7 +165,7 @@ func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 		require.Equal(t, models.OriginEnrollment, h.Origin)
 		require.Equal(t, e.ID, h.OriginRef)
 	}
-	_, pending, err := b.WorkflowInput(t.Context(), e.ID)
+	_, pending, err := b.WorkflowInput(t.Context(), b.principal.EnvironmentID, e.ID)
 	require.NoError(t, err)
 	require.False(t, pending, "a settled enrollment starts no workflow")
 	require.Equal(t, e.ID, b.begin(t, last).ID, "the session has enrolled the subject already")
@@ -188,7 +188,7 @@ func TestTrainFailsForARevokedOrErasedSubject(t *testing.T) {
 	require.Empty(t, heads)
 
 	require.Equal(t, models.EnrollmentFailed, b.train(t, "enr_erased"))
-	_, pending, err := b.WorkflowInput(t.Context(), "enr_erased")
+	_, pending, err := b.WorkflowInput(t.Context(), b.principal.EnvironmentID, "enr_erased")
 	require.NoError(t, err)
 	require.False(t, pending)
 }

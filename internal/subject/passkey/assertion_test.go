@@ -213,7 +213,7 @@ func TestVerifyAssertionRejectsAClone(t *testing.T) {
 	c := b.challenge(t)
 	row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 7 }))
 	require.NoError(t, err)
-	spent, err := b.store.Passkeys().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	spent, err := b.store.Passkeys().SpendAssertion(context.Background(), spending(row), b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 
@@ -240,7 +240,7 @@ func TestRepeatedAssertionOfASettledChallengeIsNotAClone(t *testing.T) {
 	row, err := b.verify(c, sent)
 	require.NoError(t, err)
 
-	spent, err := b.store.Passkeys().SpendAssertion(t.Context(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+	spent, err := b.store.Passkeys().SpendAssertion(t.Context(), spending(row), b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 	b.world.Exec("update challenges set status = 'completed' where id = $1", c.ID)
@@ -263,7 +263,7 @@ func TestVerifyAssertionAcceptsAnAuthenticatorWithoutCounter(t *testing.T) {
 		c := b.challenge(t)
 		row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 0 }))
 		require.NoError(t, err)
-		spent, err := b.store.Passkeys().SpendAssertion(context.Background(), row.ID, row.SignCount, row.BackupState, b.clock.Now())
+		spent, err := b.store.Passkeys().SpendAssertion(context.Background(), spending(row), b.clock.Now())
 		require.NoError(t, err)
 		require.True(t, spent)
 	}
@@ -294,4 +294,9 @@ func eventTypes(t *testing.T, b *bundle) []string {
 	types, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	return types
+}
+
+// spending is a request that uses the assertion of a passkey.
+func spending(p models.Passkey) models.MoveRequest {
+	return models.MoveRequest{EnvironmentID: p.EnvironmentID, PasskeyID: &p.ID, SignCount: &p.SignCount, BackupState: &p.BackupState}
 }

@@ -93,7 +93,7 @@ func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, 
 			return err
 		}
 		options = creation.Response
-		return q.RegistrationGrants().SetCeremony(ctx, c.grant.MAC, ceremony)
+		return q.RegistrationGrants().SetCeremony(ctx, c.grant, ceremony)
 	})
 	return options, err
 }
@@ -111,7 +111,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 		made, rpID, err := s.verifyRegistration(ctx, q, p.Store(), c, response)
 		if problem.Is(err, problem.RegistrationRefused) {
 			refusal = err
-			return q.RegistrationGrants().SetCeremony(ctx, c.grant.MAC, nil)
+			return q.RegistrationGrants().SetCeremony(ctx, c.grant, nil)
 		}
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 		CreatedAt: now,
 	}
 	// Use is a conditional UPDATE: it reports false if the grant was used since it was locked.
-	used, err := q.RegistrationGrants().Use(ctx, c.grant.MAC, now)
+	used, err := q.RegistrationGrants().Use(ctx, c.grant, now)
 	if err != nil {
 		return row, err
 	}

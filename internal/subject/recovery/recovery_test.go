@@ -349,7 +349,7 @@ func TestConcurrentCompletionAndExpiryAreExclusive(t *testing.T) {
 		})
 		all.Wait()
 		require.NoError(t, completion)
-		r, err := b.store.Recoveries().Get(context.Background(), v.ID)
+		r, err := b.store.Recoveries().Get(context.Background(), b.scope.Environment, v.ID)
 		require.NoError(t, err)
 		require.Contains(t, []models.RecoveryStatus{models.RecoveryCompleted, models.RecoveryExpired}, r.Status)
 		told := b.texts(t, "select type from events where data->>'recovery' = '"+v.ID+"' and type in ('recovery.completed', 'recovery.expired')")
@@ -366,7 +366,7 @@ func TestRecoveryOfAnErasedSubjectIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, v.ID))
 	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))
-	_, waiting, err := b.service.WorkflowInput(context.Background(), "rcv_unknown")
+	_, waiting, err := b.service.WorkflowInput(context.Background(), b.scope.Environment, "rcv_unknown")
 	require.NoError(t, err)
 	require.False(t, waiting)
 }

@@ -19,8 +19,8 @@ type WorkflowInput struct {
 }
 
 // WorkflowInput returns the input of the recovery's workflow for the outbox relay; false if the recovery is over.
-func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, bool, error) {
-	r, err := s.store.Recoveries().Get(ctx, id)
+func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
+	r, err := s.store.Recoveries().Get(ctx, environment, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
@@ -29,9 +29,11 @@ func (s *Service) WorkflowInput(ctx context.Context, id string) (WorkflowInput, 
 
 // Step is the input of Advance.
 type Step struct {
-	ID         string    // of the recovery
-	At         time.Time // transitions that are due at this time are made
-	WorkflowID string    // for events
+	ID string // of the recovery
+	// Environment is empty in a run that an earlier version started; it is looked up then.
+	Environment string
+	At          time.Time // transitions that are due at this time are made
+	WorkflowID  string    // for events
 }
 
 // Progress is the status of a recovery and the time of its next transition.
@@ -44,8 +46,12 @@ type Progress struct {
 // erased is Gone.
 func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	out := Progress{Status: Gone}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Recoveries().Lock(ctx, step.ID)
+	environment, err := s.store.Home(ctx, step.Environment, store.RunOfRecovery, step.ID)
+	if err != nil {
+		return out, err
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		r, err := q.Recoveries().Lock(ctx, environment, step.ID)
 		if err != nil {
 			return err
 		}
@@ -81,7 +87,7 @@ func moveData(r models.Recovery, to models.RecoveryStatus) events.Data {
 
 // move makes one transition. The UPDATE names the current status, so it fails if another transaction moved the recovery.
 func move(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
-	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, to, step.At)
+	moved, err := q.Recoveries().Move(ctx, *r, to, step.At)
 	if err != nil {
 		return err
 	}
@@ -148,7 +154,7 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 	if err := requireCooledDown(r, at); err != nil || !at.Before(r.ExpiresAt) {
 		return err
 	}
-	moved, err := q.Recoveries().Move(ctx, r.ID, r.Status, models.RecoveryCompleted, at)
+	moved, err := q.Recoveries().Move(ctx, r, models.RecoveryCompleted, at)
 	if err != nil || !moved {
 		return err
 	}

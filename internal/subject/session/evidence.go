@@ -300,7 +300,7 @@ func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFra
 			return err
 		}
 	}
-	stored, err := q.Enrollments().Keys(ctx, sess.SubjectUID, sess.DeviceClass)
+	stored, err := q.Enrollments().Keys(ctx, sess.EnvironmentID, sess.SubjectUID, sess.DeviceClass)
 	if err != nil {
 		return err
 	}

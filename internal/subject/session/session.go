@@ -108,7 +108,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	for i, r := range rows {
 		uids[i] = r.SubjectUID
 	}
-	names, err := s.store.Subjects().ExternalIDs(ctx, uids)
+	names, err := s.store.Subjects().ExternalIDs(ctx, scope, uids)
 	if err != nil {
 		return nil, "", err
 	}

@@ -48,8 +48,8 @@ type WorkflowInput struct {
 }
 
 // WorkflowInput returns the input of the session's workflow for the outbox relay; false if the session was deleted.
-func (s *Service) WorkflowInput(ctx context.Context, session string) (WorkflowInput, bool, error) {
-	row, err := s.store.Sessions().ByID(ctx, session)
+func (s *Service) WorkflowInput(ctx context.Context, environment, session string) (WorkflowInput, bool, error) {
+	row, err := s.store.Sessions().ByID(ctx, environment, session)
 	if errors.Is(err, store.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
@@ -58,9 +58,11 @@ func (s *Service) WorkflowInput(ctx context.Context, session string) (WorkflowIn
 
 // Step is the input of Adapt.
 type Step struct {
-	Session    string    // id of the ended session
-	At         time.Time // of the workflow, so that a repetition has the same times
-	WorkflowID string    // for events
+	Session string // id of the ended session
+	// Environment is empty in a run that an earlier version started; it is looked up then.
+	Environment string
+	At          time.Time // of the workflow, so that a repetition has the same times
+	WorkflowID  string    // for events
 }
 
 // AdaptationResult is the result of Adapt.
@@ -77,8 +79,12 @@ type AdaptationResult struct {
 // safe to repeat: a template adapts to a session once.
 func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error) {
 	var out AdaptationResult
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		session, err := q.Sessions().ByID(ctx, step.Session)
+	environment, err := s.store.Home(ctx, step.Environment, store.RunOfSession, step.Session)
+	if err != nil {
+		return out, err
+	}
+	err = s.store.Write(ctx, func(q *store.Q) error {
+		session, err := q.Sessions().ByID(ctx, environment, step.Session)
 		if errors.Is(err, store.ErrNotFound) {
 			out = unchanged(ReasonGone)
 			return nil
@@ -243,7 +249,7 @@ func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation
 		if err != nil {
 			return err
 		}
-		if _, err := q.Templates().SaveData(ctx, e.rows[i].ID, data, at); err != nil {
+		if _, err := q.Templates().SaveData(ctx, e.rows[i].EnvironmentID, e.rows[i].ID, data, at); err != nil {
 			return err
 		}
 	}

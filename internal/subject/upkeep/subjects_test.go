@@ -49,7 +49,7 @@ func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 		return 0
 	}
 	status := func() models.RecoveryStatus {
-		r, err := st.Recoveries().Get(ctx, begun.ID)
+		r, err := st.Recoveries().Get(ctx, begun.EnvironmentID, begun.ID)
 		require.NoError(t, err)
 		return r.Status
 	}

@@ -124,7 +124,7 @@ func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, b
 
 // recordExpiry schedules the adaptation to an expired session and records session.expired.
 func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
-	subject, err := q.Subjects().ExternalID(ctx, s.SubjectUID)
+	subject, err := q.Subjects().ExternalID(ctx, s.EnvironmentID, s.SubjectUID)
 	if err != nil {
 		return err
 	}

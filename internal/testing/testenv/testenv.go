@@ -31,8 +31,15 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 	"github.com/countersign-dev/countersign/models"
 )
+
+// sent are the statements of the stores of this test process.
+var sent = statements.New()
+
+// Statements returns the recorder of the stores of this test process, for a test that opens its store by itself.
+func Statements() *statements.Recorder { return sent }
 
 // ServerEnv is the environment variable with the URL of any database on the server to use.
 const ServerEnv = "COUNTERSIGN_TEST_DATABASE_URL"
@@ -53,9 +60,12 @@ func TamperedStore(t testing.TB) *store.Store {
 func open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	pooled, direct := Pooled(url)
-	st, err := store.Open(context.WithoutCancel(t.Context()), pooled, store.Options{DirectURL: direct})
+	st, err := store.Open(context.WithoutCancel(t.Context()), pooled, store.Options{DirectURL: direct, Tracer: sent})
 	require.NoError(t, err)
-	t.Cleanup(st.Close)
+	t.Cleanup(func() {
+		st.Close()
+		assert.NoError(t, sent.Check(context.WithoutCancel(t.Context()), url), "statements that the product sent")
+	})
 	return st
 }
 

@@ -1,0 +1,149 @@
+// Package statements checks that every statement that tests make the product send names its environment (models/distribution.go), so that
+// a Postgres that is distributed by environment runs it on one server. The recorder collects the statements with the functions that
+// send them; the check reads the plan that Postgres makes of each. Only tests may import it.
+package statements
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Recorder is a pgx tracer that collects the distinct statements of package store. It is safe for concurrent use.
+type Recorder struct {
+	mu    sync.Mutex
+	known map[sending]bool   // so that a repeated statement costs no look-up of functions, and allocates nothing
+	found map[Statement]bool // whether Check has seen it
+}
+
+// sending is a text with the calls that led to it.
+type sending struct {
+	sql   string
+	calls [depth]uintptr
+}
+
+// depth is the number of calls in which the function of package store is found: GORM puts two dozen between it and the driver.
+const depth = 48
+
+// Statement is one text that a function of package store sends.
+type Statement struct {
+	Function string // without the package: "Holds.Get"
+	SQL      string
+}
+
+// New returns an empty recorder.
+func New() *Recorder { return &Recorder{known: map[sending]bool{}, found: map[Statement]bool{}} }
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	r.record(d.SQL)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (r *Recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (r *Recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (r *Recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
+	r.record(d.SQL)
+}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (r *Recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (r *Recorder) record(sql string) {
+	key := sending{sql: sql}
+	n := runtime.Callers(3, key.calls[:]) // without Callers, record and the method of the tracer
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[key] {
+		return
+	}
+	r.known[key] = true
+	function := sender(key.calls[:n])
+	if function == "" || !planned(sql) {
+		return
+	}
+	// The same text may be sent by functions of which one runs over all environments and another must not.
+	s := Statement{Function: function, SQL: sql}
+	r.found[s] = r.found[s]
+}
+
+// All returns every statement that was recorded.
+func (r *Recorder) All() []Statement {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.found))
+}
+
+// take returns the statements that it has not returned before.
+func (r *Recorder) take() []Statement {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var fresh []Statement
+	for s, seen := range r.found {
+		if !seen {
+			fresh, r.found[s] = append(fresh, s), true
+		}
+	}
+	return fresh
+}
+
+// giveBack makes take return a statement again.
+func (r *Recorder) giveBack(s Statement) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found[s] = false
+}
+
+// planned reports whether Postgres plans a statement. It has no plan of "begin", "listen" or "create table".
+func planned(sql string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(strings.ToLower(sql)), " ")
+	switch strings.TrimSpace(word) {
+	case "select", "insert", "update", "delete", "with":
+		return true
+	}
+	return false
+}
+
+const storePackage = "github.com/countersign-dev/countersign/internal/platform/store."
+
+// drivers are the packages between a function of package store and its connection.
+var drivers = []string{"github.com/jackc/", "gorm.io/", "database/sql.", "sync.", "slices."}
+
+// sender returns the function of package store that sends a statement: the one furthest from the driver before another package calls
+// in. It is empty for a statement of a test, which may use the pool as it likes.
+func sender(calls []uintptr) string {
+	calls = slices.Clone(calls) // it must not make the caller's memory escape
+	frames := runtime.CallersFrames(calls)
+	name := ""
+	for {
+		f, more := frames.Next()
+		switch {
+		case strings.HasPrefix(f.Function, storePackage) && !strings.HasSuffix(filepath.Base(f.File), "_test.go"):
+			name = f.Function[len(storePackage):]
+		case !slices.ContainsFunc(drivers, func(p string) bool { return strings.HasPrefix(f.Function, p) }):
+			return short(name)
+		}
+		if !more {
+			return short(name)
+		}
+	}
+}
+
+// short removes what the compiler adds to a function's name: "(*Store).Write.func1" is Store.Write.
+func short(name string) string {
+	name, _, _ = strings.Cut(name, ".func")
+	return strings.NewReplacer("(*", "", ")", "").Replace(name)
+}
