@@ -41,7 +41,8 @@ var acrossEnvironments = map[string]string{
 	"Audit.UnsealedEnvironments": "the sealer looks for environments with events to seal",
 	"Templates.ByModelVersions":  "templates are trained anew after a change of a background that environments share",
 
-	"Events.After":   "one reader serves the event streams of all environments of a process",
+	"Audit.After":    "one reader serves the event streams of all environments of a process",
+	"Audit.Behind":   "a process seals the environments whose event streams it serves",
 	"Learned.InUse":  "a process loads the backgrounds of all environments when it starts",
 	"Learned.Sums":   "a shared background is learned from the sums of several environments",
 	"Console.Queues": operator,
