@@ -28,6 +28,7 @@ func (r *Recorder) Check(ctx context.Context, url string) error {
 	defer func() { _ = c.conn.Close(context.WithoutCancel(ctx)) }()
 	var wrong []error
 	for _, s := range fresh {
+		// It is not explained either: its tables may exist on a distributed server only, or not any more.
 		if acrossEnvironments[s.Function] != "" {
 			continue
 		}

@@ -50,6 +50,7 @@ type facts struct {
 func factsOf(p plan) facts {
 	f := facts{named: map[string]bool{}, equal: map[string][]string{}}
 	p.every(func(node plan) {
+		// The conditions of an outer join count too: they bind the rows that it may leave out.
 		for _, cond := range []string{node.IndexCond, node.RecheckCond, node.Filter, node.HashCond, node.MergeCond, node.JoinFilter} {
 			for _, term := range conjuncts(cond) {
 				left, right, ok := strings.Cut(term, " = ")
@@ -66,7 +67,7 @@ func factsOf(p plan) facts {
 
 const environment = ".environment_id"
 
-// noIndex is what store adds to a column so that no index of it is used, and leaves out on a distributed server.
+// noIndex follows a column in the statements of package store if no index of it should be used. A distributed server receives none.
 const noIndex = " || ''::text)"
 
 func (f facts) add(column, value string) {
