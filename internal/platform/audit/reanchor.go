@@ -40,10 +40,11 @@ type Restore struct {
 
 // anchored compares a re-anchoring with the chain and verifies its signature.
 func (w *traversal) anchored(ctx context.Context, q *store.Q, e models.Event) error {
-	var d events.AuditReanchoredData
-	if json.Unmarshal(e.Data, &d) != nil {
-		return nil // past its retention, or altered, which is a finding; its position and digest were verified
+	if e.Data == nil {
+		return nil // past its retention; its position and digest were verified
 	}
+	var d events.AuditReanchoredData
+	_ = json.Unmarshal(e.Data, &d) // data in a different form was altered: what is missing is a finding
 	a := Anchor{Environment: w.scope.Environment, Sequence: d.Sequence, Hash: d.Hash, At: d.At, Reason: d.Reason}
 	out := Restore{At: apitime.Time(e.At), Actor: e.Actor, Reason: a.Reason, Sequence: d.Sequence, Adopted: d.Adopted}
 	hash, err := q.Audit().HashAt(ctx, w.scope, a.Sequence)

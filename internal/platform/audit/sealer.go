@@ -38,7 +38,11 @@ func (s *Sealer) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for round := 0; ; round++ {
-		if _, err := s.sealEach(ctx, sealing{late: round%lateRounds == 0}); err != nil && ctx.Err() == nil {
+		seal := s.SealAll
+		if round%lateRounds == 0 {
+			seal = s.SealLate
+		}
+		if _, err := seal(ctx); err != nil && ctx.Err() == nil {
 			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
 		}
 		select {

@@ -85,8 +85,9 @@ type AuditExportedData struct {
 	Entries int64 `json:"entries"`
 }
 
-// AuditReanchoredData is the signed statement by which the audit chain goes on after a restore (docs/audit.md). Sequence and
-// Hash are those of the last link before it; Adopted counts the entries moved behind it; Shift is added to transaction ids.
+// AuditReanchoredData is the signed statement by which versions before schema 61 continued the audit chain after a restore
+// (docs/audit.md). Sequence and Hash are those of the last link before it; Adopted counts the entries moved behind it; Shift was
+// added to transaction ids.
 type AuditReanchoredData struct {
 	Sequence  int64  `json:"sequence"`
 	Hash      string `json:"hash" schema:"empty"`
