@@ -66,6 +66,10 @@ func (r *directRuns) ReviewHold(ctx context.Context, run hold.WorkflowInput, _, 
 	return out, errors.Join(err, r.late)
 }
 
+func (r *directRuns) RestartChallenge(context.Context, challenge.WorkflowInput) error { return nil }
+
+func (r *directRuns) RestartHold(context.Context, hold.WorkflowInput) error { return nil }
+
 func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.WorkflowInput, by evaluation.CloseRequest) (evaluation.Outcome, error) {
 	if r.fail != nil {
 		return evaluation.Outcome{}, r.fail

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/opentelemetry"
@@ -133,6 +134,17 @@ func (c *Client) start(ctx context.Context, r startRequest) error {
 	if errors.As(err, &exists) {
 		return nil
 	}
+	return unavailable(err)
+}
+
+// restart starts a workflow although a run of it has closed, unless it is running.
+func (c *Client) restart(ctx context.Context, r startRequest) error {
+	if err := c.started(); err != nil {
+		return err
+	}
+	options := c.startOptions(r)
+	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	_, err := c.temporal.ExecuteWorkflow(ctx, options, r.kind, r.input)
 	return unavailable(err)
 }
 

@@ -14,6 +14,11 @@ func (c *Client) StartChallenge(ctx context.Context, r challenge.WorkflowInput) 
 	return c.start(ctx, ChallengeInputOf(r).start())
 }
 
+// RestartChallenge starts another workflow run of an open challenge whose run has closed.
+func (c *Client) RestartChallenge(ctx context.Context, r challenge.WorkflowInput) error {
+	return c.restart(ctx, ChallengeInputOf(r).start())
+}
+
 // CompleteChallenge completes the challenge with the prepared request.
 func (c *Client) CompleteChallenge(ctx context.Context, r challenge.WorkflowInput, request string) (challenge.Outcome, error) {
 	return c.moveChallenge(ctx, r, UpdateComplete, request)
@@ -40,6 +45,11 @@ func (c *Client) SettleChallenge(ctx context.Context, id string) error {
 // StartHold starts the workflow of a hold unless it exists.
 func (c *Client) StartHold(ctx context.Context, r hold.WorkflowInput) error {
 	return c.start(ctx, HoldInputOf(r).start())
+}
+
+// RestartHold starts another workflow run of a pending hold whose run has closed.
+func (c *Client) RestartHold(ctx context.Context, r hold.WorkflowInput) error {
+	return c.restart(ctx, HoldInputOf(r).start())
 }
 
 // ReviewHold approves or rejects the hold with the prepared review.

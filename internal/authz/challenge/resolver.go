@@ -15,6 +15,7 @@ import (
 type Workflow interface {
 	CompleteChallenge(ctx context.Context, in WorkflowInput, request string) (Outcome, error)
 	CancelChallenge(ctx context.Context, in WorkflowInput, request string) (Outcome, error)
+	RestartChallenge(ctx context.Context, in WorkflowInput) error
 }
 
 // Resolver completes and cancels challenges for the API and the challenge page.
@@ -44,7 +45,7 @@ func (r *Resolver) Complete(ctx context.Context, p identity.Principal, id, metho
 	if err != nil || receipt != nil {
 		return receipt, err
 	}
-	_, err = r.challenges.settledOtherwise(ctx, p.Store(), id, errors.Is(moveErr, durable.ErrClosed))
+	_, err = r.settled(ctx, p, prepared.Workflow, moveErr)
 	return nil, err
 }
 
@@ -53,22 +54,34 @@ func (r *Resolver) Complete(ctx context.Context, p identity.Principal, id, metho
 func (r *Resolver) Cancel(ctx context.Context, p identity.Principal, id string) (models.ChallengeStatus, error) {
 	prepared, err := r.challenges.PrepareCancel(ctx, p, id)
 	if problem.Is(err, problem.ChallengeClosed) {
-		return r.cancelled(ctx, p, id, false)
+		status, err := r.challenges.settledOtherwise(ctx, p.Store(), id, false)
+		return cancelled(status, err)
 	}
 	if err != nil {
 		return "", err
 	}
-	out, moveErr := r.workflow.CancelChallenge(ctx, prepared.Workflow, prepared.Request)
-	if moveErr == nil || !recordDecides(moveErr) {
-		return out.Status, moveErr
+	_, moveErr := r.workflow.CancelChallenge(ctx, prepared.Workflow, prepared.Request)
+	if moveErr != nil && !recordDecides(moveErr) {
+		return "", moveErr
 	}
-	return r.cancelled(ctx, p, id, errors.Is(moveErr, durable.ErrClosed))
+	return cancelled(r.settled(ctx, p, prepared.Workflow, moveErr))
 }
 
-// cancelled returns the status of a challenge that is cancelled, and the refusal for any other. closed says that its workflow
-// has closed.
-func (r *Resolver) cancelled(ctx context.Context, p identity.Principal, id string, closed bool) (models.ChallengeStatus, error) {
-	status, err := r.challenges.settledOtherwise(ctx, p.Store(), id, closed)
+// settled is settledOtherwise after a move with this result. A workflow closes after it has settled the record, so that a record that is
+// open now was restored to an earlier point than its workflow: it receives a workflow run again, and the caller repeats the request.
+func (r *Resolver) settled(ctx context.Context, p identity.Principal, in WorkflowInput, moveErr error) (models.ChallengeStatus, error) {
+	closed := moveErr == nil || errors.Is(moveErr, durable.ErrClosed)
+	status, err := r.challenges.settledOtherwise(ctx, p.Store(), in.Challenge, closed)
+	if closed && status == models.ChallengeOpen {
+		if err := r.workflow.RestartChallenge(ctx, in); err != nil {
+			return status, err
+		}
+	}
+	return status, err
+}
+
+// cancelled returns the status of a challenge that is cancelled, and the refusal for any other.
+func cancelled(status models.ChallengeStatus, err error) (models.ChallengeStatus, error) {
 	if status == models.ChallengeCancelled {
 		return status, nil
 	}

@@ -14,6 +14,7 @@ import (
 // Workflow serialises the reviews of a hold (workflows.Client). Its errors are problems, or durable.ErrClosed.
 type Workflow interface {
 	ReviewHold(ctx context.Context, in WorkflowInput, resolution, request string) (Outcome, error)
+	RestartHold(ctx context.Context, in WorkflowInput) error
 }
 
 // Reviewer reviews holds for the API and the console.
@@ -57,6 +58,13 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 	}
 	// The record and not the workflow's refusal is returned: a step whose workflow task was lost can still commit.
 	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared.Resolution)
+	if closed := reviewErr == nil || errors.Is(reviewErr, durable.ErrClosed); closed && problem.Is(err, problem.Unavailable) {
+		// A workflow closes after it has settled the record, so that this one was restored to an earlier point than its workflow: it
+		// receives a workflow run again, and the caller repeats the review.
+		if err := r.workflow.RestartHold(ctx, prepared.Workflow); err != nil {
+			return Reviewed{}, err
+		}
+	}
 	return Reviewed{Receipt: receipt}, err
 }
 

@@ -222,10 +222,10 @@ func (q Deliveries) Attempts(ctx context.Context, e models.WebhookEndpoint, f At
 		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
 			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
 			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
-		from (?) a left join webhook_deliveries d on d.id = a.delivery_id and d.environment_id = a.environment_id
+		from (?) a left join webhook_deliveries d on d.id = a.delivery_id and d.environment_id = ?
 		union all
 		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
-		from (?) d order by at desc, id desc limit ?`, made, waiting, p.Limit+1)
+		from (?) d order by at desc, id desc limit ?`, made, e.EnvironmentID, waiting, p.Limit+1)
 	var out []AttemptRow
 	if err := rows.Scan(&out).Error; err != nil {
 		return nil, "", err

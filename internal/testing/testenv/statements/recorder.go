@@ -78,7 +78,9 @@ func (r *Recorder) record(sql string) {
 	}
 	// The same text may be sent by functions of which one runs over all environments and another must not.
 	s := Statement{Function: function, SQL: sql}
-	r.found[s] = r.found[s]
+	if _, ok := r.found[s]; !ok {
+		r.found[s] = false
+	}
 }
 
 // All returns every statement that was recorded.

@@ -1,0 +1,62 @@
+package worker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// The service's database is restored to a point before a challenge and a hold were settled, and Temporal's is not: they are open again,
+// and their workflow runs have closed. The same request and a new one both settle them.
+func TestARestoredRecordIsSettledAlthoughItsRunHasClosed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.startWorker()
+	resolver, reviewer := challenge.NewResolver(b.challenges, b.runs), hold.NewReviewer(b.holds, b.runs)
+	// again repeats a request while it is unavailable, as a client does.
+	again := func(request func() error) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			err := request()
+			if !problem.Is(err, problem.Unavailable) {
+				require.NoError(t, err)
+			}
+			return err == nil
+		}, patience, 50*time.Millisecond)
+	}
+
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
+	complete := func() error {
+		_, err := resolver.Complete(t.Context(), b.Principal("crd_user"), c.ID, "sandbox_confirm", nil)
+		return err
+	}
+	cancel := func() error {
+		_, err := resolver.Cancel(t.Context(), b.Principal("crd_user"), c.ID)
+		return err
+	}
+	for _, request := range []func() error{complete, complete, cancel, cancel} {
+		again(request)
+		b.eventually(t, 1, "select count(*) from challenges where id = $1 and status <> 'open'", c.ID)
+		b.Exec(`update challenges set status = 'open', settled_at = null, method_used = null, strength = null, completion_hash = null,
+			child_authorization_id = null where id = $1`, c.ID)
+		b.Exec("delete from authorizations where parent_id = $1", c.AuthorizationID)
+	}
+
+	h := b.Hold(time.Hour, 1)
+	for range 2 {
+		again(func() error {
+			_, err := reviewer.Review(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Approve, nil)
+			return err
+		})
+		b.eventually(t, 1, "select count(*) from holds where authorization_id = $1 and status = $2", h.AuthorizationID, string(models.HoldApproved))
+		b.Exec("update holds set status = 'pending', resolved_at = null, resolved_by = null, child_authorization_id = null where authorization_id = $1", h.AuthorizationID)
+		b.Exec("delete from reviews where authorization_id = $1", h.AuthorizationID)
+		b.Exec("delete from authorizations where parent_id = $1", h.AuthorizationID)
+	}
+}
