@@ -28,14 +28,14 @@ var findable = map[string]string{
 	"chl": `select id, status as label, authorization_id as target, 0 as number from challenges where tenant_id = $1 and environment_id = $2 and @ids(id)`,
 	"prf": `select jti as id, status as label, authorization_id as target, 0 as number from proofs where tenant_id = $1 and environment_id = $2 and @ids(jti)`,
 	"ses": `select r.id, r.device_class as label, s.external_id as target, 0 as number from sessions r join subjects s on s.uid = r.subject_uid
-		where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
+		and s.environment_id = r.environment_id where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
 	"enr": `select r.id, r.status as label, s.external_id as target, 0 as number from enrollments r join subjects s on s.uid = r.subject_uid
-		where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
+		and s.environment_id = r.environment_id where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
 	"evt": `select e.id, e.type as label, coalesce(e.authorization_id, '') as target, c.seq as number from events e join audit_chain c on c.event_id = e.id
-		where e.tenant_id = $1 and e.environment_id = $2 and @ids(e.id)`,
+		and c.environment_id = e.environment_id where e.tenant_id = $1 and e.environment_id = $2 and @ids(e.id)`,
 	"act": `select id, key as label, id as target, 0 as number from actions where tenant_id = $1 and environment_id = $2 and @ids(id)`,
 	"pol": `select p.id, a.key as label, p.action_id as target, p.version as number from policy_versions p join actions a on a.id = p.action_id
-		where p.tenant_id = $1 and p.environment_id = $2 and @ids(p.id)`,
+		and a.environment_id = p.environment_id where p.tenant_id = $1 and p.environment_id = $2 and @ids(p.id)`,
 	"whe": `select id, url as label, id as target, 0 as number from webhook_endpoints where tenant_id = $1 and environment_id = $2 and deleted_at is null and @ids(id)`,
 	"crd": `select id, case when name = '' then preview else name end as label, id as target, 0 as number from credentials
 		where tenant_id = $1 and environment_id = $2 and @ids(id)`,
@@ -100,7 +100,8 @@ func (q Find) People(ctx context.Context, s Scope, text string, limit int) ([]Fo
 // Entry returns the entry of the audit log with a number; none if there is none.
 func (q Find) Entry(ctx context.Context, s Scope, number int64) ([]Found, error) {
 	return q.found(ctx, `select e.id, e.type as label, coalesce(e.authorization_id, '') as target, c.seq as number from audit_chain c
-		join events e on e.id = c.event_id where e.tenant_id = $1 and c.environment_id = $2 and c.seq = $3`, 1, s.Tenant, s.Environment, number)
+		join events e on e.id = c.event_id and e.environment_id = c.environment_id
+		where e.tenant_id = $1 and c.environment_id = $2 and c.seq = $3`, 1, s.Tenant, s.Environment, number)
 }
 
 func (q Find) found(ctx context.Context, query string, limit int, args ...any) ([]Found, error) {

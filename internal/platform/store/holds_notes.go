@@ -18,7 +18,7 @@ func (q Holds) PutNote(ctx context.Context, n models.ReviewNote) error {
 func (q Holds) Notes(ctx context.Context, s Scope, authorization string) ([]models.ReviewNote, error) {
 	var rows []models.ReviewNote
 	err := q.gorm(ctx).Raw(`select n.* from review_notes n join reviews r on r.authorization_id = n.authorization_id
-		and r.reviewer = n.reviewer and r.note_digest = n.note_digest
+		and r.environment_id = n.environment_id and r.reviewer = n.reviewer and r.note_digest = n.note_digest
 		where n.tenant_id = ? and n.environment_id = ? and n.authorization_id = ?`, s.Tenant, s.Environment, authorization).Scan(&rows).Error
 	return rows, err
 }

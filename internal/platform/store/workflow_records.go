@@ -22,7 +22,7 @@ var workflowRecords = map[string]string{
 
 func recordIn(table string) string {
 	return "select id, tenant_id, environment_id from " + table + // #nosec G202 -- of the table above
-		" where id = any($1) and (tenant_id, environment_id) in (select * from unnest($2::text[], $3::text[]))"
+		" where id = any($1) and environment_id = any($3) and (tenant_id, environment_id) in (select * from unnest($2::text[], $3::text[]))"
 }
 
 // Workflows finds the environments of workflows.

@@ -87,9 +87,10 @@ func (f facts) add(column, value string) {
 	}
 }
 
-// given reports whether a value is an argument, such as $1 or ($1)::text, a constant, or a column of the rows that the statement gives.
+// given reports whether a value is an argument, such as $1 or ($1)::text, one of those in an argument, as of any($1), a constant, or a
+// column of the rows that the statement gives.
 func given(value string) bool {
-	value = strings.TrimLeft(value, "(")
+	value = strings.TrimLeft(strings.TrimPrefix(value, "ANY "), "(")
 	return strings.HasPrefix(value, "$") || strings.HasPrefix(value, "'") || strings.HasPrefix(value, `"*VALUES*"`)
 }
 

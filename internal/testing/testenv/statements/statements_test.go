@@ -23,6 +23,7 @@ func TestCheckFindsStatementsThatDoNotNameTheEnvironment(t *testing.T) {
 	}{
 		{"an argument", "select id from sessions where environment_id = $1 and id = $2", ""},
 		{"an argument without an index", "select id from sessions where environment_id || '' = $1 and id = $2", ""},
+		{"one of the environments of an argument", "select id from sessions where environment_id = any($1::text[]) and id = $2", ""},
 		{"a join on the environment", "select s.id from sessions s join subjects u on u.uid = s.subject_uid and u.environment_id = s.environment_id where s.environment_id = $1", ""},
 		{"a correlated subquery", "select (select count(*) from passkeys p where p.environment_id = u.environment_id and p.subject_uid = u.uid) from subjects u where u.environment_id = $1", ""},
 		{"a row of an argument", "insert into audit_heads (environment_id, txid, event_seq, seq, hash) values ($1, '0', 0, 0, $2)", ""},
@@ -31,6 +32,7 @@ func TestCheckFindsStatementsThatDoNotNameTheEnvironment(t *testing.T) {
 		{"a table that every server has", "select name from tenants where id = $1", ""},
 		{"an id alone", "select id from sessions where id = $1", "sessions"},
 		{"an alternative", "select id from sessions where environment_id = $1 or id = $2", "sessions"},
+		{"an environment of any row", "select id from sessions where environment_id = any(select id from environments) and id = $1", "sessions"},
 		{"an environment of a table that every server has", "select s.id from sessions s join environments e on e.id = s.environment_id where e.tenant_id = $1", "sessions"},
 		{"a join on an id alone", "select s.id from sessions s join subjects u on u.uid = s.subject_uid where s.environment_id = $1", "subjects"},
 		{"a subquery on an id alone", "select (select count(*) from passkeys p where p.subject_uid = u.uid) from subjects u where u.environment_id = $1", "passkeys"},
