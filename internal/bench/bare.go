@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -50,6 +51,14 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 				}
 			case []byte:
 				s.args[i] = bytes.Clone(v)
+			case pgtype.TextValuer: // the address of a text, whose nil is null
+				if text, err := v.TextValue(); err == nil && text.Valid {
+					s.args[i] = text.String
+				}
+			case pgtype.BytesValuer:
+				if raw, err := v.BytesValue(); err == nil {
+					s.args[i] = bytes.Clone(raw)
+				}
 			}
 		}
 		r.sent = append(r.sent, s)

@@ -77,7 +77,7 @@ func (r *request) digest() error {
 	if err != nil {
 		return problem.Invalid([]any{"body"}, "The body has no canonical form: "+err.Error(), "value_error")
 	}
-	sum := sha256.Sum256(append([]byte(r.principal.CredentialID+"\n"), body...))
+	sum := sha256.Sum256(slices.Concat([]byte(r.principal.CredentialID), []byte("\n"), body))
 	r.hash = sum[:]
 	if r.resourceDigest, err = canonical.ResourceDigest(r.Resource.Type, r.Resource.ID); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 }
 
 // write stores the decision and wakes the outbox relay if it has a workflow to start.
-func (s *Service) write(ctx context.Context, r *request, d store.Decision, body []byte) (Answer, bool, error) {
+func (s *Service) write(ctx context.Context, r *request, d *store.Decision, body []byte) (Answer, bool, error) {
 	written, err := s.store.Decisions().Insert(ctx, d)
 	switch {
 	case store.Violates(err, "authorizations_idempotency"):

@@ -61,21 +61,21 @@ func (d *decision) scope() store.Scope {
 
 // decide assesses the subject, decides, and builds everything to be written, with the bytes of the response. It reads through
 // q only: a transaction that waited for a second connection could wait for itself.
-func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (store.Decision, []byte, error) {
+func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (*store.Decision, []byte, error) {
 	profile, err := s.assessor.Assess(in.facts.Subject, in.facts.Session, in.facts.Heads, now)
 	if err != nil {
-		return store.Decision{}, nil, err
+		return nil, nil, err
 	}
 	usable, err := usablePasskeys(ctx, q, in)
 	if err != nil {
-		return store.Decision{}, nil, err
+		return nil, nil, err
 	}
 	question := question(in, profile, usable)
 	question.Rules = s.matched(ctx, in, profile, now)
 	verdict := policy.Decide(question)
 	a, err := record(in, profile, verdict, now)
 	if err != nil {
-		return store.Decision{}, nil, err
+		return nil, nil, err
 	}
 	d := &decision{
 		in: in, now: now, profile: profile, verdict: verdict, requirements: question.Effective(),
@@ -87,17 +87,17 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		},
 	}
 	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
-		return d.row, nil, err
+		return nil, nil, err
 	}
 	if d.row.Kept, err = s.keptValues(a, in.kept); err != nil {
-		return d.row, nil, err
+		return nil, nil, err
 	}
 	if err := s.addConsequences(ctx, q, d); err != nil {
-		return d.row, nil, err
+		return nil, nil, err
 	}
 	body, err := json.Marshal(d.response)
 	if err != nil {
-		return d.row, nil, err
+		return nil, nil, err
 	}
 	// Nothing is written here: the caller writes the row in one statement, so that a decision is there whole or not at all.
 	// The response is stored for replays, but the proof only once: encrypted, in its own row.
@@ -106,7 +106,7 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		d.row.Authorization.Response = proof.Remove(body)
 	}
 	d.row.Events, err = eventRows(d)
-	return d.row, body, err
+	return &d.row, body, err
 }
 
 // shownDetails returns the row with the sealed details of a decision; nil if it shows none.
@@ -313,8 +313,7 @@ func (s *Service) addHold(ctx context.Context, q *store.Q, d *decision) error {
 // eventRows returns the events of a decision in causal order, which is also the order of their ids: its cause, the decision,
 // and what the decision opened.
 func eventRows(d *decision) ([]models.Event, error) {
-	in, row := d.in, d.row
-	a := row.Authorization
+	in, row, a := &d.in, &d.row, &d.row.Authorization
 	entry := events.Entry{
 		Scope: d.scope(), At: d.now, SubjectUID: a.SubjectUID, Subject: d.profile.Subject,
 		Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: in.actor, RequestID: in.requestID, WorkflowID: in.workflowID,
@@ -323,7 +322,7 @@ func eventRows(d *decision) ([]models.Event, error) {
 	decided := events.AuthorizationDecidedData{
 		Mode: string(a.Mode), PolicyVersion: a.PolicyVersion, ReasonCodes: reasons, Coverage: a.Coverage,
 		InsufficientEvidence: &a.Insufficient, ActionHash: a.ActionHash, TraceID: a.TraceID, LatencyMS: &a.LatencyMS,
-		RecordDigest: events.Record{Authorization: a, Proof: row.Proof, Findings: findings(d.profile, d.verdict)}.Digest(),
+		RecordDigest: events.Record{Authorization: *a, Proof: row.Proof, Findings: findings(d.profile, d.verdict)}.Digest(),
 	}
 	if a.ParentID != nil {
 		decided.Parent = *a.ParentID
@@ -336,7 +335,7 @@ func eventRows(d *decision) ([]models.Event, error) {
 	}
 	entries := make([]events.Entry, 0, 3)
 	if in.cause != nil {
-		entries = append(entries, in.cause(a))
+		entries = append(entries, in.cause(*a))
 	}
 	entry.Data = decided
 	entries = append(entries, entry)

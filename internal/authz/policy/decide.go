@@ -118,7 +118,10 @@ func Decide(in Input) Decision {
 
 // evaluate checks every requirement. The codes of the matched rules count as present.
 func evaluate(in Input, matched []MatchedRule) *evaluation {
-	e := &evaluation{in: in, permitted: in.Requirements.methods(in.Environment), ruleCodes: ruleCodes(matched)}
+	e := &evaluation{
+		in: in, permitted: in.Requirements.methods(in.Environment), ruleCodes: ruleCodes(matched),
+		results: make([]RequirementResult, 0, usualResults), codes: make([][]string, 0, usualResults),
+	}
 
 	e.checkStanding()
 	lists := len(e.results) // position of deny_on and hold_on, which need the codes of the later checks
@@ -131,6 +134,9 @@ func evaluate(in Input, matched []MatchedRule) *evaluation {
 	e.explainReview()
 	return e
 }
+
+// usualResults is the number of results that most decisions do not exceed.
+const usualResults = 12
 
 // evaluation collects results while Decide checks the requirements.
 type evaluation struct {

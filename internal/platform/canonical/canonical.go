@@ -58,10 +58,10 @@ func Digest(v any) (string, error) {
 // DigestBytes returns "sha256:" and the lower-case hex SHA-256 of b as it stands.
 func DigestBytes(b []byte) string {
 	sum := sha256.Sum256(b)
-	out := make([]byte, len(digestPrefix)+hex.EncodedLen(len(sum)))
-	copy(out, digestPrefix)
+	var out [len(digestPrefix) + 2*sha256.Size]byte // two digits for a byte
+	copy(out[:], digestPrefix)
 	hex.Encode(out[len(digestPrefix):], sum[:])
-	return string(out)
+	return string(out[:])
 }
 
 const digestPrefix = "sha256:"

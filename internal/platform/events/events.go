@@ -75,9 +75,9 @@ func Row(e Entry) (models.Event, error) {
 	}
 	row := models.Event{
 		ID: ids.New(ids.Event), TenantID: e.Scope.Tenant, EnvironmentID: e.Scope.Environment, Type: string(e.Type()),
-		At: e.At.UTC().Truncate(time.Microsecond), SubjectUID: optional(e.SubjectUID), Subject: optional(e.Subject),
-		Action: optional(e.Action), AuthorizationID: optional(e.AuthorizationID), Decision: optional(e.Decision),
-		Actor: e.Actor, RequestID: optional(e.RequestID), WorkflowID: optional(e.WorkflowID), Data: body, Salt: salt,
+		At: e.At.UTC().Truncate(time.Microsecond), SubjectUID: optional(&e.SubjectUID), Subject: optional(&e.Subject),
+		Action: optional(&e.Action), AuthorizationID: optional(&e.AuthorizationID), Decision: optional(&e.Decision),
+		Actor: e.Actor, RequestID: optional(&e.RequestID), WorkflowID: optional(&e.WorkflowID), Data: body, Salt: salt,
 	}
 	row.Digest, err = Digest(row)
 	return row, err
@@ -136,9 +136,10 @@ type rawDocument []byte
 
 func (r rawDocument) MarshalJSON() ([]byte, error) { return r, nil }
 
-func optional(s string) *string {
-	if s == "" {
+// optional returns nil for an empty text.
+func optional(s *string) *string {
+	if *s == "" {
 		return nil
 	}
-	return &s
+	return s
 }

@@ -48,8 +48,12 @@ type recordFields []byte
 
 func (f *recordFields) add(texts ...string) {
 	for _, s := range texts {
-		*f = append(binary.BigEndian.AppendUint64(*f, uint64(len(s))), s...)
+		*f = appendField(*f, s)
 	}
+}
+
+func appendField[T string | []byte](f recordFields, field T) recordFields {
+	return append(binary.BigEndian.AppendUint64(f, uint64(len(field))), field...)
 }
 
 func (f *recordFields) optional(texts ...*string) {
@@ -64,7 +68,8 @@ func (f *recordFields) optional(texts ...*string) {
 
 func (f *recordFields) number(values ...int64) {
 	for _, v := range values {
-		f.add(strconv.FormatInt(v, 10))
+		var digits [20]byte // of the longest int64, with its sign
+		*f = appendField(*f, strconv.AppendInt(digits[:0], v, 10))
 	}
 }
 

@@ -84,10 +84,13 @@ func talliesFrom(first int) string {
 		group by q.place, q.most) summed)`, first, first+1, first+2, first+3, first+4)
 }
 
+// noTallies is the column of the tallies of a decision that counts nothing.
+const noTallies = ", null::json"
+
 // talliesOf returns the column of the tallies and its arguments. Without tallies nothing is counted.
 func talliesOf(wanted []DecisionTally, first int) (column string, args []any) {
 	if len(wanted) == 0 {
-		return ", null::json", nil
+		return noTallies, nil
 	}
 	var places, most []int
 	var actions, decisions []string
@@ -105,20 +108,29 @@ func talliesOf(wanted []DecisionTally, first int) (column string, args []any) {
 // idempotency key. It returns ErrNotFound if there is neither a subject nor a response. Session is nil if the requested
 // session is not the subject's.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
-	column, args := talliesOf(w.Tallies, 6)
-	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, prior.id, prior.request_hash, prior.response, prior.record,
-		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id and p.environment_id || '' = $2) end
-		from (values (1)) one
-		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
-		`+factSession+`
-		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`),
-		append([]any{s.Tenant, s.Environment, w.Subject, w.Session, w.IdempotencyKey}, args...)...)
-	f, err := scanFacts(row, s)
+	statement := factsUntallied
+	args := []any{textOf(&s.Tenant), textOf(&s.Environment), textOf(&w.Subject), textOf(w.Session), textOf(&w.IdempotencyKey)}
+	if len(w.Tallies) > 0 {
+		column, tallied := talliesOf(w.Tallies, len(args)+1)
+		statement, args = `select `+factColumns+column+factsFrom, append(args, tallied...)
+	}
+	f, err := scanFacts(q.queryRow(ctx, q.text(statement), args...), s)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, ErrNotFound
 	}
 	return f, err
 }
+
+// The statement of FactsFor behind the columns of the facts, and the whole of it for a decision that counts none.
+const (
+	factsFrom = `, prior.id, prior.request_hash, prior.response, prior.record,
+		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id and p.environment_id || '' = $2) end
+		from (values (1)) one
+		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
+		` + factSession + `
+		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`
+	factsUntallied = `select ` + factColumns + noTallies + factsFrom
+)
 
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
@@ -129,40 +141,49 @@ func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Fac
 	return orNotFound(f, err)
 }
 
+// factRow is a row of the facts. Each of its fields is of a type that pgx writes without another step between.
+type factRow struct {
+	uid, external, status, enrollment, session, device, sessionStatus, prior pgtype.Text // unlike sql.NullString without a detour by driver.Value
+
+	frozen                         pgtype.Bool
+	capped                         *time.Time
+	created, updated, active       pgtype.Timestamptz
+	passkeys                       int
+	state, heads, tallies          []byte
+	hash, response, record, sealed []byte
+}
+
 func scanFacts(row pgx.Row, s Scope) (Facts, error) {
-	var f Facts
-	var uid, external, status, enrollment, sesID, device, sesStatus, priorID pgtype.Text // unlike sql.NullString without a detour by driver.Value
-	var frozen pgtype.Bool
-	var created, updated, active pgtype.Timestamptz
-	var state, heads, tallies, hash, sealed []byte
-	var prior models.Authorization
-	if err := row.Scan(&uid, &external, &status, &enrollment, &frozen, &f.Subject.ClaimCapUntil, &created, &updated, &sesID, &device, &sesStatus, &active, &state,
-		&f.Passkeys, &heads, &tallies, &priorID, &hash, &prior.Response, &prior.Record, &sealed); err != nil {
-		return f, err
+	r := factRow{}
+	if err := row.Scan(&r.uid, &r.external, &r.status, &r.enrollment, &r.frozen, &r.capped, &r.created, &r.updated, &r.session, &r.device,
+		&r.sessionStatus, &r.active, &r.state, &r.passkeys, &r.heads, &r.tallies, &r.prior, &r.hash, &r.response, &r.record, &r.sealed); err != nil {
+		return Facts{}, err
 	}
-	f.Subject.UID, f.Subject.ExternalID, f.Subject.Status = uid.String, external.String, models.SubjectStatus(status.String)
-	f.Subject.TenantID, f.Subject.EnvironmentID = s.Tenant, s.Environment
-	f.Subject.Enrollment, f.Subject.CreatedAt = models.EnrollmentState(enrollment.String), created.Time
-	f.Subject.AdaptationFrozen, f.Subject.UpdatedAt = frozen.Bool, updated.Time
-	if sesID.Valid {
+	f := Facts{Passkeys: r.passkeys, Subject: models.Subject{
+		UID: r.uid.String, ExternalID: r.external.String, Status: models.SubjectStatus(r.status.String), TenantID: s.Tenant, EnvironmentID: s.Environment,
+		Enrollment: models.EnrollmentState(r.enrollment.String), AdaptationFrozen: r.frozen.Bool, ClaimCapUntil: r.capped,
+		CreatedAt: r.created.Time, UpdatedAt: r.updated.Time,
+	}}
+	if r.session.Valid {
 		f.Session = &models.Session{
-			ID: sesID.String, TenantID: s.Tenant, EnvironmentID: s.Environment, SubjectUID: uid.String,
-			DeviceClass: device.String, Status: models.SessionStatus(sesStatus.String), LastActivityAt: active.Time, State: state,
+			ID: r.session.String, TenantID: s.Tenant, EnvironmentID: s.Environment, SubjectUID: r.uid.String,
+			DeviceClass: r.device.String, Status: models.SessionStatus(r.sessionStatus.String), LastActivityAt: r.active.Time, State: r.state,
 		}
 	}
-	if priorID.Valid {
+	if r.prior.Valid {
+		prior := models.Authorization{Response: r.response, Record: r.record}
 		if err := prior.UnpackRecord(); err != nil {
 			return f, err
 		}
-		f.Prior = &PriorDecision{ID: priorID.String, RequestHash: hash, Response: prior.Response, Sealed: sealed}
+		f.Prior = &PriorDecision{ID: r.prior.String, RequestHash: r.hash, Response: prior.Response, Sealed: r.sealed}
 	}
-	if tallies != nil {
-		if err := json.Unmarshal(tallies, &f.Tallies); err != nil {
+	if r.tallies != nil {
+		if err := json.Unmarshal(r.tallies, &f.Tallies); err != nil {
 			return f, fmt.Errorf("tallies: %w", err)
 		}
 	}
 	var err error
-	f.Heads, err = decodeHeads(heads)
+	f.Heads, err = decodeHeads(r.heads)
 	return f, err
 }
 

@@ -30,18 +30,18 @@ type Decision struct {
 // Insert writes a decision in one statement, all of it or nothing. It returns false if the subject has changed since
 // SubjectAsOf (it may have been revoked): the caller reads the facts again and decides again. A reused idempotency key or
 // nonce violates authorizations_idempotency or authorizations_nonce.
-func (q Decisions) Insert(ctx context.Context, d Decision) (bool, error) {
+func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	shape := shapeOf(d)
 	shape.distributed = q.distributed
 	s := statement{args: make([]any, 0, decisionArgs)}
 	if known, ok := decisionTexts.Load(shape); ok {
 		s.known, _ = known.(string)
 	}
-	s.with("guard", `select 1 from subjects where uid = `+s.arg(d.Authorization.SubjectUID)+` and environment_id`+q.noIndex()+` = `+
-		s.arg(d.Authorization.EnvironmentID)+` and updated_at = `+s.arg(d.SubjectAsOf)+` for share`)
-	s.insertAuthorization(d.Authorization, q.contracted(ctx, recordSince, d.Authorization.DecidedAt))
+	s.with("guard", `select 1 from subjects where uid = `+s.arg(textOf(&d.Authorization.SubjectUID))+` and environment_id`+q.noIndex()+` = `+
+		s.arg(textOf(&d.Authorization.EnvironmentID))+` and updated_at = `+s.arg(timeOf(&d.SubjectAsOf))+` for share`)
+	s.insertAuthorization(&d.Authorization, q.contracted(ctx, recordSince, d.Authorization.DecidedAt))
 	if d.Proof != nil {
-		s.insertProof(*d.Proof)
+		s.insertProof(d.Proof)
 	}
 	if d.Challenge != nil {
 		s.insertChallenge(*d.Challenge)
@@ -85,7 +85,7 @@ type decisionShape struct {
 	distributed                           bool
 }
 
-func shapeOf(d Decision) decisionShape {
+func shapeOf(d *Decision) decisionShape {
 	return decisionShape{
 		proof: d.Proof != nil, challenge: d.Challenge != nil, hold: d.Hold != nil, details: d.Details != nil, kept: d.Kept != nil,
 		teams: len(d.Teams), events: len(d.Events), outbox: len(d.Outbox),
@@ -137,7 +137,7 @@ func (s *statement) text() string { return "with " + strings.Join(s.parts, ",\n"
 const recordSince = 55
 
 // insertAuthorization writes the documents as one record, or in the columns that binaries before recordSince read.
-func (s *statement) insertAuthorization(a models.Authorization, asRecord bool) {
+func (s *statement) insertAuthorization(a *models.Authorization, asRecord bool) {
 	assurance, explanation, response, record := a.Assurance, a.Explanation, a.Response, []byte(nil)
 	if asRecord {
 		assurance, explanation, response, record = nil, nil, nil, a.PackRecord()
@@ -147,18 +147,20 @@ func (s *statement) insertAuthorization(a models.Authorization, asRecord bool) {
 		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
 		policy_hash, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
 		assurance, explanation, response, record, session_pinned`,
-		a.ID, a.TenantID, a.EnvironmentID, a.CredentialID, a.ActionID, a.ActionKey, a.SubjectUID, a.SessionID,
-		a.ParentID, a.Actor, a.ResourceType, a.ResourceDigest, a.ContextDigest, a.ActionHash, a.Audience, a.Nonce, a.IdempotencyKey,
-		a.RequestHash, a.RequestedAt, a.DecidedAt, a.LatencyMS, a.TraceID, string(a.Mode), a.Decision, array(a.ReasonCodes), a.PolicyVersion,
-		a.PolicyHash, a.Coverage, a.Insufficient, a.OperatorChanged, a.ChallengesUsed, a.ChallengeCompleted, a.HoldApproved,
-		assurance, explanation, response, record, a.SessionPinned)
+		textOf(&a.ID), textOf(&a.TenantID), textOf(&a.EnvironmentID), textOf(&a.CredentialID), textOf(&a.ActionID), textOf(&a.ActionKey),
+		textOf(&a.SubjectUID), textOf(a.SessionID), textOf(a.ParentID), textOf(&a.Actor), textOf(&a.ResourceType), textOf(&a.ResourceDigest),
+		textOf(&a.ContextDigest), textOf(&a.ActionHash), textOf(&a.Audience), textOf(&a.Nonce), textOf(a.IdempotencyKey),
+		bytesOf(&a.RequestHash), timeOf(&a.RequestedAt), timeOf(&a.DecidedAt), a.LatencyMS, textOf(&a.TraceID), (*textArg)(&a.Mode),
+		textOf(&a.Decision), listOf(&a.ReasonCodes), a.PolicyVersion, textOf(&a.PolicyHash), textOf(&a.Coverage), a.Insufficient,
+		a.OperatorChanged, a.ChallengesUsed, textOf(a.ChallengeCompleted), a.HoldApproved, assurance, explanation, response, record,
+		a.SessionPinned)
 }
 
-func (s *statement) insertProof(p models.Proof) {
+func (s *statement) insertProof(p *models.Proof) {
 	s.insert("prf", "proofs", `jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact,
 		issued_at, expires_at, sealed`,
-		p.JTI, p.TenantID, p.EnvironmentID, p.AuthorizationID, p.SubjectUID, p.KID, p.Audience, string(p.Status), p.Compact,
-		p.IssuedAt, p.ExpiresAt, p.Sealed)
+		textOf(&p.JTI), textOf(&p.TenantID), textOf(&p.EnvironmentID), textOf(&p.AuthorizationID), textOf(&p.SubjectUID), textOf(&p.KID),
+		textOf(&p.Audience), (*textArg)(&p.Status), textOf(p.Compact), timeOf(&p.IssuedAt), timeOf(&p.ExpiresAt), bytesOf(&p.Sealed))
 }
 
 func (s *statement) insertChallenge(c models.Challenge) {
@@ -198,10 +200,12 @@ func (s *statement) insertDecisionEvents(entries []models.Event, causes causes) 
 		return
 	}
 	rows := make([]string, len(entries))
-	for i, e := range entries { // also for a known text, to collect the arguments
-		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", e.ID, e.TenantID, e.EnvironmentID, e.Type) + ", " +
-			s.typed("timestamptz", e.At) + ", " + s.typed("text", e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
-			e.RequestID, e.WorkflowID) + ", " + s.typed("jsonb", e.Data) + ", " + s.typed("bytea", e.Salt, e.Digest) + ", " + s.typed("text", causes.of(e)) + ")"
+	for i := range entries { // also for a known text, to collect the arguments
+		e := &entries[i]
+		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", textOf(&e.ID), textOf(&e.TenantID), textOf(&e.EnvironmentID), textOf(&e.Type)) + ", " +
+			s.typed("timestamptz", timeOf(&e.At)) + ", " + s.typed("text", textOf(e.SubjectUID), textOf(e.Subject), textOf(e.Action),
+			textOf(e.AuthorizationID), textOf(e.Decision), textOf(&e.Actor), textOf(e.RequestID), textOf(e.WorkflowID)) + ", " +
+			s.typed("jsonb", []byte(e.Data)) + ", " + s.typed("bytea", bytesOf(&e.Salt), bytesOf(&e.Digest)) + ", " + s.typed("text", textOf(causes.of(*e))) + ")"
 	}
 	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
 		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)

@@ -102,7 +102,7 @@ func TestADistributedDatabaseComparesTheColumnItself(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrNotFound)
 			_, err = st.Sessions().LockForFrame(t.Context(), s, "ses_1", store.FrameLookup{})
 			require.ErrorIs(t, err, store.ErrNotFound)
-			_, err = st.Decisions().Insert(t.Context(), store.Decision{})
+			_, err = st.Decisions().Insert(t.Context(), &store.Decision{})
 			require.NoError(t, err)
 			expressions := 0
 			for _, x := range sent.All() {

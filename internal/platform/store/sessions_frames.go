@@ -81,16 +81,16 @@ func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameL
 		Subject: models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment},
 		Session: models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment, State: f.State},
 	}}
-	b := &pgx.Batch{}
-	b.Queue(q.text(lockForFrame), s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(o.scan)
+	b, of := &pgx.Batch{}, []any{textOf(&s.Tenant), textOf(&s.Environment), textOf(&id)}
+	b.Queue(q.text(lockForFrame), of[0], of[1], of[2], textOf(&f.ID), bytesOf(&f.Digest)).QueryRow(o.scan)
 	if f.Templates != nil {
-		b.Queue(templatesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) error {
+		b.Queue(templatesOfSession, of...).Query(func(rows pgx.Rows) error {
 			return eachTemplate(rows, s.Environment, f.Templates)
 		})
 	}
 	if f.Passages != nil {
-		b.Queue(lockTyped, s.Tenant, s.Environment, id)
-		b.Queue(passagesOfSession, s.Tenant, s.Environment, id).Query(func(rows pgx.Rows) error { return eachBlock(rows, f.Passages) })
+		b.Queue(lockTyped, of...)
+		b.Queue(passagesOfSession, of...).Query(func(rows pgx.Rows) error { return eachBlock(rows, f.Passages) })
 	}
 	err := q.batch(ctx, b)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -153,9 +153,6 @@ func (o *FrameContext) scan(row pgx.Row) error {
 	return err
 }
 
-// array returns the texts as the type that pgx encodes by itself. Like models.Strings it is never null.
-func array(s models.Strings) []string { return append([]string{}, s...) }
-
 // FrameRecord is a frame to store, with its digest and passages.
 type FrameRecord struct {
 	models.Frame
@@ -195,8 +192,10 @@ func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
 	return q.atCommit(ctx, commitStatement{"save the frame", q.text(saveFrame), []any{
-		f.SessionID, f.FrameID, f.EnvironmentID, f.SubjectUID, f.Purpose, f.Status, array(f.ReasonCodes), f.ReceivedAt, f.At, f.DurationMS,
-		f.Digest, f.Vector, f.Keys, f.Remember, r.DeviceClass, block, sealed, forgotten, r.LastActivityAt, r.LastEvidenceAt, r.Coverage,
-		r.EvidenceWindows, r.ActiveSeconds, array(r.Modalities), r.EnrollmentReady, r.TrustState, r.State,
+		textOf(&f.SessionID), textOf(&f.FrameID), textOf(&f.EnvironmentID), textOf(&f.SubjectUID), textOf(&f.Purpose), textOf(&f.Status),
+		listOf(&f.ReasonCodes), timeOf(&f.ReceivedAt), timeOf(&f.At), f.DurationMS, bytesOf(&f.Digest), bytesOf(&f.Vector), f.Keys,
+		f.Remember, textOf(&r.DeviceClass), block, sealed, forgotten, timeOf(&r.LastActivityAt), timeOf(r.LastEvidenceAt),
+		textOf(&r.Coverage), r.EvidenceWindows, r.ActiveSeconds, listOf(&r.Modalities), r.EnrollmentReady, textOf(&r.TrustState),
+		bytesOf(&r.State),
 	}})
 }
