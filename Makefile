@@ -244,10 +244,11 @@ fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile re
 SEED     ?= 0
 DURATION ?= 3m
 HA       ?=
+ONLY     ?=
 .PHONY: chaos
-chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster)
+chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster, ONLY="switch over": one fault again and again)
 	@go build -o $(BIN)/chaos ./cmd/chaos
-	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6)
+	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6) $(if $(ONLY),-only "$(ONLY)")
 
 .PHONY: restore-drill
 restore-drill: $(BIN)/countersign $(BIN)/devstack ## back up under load, lose databases, restore them to a point, verify what is there and print what was lost (SEED=7)

@@ -30,6 +30,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.Lasts, "duration", 3*time.Minute, "how long faults are injected")
 	flag.IntVar(&o.Clients, "clients", 12, "clients that load the service")
 	flag.BoolVar(&o.HA, "ha", false, "run on three Postgres servers under Patroni and break their machines; each fault at least once")
+	flag.StringVar(&o.Only, "only", "", "with -ha: inject only faults whose name contains this, such as \"switch over\", again until the time is over")
 	drill := flag.Bool("restore", false, "rehearse restores from backups instead of injecting faults")
 	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
@@ -37,6 +38,9 @@ func run(ctx context.Context) error {
 	o.Out = o.Bar // lines above the bar
 	if o.Seed = *seed; o.Seed == 0 {
 		o.Seed = uint64(time.Now().UnixNano() % 1_000_000) //nolint:forbidigo // any number will do
+	}
+	if o.Only != "" && !o.HA {
+		return errors.New("-only chooses among the faults of machines, which -ha injects: add -ha, or leave out -only")
 	}
 	if *drill {
 		return rehearse(ctx, o)
@@ -58,6 +62,9 @@ func report(seed uint64, r chaos.Result) error {
 			fmt.Println("without a decision / at most / when the machine returned / without a completion or review / responses 503 / slowest response:")
 		}
 		fmt.Printf("  %5.1f s  %4.0f s  %5.1f s  %5.1f s  %6d  %5.1f s  %s\n", o.Lasted.Seconds(), o.Limit.Seconds(), o.Returning.Seconds(), o.Moveless.Seconds(), o.Unavailable, o.Slowest.Seconds(), o.Fault)
+	}
+	for _, f := range chaos.Repetitions(r.Outages) {
+		fmt.Printf("  %d times: median %.1f s, %.1f to %.1f s  %s\n", f.Times, f.Median.Seconds(), f.Shortest.Seconds(), f.Longest.Seconds(), f.Fault)
 	}
 	fmt.Println("responses by status:")
 	for _, status := range slices.Sorted(maps.Keys(r.Responses)) {

@@ -31,6 +31,8 @@ type Options struct {
 	Clients int
 	// HA runs the service on a Postgres cluster and injects faults into the cluster's machines only.
 	HA bool
+	// Only limits the faults of machines to those whose name contains it; empty is all.
+	Only string
 	// Runs counts workflows by their state, of those that have to end: running, failed and so on. It asks Temporal.
 	CountWorkflows func(ctx context.Context, address string) (map[string]int, error)
 	Out            io.Writer
@@ -106,13 +108,13 @@ func (w *world) say(format string, args ...any) {
 }
 
 // during shows the time that passes until stop is called.
-func (w *world) during(what string, lasts time.Duration) (stop func()) {
+func (w *world) during(what string, lasts time.Duration) func() {
 	if w.Bar == nil {
 		return func() {}
 	}
-	stop = w.Bar.During(what, lasts)
+	ended := w.Bar.During(what, lasts)
 	return func() {
-		stop()
+		ended()
 		w.Bar.Close()
 	}
 }
@@ -257,7 +259,7 @@ func (w *world) inject(ctx context.Context, d *disturber) error {
 	if w.cluster == nil {
 		return d.run(ctx)
 	}
-	m := &machines{c: w.cluster, rig: w.rig, rng: d.rng, say: w.say, journal: w.journal, done: d.done,
+	m := &machines{c: w.cluster, rig: w.rig, rng: d.rng, say: w.say, only: w.Only, journal: w.journal, done: d.done,
 		revive: func(ctx context.Context) error { return d.mend(ctx, nil) }}
 	return m.run(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/bench/cluster"
@@ -61,6 +62,7 @@ type machines struct {
 	rig     *harness.Rig
 	rng     *rand.Rand
 	say     func(format string, args ...any)
+	only    string // Options.Only
 	journal *Journal
 	done    map[string]int
 	revive  func(ctx context.Context) error // parts of the service that ended because the cluster was unavailable
@@ -69,7 +71,10 @@ type machines struct {
 // run injects every fault once, in the order that the seed decides, and again until ctx ends. The cluster is whole before each
 // fault, because it promises to survive one.
 func (m *machines) run(ctx context.Context) error {
-	faults := m.faults()
+	faults, err := choose(m.faults(), m.only)
+	if err != nil {
+		return err
+	}
 	for round := 0; ; round++ {
 		for _, i := range m.rng.Perm(len(faults)) {
 			if round > 0 && done(ctx) {
@@ -80,6 +85,20 @@ func (m *machines) run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// choose returns the faults whose name contains a text.
+func choose(all []machineFault, only string) ([]machineFault, error) {
+	chosen, names := []machineFault(nil), []string(nil)
+	for _, f := range all {
+		if names = append(names, f.name); strings.Contains(f.name, only) {
+			chosen = append(chosen, f)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no fault is named %q: use a part of one of these: %s", only, strings.Join(names, "; "))
+	}
+	return chosen, nil
 }
 
 // done reports whether the time is over.

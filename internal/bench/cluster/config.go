@@ -72,7 +72,9 @@ func (c *Cluster) haproxyConfig() string {
 	var b strings.Builder
 	b.WriteString(`global
   maxconn 1000
+  log stderr format iso local0 notice
 defaults
+  log global
   mode tcp
   timeout connect 2s
   timeout client 1h

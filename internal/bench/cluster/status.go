@@ -136,13 +136,11 @@ func (c *Cluster) Switchover(ctx context.Context) error {
 	return c.replace(ctx, from)
 }
 
-// replace makes a synchronous standby the primary in place of a member.
+// replace makes a synchronous standby the primary in place of a member. It names no candidate: a member that is not the candidate waits
+// two seconds before it follows the next primary (Patroni's process_unhealthy_cluster), and commits wait for that member. Without one
+// all standbys try to take the lock, and the others follow the one that has it at once.
 func (c *Cluster) replace(ctx context.Context, from *Member) error {
-	to, err := c.Synchronous(ctx)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(object{"leader": from.Name, "candidate": to.Name})
+	body, err := json.Marshal(object{"leader": from.Name})
 	if err != nil {
 		return err
 	}
