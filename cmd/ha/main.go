@@ -67,8 +67,9 @@ standbys       %s
 Temporal       %s
 logs           %s
 
-The members, their primary and a switchover:
+The members, their primary and a switchover, which is short after a checkpoint and without a candidate:
   patronictl -c %[9]s list
+  psql "%[5]s" -c checkpoint
   patronictl -c %[9]s switchover --force
 Lose the machine of a member: kill -9 the process ids of its Patroni and its Postgres:
 `, r.API.URL, r.API.OpsURL, t.Server, t.Admin, c.URL("countersign"), c.StandbyURL("countersign"), c.TemporalAddress(), filepath.Join(o.Dir, "*.log"),

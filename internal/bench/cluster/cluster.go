@@ -27,8 +27,8 @@ import (
 // Options configure the cluster.
 type Options struct {
 	Dir string // made, and emptied at the end
-	// Disk is the size in MiB of a file system of its own for each member, so that it can be filled; 0, or a user who may not
-	// mount one, is a folder.
+	// Disk is the size in MiB of a file system of its own, in memory, for each member, so that it can be filled, and for etcd, which has no
+	// leader while a busy disk takes seconds to write; 0, or a user who may not mount one, is a folder.
 	Disk int
 	// Frontends is for how many frontends of a Temporal cluster HAProxy has a port.
 	Frontends int
@@ -46,6 +46,7 @@ type Cluster struct {
 	programs map[string]string // paths by name
 	password string
 	etcd     *subprocess.Process
+	etcdDisk bool // etcd has a file system of its own
 	haproxy  *subprocess.Process
 	ports    ports
 
@@ -148,11 +149,29 @@ func pick(into ...*int) error {
 
 // startEtcd starts etcd with one node. Production needs three: a cluster without etcd has no primary.
 func (c *Cluster) startEtcd() (err error) {
+	if err := os.MkdirAll(c.etcdDir(), 0o700); err != nil {
+		return err
+	}
+	c.etcdDisk = c.o.Disk > 0 && mount(c.etcdDir(), c.o.Disk) == nil
+	if err := c.own(c.etcdDir()); err != nil {
+		return err
+	}
 	client, peer := local("http", c.ports.etcd), local("http", c.ports.etcdPeer)
-	c.etcd, err = c.start("etcd", c.programs["etcd"], "--name", "etcd1", "--data-dir", filepath.Join(c.postgres.Dir, "etcd"),
+	c.etcd, err = c.start("etcd", c.programs["etcd"], "--name", "etcd1", "--data-dir", c.etcdDir(),
 		"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
 		"--initial-advertise-peer-urls", peer, "--initial-cluster", "etcd1="+peer, "--log-level", "warn")
 	return err
+}
+
+func (c *Cluster) etcdDir() string { return filepath.Join(c.postgres.Dir, "etcd") }
+
+// own gives a path to the user that Postgres runs as.
+func (c *Cluster) own(path string) error {
+	u := c.postgres.User
+	if u == nil {
+		return nil
+	}
+	return os.Chown(path, int(u.UID), int(u.GID))
 }
 
 // startHAProxy starts HAProxy in the foreground.
@@ -207,13 +226,17 @@ func (c *Cluster) url(host, database string) string {
 	return u.String()
 }
 
-// Create creates a database.
+// Create creates a database. It returns when the standbys have it too, because a client that names every member does not go on to
+// the next after one that has no such database.
 func (c *Cluster) Create(ctx context.Context, database string) error {
 	conn, err := pgx.Connect(ctx, c.URL("postgres"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, "set synchronous_commit = remote_apply"); err != nil {
+		return err
+	}
 	_, err = conn.Exec(ctx, "create database "+pgx.Identifier{database}.Sanitize())
 	return err
 }
@@ -236,7 +259,10 @@ func (c *Cluster) Down() error {
 		}
 	}
 	if c.postgres.Dir != "" {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(c.postgres.Dir, "etcd")))
+		if c.etcdDisk {
+			err = errors.Join(err, unmount(c.etcdDir()))
+		}
+		err = errors.Join(err, os.RemoveAll(c.etcdDir()), os.RemoveAll(filepath.Join(c.postgres.Dir, "haproxy.cfg")))
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func up(t *testing.T) *cluster.Cluster {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755)) // #nosec G302 -- the user that Postgres runs as passes through
-	c, err := cluster.Up(t.Context(), cluster.Options{Dir: filepath.Join(dir, "cluster"), Say: t.Logf})
+	c, err := cluster.Up(t.Context(), cluster.Options{Dir: filepath.Join(dir, "cluster"), Disk: 1024, Say: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Down()) })
 	require.NoError(t, c.Create(t.Context(), "countersign"))

@@ -67,7 +67,8 @@ func (m *Member) patroniConfig() object {
 
 // haproxyConfig forwards one port to the primary and one to the standbys. Patroni's REST interface says which role a member has. The
 // sessions of a server that is no longer primary are closed, so that no client waits for it. Sessions that listen for
-// notifications are silent for long, hence the hour.
+// notifications are silent for long, hence the hour. HAProxy would repeat a connection that a server refused after a second, on the same
+// server: while a primary is replaced these seconds add up, so that it does not, and the service tries again by itself.
 func (c *Cluster) haproxyConfig() string {
 	var b strings.Builder
 	b.WriteString(`global
@@ -91,6 +92,7 @@ defaults
   bind %s
   option httpchk OPTIONS /%s
   http-check expect status 200
+  retries 0
   default-server inter 500ms fastinter 250ms downinter 250ms fall 2 rise 1 on-marked-down shutdown-sessions
 `, l.role, address(l.port), l.role)
 		for _, m := range c.Members {

@@ -50,7 +50,7 @@ func (c *Cluster) newMember(name string) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, errors.Join(os.WriteFile(m.Config(), config, 0o600), m.own(m.Config()))
+	return m, errors.Join(os.WriteFile(m.Config(), config, 0o600), m.cluster.own(m.Config()))
 }
 
 // makeDir creates the folder of a member, on a file system of its own if it has to be filled.
@@ -65,16 +65,7 @@ func (m *Member) makeDir() error {
 			m.mounted = true
 		}
 	}
-	return errors.Join(os.Chmod(m.dir(), 0o700), m.own(m.dir())) // #nosec G302 -- a folder
-}
-
-// own gives a path to the user that Postgres runs as.
-func (m *Member) own(path string) error {
-	u := m.cluster.postgres.User
-	if u == nil {
-		return nil
-	}
-	return os.Chown(path, int(u.UID), int(u.GID))
+	return errors.Join(os.Chmod(m.dir(), 0o700), m.cluster.own(m.dir())) // #nosec G302 -- a folder
 }
 
 func (m *Member) dir() string    { return filepath.Join(m.cluster.postgres.Dir, m.Name) }
