@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
@@ -119,13 +120,7 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	if _, err := p.own(ctx, v, in.Session); err != nil {
 		return err
 	}
-	place := fnv.New64a()
-	_, _ = place.Write([]byte(in.Session)) // a hash.Hash returns no error
-	who := synthetic.NewTypist(uint64(in.Seed)).Elsewhere(place.Sum64())
-	frame := who.Frame(strangerKeys)
-	for range in.N {
-		frame = who.Frame(strangerKeys)
-	}
+	frame, next := typedBy(in.Seed, in.Session, in.N)
 	sent := session.Frame{
 		FrameID: fmt.Sprintf("made-up-%d-%d", in.Seed, in.N), Timestamp: float64(p.Clock.Now().UnixMilli()) / 1000,
 		DurationMS: frame.ActiveMS(), Features: frame.Tree(), Purpose: in.Purpose,
@@ -134,5 +129,17 @@ func (p *Page) stranger(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return p.router.JSON(c, http.StatusOK, map[string]any{"ack": ack, "frame": sent, "next_ms": who.Frame(strangerKeys).ActiveMS()})
+	return p.router.JSON(c, http.StatusOK, map[string]any{"ack": ack, "frame": sent, "next_ms": next.ActiveMS()})
+}
+
+// typedBy returns frame n of the simulated typist with that seed in a session, and the one after it.
+func typedBy(seed uint32, session string, n int) (frame, next features.Frame) {
+	place := fnv.New64a()
+	_, _ = place.Write([]byte(session)) // a hash.Hash returns no error
+	who := synthetic.NewTypist(uint64(seed)).Elsewhere(place.Sum64())
+	frame = who.Frame(strangerKeys)
+	for range n {
+		frame = who.Frame(strangerKeys)
+	}
+	return frame, who.Frame(strangerKeys)
 }

@@ -108,6 +108,7 @@ func (p *Page) Section() (web.Section, error) {
 // view is the data of the template.
 type view struct {
 	Passages []string
+	Typists  []uint32
 	Rates    []verdictRate
 	Noticed  string
 	Limits   []string
@@ -118,7 +119,7 @@ type view struct {
 func (p *Page) show(c *fiber.Ctx) error {
 	return p.router.Render(c, http.StatusOK, web.Page{
 		Template: "try.html", Title: "Try it", Script: "try.js", Style: "try.css", Wide: true,
-		Data: view{Passages: passages, Rates: rates, Noticed: noticed, Limits: limits, Policy: policyText(), Starting: p.starting()},
+		Data: view{Passages: passages, Typists: typists, Rates: rates, Noticed: noticed, Limits: limits, Policy: policyText(), Starting: p.starting()},
 	})
 }
 

@@ -7,19 +7,23 @@ var passages = []string{
 	"Tomorrow I will sit here again with the same coffee and the same ten fingers. If the rhythm is mine, the lock opens without a word.",
 }
 
+// typists are the seeds of simulated people whom the stated prior recognises by their first two frames wherever they type, as it does
+// most people.
+var typists = []uint32{19, 26, 30, 53, 54}
+
 // verdictRate is how often one verdict is given, for the two people who may be typing. A test compares the rates with
 // docs/accuracy.md; each column adds up to 100 %.
 type verdictRate struct{ Verdict, Own, Other string }
 
 // rates are those of the stated prior from the third frame on, because a visitor may be the first person of a deployment.
 var rates = []verdictRate{
-	{"likely", "90.6 %", "1.9 %"},
-	{"uncertain", "4.0 %", "4.2 %"},
-	{"not confirmed", "5.4 %", "93.9 %"},
+	{"likely", "94.8 %", "2.8 %"},
+	{"uncertain", "2.4 %", "1.7 %"},
+	{"not confirmed", "2.8 %", "95.5 %"},
 }
 
 // noticed is how many take-overs are noticed within two frames.
-const noticed = "89 %"
+const noticed = "88 %"
 
 var limits = []string{
 	"Measured on recordings of 28 people writing essays on several days, in English on QWERTY keyboards. A single sitting gives less evidence than several days.",

@@ -19,7 +19,14 @@ const (
 	meanPrior    = 3
 	betweenPrior = 25
 	withinPrior  = 25
+	eventPrior   = 20
 )
+
+// eventShare is the part of the correlations within sessions that is taken for that of single events.
+const eventShare = .8
+
+// eventMost is the most by which the variance of single events may differ from the reference's: people's times vary alike.
+const eventMost = 3
 
 // eigenFloor is the smallest eigenvalue of a correlation matrix.
 const eigenFloor = .02
@@ -27,8 +34,8 @@ const eigenFloor = .02
 // ErrTooFew is returned if there are fewer than MinPeople.
 var ErrTooFew = errors.New("moments: too few people for a background")
 
-// Background mixes the sums with the reference they are relative to, by the number of people that each value rests on. The variance of
-// single events and the worth of counts are the reference's, because sums do not contain them. It returns ErrTooFew below MinPeople.
+// Background mixes the sums with the reference they are relative to, by the number of people that each value rests on. The worth of
+// counts is the reference's, because sums do not contain it. It returns ErrTooFew below MinPeople.
 func (s *Sums) Background(ref *scoring.Background, version string) (*scoring.Background, error) {
 	if s.People < MinPeople {
 		return nil, fmt.Errorf("%w: %d of %d", ErrTooFew, s.People, MinPeople)
@@ -43,7 +50,7 @@ func (s *Sums) mixed(ref *scoring.Background, version string) (*scoring.Backgrou
 	}
 	n := ref.Dim()
 	out := *ref
-	out.Version, out.Mu = version, slices.Clone(ref.Mu)
+	out.Version, out.Mu, out.Sig2 = version, slices.Clone(ref.Mu), slices.Clone(ref.Sig2)
 	offset := make([]float64, n)
 	for i := range n {
 		weight := float64(s.weight[i]) * step
@@ -59,7 +66,9 @@ func (s *Sums) mixed(ref *scoring.Background, version string) (*scoring.Backgrou
 			b, people := s.across.covariance(offset, i, j, n)
 			total, support := s.within.covariance(offset, i, j, n)
 			if i == j && support > 0 {
-				total -= float64(s.noise[i]) * step * ref.Sig2[i] / support
+				share := float64(s.noise[i]) * step / support
+				out.Sig2[i] = eventVariance(ref.Sig2[i], within[k], share, total-b, support)
+				total -= out.Sig2[i] * share
 			}
 			w := total - b
 			if i == j {
@@ -70,6 +79,7 @@ func (s *Sums) mixed(ref *scoring.Background, version string) (*scoring.Backgrou
 		}
 	}
 	out.Between, out.Within = scoring.Pack(Positive(between, n), n), scoring.Pack(Positive(within, n), n)
+	out.Joint = s.joint(ref, offset)
 	out.Card = scoring.Card{
 		Data:       "the enrolled people of this deployment, as sums over all of them, mixed with " + ref.Version,
 		Licence:    "the deployment's own",
@@ -77,11 +87,60 @@ func (s *Sums) mixed(ref *scoring.Background, version string) (*scoring.Backgrou
 		Population: "the people who enrolled here",
 		Local:      true,
 		Limitations: []string{
-			"variance of single events and worth of counts are stated, not learned",
+			"the worth of counts is stated, not learned",
 			fmt.Sprintf("values that rest on few people are mostly those of %s", ref.Version),
 		},
 	}
 	return &out, out.Prepare()
+}
+
+// joint mixes the reference's correlations of single events with those found within sessions: a part of these, because sums cannot tell
+// what cells of one session have in common from what single events do.
+func (s *Sums) joint(ref *scoring.Background, offset []float64) []float64 {
+	n := ref.Dim()
+	out := make([]float64, n*n)
+	for i := range n {
+		out[i*n+i] = 1
+	}
+	if len(ref.Joint) > 0 {
+		out = scoring.Unpack(ref.Joint, n)
+	}
+	variance := make([]float64, n)
+	for i := range n {
+		variance[i], _ = s.session(offset, i, i)
+	}
+	for i := range n {
+		for j := range n {
+			found, people := s.session(offset, i, j)
+			if i == j || !(variance[i] > 0) || !(variance[j] > 0) {
+				continue
+			}
+			r := eventShare * math.Min(math.Max(found/math.Sqrt(variance[i]*variance[j]), -1), 1)
+			out[i*n+j] = (withinPrior*out[i*n+j] + people*r) / (withinPrior + people)
+		}
+	}
+	packed := scoring.Pack(Positive(out, n), n)
+	for i := range packed {
+		packed[i] = round(packed[i])
+	}
+	return packed
+}
+
+// session returns the covariance of two cells within a session, with the noise of finite counts, and the number of people it rests on.
+func (s *Sums) session(offset []float64, i, j int) (value, people float64) {
+	n := len(offset)
+	b, _ := s.across.covariance(offset, i, j, n)
+	total, people := s.within.covariance(offset, i, j, n)
+	return total - b, people
+}
+
+// eventVariance returns the variance of one event from what was found within sessions: the variance within plus the given share of that of
+// one event. What is found beyond what is stated is divided between the two in their stated proportion, because sums add them
+// up; in sessions of usual length nearly all of it is the events'.
+func eventVariance(stated, within, share, found, people float64) float64 {
+	expected := within + stated*share
+	factor := (eventPrior*expected + people*math.Max(found, 0)) / ((eventPrior + people) * expected)
+	return round(stated * math.Min(math.Max(factor, 1./eventMost), eventMost))
 }
 
 // covariance returns the covariance of two cells about the offsets, and the number of people it rests on.

@@ -58,6 +58,9 @@ type Background struct {
 	Between []float64 `json:"b"`
 	// Lower triangle of W by rows.
 	Within []float64 `json:"w"`
+	// Lower triangle of the correlations by rows with which cells of one frame err together, because they count the same events; empty
+	// is none.
+	Joint []float64 `json:"joint,omitempty"`
 	// Share of B added to W for the change from day to day.
 	Drift float64 `json:"drift"`
 	// The same by cell, instead of Drift.
@@ -68,6 +71,8 @@ type Background struct {
 
 	// The matrices B, W + drift * B, and the inverse of B.
 	b, w, binv square
+	// Joint, with ones in the diagonal.
+	joint square
 	// Standard deviation of a frame's cell at CountMany events over the whole population.
 	sd []float64
 }
@@ -119,6 +124,9 @@ func (b *Background) Prepare() error {
 	if err := b.addDrift(); err != nil {
 		return err
 	}
+	if err := b.prepareJoint(); err != nil {
+		return err
+	}
 	work := newSquare(n)
 	copy(work.data, b.b.data)
 	var ok bool
@@ -128,6 +136,33 @@ func (b *Background) Prepare() error {
 	b.sd = make([]float64, n)
 	for i := range n {
 		b.sd[i] = math.Sqrt(b.b.at(i, i) + b.w.at(i, i) + b.Sig2[i]/features.CountMany)
+	}
+	return nil
+}
+
+// prepareJoint sets the correlations of single events, which backgrounds of earlier versions do not have.
+func (b *Background) prepareJoint() error {
+	n := b.Dim()
+	if len(b.Joint) == 0 {
+		b.joint = newSquare(n)
+		for i := range n {
+			b.joint.data[i*n+i] = 1
+		}
+		return nil
+	}
+	if len(b.Joint) != len(b.Within) {
+		return fmt.Errorf("%w: correlations of events", ErrBackground)
+	}
+	b.joint = unpack(b.Joint, n)
+	for i := range n {
+		if b.joint.at(i, i) != 1 {
+			return fmt.Errorf("%w: cell %q does not correlate with itself", ErrBackground, b.Cells[i])
+		}
+	}
+	work := newSquare(n)
+	copy(work.data, b.joint.data)
+	if !work.cholesky() {
+		return fmt.Errorf("%w: correlations of events are not positive definite", ErrBackground)
 	}
 	return nil
 }

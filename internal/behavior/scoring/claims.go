@@ -70,7 +70,9 @@ type evidence struct {
 	long, short    float64
 	hasShort       bool
 	revocations    int
-	pointer        float64
+	// Whether the typing of the session once matched: then one unusual passage does not refuse the person.
+	matched bool
+	pointer float64
 	// Of the backgrounds, for the thresholds of long and pointer.
 	margin, pointerMargin float64
 	// Whether the decision is by the pointer alone.
@@ -94,6 +96,7 @@ func (a *assessment) gather() evidence {
 		}
 		e.keyed, e.long, e.revocations = true, s.Keystroke.Long, s.Keystroke.revocations()
 		e.short, e.hasShort = s.Keystroke.short()
+		e.matched = s.Keystroke.WasOperator
 		e.coverage = s.keyCoverage()
 		e.weigh(t)
 	}
@@ -212,7 +215,7 @@ func (e *evidence) byKeys() Status {
 	total := e.long + e.pointerShare()
 	recent := !e.hasShort || e.short > revokeLLR
 	switch {
-	case e.revocations >= 2:
+	case e.revocations >= 2, e.revocations == 1 && !e.matched && !recent:
 		e.reasons.add(ReasonShortMismatch)
 		return NotConfirmed
 	case e.keys >= confirmKeys && total < rejectLLR+e.margin:

@@ -2,21 +2,24 @@ package scoring
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
 // The pattern of typing: people are faster between hands than within one, slower before a word, and hold some keys longer, so the cells
-// of their frames follow the pattern of the population's means. A program that ignores which keys it presses has one level for all of
-// them. Both are compared by their likelihood over the last frames; no table of keys is needed.
+// of their frames follow the pattern of the population's means. How much holds vary has a pattern too. A program that ignores which keys it
+// presses has one level for all cells of a family. Both are compared by their likelihood over the last frames; no table of keys is needed.
 const (
 	// Keys over which the pattern is collected; older ones count less and less.
 	patternKeys = 200
 	// Variance of a mean that is rounded to two decimals.
 	roundingNoise = .01 * .01 / 12
 	// Share of the background's margin that is added to the ratio: a pattern that is only stated fits people less well.
-	patternMargin = .2
+	patternMargin = .785
+	// Standard deviations at which a residual is limited: more than of a person's, because a program is far from people in single cells.
+	patternCap = 2.5
 	// Degrees of freedom of a program's times: a pause in a rare class of keys is no pattern.
 	blindTail = 6
 )
@@ -45,15 +48,15 @@ func (p pattern) observe(bg *Background, cells features.Vector, keys int) patter
 	return out
 }
 
-// patternFamilies are the families of cells whose means follow the keys: holds, press to press, release to press.
+// blindFamilies are the families of cells whose means follow the keys: holds, press to press, release to press, and how much holds vary.
+var blindFamilies = []string{"h", "p", "r", "hs"}
+
+// patternFamilies are the indices in blindFamilies by cell, -1 for others.
 var patternFamilies = func() []int {
 	families := make([]int, 0, features.Dim(features.Keystroke))
 	for _, c := range features.Cells(features.Keystroke) {
 		kind, _, _ := strings.Cut(c.Name, ":")
-		families = append(families, strings.Index("hpr", kind))
-		if len(kind) > 1 {
-			families[len(families)-1] = -1
-		}
+		families = append(families, slices.Index(blindFamilies, kind))
 	}
 	return families
 }()
@@ -70,7 +73,7 @@ func patternRatio(bg *Background, v features.Vector) float64 {
 			timed.N[i] = v.N[i]
 		}
 	}
-	ws.residuals(bg, timed)
+	ws.residuals(bg, timed, patternCap)
 	if len(ws.index) == 0 {
 		return 0
 	}
@@ -83,7 +86,7 @@ func patternRatio(bg *Background, v features.Vector) float64 {
 		for col, j := range ws.index[:row+1] {
 			r[col] = wi[j] + bi[j]
 		}
-		r[row] += ws.noise[row]
+		r[row] += ws.noise[row] * ws.noise[row] // of a program's events too it is not asked which cells they have in common
 	}
 	person, ok := ws.one.logDensity(ws.r, bg.Tail)
 	if !ok || math.IsNaN(person-blind) {
@@ -94,7 +97,7 @@ func patternRatio(bg *Background, v features.Vector) float64 {
 
 // blindDensity is the log density of cells that have one level in each family, with independent noise.
 func blindDensity(bg *Background, v features.Vector, index []int, scale float64) float64 {
-	var weight, level [3]float64
+	var weight, level [4]float64 // of blindFamilies
 	variance := func(i int) float64 { return scale*bg.Sig2[i]/v.N[i] + roundingNoise }
 	for _, i := range index {
 		f, w := patternFamilies[i], 1/variance(i)

@@ -9,10 +9,10 @@ import (
 // Limits of the presence tests. Measured rates are in docs/accuracy.md.
 const (
 	// Log-likelihood ratio of the pattern below which it is a program's, and above which it is a person's.
-	patternDetect = -10.2
+	patternDetect = -8
 	patternHuman  = 5
 	// Below it a program is suspected.
-	patternSuspect = -8
+	patternSuspect = -5.5
 	// The least keys for a detection.
 	patternLeast   = 100
 	typingKeys     = 30

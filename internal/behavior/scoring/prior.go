@@ -34,6 +34,9 @@ type stated struct {
 	slope   float64
 	// Standard deviation between people that the cell shares with others, by cause: people who are fast are so in every class.
 	shared map[string]float64
+	// Name of the events that the cell is counted from, and the share of its noise that all cells counted from them have in common.
+	events string
+	common float64
 	// Variance between frames of one sitting as a share of that between people; 0 is priorWithin.
 	day float64
 	// Share of the variance between people that is allowed for the change from day to day.
@@ -75,8 +78,24 @@ func priorOf(mod features.Modality, cells []stated, frameEvents float64, card Ca
 		}
 		within[i*n+i] = cells[i].sitting() * between[i*n+i]
 	}
-	bg.Between, bg.Within = Pack(between, n), Pack(within, n)
+	bg.Between, bg.Within, bg.Joint = Pack(between, n), Pack(within, n), Pack(jointly(cells), n)
 	return bg
+}
+
+// jointly returns the correlations of the noise of cells: of those that count the same events. What cells have in common is one cause, so
+// that the correlations agree with each other.
+func jointly(cells []stated) []float64 {
+	n := len(cells)
+	out := make([]float64, n*n)
+	for i, c := range cells {
+		for j, other := range cells {
+			if c.events == other.events {
+				out[i*n+j] = decimals(math.Sqrt(c.common * other.common))
+			}
+		}
+		out[i*n+i] = 1
+	}
+	return out
 }
 
 // sitting returns the variance between frames of one sitting as a share of that between people.

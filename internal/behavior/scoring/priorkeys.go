@@ -49,7 +49,7 @@ func priorKeys() *Background {
 	var cells []stated
 	for _, c := range features.Cells(features.Keystroke) {
 		family, class, _ := strings.Cut(c.Name, ":")
-		s := stated{name: c.Name, few: 1.5, many: 5}
+		s := stated{name: c.Name, few: 2, many: 40}
 		switch family {
 		case "h":
 			s.hold(class)
@@ -62,7 +62,8 @@ func priorKeys() *Background {
 		default:
 			s.rate(c.Name)
 		}
-		s.count(class)
+		s.count(family, class)
+		s.share(family, class)
 		cells = append(cells, s)
 	}
 	return priorOf(features.Keystroke, cells, 50, Card{
@@ -82,7 +83,7 @@ func priorKeys() *Background {
 func (s *stated) hold(group string) {
 	typical, _, _ := features.Typical()
 	s.mean = math.Log(typicalHold) - typical
-	s.event, s.own, s.drift = .075, fingerSD, .1
+	s.event, s.own, s.drift = .075, fingerSD, .15
 	s.shared = map[string]float64{"hold": holdSD}
 	if group == "SH" {
 		s.mean = expected(math.Log(typicalShift), .5, func(v float64) float64 { return math.Min(v-typical, .9) })
@@ -112,7 +113,7 @@ func typicalPress(class string) float64 {
 func (s *stated) press(class string) {
 	_, typical, _ := features.Typical()
 	s.mean = expected(typicalPress(class), pressSpread, func(v float64) float64 { return clip(v-typical, 1.25) })
-	s.event, s.own, s.drift = .24, classSD, .03
+	s.event, s.own, s.drift = .24, classSD, .08
 	s.shared = map[string]float64{"speed": speedSD}
 	switch {
 	case class == "LLsamekey" || class == "BS_BS": // limited by the finger: alike in all people
@@ -137,7 +138,7 @@ func (s *stated) release(class string) {
 	}
 	s.mean = expected(press, sd, func(v float64) float64 { return clip(gap(v)-typical, 2.5) })
 	s.slope = expected(press, sd, func(v float64) float64 { return (gap(v+.1) - gap(v-.1)) / .2 })
-	s.follows, s.event, s.own, s.drift = "p:"+class, .85, .25, .03
+	s.follows, s.event, s.own, s.drift = "p:"+class, .85, .25, .08
 	s.shared = map[string]float64{"speed": s.slope * speedSD, "hold": -.8 * s.slope * holdSD / 1.6, "overlap": overlapSD}
 	switch {
 	case class == "LLsamekey" || class == "BS_BS":
@@ -181,19 +182,5 @@ func (s *stated) rate(name string) {
 	s.mean, s.event, s.own, s.drift = v[0], v[1], v[2], .3
 	if strings.HasPrefix(name, "ovl:") {
 		s.shared = map[string]float64{"overlap": -.14}
-	}
-}
-
-// count states how many events the count bins stand for in a frame of 50 keys: 1.5 and 5, and more for what is frequent in English.
-func (s *stated) count(class string) {
-	switch class {
-	case "all":
-		s.few, s.many = 2, 40
-	case "ll", "L", "R":
-		s.few, s.many = 2.2, 15
-	case "sp":
-		s.few, s.many = 2, 12
-	case "LM", "LI", "RI", "SP", "o", "alt_LR", "alt_RL":
-		s.few, s.many = 2, 7
 	}
 }

@@ -3,35 +3,34 @@ package scoring
 import "github.com/countersign-dev/countersign/internal/behavior/features"
 
 // RuleVersion names the rules and thresholds of this file. Every profile contains it: change it with any of them.
-const RuleVersion = "cs-rules-6"
+const RuleVersion = "cs-rules-7"
 
 // Continuity thresholds on the log-likelihood ratio (natural logarithm), for a background learned from many people, and the keys that
 // each status requires. The margin of the background is added to the first three, and half of it to the limits of sessions of an
 // enrollment: a population that is known from few people explains strangers less well than it should, so ratios are too large. Measured
 // false match and false non-match rates are in docs/accuracy.md; the targets are 0.1 % false matches for confirmed and 1 % for likely.
 const (
-	confirmLLR = 18
-	likelyLLR  = 2.5
+	confirmLLR = 25
+	likelyLLR  = 5
 	// For the long window with confirmKeys or more.
-	rejectLLR = 0.5
+	rejectLLR = 2
 	// For the last chunk alone.
-	revokeLLR   = -6
+	revokeLLR   = -4
 	confirmKeys = 100
 	likelyKeys  = 50
 )
 
-// How the margin shrinks as people enroll, and the least number of people for a claim above likely.
-const (
-	// Of a background that no person was recorded for.
-	marginPrior = 12
-	// People at which half of it remains.
-	marginPeople  = 8
-	confirmPeople = 30
-)
+// confirmPeople is the least number of people for a claim above likely.
+const confirmPeople = 30
+
+// margins say how the margin shrinks as people enroll: that of a background that no person was recorded for, and the people at which half of
+// it remains.
+var margins = map[features.Modality]struct{ prior, people float64 }{features.Keystroke: {13, 12}, features.Pointer: {12, 8}}
 
 // margin returns what is added to the thresholds of ratios, because the background is uncertain.
 func (b *Background) margin() float64 {
-	return marginPrior / (1 + float64(b.Card.People)/marginPeople)
+	m := margins[b.Modality]
+	return m.prior / (1 + float64(b.Card.People)/m.people)
 }
 
 // shortRatio returns the ratio of a chunk or frame alone, less its margin: half of that of a window, which has several times its keys.
@@ -109,7 +108,7 @@ const (
 	galleryFrames       = 64
 	inconsistentSession = -7
 	// Log-likelihood ratio of a session against the others of its enrollment; below it the session is not used.
-	misfitSession = -10
+	misfitSession = -7
 	// Newest sessions of an enrollment that are compared with each other; limits the cost.
 	judgedSessions = 20
 )

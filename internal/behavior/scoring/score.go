@@ -9,8 +9,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// residualCap limits a cell's residual in standard deviations, so that a single cell cannot decide.
-const residualCap = 3
+// residualCap returns how many standard deviations of a cell's residual count, so that a single cell cannot decide. Of typing fewer do:
+// its cells have rare slow keys in them.
+func (b *Background) residualCap() float64 {
+	if b.Modality == features.Keystroke {
+		return 1.7
+	}
+	return 2.5
+}
 
 // posterior is the estimate of a person: mean and covariance of the offset from the population. It has the precision of storage, so
 // that a decision does not depend on whether the template was just trained or read back.
@@ -24,8 +30,9 @@ func newPosterior(dim int) posterior { return posterior{make([]float32, dim), ne
 
 // workspace is scratch memory for one score. It is pooled so that scoring does not allocate.
 type workspace struct {
-	index    []int
-	r, z     []float64
+	index []int
+	r, z  []float64
+	// Standard deviations of the noise of finite counts.
 	noise    []float64
 	one, two square
 }
@@ -33,18 +40,18 @@ type workspace struct {
 // workspaces pools scratch memory; a workspace may hold values of an earlier score.
 var workspaces = sync.Pool{New: func() any { return &workspace{} }}
 
-// residuals selects the present cells and computes their capped residuals and noise variances.
-func (ws *workspace) residuals(b *Background, v features.Vector) {
+// residuals selects the present cells and computes their noise and their residuals, of at most most standard deviations.
+func (ws *workspace) residuals(b *Background, v features.Vector, most float64) {
 	ws.index, ws.r, ws.noise = ws.index[:0], ws.r[:0], ws.noise[:0]
 	for i, n := range v.N {
 		if !(n > 0) || math.IsNaN(v.M[i]) {
 			continue
 		}
 		noise := b.Sig2[i] / n
-		limit := residualCap * math.Sqrt(b.b.at(i, i)+b.w.at(i, i)+noise)
+		limit := most * math.Sqrt(b.b.at(i, i)+b.w.at(i, i)+noise)
 		ws.index = append(ws.index, i)
 		ws.r = append(ws.r, math.Min(math.Max(v.M[i]-b.Mu[i], -limit), limit))
-		ws.noise = append(ws.noise, noise)
+		ws.noise = append(ws.noise, math.Sqrt(noise))
 	}
 	k := len(ws.index)
 	ws.one, ws.two = ws.one.reshape(k), ws.two.reshape(k)
@@ -54,24 +61,34 @@ func (ws *workspace) residuals(b *Background, v features.Vector) {
 	ws.z = ws.z[:k]
 }
 
-// llr returns log p(r; a, C + R) - log p(r; 0, B + R) with R = W' + sig2/n over the present cells: how much better the person explains
+// spread writes row row of R = W' + S J S to to, up to the diagonal: S has the noise of the present cells, sqrt(sig2/n), and J its
+// correlations.
+func (ws *workspace) spread(b *Background, row int, to []float64) {
+	i, noise := ws.index[row], ws.noise[row]
+	wi, ji := b.w.row(i), b.joint.row(i)
+	for col, j := range ws.index[:row+1] {
+		to[col] = wi[j] + ji[j]*noise*ws.noise[col]
+	}
+}
+
+// llr returns log p(r; a, C + R) - log p(r; 0, B + R) with R of spread over the present cells: how much better the person explains
 // the window than the population does. It is 0 if no cell is present. p is Student's t with the background's degrees of freedom:
 // people vary from day to day more than a Gaussian allows, and a window that fits neither side should count less.
 func llr(b *Background, p posterior, v features.Vector) float64 {
 	ws, _ := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
-	ws.residuals(b, v)
+	ws.residuals(b, v, b.residualCap())
 	if len(ws.index) == 0 {
 		return 0
 	}
 	for row, i := range ws.index {
 		one, two := ws.one.row(row), ws.two.row(row)
-		wi, ci, bi := b.w.row(i), p.cov.row(i), b.b.row(i)
+		ws.spread(b, row, one)
+		ci, bi := p.cov.row(i), b.b.row(i)
 		for col, j := range ws.index[:row+1] {
-			one[col], two[col] = wi[j]+float64(ci[j]), wi[j]+bi[j]
+			two[col] = one[col] + bi[j]
+			one[col] += float64(ci[j])
 		}
-		one[row] += ws.noise[row]
-		two[row] += ws.noise[row]
 		ws.z[row] = ws.r[row] - float64(p.mean[i])
 	}
 	own, ok := ws.one.logDensity(ws.z, b.Tail)
@@ -88,16 +105,12 @@ type information struct {
 	h         []float64
 }
 
-// inform computes the information of one merged session: R^-1 and R^-1 r over its cells, with R = W' + sig2/n.
+// inform computes the information of one merged session: R^-1 and R^-1 r over its cells, with R of spread.
 func inform(b *Background, v features.Vector) (information, bool) {
 	ws := &workspace{}
-	ws.residuals(b, v)
-	for row, i := range ws.index {
-		wi, r := b.w.row(i), ws.one.row(row)
-		for col, j := range ws.index[:row+1] {
-			r[col] = wi[j]
-		}
-		r[row] += ws.noise[row]
+	ws.residuals(b, v, b.residualCap())
+	for row := range ws.index {
+		ws.spread(b, row, ws.one.row(row))
 	}
 	inv, ok := ws.one.inverse()
 	if !ok {

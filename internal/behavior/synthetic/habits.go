@@ -17,8 +17,9 @@ type habits struct {
 	tilt   map[string]float64
 }
 
-// dayShare is the part of the change from day to day that the prior allows for which simulated people show.
-const dayShare = .3
+// dayShare is the part of the change from day to day that the prior allows for which simulated people show: their next day is like
+// another hour of a recorded person.
+const dayShare = .12
 
 // newHabits draws a day of a person: W, and a share of B for the change from day to day.
 func newHabits(rng *rand.Rand, offset []float64) habits {

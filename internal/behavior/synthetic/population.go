@@ -1,7 +1,10 @@
 package synthetic
 
 import (
+	"slices"
 	"sync"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -16,6 +19,7 @@ func Backgrounds() ([]*scoring.Background, error) {
 	var out []*scoring.Background
 	for _, m := range []features.Modality{features.Keystroke, features.Pointer} {
 		bg := *scoring.Default().Background(m)
+		bg.DriftCells = drifting(m, bg.DriftCells)
 		bg.Version += "-simulated"
 		bg.Card = scoring.Card{Data: "simulated people; none recorded", Licence: "Apache-2.0", People: simulatedPeople,
 			Population: "simulated people", Learned: bg.Card.Learned}
@@ -25,6 +29,15 @@ func Backgrounds() ([]*scoring.Background, error) {
 		out = append(out, &bg)
 	}
 	return out, nil
+}
+
+// drifting returns the change from day to day that simulated people show, of the one that the prior allows for.
+func drifting(m features.Modality, allowed []float64) []float64 {
+	out := slices.Clone(allowed)
+	if m == features.Keystroke {
+		floats.Scale(dayShare, out)
+	}
+	return out
 }
 
 // Population returns the model of Backgrounds, for tests that need claims above likely. It panics if the priors are unusable, which any

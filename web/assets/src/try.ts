@@ -20,7 +20,6 @@ const learningTries = 40;
 const learningPause = 1_500;
 const firstWait = 9_000; // ms, about the time to type the first frame
 const enrollingFrames = 9; // of the simulated typist, three for each of the sessions that a template takes
-const recognisable = [5, 19, 26, 30, 34]; // seeds of typists whom the stated prior recognises by their first frames wherever they type, as it does most people
 const recognisedFrames = 12; // of it after those that show that it is recognised
 const simulatedPause = 700; // ms between its frames, much less than typing them takes
 
@@ -42,6 +41,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => window.set
 class Try {
   private readonly root = find("#try");
   private readonly passages = JSON.parse(data(this.root, "passages")) as string[];
+  private readonly typists = JSON.parse(data(this.root, "typists")) as number[]; // seeds of those that may enroll
   private readonly enrollText = find<HTMLTextAreaElement>("#enroll-text");
   private readonly freeText = find<HTMLTextAreaElement>("#free-text");
   private readonly next = find<HTMLButtonElement>("#next");
@@ -362,7 +362,7 @@ class Try {
 
   /** Enrolls a simulated typist in the visitor's place and lets it be recognised. A reload continues with its next frame. */
   private async simulate(): Promise<void> {
-    const typist = (this.simulated ??= { seed: recognisable[randomSeed() % recognisable.length] ?? 5, n: 0 });
+    const typist = (this.simulated ??= { seed: this.typists[randomSeed() % this.typists.length] ?? 0, n: 0 });
     find("#enroll-note").hidden = true;
     find("#enroll-lead").textContent = "A simulated typist, one of those whom the model recognises, types it in your place and faster than people do.";
     this.enrollText.disabled = this.freeText.disabled = true;
