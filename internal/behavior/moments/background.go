@@ -94,8 +94,8 @@ func (s *Sums) mixed(ref *scoring.Background, version string) (*scoring.Backgrou
 	return &out, out.Prepare()
 }
 
-// joint mixes the reference's correlations of single events with those found within sessions: a part of these, because sums cannot tell
-// what cells of one session have in common from what single events do.
+// joint mixes the reference's correlations of single events with those found within sessions: a part of these, because in sums what single
+// events have in common is not apart from what cells of one session do.
 func (s *Sums) joint(ref *scoring.Background, offset []float64) []float64 {
 	n := ref.Dim()
 	out := make([]float64, n*n)
@@ -135,8 +135,8 @@ func (s *Sums) session(offset []float64, i, j int) (value, people float64) {
 }
 
 // eventVariance returns the variance of one event from what was found within sessions: the variance within plus the given share of that of
-// one event. What is found beyond what is stated is divided between the two in their stated proportion, because sums add them
-// up; in sessions of usual length nearly all of it is the events'.
+// one event. What is found beyond what is stated is divided between the two in their stated proportion, because in sums they are one
+// value; in sessions of usual length nearly all of it is the events'.
 func eventVariance(stated, within, share, found, people float64) float64 {
 	expected := within + stated*share
 	factor := (eventPrior*expected + people*math.Max(found, 0)) / ((eventPrior + people) * expected)

@@ -181,7 +181,7 @@ func TestAccuracyOnRecordingsHolds(t *testing.T) {
 		{"mixed", "aalto", "scrolls for 300 s", "trusted before, lost by the reading after two", nil, 0, .02},
 		{"mixed", "essay", "scrolls for 300 s", "trusted before, lost by the reading after two", nil, 0, .02},
 		{"automation", "webbot", "test", "correct", nil, 1, 1},
-		{"attacks", "aalto", "people", "BPCER", nil, 0, .0125},
+		{"attacks", "aalto", "people", "BPCER", nil, 0, .01},
 		{"attacks", "aalto", "victim's times shuffled", "caught", nil, .975, 1},
 	}
 	reports := map[string]accuracy.Report{}
