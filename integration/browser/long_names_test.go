@@ -48,10 +48,10 @@ func TestConsolePagesShowLongNamesWhole(t *testing.T) {
 	b.enter(w.world, "Olga Operator-Reviewer", models.RoleReviewer, models.RoleOperator, models.RoleAuditor)
 	b.expect("status of 404")
 	for _, p := range append(w.pages(), w.forms(t)...) {
+		b.open(p.path)
+		b.until(`document.querySelector("main h1")`)
 		for _, width := range widths {
 			b.size(width, 800)
-			b.open(p.path)
-			b.until(`document.querySelector("main h1")`)
 			b.requireNoOverflow()
 			b.screenshot(fmt.Sprintf("long-%s-%d", p.name, width))
 		}

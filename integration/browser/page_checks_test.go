@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/chromedp/chromedp"
@@ -76,11 +77,9 @@ func (b *tab) requireKeyboard() {
 	b.t.Helper()
 	var left int
 	b.eval(watchFocus, &left)
-	presses := make(chromedp.Tasks, 20)
-	for i := range presses {
-		presses[i] = chromedp.KeyEvent(kb.Tab)
-	}
-	for pressed := 0; left > 0 && pressed < maxTabs; pressed += len(presses) {
+	for pressed := 0; left > 0 && pressed < maxTabs; {
+		presses := slices.Repeat(chromedp.Tasks{chromedp.KeyEvent(kb.Tab)}, min(left, 20))
+		pressed += len(presses)
 		b.run(presses)
 		b.eval("window.focusLeft()", &left)
 	}

@@ -1,11 +1,14 @@
 package browser_test
 
 import (
+	"context"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // pathOf returns the path of a page's address.
@@ -65,6 +68,16 @@ func newCustomer(t *testing.T) *tab {
 	return b
 }
 
+func completeChallenge(ctx context.Context, c *countersign.Client, id string) error {
+	_, err := c.CompleteChallenge(ctx, id, countersign.ChallengeCompleteRequest{Method: "sandbox_confirm"})
+	return err
+}
+
+func cancelChallenge(ctx context.Context, c *countersign.Client, id string) error {
+	_, err := c.CancelChallenge(ctx, id)
+	return err
+}
+
 // hostedPages are the pages for a user of a customer with a brand: they confirm and cancel requests, open links that have ended, and
 // register the passkey that the last page asks for.
 func hostedPages(t testing.TB) []pageState {
@@ -74,11 +87,11 @@ func hostedPages(t testing.TB) []pageState {
 	subject := w.subject(t)
 	asked := func() string { return w.paying(t, subject, "challenge", challenging).string("challenge.id") }
 	open := func() string { return w.link(t, asked(), nil) }
-	over := func(move string) string {
+	over := func(move func(ctx context.Context, c *countersign.Client, id string) error) string {
 		id := asked()
 		path := w.link(t, id, nil)
-		if move != "" {
-			w.post(t, "/api/v1/challenges/"+id+"/"+move, object{"method": "sandbox_confirm"}).is(200)
+		if move != nil {
+			w.relyingParty().Call(t, func(c *countersign.Client) error { return move(t.Context(), c, id) })
 		}
 		ended(t, endLink, id)
 		return path
@@ -103,9 +116,9 @@ func hostedPages(t testing.TB) []pageState {
 			b.click("[data-cancel]")
 			b.seeEnding("Nothing was confirmed.")
 		}},
-		{"challenge-link-used", over("complete"), "This link has been used", nil},
-		{"challenge-link-cancelled", over("cancel"), "This request was cancelled", nil},
-		{"challenge-link-expired", over(""), "This link has expired", nil},
+		{"challenge-link-used", over(completeChallenge), "This link has been used", nil},
+		{"challenge-link-cancelled", over(cancelChallenge), "This request was cancelled", nil},
+		{"challenge-link-expired", over(nil), "This link has expired", nil},
 		{"challenge-link-mistyped", open()[:len("/challenge/chl_")+30], "This link is incomplete or mistyped", nil},
 		{"register", grant, "Alder Bank asks you to", nil},
 		{"register-done", grant, "Alder Bank asks you to", func(b *tab) {

@@ -22,7 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// artifactsEnv names the folder of screenshots.
+// artifactsEnv names the folder of screenshots. Without it only tests that fail save one: to draw and encode a whole page is
+// much of what a test of it costs.
 const artifactsEnv = "COUNTERSIGN_TEST_ARTIFACTS"
 
 // tab is one tab of the browser with its own profile. A test fails if its tab saw a console error, an exception, a policy
@@ -274,9 +275,12 @@ func (b *tab) requireFits() {
 	require.LessOrEqual(b.t, over, 0, "the page is wider than its window by %d px", over)
 }
 
-// screenshot saves an image of the whole page among the artefacts.
+// screenshot saves an image of the whole page, if a folder is named.
 func (b *tab) screenshot(name string) {
 	b.t.Helper()
+	if os.Getenv(artifactsEnv) == "" {
+		return
+	}
 	var png []byte
 	b.run(chromedp.FullScreenshot(&png, 100))
 	require.NoError(b.t, saveArtifact(name, png))

@@ -35,19 +35,24 @@ type world struct {
 // newSandbox creates a tenant whose passkeys belong to the service's origin, and returns its sandbox.
 func newSandbox(t testing.TB) world {
 	t.Helper()
-	sandbox, _ := newTenant(t, "Alder Bank")
-	return sandbox
+	return newWorld(t, createTenant(t, "Alder Bank").Sandbox)
 }
 
 // newTenant creates a tenant of that name.
 func newTenant(t testing.TB, name string) (sandbox, live world) {
+	t.Helper()
+	made := createTenant(t, name)
+	return newWorld(t, made.Sandbox), newWorld(t, made.Live)
+}
+
+func createTenant(t testing.TB, name string) tenancy.Made {
 	t.Helper()
 	needChromium(t)
 	made, err := shared.Tenancy.Create(t.Context(), tenancy.Spec{
 		Name: name, RPID: "localhost", Origins: []string{shared.baseURL}, AllowLocal: true,
 	}, "cli:test")
 	require.NoError(t, err)
-	return newWorld(t, made.Sandbox), newWorld(t, made.Live)
+	return made
 }
 
 func newWorld(t testing.TB, env models.Environment) world {
