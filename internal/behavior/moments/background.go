@@ -110,13 +110,14 @@ func (s *Sums) joint(ref *scoring.Background, offset []float64) []float64 {
 		variance[i], _ = s.session(offset, i, i)
 	}
 	for i := range n {
-		for j := range n {
-			found, people := s.session(offset, i, j)
-			if i == j || !(variance[i] > 0) || !(variance[j] > 0) {
+		for j := range i {
+			if !(variance[i] > 0) || !(variance[j] > 0) {
 				continue
 			}
+			found, people := s.session(offset, i, j)
 			r := eventShare * math.Min(math.Max(found/math.Sqrt(variance[i]*variance[j]), -1), 1)
 			out[i*n+j] = (withinPrior*out[i*n+j] + people*r) / (withinPrior + people)
+			out[j*n+i] = out[i*n+j]
 		}
 	}
 	packed := scoring.Pack(Positive(out, n), n)

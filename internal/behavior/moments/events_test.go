@@ -9,7 +9,22 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
+
+// learned returns the background of so many people, each with the sessions that person returns.
+func learned(t *testing.T, ref *scoring.Background, people int, person func() []features.Vector) *scoring.Background {
+	t.Helper()
+	sums := moments.Empty(ref)
+	for range people {
+		s, ok := moments.Share(ref, person())
+		require.True(t, ok)
+		require.NoError(t, sums.Add(s))
+	}
+	bg, err := sums.Background(ref, "own")
+	require.NoError(t, err)
+	return bg
+}
 
 // People who vary less, or more, from one press to the next than the prior says: the background learns it, within limits.
 func TestBackgroundLearnsHowMuchSingleTimesVary(t *testing.T) {
@@ -24,22 +39,16 @@ func TestBackgroundLearnsHowMuchSingleTimesVary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(5, 6))
-			sums := moments.Empty(ref)
-			for range 120 {
+			bg := learned(t, ref, 120, func() (own []features.Vector) {
 				person := rng.NormFloat64() * .2
-				var own []features.Vector
 				for range 3 {
 					v := features.NewVector(ref.Dim())
 					v.N[cell] = 8
 					v.M[cell] = ref.Mu[cell] + person + rng.NormFloat64()*c.deviation*math.Sqrt(ref.Sig2[cell]/8+ref.Within[cell*(cell+3)/2])
 					own = append(own, v)
 				}
-				s, ok := moments.Share(ref, own)
-				require.True(t, ok)
-				require.NoError(t, sums.Add(s))
-			}
-			bg, err := sums.Background(ref, "own")
-			require.NoError(t, err)
+				return own
+			})
 			ratio := bg.Sig2[cell] / ref.Sig2[cell]
 			require.Greater(t, ratio, c.low)
 			require.Less(t, ratio, c.high)

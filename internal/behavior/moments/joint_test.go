@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
-	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 )
 
@@ -26,10 +25,8 @@ func TestBackgroundLearnsWhichCellsErrTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(7, 8))
-			sums := moments.Empty(ref)
-			for range 150 {
+			bg := learned(t, ref, 150, func() (own []features.Vector) {
 				people := [2]float64{rng.NormFloat64() * .2, rng.NormFloat64() * .2}
-				var own []features.Vector
 				for range 4 {
 					v := features.NewVector(ref.Dim())
 					shared := rng.NormFloat64()
@@ -40,12 +37,8 @@ func TestBackgroundLearnsWhichCellsErrTogether(t *testing.T) {
 					}
 					own = append(own, v)
 				}
-				s, ok := moments.Share(ref, own)
-				require.True(t, ok)
-				require.NoError(t, sums.Add(s))
-			}
-			bg, err := sums.Background(ref, "own")
-			require.NoError(t, err)
+				return own
+			})
 			require.Greater(t, joint(bg, a, b), c.low)
 			require.Less(t, joint(bg, a, b), c.high)
 			require.InDelta(t, 1, joint(bg, a, a), 0)

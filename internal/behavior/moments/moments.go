@@ -18,7 +18,8 @@ const (
 	minSessions = 2
 	// More sessions would not change the weight of a person, which is one.
 	maxSessions = 5
-	// residualCap limits how far a cell may lie from the reference, in standard deviations, as in scoring.
+	// residualCap limits how far a cell may lie from the reference, in standard deviations: wider than in scoring, because it bounds
+	// what one person adds and not what is decided about them.
 	residualCap = 3
 	// step is the resolution of all sums. Every share is rounded to it, so that subtracting a share leaves exactly what was there before
 	// it was added, and the order of shares does not matter.

@@ -49,14 +49,14 @@ func (p pattern) observe(bg *Background, cells features.Vector, keys int) patter
 }
 
 // blindFamilies are the families of cells whose means follow the keys: holds, press to press, release to press, and how much holds vary.
-var blindFamilies = []string{"h", "p", "r", "hs"}
+var blindFamilies = [...]string{"h", "p", "r", "hs"}
 
 // patternFamilies are the indices in blindFamilies by cell, -1 for others.
 var patternFamilies = func() []int {
 	families := make([]int, 0, features.Dim(features.Keystroke))
 	for _, c := range features.Cells(features.Keystroke) {
 		kind, _, _ := strings.Cut(c.Name, ":")
-		families = append(families, slices.Index(blindFamilies, kind))
+		families = append(families, slices.Index(blindFamilies[:], kind))
 	}
 	return families
 }()
@@ -97,7 +97,7 @@ func patternRatio(bg *Background, v features.Vector) float64 {
 
 // blindDensity is the log density of cells that have one level in each family, with independent noise.
 func blindDensity(bg *Background, v features.Vector, index []int, scale float64) float64 {
-	var weight, level [4]float64 // of blindFamilies
+	var weight, level [len(blindFamilies)]float64
 	variance := func(i int) float64 { return scale*bg.Sig2[i]/v.N[i] + roundingNoise }
 	for _, i := range index {
 		f, w := patternFamilies[i], 1/variance(i)
