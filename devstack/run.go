@@ -156,7 +156,8 @@ func announce(ctx context.Context, o options, ports services, ui *webUI, started
 	return writeReady(o.readyFile, endpoints{Frontend: ports.frontend(), UI: ui.url()})
 }
 
-// prepareNamespaces registers the namespaces and search attributes and waits until they can be used.
+// prepareNamespaces registers the namespaces and search attributes, waits until they can be used, and drops the indexes that none of them
+// needs.
 func prepareNamespaces(ctx context.Context, o options, frontend string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -170,7 +171,7 @@ func prepareNamespaces(ctx context.Context, o options, frontend string) error {
 			return err
 		}
 	}
-	return nil
+	return trimVisibility(ctx, client, o)
 }
 
 // withdraw removes the ready file before the server stops.

@@ -91,9 +91,11 @@ type migration struct {
 var _ schema.DB = (*migration)(nil)
 
 // Exec runs one statement of a schema file. Indexes are built without CONCURRENTLY, which Postgres forbids inside a
-// transaction. No other process reads the database during the migration, so the table locks block no one.
+// transaction. No other process reads the database during the migration, so the table locks block no one. An index that a later schema
+// drops may have been dropped by trimVisibility.
 func (m *migration) Exec(statement string, args ...any) error {
 	statement = strings.Replace(statement, "CREATE INDEX CONCURRENTLY", "CREATE INDEX", 1)
+	statement = strings.Replace(statement, "DROP INDEX by_", "DROP INDEX IF EXISTS by_", 1)
 	_, err := m.tx.Exec(m.ctx, statement, args...)
 	return err
 }
