@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -184,51 +185,19 @@ func (s *Service) addConsequences(ctx context.Context, q *store.Q, d *decision) 
 
 // addProof signs the proof of an allowed action.
 func (s *Service) addProof(ctx context.Context, q *store.Q, d *decision) error {
-	a := d.row.Authorization
-	issued := d.now.Unix()
-	claims := proof.Claims{
-		Issuer: s.proofs.Issuer(a.EnvironmentID), Subject: d.in.facts.Subject.ExternalID, Audience: a.Audience,
-		IssuedAt: issued, NotBefore: issued, Expires: issued + int64(d.in.force.Contract.ProofTTLSeconds), ID: ids.New(ids.Proof),
-		Nonce: a.Nonce, Environment: a.EnvironmentID, EnvironmentKind: string(d.in.kind), Mode: string(a.Mode), Authorization: a.ID,
-		Action:   proof.Action{Key: a.ActionKey, Hash: a.ActionHash, PolicyVersion: a.PolicyVersion, ContentHash: a.PolicyHash},
-		Resource: proof.Resource{Type: a.ResourceType, Digest: a.ResourceDigest}, Context: a.ContextDigest,
-		Assurance: proof.Assurance{Coverage: a.Coverage, FreshnessMS: d.profile.FreshnessMS, Claims: map[string]string{}},
-		Methods:   methods(a, d.verdict),
+	found := signing.Findings{
+		Kind: string(d.in.kind), ByEvidence: d.verdict.ByEvidence, Subject: d.profile.Subject, FreshnessMS: d.profile.FreshnessMS,
+		Statuses: make(map[string]string, len(d.profile.Claims)),
 	}
 	for _, c := range d.profile.Claims {
-		claims.Assurance.Claims[c.Claim] = string(c.Status)
+		found.Statuses[c.Claim] = string(c.Status)
 	}
-	compact, kid, err := s.proofs.Sign(ctx, q, d.scope(), claims)
+	p, compact, err := s.proofs.Issue(ctx, q, &d.row.Authorization, found, d.in.force.Contract.ProofTTLSeconds)
 	if err != nil {
 		return err
 	}
-	sealed, err := s.proofs.SealProof(a.ID, compact)
-	if err != nil {
-		return err
-	}
-	d.row.Proof = &models.Proof{
-		JTI: claims.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID, SubjectUID: a.SubjectUID,
-		KID: kid, Audience: a.Audience, Status: models.ProofActive, Sealed: sealed, IssuedAt: d.now,
-		ExpiresAt: time.Unix(claims.Expires, 0).UTC(),
-	}
-	d.response.Proof, d.response.ProofID = &compact, &claims.ID
+	d.row.Proof, d.response.Proof, d.response.ProofID = p, &compact, &p.JTI
 	return nil
-}
-
-// methods returns the amr of the proof: what the decision is based on. It is empty, not nil, if the policy required nothing that
-// is a method, such as coverage alone.
-func methods(a models.Authorization, verdict policy.Decision) []string {
-	out := []string{}
-	if verdict.ByEvidence {
-		out = append(out, proof.MethodBehaviour)
-	}
-	if a.ChallengeCompleted != nil {
-		out = append(out, *a.ChallengeCompleted)
-	}
-	if a.HoldApproved {
-		out = append(out, proof.MethodReview)
-	}
-	return out
 }
 
 // settings returns the settings of the decision's environment.

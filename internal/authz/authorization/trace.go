@@ -100,7 +100,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace,
 	if err != nil {
 		return Trace{}, err
 	}
-	return s.trace(t, s.clock.Now())
+	return s.trace(ctx, t, s.clock.Now())
 }
 
 // List returns decisions, newest first, and the cursor of the next page.
@@ -112,7 +112,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 	}
 	out := make([]Trace, len(rows))
 	for i, r := range rows {
-		if out[i], err = s.trace(r, f.Now); err != nil {
+		if out[i], err = s.trace(ctx, r, f.Now); err != nil {
 			return nil, "", err
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 }
 
 // trace returns the contract's view of a stored decision at a time.
-func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
+func (s *Service) trace(ctx context.Context, t store.Trace, now time.Time) (Trace, error) {
 	a := t.Authorization
 	out := Trace{
 		ID: a.ID, Action: a.ActionKey, Subject: t.Subject, Actor: a.Actor, ActorType: "human", ResourceType: a.ResourceType,
@@ -144,7 +144,7 @@ func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 		out.Challenge, out.Child = challengeTrace(*c, now), c.ChildAuthorizationID
 	}
 	if p := t.Proof; p != nil {
-		if out.Proof, err = s.proofTrace(*p, now); err != nil {
+		if out.Proof, err = s.proofTrace(ctx, a, *p, now); err != nil {
 			return out, err
 		}
 		out.ProofID = &p.JTI
@@ -171,14 +171,14 @@ func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
 }
 
 // proofTrace returns the view of a proof at a time. It decrypts the compact form of an active proof only.
-func (s *Service) proofTrace(p models.Proof, now time.Time) (*ProofTrace, error) {
+func (s *Service) proofTrace(ctx context.Context, a models.Authorization, p models.Proof, now time.Time) (*ProofTrace, error) {
 	status := signing.StatusOf(p, now)
 	out := &ProofTrace{ID: p.JTI, Status: string(status), ExpiresAt: apitime.OptionalTime(&p.ExpiresAt)}
 	if status != models.ProofActive {
 		return out, nil
 	}
 	var err error
-	out.Compact, err = s.proofs.Compact(p)
+	out.Compact, err = s.proofs.Compact(ctx, a, p)
 	return out, err
 }
 

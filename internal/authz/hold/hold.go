@@ -36,7 +36,7 @@ const (
 
 // Proofs restores the proof that a stored receipt of an approval was returned with (internal/authz/signing).
 type Proofs interface {
-	Restored(authorization string, body, sealed []byte) ([]byte, error)
+	Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error)
 }
 
 // Service queues holds for reviewers and makes their moves.
@@ -175,7 +175,7 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	if err != nil || stored.Sealed == nil {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
-	receipt, err := s.proofs.Restored(*stored.Child, stored.Body, stored.Sealed)
+	receipt, err := s.proofs.Restored(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)
 	return Prepared{Receipt: receipt, Resolution: resolution}, err
 }
 

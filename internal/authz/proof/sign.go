@@ -40,11 +40,17 @@ func NewSigner(key *ecdsa.PrivateKey) (*Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signer: %w", err)
 	}
-	header, err := json.Marshal(header{Algorithm: Algorithm, KeyID: kid, Type: Type})
+	header, err := encodedHeader(kid)
 	if err != nil {
 		return nil, fmt.Errorf("signer: %w", err)
 	}
-	return &Signer{key: key, keyID: kid, header: encoding.EncodeToString(header) + "."}, nil
+	return &Signer{key: key, keyID: kid, header: header}, nil
+}
+
+// encodedHeader returns the header of the proofs of a key, with the dot that follows it.
+func encodedHeader(keyID string) (string, error) {
+	raw, err := json.Marshal(header{Algorithm: Algorithm, KeyID: keyID, Type: Type})
+	return encoding.EncodeToString(raw) + ".", err
 }
 
 // header is the protected header of a JWS.
@@ -65,27 +71,34 @@ func (s *Signer) Public() *ecdsa.PublicKey { return &s.key.PublicKey }
 // The signature is r and s as 32 bytes each (RFC 7518 section 3.4), made with crypto/ecdsa over a header encoded once
 // for all proofs of the key. Tests verify what comes out with jwx.
 func (s *Signer) Sign(c Claims) (string, error) {
-	if c.Assurance.Claims == nil {
-		c.Assurance.Claims = map[string]string{}
-	}
-	if err := c.check(); err != nil {
-		return "", fmt.Errorf("sign proof: %w", err)
-	}
-	payload, err := json.Marshal(c)
+	out, err := c.input(s.header)
 	if err != nil {
 		return "", fmt.Errorf("sign proof: %w", err)
 	}
-	size := len(s.header) + encoding.EncodedLen(len(payload)) + 1 + encoding.EncodedLen(signatureSize)
-	if size > MaxSize {
-		return "", fmt.Errorf("sign proof: %d bytes long, %d are allowed", size, MaxSize)
-	}
-	out := append(make([]byte, 0, size), s.header...)
-	out = encoding.AppendEncode(out, payload)
 	signature, err := s.signature(out)
 	if err != nil {
 		return "", err
 	}
 	return string(encoding.AppendEncode(append(out, '.'), signature)), nil
+}
+
+// input returns what is signed of a proof: the header and the claims. It has room for the signature.
+func (c Claims) input(header string) ([]byte, error) {
+	if c.Assurance.Claims == nil {
+		c.Assurance.Claims = map[string]string{}
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	size := len(header) + encoding.EncodedLen(len(payload)) + 1 + encoding.EncodedLen(signatureSize)
+	if size > MaxSize {
+		return nil, fmt.Errorf("%d bytes long, %d are allowed", size, MaxSize)
+	}
+	return encoding.AppendEncode(append(make([]byte, 0, size), header...), payload), nil
 }
 
 // signature returns the ES256 signature of the input.

@@ -8,7 +8,6 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -189,9 +188,9 @@ func (s *Service) works(row models.SigningKey) error {
 	if err != nil {
 		return err
 	}
-	published, err := proof.ParseJWKS(slices.Concat([]byte(`{"keys":[`), row.PublicJWK, []byte("]}")))
+	published, err := publishedKey(row)
 	if err != nil {
-		return fmt.Errorf("signing key %s as published: %w", row.KID, err)
+		return err
 	}
 	const typ = "trial+jws"
 	signed, err := signer.SignDocument(typ, []byte("{}"))

@@ -1,9 +1,11 @@
 package signing
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -15,37 +17,48 @@ func (s *Service) SealProof(authorization, compact string) ([]byte, error) {
 	return s.keys.Seal(proofPurpose, pack(compact), []byte(authorization))
 }
 
-// openProof decrypts a stored proof and returns it as it was issued.
-func (s *Service) openProof(authorization string, sealed []byte) ([]byte, error) {
-	packed, err := s.keys.Open(proofPurpose, sealed, []byte(authorization))
-	if err != nil {
-		return nil, err
-	}
-	return unpack(packed)
-}
-
-// Compact returns a stored proof as it was issued; nil if it is not stored.
-func (s *Service) Compact(p models.Proof) (*string, error) {
+// Compact returns the stored proof of a decision as it was issued; nil if it is not stored.
+func (s *Service) Compact(ctx context.Context, a models.Authorization, p models.Proof) (*string, error) {
 	if p.Sealed == nil {
 		return p.Compact, nil // written before proofs were sealed
 	}
-	raw, err := s.openProof(p.AuthorizationID, p.Sealed)
+	opened, err := s.keys.Open(proofPurpose, p.Sealed, []byte(p.AuthorizationID))
 	if err != nil {
 		return nil, fmt.Errorf("proof %s: %w", p.JTI, err)
 	}
-	compact := string(raw)
+	var compact string
+	if isSignature(opened) {
+		compact, err = s.assemble(ctx, &a, &p, opened)
+	} else {
+		var raw []byte
+		raw, err = unpack(opened)
+		compact = string(raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("proof %s: %w", p.JTI, err)
+	}
 	return &compact, nil
 }
 
-// Restored returns a stored response byte for byte as it was first returned, whatever has become of its proof since. A
+// isSignature reports whether an opened proof is its signature alone.
+func isSignature(opened []byte) bool { return len(opened) > 0 && opened[0] == signatureVersion }
+
+// Restored returns the stored response of a decision byte for byte as it was first returned, whatever has become of its proof since. A
 // response that was stored with its proof, as older versions did, is returned unchanged.
-func (s *Service) Restored(authorization string, body, sealed []byte) ([]byte, error) {
+func (s *Service) Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error) {
 	if !proof.Removed(body) {
 		return body, nil
 	}
-	compact, err := s.openProof(authorization, sealed)
+	a, p, err := s.store.Proofs().Issued(ctx, scope, authorization)
 	if err != nil {
 		return nil, fmt.Errorf("proof of authorization %s: %w", authorization, err)
 	}
-	return proof.Restore(body, compact), nil
+	compact, err := s.Compact(ctx, a, p)
+	if err != nil {
+		return nil, err
+	}
+	if compact == nil {
+		return nil, fmt.Errorf("proof of authorization %s: it is not stored", authorization)
+	}
+	return proof.Restore(body, []byte(*compact)), nil
 }

@@ -6,47 +6,55 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
-	"github.com/countersign-dev/countersign/internal/authz/signing"
-	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	storage "github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 )
 
+// Whatever has become of a proof since, and in whichever form a version stored it, a repeated request is returned what the first was.
 func TestRestoredReturnsStoredResponseByteForByte(t *testing.T) {
 	t.Parallel()
-	keys, err := keyring.Parse(keyring.Generate())
-	require.NoError(t, err)
-	s := signing.New(nil, keys, clock.NewFake(storetest.Epoch), "https://countersign.example")
-	const compact = "eyJh.eyJi.c2ln"
-	sealed, err := s.SealProof("azn_1", compact)
-	require.NoError(t, err)
-	require.NotContains(t, string(sealed), compact)
-	for name, body := range map[string]string{
-		"an answer":        `{"id":"azn_1","challenge":null,"proof":"` + compact + `","proof_id":"prf_1"}`,
-		"a receipt":        `{"authorization":"azn_0","decision":{"id":"azn_1","proof":"` + compact + `","proof_id":"prf_1"}}`,
-		"a text like it":   `{"detail":"\"proof\":\"x\" and \"proof\":null,\"proof_id\":\"","proof":"` + compact + `","proof_id":"prf_1"}`,
-		"nothing to seal":  `{"id":"azn_1","proof":null,"proof_id":null}`,
-		"another document": `{"authorization":"azn_0","resolution":"reject"}`,
+	b := setup(t)
+	w := fixture.New(t, b.st, b.time.Now())
+	require.NoError(t, b.replicas[0].Establish(t.Context(), b.st.Q, w.Scope, "cli:test"))
+	for name, store := range map[string]func(compact string, p *models.Proof){
+		"its signature": func(string, *models.Proof) {},
+		"sealed whole, as binaries before schema 64 did": func(compact string, p *models.Proof) {
+			sealed, err := b.replicas[0].SealProof(p.AuthorizationID, compact)
+			require.NoError(t, err)
+			require.NotContains(t, string(sealed), compact)
+			p.Sealed = sealed
+		},
+		"in clear, as the first binaries did": func(compact string, p *models.Proof) { p.Sealed, p.Compact = nil, &compact },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stored := proof.Remove([]byte(body))
-			require.NotContains(t, string(stored), compact)
-			restored, err := s.Restored("azn_1", stored, sealed)
+			a := decided(w)
+			p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
 			require.NoError(t, err)
-			require.Equal(t, body, string(restored))
+			store(compact, p)
+			w.Write(storage.Decision{Authorization: a, Proof: p})
+			row, written, err := b.st.Proofs().Issued(t.Context(), w.Scope, a.ID)
+			require.NoError(t, err)
+			got, err := b.replicas[1].Compact(t.Context(), row, written)
+			require.NoError(t, err)
+			require.Equal(t, compact, *got)
+
+			for body, unchanged := range map[string]bool{
+				`{"id":"azn_1","challenge":null,"proof":"` + compact + `","proof_id":"prf_1"}`:                                 false,
+				`{"authorization":"azn_0","decision":{"id":"azn_1","proof":"` + compact + `","proof_id":"prf_1"}}`:             false,
+				`{"detail":"\"proof\":\"x\" and \"proof\":null,\"proof_id\":\"","proof":"` + compact + `","proof_id":"prf_1"}`: false,
+				`{"id":"azn_1","proof":null,"proof_id":null}`:                                                                  true,
+				`{"authorization":"azn_0","resolution":"reject"}`:                                                              true,
+			} {
+				stored := proof.Remove([]byte(body))
+				require.Equal(t, unchanged, string(stored) == body)
+				require.NotContains(t, string(stored), compact)
+				restored, err := b.replicas[1].Restored(t.Context(), w.Scope, a.ID, stored)
+				require.NoError(t, err)
+				require.Equal(t, body, string(restored))
+			}
 		})
 	}
-	_, err = s.Restored("azn_2", proof.Remove([]byte(`{"proof":"`+compact+`","proof_id":"prf_1"}`)), sealed)
-	require.Error(t, err, "a sealed proof belongs to its authorization")
-
-	was := compact
-	for name, row := range map[string]models.Proof{
-		"sealed": {AuthorizationID: "azn_1", Sealed: sealed}, "written before proofs were sealed": {AuthorizationID: "azn_1", Compact: &was},
-	} {
-		got, err := s.Compact(row)
-		require.NoError(t, err, name)
-		require.Equal(t, compact, *got, name)
-	}
+	_, err := b.replicas[0].Restored(t.Context(), w.Scope, "azn_of_no_one", []byte(`{"proof":null,"proof_id":"prf_1"}`))
+	require.ErrorIs(t, err, storage.ErrNotFound)
 }

@@ -19,6 +19,33 @@ func (q Proofs) Get(ctx context.Context, s Scope, jti string) (models.Proof, err
 	return orNotFound(p, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
 }
 
+// signatureSince is the schema version since which binaries read a proof from its signature and the rows of its decision.
+const signatureSince = 64
+
+// ReadsSignatures reports whether every binary that runs reads proofs of which the signature alone is stored.
+func (q *Q) ReadsSignatures(ctx context.Context, now time.Time) bool {
+	return q.contracted(ctx, signatureSince, now)
+}
+
+// Issued returns the proof of a decision, and of the decision what its proof says.
+func (q Proofs) Issued(ctx context.Context, s Scope, authorization string) (a models.Authorization, p models.Proof, err error) {
+	a = models.Authorization{ID: authorization, TenantID: s.Tenant, EnvironmentID: s.Environment}
+	p = models.Proof{AuthorizationID: authorization, TenantID: s.Tenant, EnvironmentID: s.Environment}
+	row := q.queryRow(ctx, `select a.action_key, a.resource_type, coalesce(a.resource_digest, ''), coalesce(a.context_digest, ''),
+		coalesce(a.action_hash, ''), coalesce(a.policy_hash, ''), a.policy_version, a.audience, a.nonce, a.mode, a.coverage,
+		a.challenge_completed, a.hold_approved, a.assurance, a.record, p.jti, p.kid, p.compact, p.sealed, p.issued_at, p.expires_at
+		from authorizations a join proofs p on p.authorization_id = a.id and p.environment_id = a.environment_id
+		where a.tenant_id = $1 and a.environment_id = $2 and a.id = $3`, s.Tenant, s.Environment, authorization)
+	err = row.Scan(&a.ActionKey, &a.ResourceType, &a.ResourceDigest, &a.ContextDigest, &a.ActionHash, &a.PolicyHash, &a.PolicyVersion, &a.Audience,
+		&a.Nonce, &a.Mode, &a.Coverage, &a.ChallengeCompleted, &a.HoldApproved, &a.Assurance, &a.Record, &p.JTI, &p.KID, &p.Compact, &p.Sealed,
+		&p.IssuedAt, &p.ExpiresAt)
+	if err == nil {
+		err = a.UnpackRecord()
+	}
+	p, err = orNotFound(p, err)
+	return a, p, err
+}
+
 // Consume marks an active proof as consumed. Of concurrent callers only one gets true.
 func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update proofs set status = 'consumed', consumed_at = $4, consumed_by = $5, compact = null
