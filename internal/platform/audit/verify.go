@@ -169,6 +169,10 @@ func (w *traversal) gaps(ctx context.Context, q *store.Q, head store.AuditHead) 
 // is reported once.
 func (w *traversal) check(l store.AuditLink) {
 	w.result.Entries++
+	if l.Seq == w.seq {
+		w.find(Inserted, l.Seq, l.EventID, "the link has the number of another link")
+		return
+	}
 	if l.Seq != w.seq+1 {
 		w.find(Removed, w.seq+1, "", fmt.Sprintf("links %d to %d are missing", w.seq+1, l.Seq-1))
 	} else if !bytes.Equal(l.Previous, w.hash) {

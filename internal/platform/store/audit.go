@@ -137,11 +137,12 @@ func (q Audit) Head(ctx context.Context, s Scope) (AuditHead, error) {
 	return orNotFound(h, err)
 }
 
-// Chain returns at most limit links with their events, in order, beginning with the link numbered from.
+// Chain returns limit links with their events, in order, beginning with the link numbered from: fewer at the end, and more if several have
+// the number of the last.
 func (q Audit) Chain(ctx context.Context, s Scope, from int64, limit int) ([]AuditLink, error) {
 	var links []AuditLink
 	if err := q.gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
-		where environment_id = ? and seq >= ? order by seq limit ?`, s.Environment, from, limit).Scan(&links).Error; err != nil {
+		where environment_id = ? and seq >= ? order by seq fetch first ? rows with ties`, s.Environment, from, limit).Scan(&links).Error; err != nil {
 		return nil, err
 	}
 	return links, q.attachEvents(ctx, s, links)

@@ -73,6 +73,9 @@ func divide(ctx context.Context, conn *pgx.Conn, now time.Time, show func(done, 
 		at := t.Period.Next(now.Add(partitionMargin))
 		done := i * divideSteps
 		show(done, total)
+		if p, err = p.replaceKeys(ctx, conn); err != nil {
+			return made, fmt.Errorf("store: replace keys of the table %s: %w", t.Table, err)
+		}
 		err = p.fenced(ctx, conn, part{name: t.Table, to: at}, func() error {
 			show(done+divideSteps-1, total)
 			return keyStep{what: "divide " + t.Table, statements: p.divide(at)}.run(ctx, conn)
@@ -94,27 +97,30 @@ type partPlan struct {
 	keys    []string // foreign keys, as clauses of ALTER TABLE
 	grants  []string // statements
 	options string   // storage parameters, as a clause of CREATE TABLE
+	number  string   // the column that a sequence of the table numbers, or ""
 }
 
 // partIndex is an index, with its definition behind the name of the table, or that of its constraint.
 type partIndex struct {
 	Name, Definition, Constraint string
-	Unique                       bool
+	Unique, Keyed                bool // Keyed: the partition's key is one of the columns
 }
 
 func planParts(ctx context.Context, conn *pgx.Conn, t models.PartitionedTable) (p partPlan, err error) {
 	p.PartitionedTable = t
 	// The storage parameters of a divided table are those of its partitions.
 	err = conn.QueryRow(ctx, `select c.relkind = 'p', coalesce((select ' with (' || array_to_string(coalesce(c.reloptions, l.reloptions), ', ') || ')'
-			from pg_class l where l.oid = coalesce((select max(inhrelid) from pg_inherits where inhparent = c.oid), c.oid)), '')
-		from pg_class c where c.oid = $1::text::regclass`, t.Table).Scan(&p.divided, &p.options)
+			from pg_class l where l.oid = coalesce((select max(inhrelid) from pg_inherits where inhparent = c.oid), c.oid)), ''),
+			coalesce((select attname from pg_attribute where attrelid = c.oid and attidentity <> ''), '')
+		from pg_class c where c.oid = $1::text::regclass`, t.Table).Scan(&p.divided, &p.options, &p.number)
 	if err != nil {
 		return p, err
 	}
 	rows, err := conn.Query(ctx, `select i.relname as name, split_part(pg_get_indexdef(i.oid), ' USING ', 2) as definition,
-			coalesce(pg_get_constraintdef(k.oid), '') as constraint, x.indisunique as unique
+			coalesce(pg_get_constraintdef(k.oid), '') as constraint, x.indisunique as unique,
+			exists (select from pg_attribute a where a.attrelid = x.indrelid and a.attname = $2 and a.attnum = any(x.indkey)) as keyed
 		from pg_index x join pg_class i on i.oid = x.indexrelid left join pg_constraint k on k.conindid = i.oid and k.contype in ('p', 'u')
-		where x.indrelid = $1::text::regclass order by k.contype is distinct from 'p', i.relname`, t.Table)
+		where x.indrelid = $1::text::regclass order by k.contype is distinct from 'p', i.relname`, t.Table, t.Key)
 	if err != nil {
 		return p, err
 	}
@@ -183,9 +189,13 @@ func removeAnew(ctx context.Context, config *pgx.ConnConfig, statement string) e
 	return keyStep{statements: []string{statement}}.run(ctx, conn)
 }
 
-// like makes a table with the columns, defaults and checks of the divided one.
+// sequence is the name that Postgres gives to the sequence of a table's numbers. The divided table goes on with those of the whole one;
+// its partitions have none.
+func (p partPlan) sequence(table string) string { return table + "_" + p.number + "_seq" }
+
+// like makes a table with the columns, defaults and checks of the divided one. clause closes the list of what is included.
 func (p partPlan) like(name, model, clause string) string {
-	return fmt.Sprintf("create table %s (like %s including defaults including constraints including generated including storage including compression)%s",
+	return fmt.Sprintf("create table %s (like %s including defaults including constraints including generated including storage including compression%s",
 		name, model, clause)
 }
 
@@ -225,8 +235,15 @@ func (p partPlan) divide(at time.Time) []string {
 	for _, i := range p.indexes {
 		statements = append(statements, fmt.Sprintf("alter index %s rename to %s", i.Name, i.Name+firstPart))
 	}
-	statements = append(statements, p.like(p.Table, first, fmt.Sprintf(" partition by range (%s)", p.Key)),
+	if p.number != "" {
+		statements = append(statements, fmt.Sprintf("alter sequence %s rename to %s", p.sequence(p.Table), p.sequence(first)))
+	}
+	statements = append(statements, p.like(p.Table, first, fmt.Sprintf(" including identity) partition by range (%s)", p.Key)),
 		fmt.Sprintf("alter table %s drop constraint %s", p.Table, fence(p.Table)))
+	if p.number != "" {
+		statements = append(statements, fmt.Sprintf("select setval('%s', nextval('%s'))", p.sequence(p.Table), p.sequence(first)),
+			fmt.Sprintf("alter table %s alter column %s drop identity", first, p.number))
+	}
 	statements = append(statements, p.dress(p.Table, "")...)
 	for _, key := range p.keys {
 		statements = append(statements, fmt.Sprintf("alter table %s %s", p.Table, key))
@@ -238,7 +255,7 @@ func (p partPlan) divide(at time.Time) []string {
 
 // follow makes an empty partition from a time on, the last of the table.
 func (p partPlan) follow(name string, from time.Time) []string {
-	statements := []string{p.like(name, p.Table, p.options)}
+	statements := []string{p.like(name, p.Table, ")"+p.options)}
 	statements = append(statements, p.dress(name, strings.TrimPrefix(name, p.Table))...)
 	return append(statements, p.attach(part{name: name, from: from}))
 }

@@ -66,6 +66,9 @@ func writeAt(ctx context.Context, st *store.Store, at time.Time, n int) error {
 			values ($1, 'whe_1', 'env_1', $1, '', 'succeeded', $2, $2)`, []any{id("dlv"), at}},
 		{`insert into webhook_attempts (id, delivery_id, environment_id, endpoint_id, event_id, type, attempt, at, latency_ms, succeeded)
 			values ($1, $1, 'env_1', 'whe_1', $1, '', 1, $2, 1, true)`, []any{id("dlv"), at}},
+		{`insert into events (id, tenant_id, environment_id, type, at, actor, digest) values ($1, 'tnt_1', 'env_1', '', $2, '', '')`, []any{id("evt"), at}},
+		{`insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
+			select environment_id, seq, id, '', '', $2 from events where id = $1`, []any{id("evt"), at}},
 	} {
 		if _, err := st.Pool().Exec(ctx, s.query, s.args...); err != nil {
 			return fmt.Errorf("%s: %w", s.query, err)
@@ -75,15 +78,15 @@ func writeAt(ctx context.Context, st *store.Store, at time.Time, n int) error {
 }
 
 // definitions describes the columns, indexes and constraints of the tables that are divided, as far as they are the same for a table
-// that is not.
+// that is not: the indexes of a table with a key that is replaced are not.
 func definitions(t *testing.T, st *store.Store) (out [][2]string) {
 	t.Helper()
 	for _, p := range models.PartitionedTables {
-		out = append(out, pairs(t, st, `select indexname::text, replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes where tablename = $1
-			union all select 'constraint ' || conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = $1::text::regclass
-			union all select attname::text, format_type(atttypid, atttypmod) || attnotnull || attstorage::text || coalesce((select pg_get_expr(adbin, adrelid)
+		out = append(out, pairs(t, st, `select indexname::text, replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes where tablename = $1 and $2
+			union all select 'constraint ' || conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = $1::text::regclass and ($2 or contype not in ('p', 'u'))
+			union all select attname::text, format_type(atttypid, atttypmod) || attnotnull || attstorage::text || attidentity::text || coalesce((select pg_get_expr(adbin, adrelid)
 				from pg_attrdef where adrelid = attrelid and adnum = attnum), '') from pg_attribute where attrelid = $1::text::regclass and attnum > 0
-			order by 1, 2`, p.Table)...)
+			order by 1, 2`, p.Table, len(p.Replace) == 0)...)
 	}
 	return out
 }
@@ -114,6 +117,8 @@ func TestPartitionKeepsRowsKeysAndReferences(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, len(models.PartitionedTables), made)
 	require.Equal(t, before, definitions(t, st))
+	require.Equal(t, [][2]string{{"audit_chain_number", "environment_id, seq"}, {"audit_chain_pkey", "event_id, environment_id"}}, pairs(t, st,
+		"select indexname::text, substring(indexdef from '[(](.*)[)]') from pg_indexes where tablename = 'audit_chain' order by 1"))
 	require.Equal(t, map[string]string{"frames_00000000": "3", "frames_20261130": "0"}, rowsByPart(t, st, "frames"))
 	require.Equal(t, map[string]string{"shown_details_00000000": "3", "shown_details_20261201": "0"}, rowsByPart(t, st, "shown_details"))
 	require.Empty(t, pairs(t, st, "select conname::text, '' from pg_constraint where conname like '%fence'"))
@@ -167,6 +172,7 @@ func TestPartitionServesRequests(t *testing.T) {
 	for _, p := range models.PartitionedTables {
 		require.Equal(t, fmt.Sprint(written.Load()), pairs(t, st, "select count(*)::text, '' from "+p.Table)[0][0], p.Table)
 	}
+	require.Empty(t, pairs(t, st, "select seq::text, '' from events group by seq having count(*) > 1"), "events are numbered on")
 }
 
 func TestPartitionContinuesAfterAnInterruption(t *testing.T) {
@@ -185,7 +191,7 @@ func TestPartitionContinuesAfterAnInterruption(t *testing.T) {
 		cancel()
 		require.Empty(t, pairs(t, st, "select conname::text, '' from pg_constraint where conname like '%fence'"), "a fence would refuse rows once its time comes")
 		require.NoError(t, writeAt(t.Context(), st, partNow.AddDate(1, 0, stop), 1))
-		_, err = st.Pool().Exec(t.Context(), "delete from subjects; delete from authorizations; delete from webhook_deliveries; "+
+		_, err = st.Pool().Exec(t.Context(), "delete from subjects; delete from authorizations; delete from webhook_deliveries; delete from events; delete from audit_chain; "+
 			"insert into subjects (uid, tenant_id, environment_id, external_id, status, enrollment, created_at, updated_at) values ('sub_1', 'tnt_1', 'env_1', 'user-1', 'active', 'none', now(), now())")
 		require.NoError(t, err)
 	}
@@ -212,8 +218,13 @@ func TestPartitionedTablesCanBeDivided(t *testing.T) {
 	for _, p := range models.PartitionedTables {
 		require.Equal(t, models.PlacedByEnvironment, models.PlacementOf(p.Table))
 		require.Empty(t, pairs(t, st, "select conname::text, conrelid::regclass::text from pg_constraint where contype = 'f' and confrelid = $1::text::regclass", p.Table))
+		replaced := []string{""}
+		for _, r := range p.Replace {
+			require.NotEmpty(t, r.Instead)
+			replaced = append(replaced, r.Unique)
+		}
 		require.Empty(t, pairs(t, st, `select indexrelid::regclass::text, '' from pg_index where indisunique and indrelid = $1::text::regclass and not exists
-			(select from pg_attribute where attrelid = indrelid and attname = $2 and attnum = any(indkey))`, p.Table, p.Key))
+			(select from pg_attribute where attrelid = indrelid and attname = $2 and attnum = any(indkey)) and indexrelid::regclass::text <> all($3)`, p.Table, p.Key, replaced))
 		require.Equal(t, [][2]string{{"timestamp with time zone", "NO"}}, pairs(t, st, `select data_type::text, is_nullable::text from information_schema.columns
 			where table_name = $1 and column_name = $2`, p.Table, p.Age))
 	}

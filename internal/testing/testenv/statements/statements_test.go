@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 )
@@ -50,6 +51,24 @@ func TestCheckFindsStatementsThatDoNotNameTheEnvironment(t *testing.T) {
 			require.ErrorContains(t, err, c.unnamed)
 		})
 	}
+}
+
+// The alias of a divided table stands for those of its partitions. A table that is used twice has the number of a partition, and is none.
+func TestCheckReadsPlansOfDividedTables(t *testing.T) {
+	t.Parallel()
+	url := testenv.EmptyDatabase(t)
+	st, err := store.Open(t.Context(), url, store.Options{})
+	require.NoError(t, err)
+	defer st.Close()
+	_, _, err = st.Migrate(t.Context())
+	require.NoError(t, err)
+	_, err = st.Partition(t.Context(), time.Now(), func(int, int) {})
+	require.NoError(t, err)
+	const lookUp = "from events v left join lateral (select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id limit 1) l on true where "
+	require.NoError(t, statements.CheckText(t.Context(), url, "select v.id "+lookUp+"v.environment_id = $1"))
+	require.ErrorContains(t, statements.CheckText(t.Context(), url, "select v.id "+lookUp+"v.seq = $1"), "audit_chain")
+	require.ErrorContains(t, statements.CheckText(t.Context(), url, `select (select a.uid from subjects a where a.uid = $1),
+		(select a.uid from subjects a where a.environment_id = $2 limit 1)`), "subjects (a)")
 }
 
 func TestRecorderKnowsWhichFunctionSendsAStatement(t *testing.T) {
