@@ -23,6 +23,8 @@ BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 # Tests are compiled with the same flags, so that a cold cache compiles the Temporal server, this service and the standard library once.
 # The race detector needs cgo.
 TESTED   = $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
+# Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
+SLOWEST := ./worker$(comma)./cmd/chaos$(comma)./integration$(comma)./integration/browser$(comma)./cmd/countersign
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
 
 GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
@@ -125,7 +127,7 @@ $(NPM_VERIFIERS): %/node_modules: %/package-lock.json
 
 .PHONY: test
 test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(NPM_VERIFIERS) ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
-	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) --first $(SLOWEST) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js
 test-js: ## check types and sizes of the JavaScript package and run its tests; skipped without Node

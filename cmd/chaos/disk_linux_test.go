@@ -22,6 +22,7 @@ func TestServiceIsUnavailableOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
+	t.Parallel()
 	dir := folder(t)
 	disk := filepath.Join(dir, "disk")
 	require.NoError(t, os.Mkdir(disk, 0o755))
@@ -29,9 +30,8 @@ func TestServiceIsUnavailableOnAFullDisk(t *testing.T) {
 		t.Skip("mounting a file system is not permitted:", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	binary := built(t, dir)
 
-	r, err := harness.Up(t.Context(), harness.Options{Dir: disk, Binary: binary, Env: []string{"COUNTERSIGN_LOG_LEVEL=error"}})
+	r, err := harness.Up(t.Context(), harness.Options{Dir: disk, Binary: built(t), Env: []string{"COUNTERSIGN_LOG_LEVEL=error"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Down() })
 	tenant, err := r.NewTenant(t.Context(), "Full")

@@ -25,11 +25,12 @@ func TestRestoreLosesNothingBeforeThePoint(t *testing.T) {
 	if _, err := os.Stat(devstack); err != nil {
 		t.Skip("the Temporal server is not built: make devstack")
 	}
+	t.Parallel()
 	dir := folder(t)
 	var out bytes.Buffer
 	results, err := chaos.Drill(t.Context(), chaos.DrillOptions{
 		Options: chaos.Options{
-			Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: built(t, dir), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
+			Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: built(t), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
 			Seed: 7, Clients: 6, CountWorkflows: countWorkflows, Out: io.MultiWriter(&out, t.Output()),
 		},
 		Load: 2 * time.Second, Disasters: chaos.Disasters[:1], Upkeep: runUpkeep,

@@ -25,7 +25,7 @@ func TestMachinesAreLostWithoutAViolation(t *testing.T) {
 	dir := folder(t)
 	var out bytes.Buffer
 	r, err := chaos.Run(t.Context(), chaos.Options{
-		Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: built(t, dir), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
+		Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: built(t), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
 		Seed: 7, Lasts: time.Second, Clients: 6, HA: true, CountWorkflows: countWorkflows, Out: io.MultiWriter(&out, t.Output()),
 	})
 	require.NoError(t, err, "%s", &out)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,13 +28,38 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// built builds the countersign binary into a folder.
-func built(t *testing.T, dir string) string {
+// binary is the countersign binary of all tests of this package, in a folder that TestMain removes.
+var binary struct {
+	once      sync.Once
+	dir, path string
+	err       error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if binary.dir != "" {
+		_ = os.RemoveAll(binary.dir)
+	}
+	os.Exit(code)
+}
+
+// built returns the path of the countersign binary, which the first test that needs it builds.
+func built(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(dir, "countersign")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../countersign").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
+	binary.once.Do(func() { binary.path, binary.err = build() })
+	require.NoError(t, binary.err)
+	return binary.path
+}
+
+func build() (path string, err error) {
+	if binary.dir, err = os.MkdirTemp("", "countersign-chaos-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(binary.dir, "countersign")
+	if out, err := exec.Command("go", "build", "-o", path, "../countersign").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
 }
 
 // The test starts servers of its own, because other tests share theirs. make chaos runs for longer.
@@ -45,12 +72,11 @@ func TestChaosFindsNoViolation(t *testing.T) {
 	if _, err := os.Stat(devstack); err != nil {
 		t.Skip("the Temporal server is not built: make devstack")
 	}
+	t.Parallel()
 	dir := folder(t)
-	binary := built(t, dir)
-
 	var out bytes.Buffer
 	r, err := chaos.Run(t.Context(), chaos.Options{
-		Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: binary, Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
+		Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: built(t), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
 		Seed: 7, Lasts: 20 * time.Second, Clients: 6, CountWorkflows: countWorkflows, Out: io.MultiWriter(&out, t.Output()),
 	})
 	require.NoError(t, err, "%s", &out)

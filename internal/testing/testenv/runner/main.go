@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,6 +49,7 @@ type options struct {
 	gotestsum, devstack string   // paths of the tools
 	format              string   // of gotestsum
 	modules             []string // folders, in the order of their tests
+	first               []string // packages of the last module, in the order of their tests
 	args                []string // for go test
 	pooled              bool     // PgBouncer is started
 	prepared            int      // how many prepared statements PgBouncer follows
@@ -58,10 +61,14 @@ func main() {
 	flag.StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of devstack; empty: no Temporal server is started")
 	flag.StringVar(&o.format, "format", "pkgname", "gotestsum's output `format`")
 	modules := flag.String("modules", ".", "`folders` of the modules to test, separated by commas; the last one's summary closes the run")
+	first := flag.String("first", "", "`packages` of the last module whose tests start before the others of ./..., separated by commas")
 	flag.BoolVar(&o.pooled, "pgbouncer", false, "run the stores of the tests behind PgBouncer in transaction mode")
 	flag.IntVar(&o.prepared, "prepared", 0, "how many prepared `statements` PgBouncer follows; 0: none")
 	flag.Parse()
 	o.modules, o.args = strings.Split(*modules, ","), flag.Args()
+	if *first != "" {
+		o.first = strings.Split(*first, ",")
+	}
 
 	if os.Getenv(gcEnv) == "" {
 		_ = os.Setenv(gcEnv, gcPercent) // its only errors are about the name
@@ -175,6 +182,24 @@ func startTemporal(ctx context.Context, binary, database, dir string) (at addres
 	}
 }
 
+// everything is the pattern of all packages of a module.
+const everything = "./..."
+
+// goTest returns the arguments of go test in a module. One package more than there are processors is compiled or tested at once: tests
+// that stop servers wait most of their time. Not so under the race detector, with which all of them compute. go test starts packages
+// in the order in which they are named.
+func (o options) goTest(module string) []string {
+	args := slices.Clone(o.args)
+	if all := slices.Index(args, everything); all >= 0 && module == o.modules[len(o.modules)-1] {
+		args = slices.Insert(args, all, o.first...)
+	}
+	given := func(arg string) bool { return arg == "-race" || arg == "-p" || strings.HasPrefix(arg, "-p=") }
+	if slices.ContainsFunc(args, given) {
+		return args
+	}
+	return append([]string{"-p=" + strconv.Itoa(runtime.GOMAXPROCS(0)+1)}, args...)
+}
+
 // test runs one module's tests and returns the exit code.
 func test(ctx context.Context, o options, module string, env []string) int {
 	gotestsum, err := filepath.Abs(o.gotestsum)
@@ -182,8 +207,7 @@ func test(ctx context.Context, o options, module string, env []string) int {
 		logf("%v", err)
 		return 1
 	}
-	args := append([]string{"--format", o.format, "--"}, o.args...)
-	cmd := exec.CommandContext(ctx, gotestsum, args...) // #nosec G204 -- the tool that the Makefile names
+	cmd := exec.CommandContext(ctx, gotestsum, append([]string{"--format", o.format, "--"}, o.goTest(module)...)...) // #nosec G204 -- the tool that the Makefile names
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
