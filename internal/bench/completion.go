@@ -18,9 +18,9 @@ const (
 )
 
 // completion measures what goes through Temporal while decisions go on:
-// completing a challenge and reviewing a hold. The challenges and holds
-// were opened before and their workflow runs have started, as they have by
-// the time that a person responds.
+// completing a challenge and reviewing a hold, and, for comparison, ending
+// runs that do nothing else. All were opened before and their workflow runs
+// have started, as they have by the time that a person responds.
 func completion(ctx context.Context, b *bench) error {
 	policies := map[string]countersign.PolicyRequirements{
 		"payment.allow":     {CoverageMin: "none"},
@@ -51,7 +51,16 @@ func completion(ctx context.Context, b *bench) error {
 	if err := analyze(ctx, b.rig.DatabaseURL()); err != nil { // as Postgres does by itself within minutes
 		return err
 	}
+	bare, err := newBareRuns(ctx, b.rig.TemporalAddress())
+	if err != nil {
+		return err
+	}
+	defer bare.close()
+	if err := bare.open(ctx, n); err != nil {
+		return err
+	}
 	allow := asking("payment.allow")
+	floor := b.besides(ctx, "end a bare run", allow, bare.end)
 	for _, x := range []struct {
 		what string
 		do   loadgen.Work
@@ -63,22 +72,29 @@ func completion(ctx context.Context, b *bench) error {
 			return b.approve(holds[i])
 		}},
 	} {
-		var besides loadgen.Result
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			besides = loadgen.Open(ctx, besidesRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(allow.next()) })
-		}()
-		r := b.measure(ctx, "completion", x.what, fmt.Sprintf("%d/s open", completionRate), func() loadgen.Result {
-			return loadgen.Open(ctx, completionRate, openClients, b.Lasts, x.do)
-		})
-		<-done
-		b.report.Rows[len(b.report.Rows)-1].Meanwhile = besides.Done()
-		b.add(row("completion", "authorize meanwhile", fmt.Sprintf("%d/s open", besidesRate), besides, cost{}))
+		r := b.besides(ctx, x.what, allow, x.do)
 		b.report.under(fmt.Sprintf("%s: p99 at %d/s", x.what, completionRate), r.P99, 500, "ms")
+		b.report.under(fmt.Sprintf("%s: p99 at %d/s over that of a bare run", x.what, completionRate), over(r.P99, floor.P99), 3, "x")
 		b.memory("completion", r)
 	}
 	return nil
+}
+
+// besides measures completions at completionRate while decisions are made at besidesRate.
+func (b *bench) besides(ctx context.Context, what string, allow *requests, do loadgen.Work) Row {
+	var besides loadgen.Result
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		besides = loadgen.Open(ctx, besidesRate, openClients, b.Lasts, func(context.Context, int) error { return b.allowed(allow.next()) })
+	}()
+	r := b.measure(ctx, "completion", what, fmt.Sprintf("%d/s open", completionRate), func() loadgen.Result {
+		return loadgen.Open(ctx, completionRate, openClients, b.Lasts, do)
+	})
+	<-done
+	b.report.Rows[len(b.report.Rows)-1].Meanwhile = besides.Done()
+	b.add(row("completion", "authorize meanwhile", fmt.Sprintf("%d/s open", besidesRate), besides, cost{}))
+	return r
 }
 
 // open refers to what an authorize request opened: a challenge, or a hold

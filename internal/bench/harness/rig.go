@@ -135,6 +135,9 @@ func (r *Rig) startPostgres(ctx context.Context) error {
 	return err
 }
 
+// TemporalAddress is where the service reaches Temporal, as host:port.
+func (r *Rig) TemporalAddress() string { return r.temporal }
+
 // DatabaseURL connects to the service's database directly, without a proxy.
 func (r *Rig) DatabaseURL() string {
 	if r.o.DatabaseURL != "" {
