@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -32,27 +33,31 @@ var ErrInvalidUTF8 = errors.New("string is not valid UTF-8")
 // if it spells U+FFFD as itself and not as an escape. JSON fails on what has no exact form: NaN and infinities, unsafe
 // numbers, invalid UTF-8, lone surrogates, duplicate keys, channels, cycles.
 func JSON(v any) ([]byte, error) {
+	f := NewForm()
+	defer f.Close()
+	if f.Value(v); f.err != nil {
+		return nil, f.err
+	}
+	return slices.Clone(*f.out), nil
+}
+
+// marshalled returns the form of a value by encoding/json.
+func marshalled(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("canonical JSON: %w", err)
+		return nil, err
 	}
 	if err := checkExact(raw); err != nil {
-		return nil, fmt.Errorf("canonical JSON: %w", err)
+		return nil, err
 	}
-	out, err := transform(raw)
-	if err != nil {
-		return nil, fmt.Errorf("canonical JSON: %w", err)
-	}
-	return out, nil
+	return transform(raw)
 }
 
 // Digest returns "sha256:" and the lower-case hex SHA-256 of JSON(v).
 func Digest(v any) (string, error) {
-	b, err := JSON(v)
-	if err != nil {
-		return "", err
-	}
-	return DigestBytes(b), nil
+	f := NewForm()
+	defer f.Close()
+	return f.Value(v).Digest()
 }
 
 // DigestBytes returns "sha256:" and the lower-case hex SHA-256 of b as it stands.

@@ -16,7 +16,7 @@ import (
 // transform converts well-formed, compact JSON (the output of encoding/json) to its RFC 8785 form. It is much faster than
 // jcs.Transform because it copies the text that needs no change, which is nearly all of it. A test compares the two.
 func transform(raw []byte) ([]byte, error) {
-	w := writer{in: raw, out: make([]byte, 0, len(raw))}
+	w := writer{in: raw, out: make([]byte, 0, 2*len(raw))} // twice: room to sort
 	if err := w.value(); err != nil {
 		return nil, err
 	}
@@ -114,17 +114,17 @@ func (w *writer) object() error {
 // sort rewrites the members of an object, which begin at first, in the order of their keys.
 func (w *writer) sort(first int, all []member) error {
 	slices.SortFunc(all, func(a, b member) int { return byUnits(a.key, b.key) })
-	ordered := make([]byte, 0, len(w.out)-first)
-	for i, m := range all {
+	end := len(w.out)
+	for i, m := range all { // behind the members, and then in their place
 		if i > 0 {
 			if bytes.Equal(all[i-1].key, m.key) {
 				return fmt.Errorf("duplicate key %.40q", m.key)
 			}
-			ordered = append(ordered, ',')
+			w.out = append(w.out, ',')
 		}
-		ordered = append(ordered, w.out[m.start:m.end]...)
+		w.out = append(w.out, w.out[m.start:m.end]...)
 	}
-	w.out = append(w.out[:first], ordered...)
+	w.out = w.out[:first+copy(w.out[first:], w.out[end:])]
 	return nil
 }
 
@@ -213,10 +213,10 @@ func (w *writer) unit() rune {
 }
 
 // appendText writes a string with exactly the escapes that RFC 8785 section 3.2.2.2 requires.
-func appendText(out, said []byte) []byte {
+func appendText[T string | []byte](out []byte, said T) []byte {
 	out = append(out, '"')
-	for _, c := range said {
-		switch {
+	for i := range len(said) {
+		switch c := said[i]; {
 		case c == '"' || c == '\\':
 			out = append(out, '\\', c)
 		case c >= ' ':

@@ -1,10 +1,15 @@
 package ids_test
 
 import (
+	"math/big"
+	"slices"
 	"sort"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -21,6 +26,48 @@ func TestNewSortsByTime(t *testing.T) {
 		seen[made[i]] = true
 	}
 	require.True(t, sort.StringsAreSorted(made))
+}
+
+func TestNewIsAUUIDv7(t *testing.T) {
+	t.Parallel()
+	digits := strings.Map(func(r rune) rune { return rune('0' + strings.IndexRune("0123456789abcdefghjkmnpqrstvwxyz", r)) }, strings.TrimPrefix(ids.New(ids.Subject), "sub_"))
+	value := new(big.Int)
+	for _, d := range digits {
+		value.Add(value.Lsh(value, 5), big.NewInt(int64(d-'0')))
+	}
+	var u uuid.UUID
+	value.FillBytes(u[:])
+	require.Equal(t, uuid.Version(7), u.Version())
+	require.Equal(t, uuid.RFC4122, u.Variant())
+	at, _ := u.Time().UnixTime()
+	require.InDelta(t, time.Now().Unix(), at, 60)
+}
+
+func TestNewAllocatesOneObject(t *testing.T) {
+	require.InDelta(t, 1, testing.AllocsPerRun(100, func() { ids.New(ids.Event) }), 0)
+}
+
+// Ids of concurrent requests are distinct, and each goroutine's are in order.
+func TestNewIsOrderedForEachOfManyGoroutines(t *testing.T) {
+	t.Parallel()
+	made := make([][]string, 8)
+	var running sync.WaitGroup
+	for i := range made {
+		running.Go(func() {
+			for range 1000 {
+				made[i] = append(made[i], ids.New(ids.Event))
+			}
+		})
+	}
+	running.Wait()
+	seen := map[string]bool{}
+	for _, list := range made {
+		require.True(t, slices.IsSorted(list))
+		for _, id := range list {
+			require.False(t, seen[id], id)
+			seen[id] = true
+		}
+	}
 }
 
 func TestLowestDividesByTime(t *testing.T) {

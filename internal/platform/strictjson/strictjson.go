@@ -28,6 +28,14 @@ type Limits struct {
 	// Reads the values of members of the root object in another form than a tree; nil reads none. It receives the rest of the text,
 	// which is valid UTF-8, and returns false to leave the value to the decoder.
 	Special func(name, text string) (Special, bool)
+	// Names a member of the root object and receives its text; nil for none.
+	Spelling *Spelling
+}
+
+// Spelling is the text of a member, for a value of which more matters than the tree has, such as the digits of a number.
+type Spelling struct {
+	Name string
+	Text string // empty if the member is missing
 }
 
 // Special is the value of a member that Limits.Special has read. It is in the document in place of the value's tree.
@@ -74,7 +82,7 @@ func (e *ValueError) Error() string { return fmt.Sprintf("%s at %v: %s", e.Type,
 // Decode decodes raw, which must be exactly one JSON value. It returns a *SyntaxError or a *ValueError for the first fault. The
 // result does not refer to raw, which may be reused.
 func Decode(raw []byte, limits Limits) (any, error) {
-	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite, special: limits.Special}
+	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite, special: limits.Special, spelling: limits.Spelling}
 	if d.maxDepth == 0 {
 		d.maxDepth = 32
 	}
@@ -100,6 +108,7 @@ type decoder struct {
 	keys, maxKeys   int
 	anyFinite       bool
 	special         func(name, text string) (Special, bool)
+	spelling        *Spelling
 	// Items of the arrays being read, so that each array is allocated once.
 	open []any
 }
@@ -279,7 +288,12 @@ func (d *decoder) memberValue(key string) (any, *fault) {
 			return s, nil
 		}
 	}
-	return d.value()
+	start := d.pos
+	value, f := d.value()
+	if d.spelling != nil && d.depth == 1 && key == d.spelling.Name && f == nil {
+		d.spelling.Text = d.text[start:d.pos]
+	}
+	return value, f
 }
 
 // array reads an array. Its items are collected in a shared slice and copied once their number is known.

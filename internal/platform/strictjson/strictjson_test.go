@@ -224,3 +224,16 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 }
+
+func TestSpellingIsTheTextOfOneMember(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":1,"context": {"amount": 1250.00, "context": 2} ,"b":2}`: `{"amount": 1250.00, "context": 2}`,
+		`{"a":{"context":1}}`: "", `[{"context":1}]`: "", `{"context":"\u00e9"}`: `"\u00e9"`,
+	} {
+		spelling := strictjson.Spelling{Name: "context"}
+		_, err := strictjson.Decode([]byte(text), strictjson.Limits{Spelling: &spelling})
+		require.NoError(t, err, text)
+		require.Equal(t, want, spelling.Text, text)
+	}
+}
