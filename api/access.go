@@ -1,8 +1,8 @@
 package api
 
 import (
+	"bytes"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -19,8 +19,8 @@ const unauthenticatedDetail = "The credential is missing, malformed, expired or 
 
 // admit authenticates the caller, takes one request from its quota and checks its credential against the route's access and
 // permission.
-func (s *server) admit(c *fiber.Ctx, r Route) error {
-	p, err := s.authenticate(c)
+func (s *server) admit(c *fiber.Ctx, r Route, key identity.Key) error {
+	p, err := s.identity.Check(request.Context(c), key)
 	if err != nil {
 		return err
 	}
@@ -38,19 +38,11 @@ func (s *server) admit(c *fiber.Ctx, r Route) error {
 	return nil
 }
 
-func (s *server) authenticate(c *fiber.Ctx) (identity.Principal, error) {
-	key, err := bearer(c)
-	if err != nil {
-		return identity.Principal{}, err
-	}
-	return s.identity.Authenticate(request.Context(c), key)
-}
-
-// bearer returns the key of the Authorization header. The string may outlive the request.
-func bearer(c *fiber.Ctx) (string, error) {
-	scheme, key, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return "", problem.New(problem.Unauthenticated, unauthenticatedDetail)
+// bearer returns the key of the Authorization header, which must not be used after the request.
+func bearer(c *fiber.Ctx) ([]byte, error) {
+	scheme, key, ok := bytes.Cut(c.Request().Header.Peek(fiber.HeaderAuthorization), []byte{' '})
+	if !ok || !bytes.EqualFold(scheme, []byte("bearer")) {
+		return nil, problem.New(problem.Unauthenticated, unauthenticatedDetail)
 	}
 	return key, nil
 }
@@ -80,14 +72,18 @@ func (s *server) takeQuota(c *fiber.Ctx, p identity.Principal) error {
 // setQuotaHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers and the older X-RateLimit headers. Times are in
 // whole seconds, rounded up.
 func setQuotaHeaders(c *fiber.Ctx, d ratelimit.Decision, kind models.EnvironmentKind) {
-	reset := strconv.Itoa(int((d.Reset + time.Second - 1) / time.Second))
-	limit, remaining, name := strconv.Itoa(d.Limit), strconv.Itoa(d.Remaining), kind.Mode()
-	window := strconv.Itoa(int(ratelimit.Window / time.Second))
-	c.Set("RateLimit-Policy", `"`+name+`";q=`+limit+`;w=`+window)
-	c.Set("RateLimit", `"`+name+`";r=`+remaining+`;t=`+reset)
-	c.Set("X-RateLimit-Limit", limit)
-	c.Set("X-RateLimit-Remaining", remaining)
-	c.Set("X-RateLimit-Reset", reset)
+	reset := int64((d.Reset + time.Second - 1) / time.Second)
+	h, name := &c.Response().Header, kind.Mode()
+	var some [64]byte // each value is appended here and copied by the header
+	v := append(append(append(some[:0], '"'), name...), `";q=`...)
+	v = append(strconv.AppendInt(v, int64(d.Limit), 10), `;w=`...)
+	h.SetBytesV("RateLimit-Policy", strconv.AppendInt(v, int64(ratelimit.Window/time.Second), 10))
+	v = append(append(append(some[:0], '"'), name...), `";r=`...)
+	v = append(strconv.AppendInt(v, int64(d.Remaining), 10), `;t=`...)
+	h.SetBytesV("RateLimit", strconv.AppendInt(v, reset, 10))
+	h.SetBytesV("X-RateLimit-Limit", strconv.AppendInt(some[:0], int64(d.Limit), 10))
+	h.SetBytesV("X-RateLimit-Remaining", strconv.AppendInt(some[:0], int64(d.Remaining), 10))
+	h.SetBytesV("X-RateLimit-Reset", strconv.AppendInt(some[:0], reset, 10))
 }
 
 // Access is the credential that a route requires. Its text completes "This operation requires ...".

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -21,9 +22,9 @@ type authorizationHandlers struct {
 // authorize makes a decision. A repeated idempotency key gets the stored response, byte for byte.
 func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 	start := h.Clock.Now()
-	in, err := bind[authorization.Request](c)
-	if err != nil {
-		return err
+	in, ok := authorization.ReadRequest(decoded(c), spelled(c))
+	if !ok {
+		return problem.Invalid([]any{"body"}, "The body does not match the contract.", "model_type")
 	}
 	decided, err := h.Authorizations.Authorize(request.Context(c), principal(c), in, start)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -25,9 +26,9 @@ func (s *server) handle(r Route) fiber.Handler {
 	if r.Old {
 		handler = mayBeOld(handler)
 	}
-	checked := s.shedding(r, func(c *fiber.Ctx) error {
+	checked := s.shedding(r, func(c *fiber.Ctx, key identity.Key) error {
 		if r.Access != AccessOpen {
-			if err := s.admit(c, r); err != nil {
+			if err := s.admit(c, r, key); err != nil {
 				return err
 			}
 		}

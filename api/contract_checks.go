@@ -39,10 +39,15 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 		if op.BodySchema == "" {
 			return nil
 		}
-		if !isJSON(c.Get(fiber.HeaderContentType)) {
+		if media := c.Request().Header.ContentType(); string(media) != fiber.MIMEApplicationJSON && !isJSON(string(media)) {
 			return problem.New(problem.UnsupportedMedia, "Content-Type must be application/json.")
 		}
-		value, found, err := s.checkJSON(r, raw)
+		var spelling *strictjson.Spelling
+		if r.Spelled != "" {
+			spelling = &strictjson.Spelling{Name: r.Spelled}
+			c.Locals(localSpelling, spelling)
+		}
+		value, found, err := s.checkJSON(r, raw, spelling)
 		if err != nil {
 			return malformed(err)
 		}
@@ -53,8 +58,8 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 
 // checkJSON decodes a body and validates it against the contract. A frame is most of the traffic: if nothing about it is unusual, its
 // features are read in one pass and not as a tree.
-func (s *server) checkJSON(r Route, raw []byte) (value any, found []openapi.Violation, err error) {
-	limits := strictjson.Limits{AnyFinite: r.Frames}
+func (s *server) checkJSON(r Route, raw []byte, spelling *strictjson.Spelling) (value any, found []openapi.Violation, err error) {
+	limits := strictjson.Limits{AnyFinite: r.Frames, Spelling: spelling}
 	if r.Frames {
 		limits.Special = scanFeatures
 		if value, err := strictjson.Decode(raw, limits); err == nil && s.contract.Accepts(r.Operation, value) {

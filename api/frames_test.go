@@ -37,7 +37,7 @@ func newFrameServer(t testing.TB) *server {
 func requireSameFrame(t *testing.T, s *server, raw string) (scanned bool) {
 	t.Helper()
 	r := Route{Operation: "submitEvidence", Frames: true}
-	value, found, err := s.checkJSON(r, []byte(raw))
+	value, found, err := s.checkJSON(r, []byte(raw), nil)
 	tree, treeErr := strictjson.Decode([]byte(raw), strictjson.Limits{AnyFinite: true})
 	require.Equal(t, treeErr, err, raw)
 	if err != nil {

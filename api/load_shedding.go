@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -43,16 +44,21 @@ func newGates() gates {
 }
 
 // shedding puts a gate in front of the rest of the chain. Routes that need no credential (keys, documents) always pass.
-func (s *server) shedding(r Route, next fiber.Handler) fiber.Handler {
+func (s *server) shedding(r Route, next func(c *fiber.Ctx, key identity.Key) error) fiber.Handler {
 	if r.Access == AccessOpen {
-		return next
+		return func(c *fiber.Ctx) error { return next(c, identity.Key{}) }
 	}
 	g := s.gates.working
 	if r.Waits {
 		g = s.gates.waiting
 	}
 	return func(c *fiber.Ctx) error {
-		tenant, err := s.tenantOf(c)
+		text, err := bearer(c)
+		if err != nil {
+			return err
+		}
+		key := s.identity.Read(text)
+		tenant, err := s.tenantOf(c, key)
 		if err != nil {
 			return err
 		}
@@ -60,7 +66,7 @@ func (s *server) shedding(r Route, next fiber.Handler) fiber.Handler {
 			return err
 		}
 		defer g.Leave(tenant)
-		return next(c)
+		return next(c, key)
 	}
 }
 
@@ -77,14 +83,10 @@ func (s *server) enter(ctx context.Context, g *admission.Gate, tenant string) er
 }
 
 // tenantOf returns the tenant whose share the request counts against. It authenticates a credential that is not cached.
-func (s *server) tenantOf(c *fiber.Ctx) (string, error) {
-	key, err := bearer(c)
-	if err != nil {
-		return "", err
-	}
+func (s *server) tenantOf(c *fiber.Ctx, key identity.Key) (string, error) {
 	if tenant, known := s.identity.TenantOf(key); known {
 		return tenant, nil
 	}
-	p, err := s.identity.Authenticate(request.Context(c), key)
+	p, err := s.identity.Check(request.Context(c), key)
 	return p.TenantID, err
 }

@@ -18,6 +18,7 @@ import (
 const (
 	localPrincipal = "principal"
 	localBody      = "body"
+	localSpelling  = "spelling"
 )
 
 // The number of items on a page of a list.
@@ -54,6 +55,14 @@ func bodyOf(c *fiber.Ctx) []byte {
 func decoded(c *fiber.Ctx) map[string]any {
 	body, _ := c.Locals(localBody).(map[string]any)
 	return body
+}
+
+// spelled returns the text of the field that the route names in Spelled; empty if it is missing.
+func spelled(c *fiber.Ctx) string {
+	if s, ok := c.Locals(localSpelling).(*strictjson.Spelling); ok {
+		return s.Text
+	}
+	return ""
 }
 
 // bind decodes a body that the chain has validated. It returns the zero value if there is no body.

@@ -18,9 +18,10 @@ type Route struct {
 	Access    Access
 	// Permission that the credential needs as well. None if the route requires no server key.
 	Permission models.Permission
-	Waits      bool // the handler waits for a workflow, a webhook receiver or an export slot, and counts apart under load
-	Frames     bool // the body is evidence frames: Config.MaxFrameBytes is its limit, and any finite number is accepted
-	Old        bool // lists of records and reports on them: may be read from a standby
+	Waits      bool   // the handler waits for a workflow, a webhook receiver or an export slot, and counts apart under load
+	Frames     bool   // the body is evidence frames: Config.MaxFrameBytes is its limit, and any finite number is accepted
+	Spelled    string // a field of the body whose text the handler reads too; see strictjson.Spelling
+	Old        bool   // lists of records and reports on them: may be read from a standby
 	Handler    fiber.Handler
 
 	pathParams []string
@@ -64,7 +65,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/changes/{change_id}/reject", Operation: "rejectChange", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Reject)},
 		{Method: post, Path: "/api/v1/changes/{change_id}/withdraw", Operation: "withdrawChange", Access: AccessServer, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Withdraw)},
 
-		{Method: post, Path: "/api/v1/authorize", Operation: "authorize", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.authorizations.authorize},
+		{Method: post, Path: "/api/v1/authorize", Operation: "authorize", Access: AccessServer, Permission: models.PermissionDecide, Spelled: "context", Handler: s.authorizations.authorize},
 		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Permission: models.PermissionDecisionsRead, Old: true, Handler: s.authorizations.list},
 		{Method: get, Path: "/api/v1/authorizations/{authorization_id}", Operation: "getAuthorization", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.authorizations.get},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/outcome", Operation: "reportOutcome", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.authorizations.outcome},

@@ -48,13 +48,17 @@ func endSpan(span trace.Span, route, method, code string, status int) {
 
 // traceID returns the trace id of a W3C traceparent header; a new one if the header is missing or invalid.
 func traceID(traceparent string) string {
-	parts := strings.Split(traceparent, "-")
-	if len(parts) == 4 && len(parts[1]) == 32 && isLowerHex(parts[1]) && strings.Trim(parts[1], "0") != "" {
-		return utils.CopyString(parts[1])
+	if traceparent != "" {
+		parts := strings.Split(traceparent, "-")
+		if len(parts) == 4 && len(parts[1]) == 32 && isLowerHex(parts[1]) && strings.Trim(parts[1], "0") != "" {
+			return utils.CopyString(parts[1])
+		}
 	}
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never returns an error
-	return hex.EncodeToString(b[:])
+	var digits [2 * len(b)]byte
+	hex.Encode(digits[:], b[:])
+	return string(digits[:])
 }
 
 func isLowerHex(s string) bool {

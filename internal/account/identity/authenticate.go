@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -64,22 +65,25 @@ func errUnauthenticated() error {
 // Authenticate returns the principal of a key. Every rejection is the same problem, unauthenticated; if the database is
 // unavailable or too many lookups wait, the problem is unavailable.
 func (s *Service) Authenticate(ctx context.Context, key string) (Principal, error) {
-	k, ok := parseKey(key)
-	if !ok {
+	return s.Check(ctx, s.Read([]byte(key)))
+}
+
+// Check is Authenticate for a key that was read.
+func (s *Service) Check(ctx context.Context, k Key) (Principal, error) {
+	if k.mac == nil {
 		return Principal{}, errUnauthenticated()
 	}
 	now := s.clock.Now()
-	mac := string(s.keys.MAC(macPurpose, []byte(key)))
 	s.mu.RLock()
-	hit, ok := s.cache[mac]
+	hit, ok := s.cache[string(k.mac)]
 	epoch := s.epoch
 	s.mu.RUnlock()
 	if !ok || now.After(hit.until) {
 		var err error
-		if hit, err = s.lookups.Do(ctx, mac, func(ctx context.Context) (cached, error) { return s.lookup(ctx, key, k, now) }); err != nil {
+		if hit, err = s.fetch(ctx, k, now); err != nil {
 			return Principal{}, err
 		}
-		s.cacheKey(mac, hit, epoch)
+		s.cacheKey(string(k.mac), hit, epoch)
 	}
 	if hit.expires != nil && !now.Before(*hit.expires) {
 		return Principal{}, errUnauthenticated()
@@ -87,16 +91,22 @@ func (s *Service) Authenticate(ctx context.Context, key string) (Principal, erro
 	return hit.principal, nil
 }
 
+// fetch looks the key up, once for all that wait for it. The lookup may outlive the request and its text, so that it has a copy.
+func (s *Service) fetch(ctx context.Context, k Key, now time.Time) (cached, error) {
+	k.text = bytes.Clone(k.text)
+	return s.lookups.Do(ctx, string(k.mac), func(ctx context.Context) (cached, error) { return s.lookup(ctx, k, now) })
+}
+
 // lookup finds the key in the database. The stored MAC was made with the master key that was active when the key was issued, so
 // the MACs under all master keys are searched.
-func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Time) (cached, error) {
+func (s *Service) lookup(ctx context.Context, k Key, now time.Time) (cached, error) {
 	if err := s.gate.Enter(ctx, "", lookupsWait); err != nil {
 		return cached{}, problem.NewUnavailable("The service is busy and did not process the request. Retry it.", err)
 	}
 	defer s.gate.Leave("")
-	macs := s.keys.MACs(macPurpose, []byte(key))
+	macs := s.keys.MACs(macPurpose, k.text)
 	find := s.findCredential
-	if k.client {
+	if k.kind.client {
 		find = s.findClientToken
 	}
 	found, env, err := find(ctx, macs, now)
@@ -107,7 +117,7 @@ func (s *Service) lookup(ctx context.Context, key string, k keyKind, now time.Ti
 		return cached{}, err
 	}
 	// The MAC covers the prefix, so a mismatch means a damaged row. Reject it rather than trust either.
-	if env.Kind != k.environment || found.principal.Publishable != k.publishable {
+	if env.Kind != k.kind.environment || found.principal.Publishable != k.kind.publishable {
 		return cached{}, errUnauthenticated()
 	}
 	found.until = now.Add(cacheFor)

@@ -47,30 +47,30 @@ func newKey(prefix string) string {
 		}
 		b.WriteByte(base62[n.Int64()])
 	}
-	b.WriteString(checksum(b.String()))
+	sum := checksum([]byte(b.String()))
+	b.Write(sum[:])
 	return b.String()
 }
 
 // checksum returns the CRC-32 (IEEE) of s in six base62 digits. It detects mistakes and is no protection: the MAC is.
-func checksum(s string) string {
-	n := crc32.ChecksumIEEE([]byte(s))
-	var out [checksumLength]byte
+func checksum(s []byte) (out [checksumLength]byte) {
+	n := crc32.ChecksumIEEE(s)
 	for i := checksumLength - 1; i >= 0; i-- {
 		out[i] = base62[n%62]
 		n /= 62
 	}
-	return string(out[:])
+	return out
 }
 
 // parseKey returns what the key's prefix claims; false if its length, prefix or checksum is wrong. It does not check that
 // the key was ever issued.
-func parseKey(key string) (keyKind, bool) {
+func parseKey(key []byte) (keyKind, bool) {
 	if len(key) != prefixLength+secretLength+checksumLength {
 		return keyKind{}, false
 	}
-	k, ok := prefixes[key[:prefixLength]]
+	k, ok := prefixes[string(key[:prefixLength])]
 	body := key[:prefixLength+secretLength]
-	return k, ok && checksum(body) == key[len(body):]
+	return k, ok && checksum(body) == [checksumLength]byte(key[len(body):])
 }
 
 // secretPrefix returns the prefix of API keys with the scope in an environment of the kind.

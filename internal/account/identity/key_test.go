@@ -13,7 +13,7 @@ func TestNewKeyFormat(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range prefixes {
 		key := newKey(prefix)
-		got, ok := parseKey(key)
+		got, ok := parseKey([]byte(key))
 		require.True(t, ok, key)
 		require.Equal(t, want, got)
 		require.NotEqual(t, key, newKey(prefix))
@@ -31,7 +31,7 @@ func TestParseKeyRejectsMalformedKeys(t *testing.T) {
 		"empty": "", "prefix only": "sk_test_", "other prefix": "xx_test_" + key[prefixLength:], "prefix swapped": swapped,
 		"one character": string(flipped), "longer": key + "0", "shorter": key[:len(key)-1], "spaces": strings.Repeat(" ", len(key)),
 	} {
-		_, ok := parseKey(bad)
+		_, ok := parseKey([]byte(bad))
 		require.False(t, ok, name)
 	}
 }

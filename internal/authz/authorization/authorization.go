@@ -69,6 +69,8 @@ type Request struct {
 	Context json.RawMessage `json:"context"`
 	// Session pins an observation session, also for follow-up decisions; nil uses the latest session of the subject.
 	Session *string `json:"session"`
+
+	values map[string]any // Context as it was decoded; nil if it was not
 }
 
 // Resource identifies the target of the action.

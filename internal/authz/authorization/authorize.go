@@ -3,8 +3,6 @@ package authorization
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -51,39 +49,6 @@ func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Reques
 		}
 	}
 	return Answer{}, problem.NewUnavailable("The subject is being changed by other requests. Nothing was decided; retry the request.", nil)
-}
-
-// request is a Request with the values that are derived from it once.
-type request struct {
-	Request
-	principal      identity.Principal
-	start          time.Time
-	context        map[string]any
-	hash           []byte
-	resourceDigest string
-	contextDigest  string
-}
-
-// digest derives the context and the digests. The request hash covers the credential as well, so that a response is replayed to
-// the same credential only.
-func (r *request) digest() error {
-	r.context = map[string]any{}
-	if len(r.Context) > 0 {
-		if err := json.Unmarshal(r.Context, &r.context); err != nil {
-			return problem.Invalid([]any{"body", "context"}, "context must be an object.", "dict_type")
-		}
-	}
-	body, err := canonical.JSON(r.Request)
-	if err != nil {
-		return problem.Invalid([]any{"body"}, "The body has no canonical form: "+err.Error(), "value_error")
-	}
-	sum := sha256.Sum256(slices.Concat([]byte(r.principal.CredentialID), []byte("\n"), body))
-	r.hash = sum[:]
-	if r.resourceDigest, err = canonical.ResourceDigest(r.Resource.Type, r.Resource.ID); err != nil {
-		return err
-	}
-	r.contextDigest, err = canonical.ContextDigest(r.context)
-	return err
 }
 
 // wanted returns which facts the request needs.
