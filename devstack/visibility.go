@@ -13,11 +13,15 @@ import (
 	dbschemas "go.temporal.io/server/schema"
 )
 
-// spareIndex matches the names of indexes in the visibility schema that no query can use, or that are used by what this server does not serve:
-// the columns kept for custom search attributes (by_keyword_01) until an attribute is mapped to one, the columns kept for Temporal's
-// own components (by_temporal_keyword_01), and the two lists of build ids that Worker Deployments have replaced.
+// spareIndex matches the names of indexes in the visibility schema that no query of this server needs:
+//   - on columns kept for custom search attributes (by_keyword_01), until an attribute is mapped to one;
+//   - on columns kept for Temporal's own components (by_temporal_keyword_01);
+//   - on the lists of build ids that Worker Deployments have replaced;
+//   - on counts and sizes of a run, on its task queue, which all share, and on the user of a batch: a search by these reads runs by time.
 var spareIndex = regexp.MustCompile(
-	`^by_(?:(?:temporal_)?(?:bool|datetime|double|int|keyword|low_cardinality_keyword|keyword_list|text)_[0-9]{2}|build_ids|binary_checksums)$`)
+	`^by_(?:(?:temporal_)?(?:bool|datetime|double|int|keyword|low_cardinality_keyword|keyword_list|text)_[0-9]{2}|` +
+		`build_ids|binary_checksums|history_length|history_size_bytes|execution_duration|state_transition_count|` +
+		`temporal_external_payload_(?:size_bytes|count)|task_queue|batcher_user)$`)
 
 // createIndex matches one statement of the visibility schema.
 var createIndex = regexp.MustCompile(`(?s)CREATE INDEX (\w+)\s+ON executions_visibility\s[^;]+;`)
