@@ -27,14 +27,15 @@ import (
 // The objects that the service allocates for one whole request, from the bytes of its connection to those of its response: an allowed
 // decision with its proof about an enrolled subject, and a frame of such a subject. make bench shows the same.
 const (
-	decisionObjects = 338
+	decisionObjects = 271
 	frameObjects    = 347
 )
 
-// rounds are the requests that one figure is the mean of. The least of several figures counts: the rest of the process allocates too.
+// rounds are the requests that one figure is the mean of. The least of many short figures counts: the rest of the process allocates from
+// time to time, and a garbage collection empties pools.
 const (
-	rounds  = 20
-	figures = 6
+	rounds  = 5
+	figures = 24
 )
 
 // Not in parallel: the allocations of the whole process are counted. Not with the race detector, which empties pools at random.

@@ -108,6 +108,9 @@ func (a *Assessor) openState(mem *scoring.Memory, s models.Session) (scoring.Sta
 	return state, nil
 }
 
+// memories pools the memory of states that are assessed, which is wiped.
+var memories = sync.Pool{New: func() any { return new(scoring.Memory) }}
+
 // scratch pools the buffers for decrypted data: every frame decrypts some 50 kB.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -200,9 +203,14 @@ func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads
 	p := Profile{ID: ids.New(ids.Profile), Subject: subject.ExternalID, AssessedAt: apitime.Time(now)}
 	state, over := scoring.NewState(scoring.UnknownDevice), ""
 	if session != nil {
+		mem, _ := memories.Get().(*scoring.Memory)
+		defer func() { // a profile has nothing of the state's memory
+			mem.Reset()
+			memories.Put(mem)
+		}()
 		p.Session = &session.ID
 		var err error
-		if state, over, err = a.Current(*session, now); err != nil {
+		if state, over, err = a.current(mem, *session, now); err != nil {
 			return p, err
 		}
 	}

@@ -35,10 +35,15 @@ func overCode(s models.Session, now time.Time) reason.Code {
 // Current returns the evidence of a session that counts at a time. A session that has ended or expired has none, and its reason code
 // is returned.
 func (a *Assessor) Current(s models.Session, now time.Time) (scoring.State, reason.Code, error) {
+	return a.current(nil, s, now)
+}
+
+// current is Current into memory, if it is not nil.
+func (a *Assessor) current(mem *scoring.Memory, s models.Session, now time.Time) (scoring.State, reason.Code, error) {
 	if code := overCode(s, now); code != "" {
 		return scoring.NewState(scoring.DeviceClass(s.DeviceClass)), code, nil
 	}
-	state, err := a.OpenState(s)
+	state, err := a.openState(mem, s)
 	return state, "", err
 }
 

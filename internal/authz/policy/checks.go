@@ -13,11 +13,11 @@ import (
 func (e *evaluation) checkStanding() {
 	e.add(requirement{
 		name: reqSubject, wanted: "active", found: pick(e.in.SubjectRevoked, "revoked", "active"),
-		met: !e.in.SubjectRevoked, effect: Deny, codes: []string{reason.SubjectRevoked},
+		met: !e.in.SubjectRevoked, effect: Deny, code: reason.SubjectRevoked,
 	})
 	e.add(requirement{
 		name: reqAction, wanted: "active", found: pick(e.in.ActionArchived, "archived", "active"),
-		met: !e.in.ActionArchived, effect: Deny, codes: []string{reason.ActionArchived},
+		met: !e.in.ActionArchived, effect: Deny, code: reason.ActionArchived,
 	})
 }
 
@@ -30,13 +30,13 @@ func (e *evaluation) checkEvidence() {
 	e.add(requirement{
 		name: reqEvidence, wanted: "sufficient", found: pick(a.InsufficientEvidence, "insufficient", "sufficient"),
 		met: !a.InsufficientEvidence, effect: r.whenInsufficient(),
-		codes: []string{reason.InsufficientEvidence}, compensation: CompensatesCoverage,
+		code: reason.InsufficientEvidence, compensation: CompensatesCoverage,
 	})
 	e.add(requirement{
 		name: reqCoverage, wanted: "at least " + string(r.CoverageMin), found: string(a.Coverage),
 		met:    a.Coverage.Rank() >= r.CoverageMin.Rank() && r.CoverageMin.Rank() >= 0,
 		effect: r.whenInsufficient(),
-		codes:  []string{reason.CoverageBelowMinimum}, compensation: CompensatesCoverage,
+		code:   reason.CoverageBelowMinimum, compensation: CompensatesCoverage,
 	})
 	e.add(e.freshness())
 }
@@ -44,9 +44,17 @@ func (e *evaluation) checkEvidence() {
 // checkClaims checks the claim minimums in the order of their names, so that explanations are reproducible.
 func (e *evaluation) checkClaims() {
 	r := e.in.Requirements
-	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
+	for _, name := range r.claimNames() {
 		e.add(e.claim(name, r.Claims[name]))
 	}
+}
+
+// claimNames returns the names of the claims with a minimum, sorted.
+func (r Requirements) claimNames() []string {
+	if len(r.Claims) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.Claims))
 }
 
 // claim checks one claim minimum.
@@ -55,15 +63,15 @@ func (e *evaluation) claim(name string, minimum Status) requirement {
 	found := e.status(name, minimum, rule)
 	out := requirement{
 		name: reqClaim + name, wanted: "at least " + string(minimum), found: string(found),
-		met: rule.meets(found, minimum), effect: Hold, codes: []string{rule.code},
+		met: rule.meets(found, minimum), effect: Hold, code: rule.code,
 	}
 	e.behaviour = e.behaviour || out.met && rule.compensable && trusted(found) && e.in.Requirements.fresh(e.age(name))
 	switch {
 	case len(rule.order) == 0: // unknown or unsupported: no evidence can meet it
-		out.codes = []string{reason.ClaimNotMet}
+		out.code = reason.ClaimNotMet
 	case found == StatusInsufficient:
 		out.effect = e.in.Requirements.whenInsufficient()
-		out.codes = []string{reason.InsufficientEvidence, rule.code}
+		out.code, out.further = reason.InsufficientEvidence, []string{rule.code}
 	case rule.compensable:
 		out.effect = Challenge
 	}
@@ -99,7 +107,7 @@ func (e *evaluation) checkApproval() {
 	e.add(requirement{
 		name: reqApproval, wanted: "approved by the subject",
 		found: pick(approved, "approved by "+string(e.in.ChallengeCompleted), "not approved"),
-		met:   approved, effect: Challenge, codes: []string{reason.ExplicitApprovalRequired},
+		met:   approved, effect: Challenge, code: reason.ExplicitApprovalRequired,
 	})
 }
 
@@ -117,40 +125,44 @@ func (e *evaluation) checkChallenge() {
 	}
 	e.add(requirement{
 		name: reqMethod, wanted: "one of " + joinMethods(e.permitted), found: joinMethods(e.usable),
-		met: len(e.usable) > 0, effect: Hold, codes: []string{reason.NoChallengeMethod},
+		met: len(e.usable) > 0, effect: Hold, code: reason.NoChallengeMethod,
 	})
 	e.add(requirement{
 		name:   reqChallenges,
 		wanted: "fewer than " + strconv.Itoa(e.in.Requirements.MaxChallenges), found: strconv.Itoa(e.in.ChallengesUsed),
-		met: e.in.ChallengesUsed < e.in.Requirements.MaxChallenges, effect: Hold, codes: []string{reason.MaxChallengesReached},
+		met: e.in.ChallengesUsed < e.in.Requirements.MaxChallenges, effect: Hold, code: reason.MaxChallengesReached,
 	})
 }
 
 // insertLists checks deny_on and hold_on and puts their results at position at. hold_on comes first, so that a policy
 // can deny on hold_on_matched.
 func (e *evaluation) insertLists(at int) {
-	tail, tailCodes := slices.Clone(e.results[at:]), slices.Clone(e.codes[at:])
-	e.results, e.codes = e.results[:at], e.codes[:at]
-
-	present := e.presentCodes(tailCodes)
+	var present []string
+	if len(e.in.Requirements.HoldOn)+len(e.in.Requirements.DenyOn) > 0 {
+		present = e.presentCodes()
+	}
 	hold := matched(e.in.Requirements.HoldOn, present)
-	e.add(listRequirement(reqHoldOn, Hold, reason.HoldOnMatched, e.in.Requirements.HoldOn, hold))
-	holdResult, holdCodes := e.results[at], e.codes[at]
-	e.results, e.codes = e.results[:at], e.codes[:at]
+	e.insert(at, listRequirement(reqHoldOn, Hold, reason.HoldOnMatched, e.in.Requirements.HoldOn, hold))
+	deny := matched(e.in.Requirements.DenyOn, append(present, e.codes[at]...))
+	e.insert(at, listRequirement(reqDenyOn, Deny, reason.DenyOnMatched, e.in.Requirements.DenyOn, deny))
+}
 
-	deny := matched(e.in.Requirements.DenyOn, append(present, holdCodes...))
-	e.add(listRequirement(reqDenyOn, Deny, reason.DenyOnMatched, e.in.Requirements.DenyOn, deny))
-	e.results = append(append(e.results, holdResult), tail...)
-	e.codes = append(append(e.codes, holdCodes), tailCodes...)
+// insert adds a check at a position.
+func (e *evaluation) insert(at int, r requirement) {
+	e.add(r)
+	last := len(e.results) - 1
+	result, codes := e.results[last], e.codes[last]
+	e.results = slices.Insert(e.results[:last], at, result)
+	e.codes = slices.Insert(e.codes[:last], at, codes)
 }
 
 // presentCodes returns the codes that deny_on and hold_on match.
-func (e *evaluation) presentCodes(failed [][]string) []string {
+func (e *evaluation) presentCodes() []string {
 	present := slices.Clone(e.in.Assurance.ReasonCodes)
 	for _, c := range e.in.Assurance.Claims {
 		present = append(present, c.ReasonCodes...)
 	}
-	for _, codes := range slices.Concat(e.codes, failed) {
+	for _, codes := range e.codes {
 		present = append(present, codes...)
 	}
 	if e.challenge {
@@ -167,7 +179,7 @@ func listRequirement(name string, effect Effect, code string, listed, matches []
 	}
 	return requirement{
 		name: name, wanted: wanted, found: orNone(matches),
-		met: len(matches) == 0, effect: effect, codes: append([]string{code}, matches...),
+		met: len(matches) == 0, effect: effect, code: code, further: matches,
 	}
 }
 
@@ -190,8 +202,11 @@ func pick(condition bool, yes, no string) string {
 	return no
 }
 
-// milliseconds formats a duration for an explanation.
-func milliseconds(ms int64) string { return strconv.FormatInt(ms, 10) + " ms" }
+// milliseconds formats a duration for an explanation, behind other words.
+func milliseconds(before string, ms int64) string {
+	var some [48]byte
+	return string(append(strconv.AppendInt(append(some[:0], before...), ms, 10), " ms"...))
+}
 
 // orNone joins items for an explanation.
 func orNone(items []string) string {

@@ -120,8 +120,9 @@ func Decide(in Input) Decision {
 func evaluate(in Input, matched []MatchedRule) *evaluation {
 	e := &evaluation{
 		in: in, permitted: in.Requirements.methods(in.Environment), ruleCodes: ruleCodes(matched),
-		results: make([]RequirementResult, 0, usualResults), codes: make([][]string, 0, usualResults),
+		results: make([]RequirementResult, 0, usualResults+len(in.Requirements.Claims)),
 	}
+	e.codes = e.firstCodes[:0]
 
 	e.checkStanding()
 	lists := len(e.results) // position of deny_on and hold_on, which need the codes of the later checks
@@ -135,8 +136,8 @@ func evaluate(in Input, matched []MatchedRule) *evaluation {
 	return e
 }
 
-// usualResults is the number of results that most decisions do not exceed.
-const usualResults = 12
+// usualResults is the number of results that most allowed decisions have besides those of claims: standing, lists and evidence.
+const usualResults = 7
 
 // evaluation collects results while Decide checks the requirements.
 type evaluation struct {
@@ -148,6 +149,8 @@ type evaluation struct {
 	challenge bool       // a completed challenge compensated something
 	behaviour bool       // evidence met a minimum on a claim about the user
 	ruleCodes []string   // codes of the matched rules
+
+	firstCodes [usualResults + 3][]string // memory of codes
 }
 
 // requirement is a check before compensation.
@@ -156,9 +159,10 @@ type requirement struct {
 	wanted, found string
 	met           bool
 	effect        Effect
-	codes         []string
-	compensation  string // the name by which challenge_compensates lists it; "" if a challenge cannot compensate it
-	survivesHold  bool   // an approved hold compensates it even if it denies
+	code          string
+	further       []string // codes after it
+	compensation  string   // the name by which challenge_compensates lists it; "" if a challenge cannot compensate it
+	survivesHold  bool     // an approved hold compensates it even if it denies
 }
 
 // add applies compensation to a check and appends its result.
@@ -173,7 +177,7 @@ func (e *evaluation) add(r requirement) {
 	case e.in.HoldApproved && (r.effect.Severity() < Deny.Severity() || r.survivesHold):
 		result.CompensatedBy = reason.HoldApproved
 	default:
-		result.Passed, result.Effect, codes = false, r.effect, r.codes
+		result.Passed, result.Effect, codes = false, r.effect, append([]string{r.code}, r.further...)
 	}
 	e.results = append(e.results, result)
 	e.codes = append(e.codes, codes)

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/reason"
@@ -15,11 +13,11 @@ import (
 func (e *evaluation) freshness() requirement {
 	r := e.in.Requirements
 	out := requirement{
-		name: reqFreshness, wanted: "at most " + milliseconds(r.FreshnessMaxMS), effect: r.whenInsufficient(),
-		codes: []string{reason.FreshnessExceeded}, compensation: CompensatesFreshness, survivesHold: true, met: true,
+		name: reqFreshness, wanted: milliseconds("at most ", r.FreshnessMaxMS), effect: r.whenInsufficient(),
+		code: reason.FreshnessExceeded, compensation: CompensatesFreshness, survivesHold: true, met: true,
 	}
 	oldest, tooOld := "", []string(nil)
-	for _, name := range slices.Sorted(maps.Keys(r.Claims)) {
+	for _, name := range r.claimNames() {
 		if len(claimRules[name].order) == 0 {
 			continue // no evidence can meet it
 		}
@@ -32,7 +30,7 @@ func (e *evaluation) freshness() requirement {
 		}
 		out.met = false
 		tooOld = append(tooOld, name+": "+age(ms))
-		out.codes = append(out.codes, claimRules[name].stale)
+		out.further = append(out.further, claimRules[name].stale)
 	}
 	if oldest == "" {
 		out.found, out.met = age(e.in.Assurance.FreshnessMS), r.fresh(e.in.Assurance.FreshnessMS)
@@ -77,5 +75,5 @@ func age(ms *int64) string {
 	if ms == nil {
 		return "no evidence"
 	}
-	return milliseconds(*ms)
+	return milliseconds("", *ms)
 }

@@ -138,7 +138,7 @@ func (a *assessment) continuity() Claim {
 	}
 	a.limits.add(e.limits.list()...)
 	c := a.claim(ClaimContinuity, status, e.coverage, a.continuityAge(e), e.reasons.list(), e.limits.list()...)
-	c.EvidenceRefs = append(c.EvidenceRefs, union(a.state.Keystroke.refs(), a.state.Pointer.refs())...)
+	c.EvidenceRefs = union(a.state.Keystroke.refs(), a.state.Pointer.refs())
 	return c
 }
 

@@ -131,7 +131,11 @@ func (w window) filled() int {
 
 // refs returns the ids of frames in the window, at most maxRefs per chunk.
 func (w window) refs() []string {
-	var out []string
+	n := 0
+	for _, c := range w.chunks {
+		n += len(c.Refs)
+	}
+	out := make([]string, 0, n)
 	for _, c := range w.chunks {
 		out = append(out, c.Refs...)
 	}

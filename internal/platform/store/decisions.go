@@ -2,12 +2,8 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/countersign-dev/countersign/models"
 )
@@ -139,70 +135,6 @@ func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Fac
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`), append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
 	f, err := scanFacts(row, s)
 	return orNotFound(f, err)
-}
-
-// factRow is a row of the facts. Each of its fields is of a type that pgx writes without another step between.
-type factRow struct {
-	uid, external, status, enrollment, session, device, sessionStatus, prior pgtype.Text // unlike sql.NullString without a detour by driver.Value
-
-	frozen                         pgtype.Bool
-	capped                         *time.Time
-	created, updated, active       pgtype.Timestamptz
-	passkeys                       int
-	state, heads, tallies          []byte
-	hash, response, record, sealed []byte
-}
-
-func scanFacts(row pgx.Row, s Scope) (Facts, error) {
-	r := factRow{}
-	if err := row.Scan(&r.uid, &r.external, &r.status, &r.enrollment, &r.frozen, &r.capped, &r.created, &r.updated, &r.session, &r.device,
-		&r.sessionStatus, &r.active, &r.state, &r.passkeys, &r.heads, &r.tallies, &r.prior, &r.hash, &r.response, &r.record, &r.sealed); err != nil {
-		return Facts{}, err
-	}
-	f := Facts{Passkeys: r.passkeys, Subject: models.Subject{
-		UID: r.uid.String, ExternalID: r.external.String, Status: models.SubjectStatus(r.status.String), TenantID: s.Tenant, EnvironmentID: s.Environment,
-		Enrollment: models.EnrollmentState(r.enrollment.String), AdaptationFrozen: r.frozen.Bool, ClaimCapUntil: r.capped,
-		CreatedAt: r.created.Time, UpdatedAt: r.updated.Time,
-	}}
-	if r.session.Valid {
-		f.Session = &models.Session{
-			ID: r.session.String, TenantID: s.Tenant, EnvironmentID: s.Environment, SubjectUID: r.uid.String,
-			DeviceClass: r.device.String, Status: models.SessionStatus(r.sessionStatus.String), LastActivityAt: r.active.Time, State: r.state,
-		}
-	}
-	if r.prior.Valid {
-		prior := models.Authorization{Response: r.response, Record: r.record}
-		if err := prior.UnpackRecord(); err != nil {
-			return f, err
-		}
-		f.Prior = &PriorDecision{ID: r.prior.String, RequestHash: r.hash, Response: prior.Response, Sealed: r.sealed}
-	}
-	if r.tallies != nil {
-		if err := json.Unmarshal(r.tallies, &f.Tallies); err != nil {
-			return f, fmt.Errorf("tallies: %w", err)
-		}
-	}
-	var err error
-	f.Heads, err = decodeHeads(r.heads)
-	return f, err
-}
-
-func decodeHeads(raw []byte) ([]models.Template, error) {
-	var heads []struct {
-		Modality    string         `json:"modality"`
-		Device      string         `json:"device"`
-		Model       string         `json:"model"`
-		Provisional bool           `json:"provisional"`
-		Limitations models.Strings `json:"limitations"`
-	}
-	if err := json.Unmarshal(raw, &heads); err != nil {
-		return nil, fmt.Errorf("template heads: %w", err)
-	}
-	out := make([]models.Template, len(heads))
-	for i, h := range heads {
-		out[i] = models.Template{Modality: h.Modality, DeviceClass: h.Device, ModelVersion: h.Model, Provisional: h.Provisional, Limitations: h.Limitations}
-	}
-	return out, nil
 }
 
 // Requester is the part that a review reads of an authorization that may have no hold: its action and the credential that
