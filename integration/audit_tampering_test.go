@@ -87,7 +87,7 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 		{"challenge", "update challenges set status = 'completed' where authorization_id = '" + s.asked + "'", audit.Contradicted, "challenge.status", s.asked},
 		{"what the person was shown", `update challenges set display = display || '{"action": "Something else"}' where authorization_id = '` + s.completed + "'",
 			audit.Contradicted, "challenge.display", s.completed},
-		{"action hash", "update authorizations set action_hash = 'sha256:0' where id = '" + s.allowed + "'", audit.Contradicted, "action_hash", s.allowed},
+		{"action hash", "update authorizations set digests = overlay(digests placing '\\x0000' from 65) where id = '" + s.allowed + "'", audit.Contradicted, "action_hash", s.allowed},
 		{"revoked proof", "update proofs set status = 'active', revoked_at = null where authorization_id = '" + s.voided + "'", audit.Contradicted, "proof.status", s.voided},
 		{"outcome", "update authorizations set outcome = 'cancelled' where id = '" + s.reported + "'", audit.Contradicted, "outcome", s.reported},
 		{"audience, which only the digest covers", "update authorizations set audience = 'elsewhere' where id = '" + s.completed + "'",

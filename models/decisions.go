@@ -31,9 +31,9 @@ type Authorization struct {
 	ParentID           *string
 	Actor              string
 	ResourceType       string
-	ResourceDigest     string
-	ContextDigest      string
-	ActionHash         string
+	ResourceDigest     string // in Digests; a column of its own in rows of before
+	ContextDigest      string // likewise
+	ActionHash         string // likewise
 	Audience           string
 	Nonce              string
 	IdempotencyKey     *string
@@ -46,7 +46,8 @@ type Authorization struct {
 	Decision           string
 	ReasonCodes        Strings
 	PolicyVersion      int
-	PolicyHash         string
+	PolicyHash         string // in Digests; a column of its own in rows of before
+	Digests            []byte // see PackDigests
 	Coverage           string
 	Insufficient       bool
 	OperatorChanged    bool

@@ -21,6 +21,7 @@ type Event struct {
 	RequestID       *string
 	WorkflowID      *string
 	Data            JSON
+	Packed          []byte // see Pack; Data is null in the row then
 	Salt            []byte
 	Digest          []byte
 	ErasedAt        *time.Time

@@ -25,7 +25,7 @@ type stored struct {
 
 func TestStoredProofsOfEveryVersionAreRead(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"stored-1", "stored-2"} {
+	for _, name := range []string{"stored-1", "stored-2", "stored-2-digests"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			raw, err := os.ReadFile("testdata/" + name + ".json")

@@ -97,7 +97,7 @@ func (s *Service) sealSignature(authorization, compact string, f Findings) ([]by
 	if err != nil {
 		return nil, err
 	}
-	flags := byte(kind << kindShift)
+	flags := byte(kind << kindShift) // #nosec G115 -- an index of two kinds
 	if f.ByEvidence {
 		flags |= flagEvidence
 	}

@@ -132,6 +132,7 @@ func TestTamperingIsFoundAndPlaced(t *testing.T) {
 		"data changed":             {[]string{`update events set data = '{"consented": false}' where id = ` + third}, audit.Altered, 3},
 		"subject changed":          {[]string{"update events set subject = 'user-9' where id = " + third}, audit.Altered, 3},
 		"digest and data changed":  {[]string{`update events set data = '{}', digest = '\x00' where id = ` + third}, audit.Altered, 3},
+		"data that cannot be read": {[]string{"update events set packed = '\\x0100' where id = " + third}, audit.Altered, 3},
 		"data dropped, not erased": {[]string{"update events set data = null, salt = null where id = " + third}, audit.Altered, 3},
 		"entry removed":            {[]string{"delete from events where id = " + third}, audit.Removed, 3},
 		"link removed":             {[]string{"delete from audit_chain where seq = 3"}, audit.Removed, 3},

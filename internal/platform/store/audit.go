@@ -208,7 +208,7 @@ func (q Audit) After(ctx context.Context, positions map[string]int64, limit int)
 		cross join lateral (select c.environment_id, c.seq, c.event_id from audit_chain c
 			where c.environment_id = b.environment_id and c.seq > b.position::bigint order by c.seq limit ?) l
 		left join events v on v.id = l.event_id and v.environment_id = l.environment_id order by l.environment_id, l.seq`,
-		string(behind), limit).Scan(&rows).Error; err != nil {
+		string(behind), limit).Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	out := make([]Sealed, len(rows))

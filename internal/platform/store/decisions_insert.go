@@ -39,7 +39,8 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	}
 	s.with("guard", `select 1 from subjects where uid = `+s.arg(textOf(&d.Authorization.SubjectUID))+` and environment_id`+q.noIndex()+` = `+
 		s.arg(textOf(&d.Authorization.EnvironmentID))+` and updated_at = `+s.arg(timeOf(&d.SubjectAsOf))+` for share`)
-	s.insertAuthorization(&d.Authorization, q.contracted(ctx, recordSince, d.Authorization.DecidedAt))
+	as := q.formOf(ctx, d.Authorization.DecidedAt)
+	s.insertAuthorization(&d.Authorization, as)
 	if d.Proof != nil {
 		s.insertProof(d.Proof)
 	}
@@ -58,7 +59,7 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	if d.Kept != nil {
 		s.insertKept(*d.Kept)
 	}
-	s.insertDecisionEvents(d.Events, q.causes())
+	s.insertDecisionEvents(d.Events, q.causes(), as)
 	for i, o := range d.Outbox {
 		s.insert("o"+strconv.Itoa(i), "outbox", "topic, environment_id, ref, payload, created_at, available_at",
 			o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
@@ -133,25 +134,47 @@ func (s *statement) insert(name, table, columns string, values ...any) {
 
 func (s *statement) text() string { return "with " + strings.Join(s.parts, ",\n") }
 
-// recordSince is the schema version since which binaries read the documents of a decision from its record.
-const recordSince = 55
+// recordSince is the schema version since which binaries read the documents of a decision from its record, bytesSince the one since which
+// they read digests and ids as bytes.
+const (
+	recordSince = 55
+	bytesSince  = 65
+)
 
-// insertAuthorization writes the documents as one record, or in the columns that binaries before recordSince read.
-func (s *statement) insertAuthorization(a *models.Authorization, asRecord bool) {
+// form is how a decision is written: as every binary that runs reads it.
+type form struct{ record, bytes bool }
+
+func (q *Q) formOf(ctx context.Context, now time.Time) form {
+	if q.contracted(ctx, bytesSince, now) {
+		return form{record: true, bytes: true}
+	}
+	return form{record: q.contracted(ctx, recordSince, now)}
+}
+
+// insertAuthorization writes the documents as one record and the digests as one value, or in the columns that older binaries read.
+func (s *statement) insertAuthorization(a *models.Authorization, as form) {
 	assurance, explanation, response, record := a.Assurance, a.Explanation, a.Response, []byte(nil)
-	if asRecord {
-		assurance, explanation, response, record = nil, nil, nil, a.PackRecord()
+	if as.record {
+		assurance, explanation, response, record = nil, nil, nil, a.PackFor(as.bytes)
+	}
+	var digests []byte
+	resource, context, action, policy := textOf(&a.ResourceDigest), textOf(&a.ContextDigest), textOf(&a.ActionHash), textOf(&a.PolicyHash)
+	if as.bytes {
+		digests = a.PackDigests()
+	}
+	if digests != nil {
+		resource, context, action, policy = nil, nil, nil, nil
 	}
 	s.insert("azn", "authorizations", `id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, session_id,
 		parent_id, actor, resource_type, resource_digest, context_digest, action_hash, audience, nonce, idempotency_key,
 		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
-		policy_hash, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
+		policy_hash, digests, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
 		assurance, explanation, response, record, session_pinned`,
 		textOf(&a.ID), textOf(&a.TenantID), textOf(&a.EnvironmentID), textOf(&a.CredentialID), textOf(&a.ActionID), textOf(&a.ActionKey),
-		textOf(&a.SubjectUID), textOf(a.SessionID), textOf(a.ParentID), textOf(&a.Actor), textOf(&a.ResourceType), textOf(&a.ResourceDigest),
-		textOf(&a.ContextDigest), textOf(&a.ActionHash), textOf(&a.Audience), textOf(&a.Nonce), textOf(a.IdempotencyKey),
+		textOf(&a.SubjectUID), textOf(a.SessionID), textOf(a.ParentID), textOf(&a.Actor), textOf(&a.ResourceType), resource,
+		context, action, textOf(&a.Audience), textOf(&a.Nonce), textOf(a.IdempotencyKey),
 		bytesOf(&a.RequestHash), timeOf(&a.RequestedAt), timeOf(&a.DecidedAt), a.LatencyMS, textOf(&a.TraceID), (*textArg)(&a.Mode),
-		textOf(&a.Decision), listOf(&a.ReasonCodes), a.PolicyVersion, textOf(&a.PolicyHash), textOf(&a.Coverage), a.Insufficient,
+		textOf(&a.Decision), listOf(&a.ReasonCodes), a.PolicyVersion, policy, digests, textOf(&a.Coverage), a.Insufficient,
 		a.OperatorChanged, a.ChallengesUsed, textOf(a.ChallengeCompleted), a.HoldApproved, assurance, explanation, response, record,
 		a.SessionPinned)
 }
@@ -195,20 +218,28 @@ func (s *statement) insertKept(k models.KeptValues) {
 // insertDecisionEvents inserts the events in one statement, in their order. Postgres runs the expressions of a statement
 // in no specified order, so that one insert for each event could number the events in any order. Here the rows are sorted
 // before they are numbered, and the outbox rows follow those numbers.
-func (s *statement) insertDecisionEvents(entries []models.Event, causes causes) {
+func (s *statement) insertDecisionEvents(entries []models.Event, causes causes, as form) {
 	if len(entries) == 0 {
 		return
 	}
 	rows := make([]string, len(entries))
 	for i := range entries { // also for a known text, to collect the arguments
 		e := &entries[i]
+		data, packed := []byte(e.Data), []byte(nil)
+		if as.bytes {
+			packed = e.Pack()
+		}
+		if packed != nil {
+			data = nil
+		}
 		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", textOf(&e.ID), textOf(&e.TenantID), textOf(&e.EnvironmentID), textOf(&e.Type)) + ", " +
 			s.typed("timestamptz", timeOf(&e.At)) + ", " + s.typed("text", textOf(e.SubjectUID), textOf(e.Subject), textOf(e.Action),
 			textOf(e.AuthorizationID), textOf(e.Decision), textOf(&e.Actor), textOf(e.RequestID), textOf(e.WorkflowID)) + ", " +
-			s.typed("jsonb", []byte(e.Data)) + ", " + s.typed("bytea", bytesOf(&e.Salt), bytesOf(&e.Digest)) + ", " + s.typed("text", textOf(causes.of(*e))) + ")"
+			s.typed("jsonb", data) + ", " + s.typed("bytea", bytesOf(&e.Salt), bytesOf(&e.Digest)) + ", " + s.typed("text", textOf(causes.of(*e))) + ", " +
+			s.typed("bytea", packed) + ")"
 	}
-	s.with("evt", `insert into events (`+eventColumns+`) select `+eventColumns+` from guard cross join (values `+strings.Join(rows, ", ")+`)
-		as v (place, `+eventColumns+`) order by place returning seq, id, environment_id, at`)
+	s.with("evt", `insert into events (`+eventColumns+`, packed) select `+eventColumns+`, packed from guard cross join (values `+strings.Join(rows, ", ")+`)
+		as v (place, `+eventColumns+`, packed) order by place returning seq, id, environment_id, at`)
 	s.with("fan", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		select 'event', environment_id, id, '{}', at, at from evt where exists (select 1 from webhook_endpoints w
 		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)

@@ -35,7 +35,7 @@ func (q Events) WithCauses(ctx context.Context, environment, id string, limit in
 	err := q.gorm(ctx).Raw(`with before as (select * from events where environment_id = @environment and seq < @seq and `+before+`)
 		select * from ((select * from before order by seq limit 1) union (select * from before order by seq desc limit @limit)) found order by seq`,
 		map[string]any{"environment": environment, "seq": target.Seq, "cause": target.Cause, "transaction": strconv.FormatUint(target.TxID, 10),
-			"limit": limit}).Scan(&rows).Error
+			"limit": limit}).Find(&rows).Error
 	return append(rows, target), err
 }
 
@@ -117,7 +117,7 @@ func (q Events) Activity(ctx context.Context, s Scope, f ActivityFilter, p Page)
 		tx = tx.Where("type in ?", f.Types)
 	}
 	var rows []models.Event
-	if err := tx.Scan(&rows).Error; err != nil {
+	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
 	rows, next := cutPage(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })

@@ -32,11 +32,11 @@ func (q Proofs) Issued(ctx context.Context, s Scope, authorization string) (a mo
 	a = models.Authorization{ID: authorization, TenantID: s.Tenant, EnvironmentID: s.Environment}
 	p = models.Proof{AuthorizationID: authorization, TenantID: s.Tenant, EnvironmentID: s.Environment}
 	row := q.queryRow(ctx, `select a.action_key, a.resource_type, coalesce(a.resource_digest, ''), coalesce(a.context_digest, ''),
-		coalesce(a.action_hash, ''), coalesce(a.policy_hash, ''), a.policy_version, a.audience, a.nonce, a.mode, a.coverage,
+		coalesce(a.action_hash, ''), coalesce(a.policy_hash, ''), a.digests, a.policy_version, a.audience, a.nonce, a.mode, a.coverage,
 		a.challenge_completed, a.hold_approved, a.assurance, a.record, p.jti, p.kid, p.compact, p.sealed, p.issued_at, p.expires_at
 		from authorizations a join proofs p on p.authorization_id = a.id and p.environment_id = a.environment_id
 		where a.tenant_id = $1 and a.environment_id = $2 and a.id = $3`, s.Tenant, s.Environment, authorization)
-	err = row.Scan(&a.ActionKey, &a.ResourceType, &a.ResourceDigest, &a.ContextDigest, &a.ActionHash, &a.PolicyHash, &a.PolicyVersion, &a.Audience,
+	err = row.Scan(&a.ActionKey, &a.ResourceType, &a.ResourceDigest, &a.ContextDigest, &a.ActionHash, &a.PolicyHash, &a.Digests, &a.PolicyVersion, &a.Audience,
 		&a.Nonce, &a.Mode, &a.Coverage, &a.ChallengeCompleted, &a.HoldApproved, &a.Assurance, &a.Record, &p.JTI, &p.KID, &p.Compact, &p.Sealed,
 		&p.IssuedAt, &p.ExpiresAt)
 	if err == nil {

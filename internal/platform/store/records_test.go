@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -20,12 +22,16 @@ func TestDecisionsAreWrittenForTheOldestBinary(t *testing.T) {
 	now := storetest.Epoch
 
 	w := fixture.New(t, st, now)
-	written := func(at time.Time) (id string, recorded bool) {
+	written := func(at time.Time) (recorded, digested bool) {
 		a := w.Authorization("allow")
 		a.DecidedAt = at
+		for _, d := range []*string{&a.ResourceDigest, &a.ContextDigest, &a.ActionHash, &a.PolicyHash} {
+			*d = canonical.DigestBytes([]byte(ids.New(ids.Authorization)))
+		}
 		w.Write(store.Decision{Authorization: a})
-		require.NoError(t, st.Pool().QueryRow(t.Context(), `select record is not null and assurance is null and explanation is null and response is null
-			from authorizations where id = $1`, a.ID).Scan(&recorded))
+		require.NoError(t, st.Pool().QueryRow(t.Context(), `select record is not null and assurance is null and explanation is null and response is null,
+			digests is not null and resource_digest is null and context_digest is null and action_hash is null and policy_hash is null
+			from authorizations where id = $1`, a.ID).Scan(&recorded, &digested))
 		trace, err := st.Decisions().Trace(t.Context(), w.Scope, a.ID)
 		require.NoError(t, err)
 		require.JSONEq(t, "{}", string(trace.Authorization.Assurance))
@@ -34,10 +40,19 @@ func TestDecisionsAreWrittenForTheOldestBinary(t *testing.T) {
 		facts, err := st.Decisions().FactsFor(t.Context(), w.Scope, store.Wanted{Subject: w.Subject.ExternalID, IdempotencyKey: *a.IdempotencyKey})
 		require.NoError(t, err)
 		require.Equal(t, string(a.Response), string(facts.Prior.Response))
-		return a.ID, recorded
+		require.Equal(t, []string{a.ResourceDigest, a.ContextDigest, a.ActionHash, a.PolicyHash}, []string{trace.Authorization.ResourceDigest,
+			trace.Authorization.ContextDigest, trace.Authorization.ActionHash, trace.Authorization.PolicyHash})
+		replayed, err := st.Decisions().ReplayablesByID(t.Context(), w.Scope, []string{a.ID})
+		require.NoError(t, err)
+		require.Equal(t, a.ContextDigest, replayed[0].ContextDigest)
+		return recorded, digested
 	}
-	_, recorded := written(now)
-	require.False(t, recorded, "an older binary may run")
+	recorded, digested := written(now)
+	require.False(t, recorded || digested, "a binary older than both may run")
+	_, err = st.Pool().Exec(t.Context(), "update schema_floor set version = 64")
+	require.NoError(t, err)
+	recorded, digested = written(now.Add(61 * time.Second))
+	require.True(t, recorded && !digested, "a binary may run that reads records and no bytes")
 
 	floor, err := st.Contract(t.Context(), func(int, int) {})
 	require.NoError(t, err)
@@ -47,8 +62,8 @@ func TestDecisionsAreWrittenForTheOldestBinary(t *testing.T) {
 	t.Cleanup(other.Close)
 	st = other
 	w = fixture.New(t, st, now)
-	_, recorded = written(now)
-	require.True(t, recorded, "no older binary runs")
+	recorded, digested = written(now)
+	require.True(t, recorded && digested, "no older binary runs")
 }
 
 // A process learns within a minute that older binaries are gone.

@@ -66,7 +66,7 @@ var expiring = map[Expiring]string{
 		and not exists (select from holds h where h.authorization_id = n.authorization_id and h.status = 'pending') limit $2))
 		returning environment_id`,
 	// The event stays, so that the audit chain can be verified; its personal part is removed.
-	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3
+	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, packed = null, salt = null, erased_at = $3
 		where id in (select id from events where at < $1 and erased_at is null limit $2) returning environment_id`,
 	// The newest stays, because the next is numbered after it, and so does one that active templates were trained with.
 	ExpiringBackgrounds: `delete from environment_backgrounds where version in (select b.version from environment_backgrounds b

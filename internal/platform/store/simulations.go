@@ -23,6 +23,7 @@ type Replayable struct {
 	HoldApproved       bool
 	ResourceType       string
 	ContextDigest      string
+	Digests            []byte
 	Audience           string
 	DecidedAt          time.Time
 	Kept               []byte // sealed; nil if no values are kept of the request
@@ -35,7 +36,7 @@ type Replayable struct {
 }
 
 const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.record, a.challenges_used,
-		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
+		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.digests, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
@@ -63,11 +64,11 @@ func (q Decisions) replayables(ctx context.Context, query string, args ...any) (
 		return nil, err
 	}
 	for i, r := range rows {
-		stored := models.Authorization{ID: r.ID, Record: r.Record, Assurance: r.Assurance}
+		stored := models.Authorization{ID: r.ID, Record: r.Record, Assurance: r.Assurance, ContextDigest: r.ContextDigest, Digests: r.Digests}
 		if err := stored.UnpackRecord(); err != nil {
 			return nil, err
 		}
-		rows[i].Assurance, rows[i].Record = stored.Assurance, nil
+		rows[i].Assurance, rows[i].ContextDigest, rows[i].Record = stored.Assurance, stored.ContextDigest, nil
 	}
 	return rows, nil
 }
