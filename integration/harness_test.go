@@ -212,17 +212,23 @@ const plenty = 10_000_000
 // newTenant creates a tenant whose relying party id is localhost.
 func newTenant(t *testing.T) tenant {
 	t.Helper()
+	made := createTenant(t)
+	return tenant{Sandbox: newWorld(t, made.Sandbox), Live: newWorld(t, made.Live)}
+}
+
+// newSandbox creates a tenant and returns its sandbox. The live environment gets no keys.
+func newSandbox(t *testing.T) world {
+	t.Helper()
+	return newWorld(t, createTenant(t).Sandbox)
+}
+
+func createTenant(t *testing.T) tenancy.Made {
+	t.Helper()
 	made, err := shared.Tenancy.Create(t.Context(), tenancy.Spec{
 		Name: t.Name()[:min(len(t.Name()), 100)], RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true,
 	}, "cli:test")
 	require.NoError(t, err)
-	return tenant{Sandbox: newWorld(t, made.Sandbox), Live: newWorld(t, made.Live)}
-}
-
-// newSandbox creates a tenant and returns its sandbox.
-func newSandbox(t *testing.T) world {
-	t.Helper()
-	return newTenant(t).Sandbox
+	return made
 }
 
 func newWorld(t *testing.T, env models.Environment) world {

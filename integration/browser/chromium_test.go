@@ -23,7 +23,7 @@ var chromium = sync.OnceValue(func() string {
 		return given
 	}
 	for _, name := range []string{
-		// Chromium without windows, whose pages cost two thirds of the CPU time. Debian's script on PATH would outlive a kill.
+		// Chromium without windows, whose pages cost a quarter less CPU time. Debian's script on PATH would outlive a kill.
 		"/usr/lib/chromium/chromium-headless-shell", "chrome-headless-shell",
 		"chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
 		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
