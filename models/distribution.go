@@ -19,7 +19,7 @@ var DistributedTables = []string{
 	"subjects", "sessions", "frames", "frame_digests", "typed_passages", "enrollments", "templates", "passkeys", "recoveries", "registration_grants",
 	"client_tokens", "background_shares", "background_sums",
 	"research_consents", "research_links", "research_vectors",
-	"authorizations", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
+	"authorizations", "decision_keys", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
 	"move_requests", "notices", "proofs", "kept_values", "shown_details",
 	"events", "audit_heads", "audit_chain", "webhook_deliveries", "webhook_attempts",
 	"erasures", "evaluations", "changes",
@@ -32,7 +32,7 @@ var ReferenceTables = []string{
 	"credentials", "credential_keys", "signing_keys", "actions", "policy_versions",
 	"identity_providers", "provider_logouts", "people", "person_addresses", "person_invitations", "person_passkeys", "person_roles", "console_sessions",
 	"saved_filters", "teams", "team_members", "deputies", "chat_addresses", "notice_choices",
-	"webhook_endpoints", "webhook_secrets",
+	"webhook_endpoints", "webhook_secrets", "decision_division",
 }
 
 // LocalTables are only on the server that statements are sent to, each for the reason given.

@@ -30,18 +30,20 @@ type PartitionedTable struct {
 	Period  Period
 	Age     string // the column of time that retention judges a row by
 	Replace []ReplacedKey
+	// Referred lists the tables whose foreign keys to the table are dropped: Postgres would read them whole under a lock for each partition
+	// that is detached. Their rows are written in the statement of the row that they refer to, and deleted with it.
+	Referred []string
 }
 
 // ReplacedKey is a unique key without the column that the table is divided by. Postgres cannot enforce it over partitions.
 type ReplacedKey struct {
 	Unique  string
-	Plain   string // the index in its place, which is not unique
+	Plain   string // the index in its place, which is not unique; "" if it needs none
 	Primary string // the unique index that becomes the primary key, if Unique was it
 	Instead string // what keeps the values unique
 }
 
-// PartitionedTables contains what grows with use and has no reference to it. Decisions are not in it: the keys of their nonces and of
-// their idempotency keys are unique for all time and contain no time.
+// PartitionedTables contains what grows with use. A table is after those that lose a reference to another with it.
 var PartitionedTables = []PartitionedTable{
 	{Table: "frames", Key: "session_id", Prefix: "ses", Period: Weekly, Age: "received_at"},
 	{Table: "shown_details", Key: "authorization_id", Prefix: "azn", Period: Monthly, Age: "decided_at"},
@@ -52,4 +54,18 @@ var PartitionedTables = []PartitionedTable{
 		Unique: "audit_chain_pkey", Plain: "audit_chain_number", Primary: "audit_chain_event",
 		Instead: "links are numbered under the lock of the environment's head; countersign audit verify reports a number that two links have",
 	}}},
+	{Table: "proofs", Key: "jti", Prefix: "prf", Period: Monthly, Age: "issued_at", Replace: []ReplacedKey{{
+		Unique: "proofs_authorization_id_key", Plain: "proofs_authorization",
+		Instead: "a proof is written only by the statement that writes its decision, whose id is unique",
+	}}},
+	{Table: "authorizations", Key: "id", Prefix: "azn", Period: Monthly, Age: "decided_at",
+		Referred: DecisionParts, Replace: []ReplacedKey{
+			{Unique: "authorizations_nonce", Instead: "decision_keys has it"},
+			{Unique: "authorizations_idempotency", Instead: "decision_keys has it"},
+			{Unique: "authorizations_child", Plain: "authorizations_children",
+				Instead: "a follow-up decision is written in the transaction that settles its challenge or hold, which one transaction can"},
+		}},
 }
+
+// DecisionParts are the tables whose rows are parts of a decision, by authorization_id.
+var DecisionParts = []string{"challenges", "holds", "move_requests", "proofs", "shown_details", "kept_values"}

@@ -29,6 +29,7 @@ type Facts struct {
 	Passkeys int               // number that are not revoked
 	Prior    *PriorDecision    // the stored response to the same idempotency key; nil if there is none
 	Tallies  []int             // the numbers of Wanted.Tallies, in their order
+	division int               // how far decisions are divided
 }
 
 // Wanted selects the facts of a decision.
@@ -110,7 +111,7 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, erro
 		column, tallied := talliesOf(w.Tallies, len(args)+1)
 		statement, args = `select `+factColumns+column+factsFrom, append(args, tallied...)
 	}
-	f, err := scanFacts(q.queryRow(ctx, q.text(statement), args...), s)
+	f, err := q.factsOf(ctx, statement, args, s, w)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, ErrNotFound
 	}
@@ -119,19 +120,20 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, erro
 
 // The statement of FactsFor behind the columns of the facts, and the whole of it for a decision that counts none.
 const (
-	factsFrom = `, prior.id, prior.request_hash, prior.response, prior.record,
+	factsFrom = `, ` + divisionLevel + `, prior.id, prior.request_hash, prior.response, prior.record,
 		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id and p.environment_id || '' = $2) end
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		` + factSession + `
-		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null`
+		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null
+			and not exists (select from decision_division where complete)`
 	factsUntallied = `select ` + factColumns + noTallies + factsFrom
 )
 
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	column, args := talliesOf(w.Tallies, 5)
-	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, null::text, null::bytea, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
+	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, 0::bigint, null::text, null::bytea, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`), append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
 	f, err := scanFacts(row, s)
 	return orNotFound(f, err)

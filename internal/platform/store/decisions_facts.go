@@ -32,6 +32,7 @@ const (
 	factPasskeys
 	factHeads
 	factTallies
+	factDivision
 	factPrior
 	factHash
 	factResponse
@@ -59,13 +60,13 @@ func (r *factRow) ScanRow(rows pgx.Rows) error {
 	if len(raw) != factColumnCount {
 		return fmt.Errorf("store: %d columns of facts", len(raw))
 	}
-	for _, i := range []int{factFrozen, factCapped, factCreated, factUpdated, factActive, factState, factPasskeys, factHash, factResponse, factRecord, factSealed} {
+	for _, i := range []int{factFrozen, factCapped, factCreated, factUpdated, factActive, factState, factPasskeys, factDivision, factHash, factResponse, factRecord, factSealed} {
 		if raw[i] != nil && fields[i].Format != pgx.BinaryFormatCode {
 			return errFactFormat
 		}
 	}
 	text := textsOf(raw)
-	r.facts = Facts{Passkeys: int(integerOf(raw[factPasskeys])), Subject: models.Subject{
+	r.facts = Facts{Passkeys: int(integerOf(raw[factPasskeys])), division: int(integerOf(raw[factDivision])), Subject: models.Subject{
 		UID: text[factUID], ExternalID: text[factExternal], Status: models.SubjectStatus(text[factStatus]), TenantID: r.scope.Tenant,
 		EnvironmentID: r.scope.Environment, Enrollment: models.EnrollmentState(text[factEnrollment]), AdaptationFrozen: flagOf(raw[factFrozen]),
 		CreatedAt: momentOf(raw[factCreated]), UpdatedAt: momentOf(raw[factUpdated]),

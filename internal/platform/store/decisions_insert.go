@@ -32,15 +32,18 @@ type Decision struct {
 // nonce violates authorizations_idempotency or authorizations_nonce.
 func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	shape := shapeOf(d)
-	shape.distributed = q.distributed
+	shape.distributed, shape.keys = q.distributed, q.division.formOf(&d.Authorization)
 	s := statement{args: make([]any, 0, decisionArgs)}
 	if known, ok := decisionTexts.Load(shape); ok {
 		s.known, _ = known.(string)
 	}
 	s.with("guard", `select 1 from subjects where uid = `+s.arg(textOf(&d.Authorization.SubjectUID))+` and environment_id`+q.noIndex()+` = `+
-		s.arg(textOf(&d.Authorization.EnvironmentID))+` and updated_at = `+s.arg(timeOf(&d.SubjectAsOf))+` for share`)
+		s.arg(textOf(&d.Authorization.EnvironmentID))+` and updated_at = `+s.arg(timeOf(&d.SubjectAsOf))+shape.keys.guard()+` for share`)
 	as := q.formOf(ctx, d.Authorization.DecidedAt)
 	s.insertAuthorization(&d.Authorization, as)
+	if shape.keys == keysWritten {
+		s.insertKeys(&d.Authorization)
+	}
 	if d.Proof != nil {
 		s.insertProof(d.Proof)
 	}
@@ -73,6 +76,9 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
+	if err == nil && written == 0 && shape.keys == keysOfTable {
+		err = q.readDivision(ctx)
+	}
 	return written == 1, err
 }
 
@@ -84,6 +90,7 @@ type decisionShape struct {
 	proof, challenge, hold, details, kept bool
 	teams, events, outbox                 int
 	distributed                           bool
+	keys                                  keyForm
 }
 
 func shapeOf(d *Decision) decisionShape {

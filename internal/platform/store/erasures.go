@@ -71,8 +71,7 @@ func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit 
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
 		for _, leaf := range leavesOf(leaves, table) {
-			n, err := q.exec(ctx, `delete from `+leaf+` where environment_id = $3 and ctid = any (array(
-				select ctid from `+leaf+` where subject_uid = $1 and environment_id = $3 limit $2))`, uid, limit, environment)
+			n, err := q.eraseFrom(ctx, table, leaf, environment, uid, limit)
 			if err != nil {
 				return nil, false, err
 			}
@@ -83,6 +82,14 @@ func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit 
 		}
 	}
 	return removed, more, nil
+}
+
+func (q Erasures) eraseFrom(ctx context.Context, table, leaf, environment, uid string, limit int) (int64, error) {
+	if table == "authorizations" {
+		return q.eraseDecisions(ctx, leaf, environment, uid, limit)
+	}
+	return q.exec(ctx, `delete from `+leaf+` where environment_id = $3 and ctid = any (array(
+		select ctid from `+leaf+` where subject_uid = $1 and environment_id = $3 limit $2))`, uid, limit, environment)
 }
 
 // StoredResponses returns at most limit responses stored for the Idempotency-Key header in an environment, by credential

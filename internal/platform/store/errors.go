@@ -26,6 +26,9 @@ func orNotFound[T any](row T, err error) (T, error) {
 	return row, err
 }
 
+// dividedKeys are the keys that decision_keys has in place of indexes of authorizations, if decisions are divided.
+var dividedKeys = map[string]string{"decision_keys_nonce": "authorizations_nonce", "decision_keys_idempotency": "authorizations_idempotency"}
+
 // Violates reports whether err is a violation of the named unique constraint or index. A distributed server names that of a shard, with
 // the number of the shard behind it.
 func Violates(err error, constraint string) bool {
@@ -34,7 +37,7 @@ func Violates(err error, constraint string) bool {
 		return false
 	}
 	shard, ok := strings.CutPrefix(pg.ConstraintName, constraint)
-	return ok && strings.Trim(shard, "_0123456789") == ""
+	return ok && strings.Trim(shard, "_0123456789") == "" || dividedKeys[pg.ConstraintName] == constraint
 }
 
 // IsUnavailable reports whether err says that the database could not be reached or could not do its work now, rather than

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // partitionsSince is the schema version since which binaries expect that a table may have partitions.
-const partitionsSince = 63
+const partitionsSince = 66
 
 // partitionMargin is the shortest time between the division of a table and the ids from which on rows go to the new partition. While
 // the old one is checked, it refuses rows from there on: a clock may be wrong by this much, and the command may take as long.
@@ -98,6 +99,7 @@ type partPlan struct {
 	grants  []string // statements
 	options string   // storage parameters, as a clause of CREATE TABLE
 	number  string   // the column that a sequence of the table numbers, or ""
+	release []string // statements that drop the foreign keys to the table
 }
 
 // partIndex is an index, with its definition behind the name of the table, or that of its constraint.
@@ -141,7 +143,15 @@ func planParts(ctx context.Context, conn *pgx.Conn, t models.PartitionedTable) (
 	if err != nil {
 		return p, err
 	}
-	p.grants, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	if p.grants, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+		return p, err
+	}
+	rows, err = conn.Query(ctx, `select format('alter table %I drop constraint %I', c.relname, k.conname) from pg_constraint k join pg_class c on c.oid = k.conrelid
+		where k.contype = 'f' and k.confrelid = $1::text::regclass and k.conparentid = 0 and c.relname = any($2) order by 1`, t.Table, t.Referred)
+	if err != nil {
+		return p, err
+	}
+	p.release, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	return p, err
 }
 
@@ -231,7 +241,7 @@ func (p partPlan) attach(t part) string {
 // partition, and an empty one follows it.
 func (p partPlan) divide(at time.Time) []string {
 	first, second := p.Table+firstPart, p.part(at)
-	statements := []string{"lock table " + p.Table + " in access exclusive mode", fmt.Sprintf("alter table %s rename to %s", p.Table, first)}
+	statements := append(slices.Clone(p.release), "lock table "+p.Table+" in access exclusive mode", fmt.Sprintf("alter table %s rename to %s", p.Table, first))
 	for _, i := range p.indexes {
 		statements = append(statements, fmt.Sprintf("alter index %s rename to %s", i.Name, i.Name+firstPart))
 	}

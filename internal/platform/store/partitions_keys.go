@@ -13,7 +13,15 @@ import (
 // replaceKeys puts a plain index in the place of each unique key that does not contain the column that the table is divided by, as
 // p.Replace says, and returns the plan of the table as it is then. The indexes are built while requests are served. What an interrupted
 // call did is found in the catalogue.
-func (p partPlan) replaceKeys(ctx context.Context, conn *pgx.Conn) (partPlan, error) {
+func (p partPlan) replaceKeys(ctx context.Context, conn *pgx.Conn) (_ partPlan, err error) {
+	if p.Table == decisionsTable().Table {
+		if err = moveKeys(ctx, conn); err == nil {
+			p, err = planParts(ctx, conn, p.PartitionedTable)
+		}
+		if err != nil {
+			return p, err
+		}
+	}
 	for _, i := range p.indexes {
 		if i.Keyed || !i.Unique {
 			continue
@@ -30,9 +38,11 @@ func (p partPlan) replaceKeys(ctx context.Context, conn *pgx.Conn) (partPlan, er
 }
 
 func (p partPlan) replaceKey(ctx context.Context, conn *pgx.Conn, i partIndex, r models.ReplacedKey) error {
-	var built bool
-	if err := conn.QueryRow(ctx, "select exists (select from pg_index where indexrelid = to_regclass($1) and indisvalid)", r.Plain).Scan(&built); err != nil {
-		return err
+	built := r.Plain == ""
+	if !built {
+		if err := conn.QueryRow(ctx, "select exists (select from pg_index where indexrelid = to_regclass($1) and indisvalid)", r.Plain).Scan(&built); err != nil {
+			return err
+		}
 	}
 	if !built {
 		build := []string{"drop index concurrently if exists " + r.Plain,
@@ -49,4 +59,46 @@ func (p partPlan) replaceKey(ctx context.Context, conn *pgx.Conn, i partIndex, r
 		replace += fmt.Sprintf(", add constraint %s primary key using index %s", i.Name, r.Primary)
 	}
 	return keyStep{statements: []string{replace}}.run(ctx, conn)
+}
+
+// keysPage is the number of decisions whose keys one statement copies.
+const keysPage = 5000
+
+// moveKeys puts the keys of decisions in decision_keys. Once the lock of the first step is gone, no statement is under way that writes a
+// decision without its keys: the next ones find the row of decision_division. The indexes go when all keys are copied, in the
+// transaction that says so. An interrupted call is repeated from the beginning, and finds the keys that it copied.
+func moveKeys(ctx context.Context, conn *pgx.Conn) error {
+	begin := keyStep{statements: []string{"lock table authorizations in share row exclusive mode",
+		"insert into decision_division default values on conflict do nothing"}}
+	if err := begin.run(ctx, conn); err != nil {
+		return err
+	}
+	var level int
+	if err := conn.QueryRow(ctx, "select "+divisionLevel).Scan(&level); err != nil || level == keysComplete {
+		return err
+	}
+	if err := copyKeys(ctx, conn); err != nil {
+		return err
+	}
+	// Keys of decisions that were deleted while they were copied.
+	if _, err := conn.Exec(ctx, `delete from decision_keys k where not exists
+		(select from authorizations a where a.id = k.authorization_id and a.environment_id = k.environment_id)`); err != nil {
+		return err
+	}
+	return keyStep{statements: []string{"lock table authorizations in access exclusive mode", "drop index if exists authorizations_nonce, authorizations_idempotency",
+		"update decision_division set complete = true"}}.run(ctx, conn)
+}
+
+func copyKeys(ctx context.Context, conn *pgx.Conn) error {
+	for after := ""; ; {
+		var last *string
+		err := conn.QueryRow(ctx, `with page as (select * from authorizations where id > $1 order by id limit $2),
+			copied as (insert into decision_keys (environment_id, nonce, idempotency_key, authorization_id)
+				select environment_id, `+keyOf("nonce")+`, `+keyOf("idempotency_key")+`, id from page where parent_id is null on conflict do nothing)
+			select max(id) from page`, after, keysPage).Scan(&last)
+		if err != nil || last == nil {
+			return err
+		}
+		after = *last
+	}
 }

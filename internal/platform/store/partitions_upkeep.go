@@ -133,6 +133,9 @@ func (p partPlan) detach(name string) string {
 var stays = map[string]string{
 	"shown_details": `exists (select from challenges c where c.authorization_id = d.authorization_id and c.status = 'open')
 		or exists (select from holds h where h.authorization_id = d.authorization_id and h.status = 'pending')`,
+	"authorizations": `exists (select from challenges c where c.authorization_id = d.id and c.status = 'open')
+		or exists (select from holds h where h.authorization_id = d.id and h.status = 'pending')
+		or exists (select from authorizations c where c.parent_id = d.id and c.decided_at >= $1)`,
 }
 
 // DropPartitions detaches and drops the partitions of a table all of whose rows are from before a time, and returns the number of rows.
@@ -259,6 +262,11 @@ func (s *Store) dropPart(ctx context.Context, t models.PartitionedTable, name st
 		}
 		if err := record(q, gone); err != nil {
 			return err
+		}
+		if t.Table == "authorizations" {
+			if err := q.deleteParts(ctx, fmt.Sprintf("select * from %s d where not (%s)", name, currentRows(t)), before); err != nil {
+				return err
+			}
 		}
 		_, err = q.exec(ctx, "drop table "+name)
 		return err

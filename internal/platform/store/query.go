@@ -17,6 +17,8 @@ type Q struct {
 	conn conn
 	// floor is shared by every Q of a store.
 	floor *floor
+	// division is how far decisions are known to be divided, shared likewise.
+	division *division
 	// standby serves reads that may be old; nil in a transaction, and without one.
 	standby *standby
 	// distributed says that the tables are on several servers (Store.Distribute).

@@ -95,6 +95,14 @@ func (q Retention) Expire(ctx context.Context, class Expiring, t, at time.Time, 
 	if strings.Contains(remove, "@leaf") {
 		return q.expireByPart(ctx, remove, t, limit)
 	}
+	if class == ExpiringAuthorizations {
+		if err := q.readDivision(ctx); err != nil {
+			return nil, err
+		}
+		if q.division.level.Load() == keysComplete {
+			return q.expireDecisions(ctx, t, limit)
+		}
+	}
 	args := []any{t, limit}
 	if class == ExpiringEvents {
 		args = append(args, at)

@@ -121,7 +121,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		}
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}, division: &division{}, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
 	go s.waker.run(background, s)
 	if from != nil {
 		go from.follow(background, s)

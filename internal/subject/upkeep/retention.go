@@ -191,7 +191,7 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 
 // divided are the tables of the classes that countersign migrate --partition divides by time.
 var divided = map[store.Expiring]string{
-	store.ExpiringFrames: "frames", store.ExpiringDetails: "shown_details", store.ExpiringKept: "kept_values",
+	store.ExpiringFrames: "frames", store.ExpiringDetails: "shown_details", store.ExpiringKept: "kept_values", store.ExpiringAuthorizations: "authorizations",
 }
 
 // dropPartitions drops the partitions of a class that have expired as a whole, and returns the number of their rows.
@@ -199,6 +199,11 @@ func (d RetentionDeps) dropPartitions(ctx context.Context, class store.Expiring,
 	table := divided[class]
 	if table == "" {
 		return 0, nil
+	}
+	if class == store.ExpiringAuthorizations { // a proof is a part of its decision, and is not counted
+		if _, err := d.Store.DropPartitions(ctx, "proofs", before, func(*store.Q, []store.EnvironmentCount) error { return nil }); err != nil {
+			return 0, err
+		}
 	}
 	n, err := d.Store.DropPartitions(ctx, table, before, record)
 	return int(n), err
