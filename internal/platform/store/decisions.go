@@ -111,7 +111,7 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, erro
 		column, tallied := talliesOf(w.Tallies, len(args)+1)
 		statement, args = `select `+factColumns+column+factsFrom, append(args, tallied...)
 	}
-	f, err := q.factsOf(ctx, statement, args, s, w)
+	f, err := q.factsOf(ctx, statement, args, s)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, ErrNotFound
 	}

@@ -77,7 +77,10 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 		return false, nil
 	}
 	if err == nil && written == 0 && shape.keys == keysOfTable {
-		err = q.readDivision(ctx)
+		// The first statement of a process after decisions were divided.
+		if err = q.readDivision(ctx); err == nil && q.division.level.Load() > undivided {
+			return q.Insert(ctx, d)
+		}
 	}
 	return written == 1, err
 }

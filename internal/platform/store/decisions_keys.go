@@ -102,7 +102,7 @@ const factsByKeys = `, ` + divisionLevel + `, prior.authorization_id, null::byte
 		left join decision_keys prior on prior.idempotency_key = substring(sha256(convert_to($5, 'UTF8')) for 16) and prior.environment_id || '' = $2`
 
 // factsOf runs the statement of FactsFor, again by the keys if the database says that its decisions are divided.
-func (q Decisions) factsOf(ctx context.Context, statement string, args []any, s Scope, w Wanted) (Facts, error) {
+func (q Decisions) factsOf(ctx context.Context, statement string, args []any, s Scope) (Facts, error) {
 	if q.division.level.Load() < keysComplete {
 		f, err := scanFacts(q.queryRow(ctx, q.text(statement), args...), s)
 		q.division.learn(f.division)

@@ -38,7 +38,7 @@ type causes map[string]string
 
 // of returns the first event of the transaction in the environment of e; nil if that is e.
 func (c causes) of(e models.Event) *string {
-	if first, ok := c[e.EnvironmentID]; ok {
+	if first, ok := c[e.EnvironmentID]; ok && first != e.ID {
 		return &first
 	}
 	c[e.EnvironmentID] = e.ID

@@ -86,8 +86,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	follow(pool)
-	var distributed bool
-	if err := pool.QueryRow(ctx, "select to_regclass('pg_dist_partition') is not null").Scan(&distributed); err != nil {
+	var distributed, divisible bool
+	if err := pool.QueryRow(ctx, "select to_regclass('pg_dist_partition') is not null, to_regclass('decision_division') is not null").Scan(&distributed, &divisible); err != nil {
 		pool.Close()
 		return nil, unreachable(cfg.ConnConfig, err)
 	}
@@ -122,6 +122,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}, division: &division{}, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	if divisible {
+		// Without this the first decision finds it out. A failure is left to it, too.
+		_ = s.readDivision(ctx)
+	}
 	go s.waker.run(background, s)
 	if from != nil {
 		go from.follow(background, s)
