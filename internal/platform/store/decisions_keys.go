@@ -20,7 +20,7 @@ import (
 // earlier state finds nothing and writes nothing, and says so.
 type division struct{ level atomic.Int32 }
 
-// The levels. There is no way back from one to the one before.
+// The levels. They only rise.
 const (
 	undivided    = iota
 	keysCopied   // each new decision writes its keys to decision_keys; those from before are being copied

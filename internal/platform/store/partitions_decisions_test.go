@@ -60,7 +60,7 @@ func (p decider) repeat(ctx context.Context, d *store.Decision) error {
 	}
 	if f.Prior == nil || string(f.Prior.Response) != string(d.Authorization.Response) || string(f.Prior.Sealed) != string(d.Proof.Sealed) ||
 		string(f.Prior.RequestHash) != string(d.Authorization.RequestHash) {
-		return fmt.Errorf("%s is answered with %+v", d.Authorization.ID, f.Prior)
+		return fmt.Errorf("%s has the response %+v", d.Authorization.ID, f.Prior)
 	}
 	for _, c := range []struct{ nonce, key, violates string }{
 		{d.Authorization.Nonce, "other", "authorizations_nonce"},
@@ -76,7 +76,7 @@ func (p decider) repeat(ctx context.Context, d *store.Decision) error {
 }
 
 // Decisions are made while their table is divided, by processes that do not know of it: a key of any time stays unique, and a repetition
-// is answered with what was stored.
+// returns what was stored.
 func TestPartitionKeepsTheKeysOfDecisions(t *testing.T) {
 	t.Parallel()
 	st := newPartWorld(t)
