@@ -41,7 +41,7 @@ func TestPropertyARequestIsThatOfItsText(t *testing.T) {
 			r.values = values
 			require.NoError(t, r.digest())
 			require.Equal(t, sum[:], r.hash)
-			digest, err := canonical.Digest(json.RawMessage(orEmpty(want.Context)))
+			digest, err := canonical.Digest(orEmpty(want.Context))
 			require.NoError(t, err)
 			require.Equal(t, digest, r.contextDigest)
 		}
@@ -93,4 +93,18 @@ func TestReadRequestRefusesWhatIsNoRequest(t *testing.T) {
 			require.False(t, ok)
 		})
 	}
+}
+
+// The escape of U+FFFD is the character itself, and not a sign of bytes that were replaced: a body is valid UTF-8.
+func TestAContextMayHaveTheReplacementCharacter(t *testing.T) {
+	t.Parallel()
+	var sums [][]byte
+	for _, context := range []string{`{"a":"\ufffd"}`, "{\"a\":\"\ufffd\"}"} {
+		tree, err := strictjson.Decode([]byte(context), strictjson.Limits{})
+		require.NoError(t, err)
+		r := request{Request: Request{values: tree.(map[string]any), Context: json.RawMessage(context)}}
+		require.NoError(t, r.digest())
+		sums = append(sums, r.hash)
+	}
+	require.Equal(t, sums[0], sums[1])
 }

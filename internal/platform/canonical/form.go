@@ -138,11 +138,11 @@ func appendNumber(out []byte, f float64) ([]byte, bool) {
 
 func appendItems(out []byte, items []any, depth int) ([]byte, bool) {
 	out = append(out, '[')
-	ok := true
 	for i, item := range items {
 		if i > 0 {
 			out = append(out, ',')
 		}
+		var ok bool
 		if out, ok = appendTree(out, item, depth+1); !ok {
 			return out, false
 		}
@@ -161,12 +161,12 @@ func appendMembers(out []byte, members map[string]any, depth int) ([]byte, bool)
 	}
 	slices.SortFunc(keys, func(a, b string) int { return byUnits([]byte(a), []byte(b)) })
 	out = append(out, '{')
-	ok := true
 	for i, key := range keys {
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(appendText(out, key), ':')
+		var ok bool
 		if out, ok = appendTree(out, members[key], depth+1); !ok {
 			return out, false
 		}

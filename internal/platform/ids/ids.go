@@ -75,7 +75,7 @@ var newest atomic.Int64
 
 // version7 returns a UUIDv7 (RFC 9562) as package uuid makes it, which takes an object for the random bits of each.
 func version7() uuid.UUID {
-	now := time.Now().UnixNano()
+	now := time.Now().UnixNano() //nolint:forbidigo // ids sort by the machine's time, whatever a test takes the time to be
 	at := now/int64(time.Millisecond)<<12 | now%int64(time.Millisecond)>>8
 	for last := newest.Load(); ; last = newest.Load() {
 		at = max(at, last+1)

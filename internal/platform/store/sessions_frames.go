@@ -103,11 +103,11 @@ func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameL
 func eachTemplate(rows pgx.Rows, environment string, take func(t models.Template) error) error {
 	defer rows.Close()
 	for rows.Next() {
-		t := models.Template{EnvironmentID: environment}
-		if err := rows.Scan(&t.ID, &t.ModelVersion, (*pgtype.DriverBytes)(&t.Data)); err != nil {
-			return err
+		raw := rows.RawValues()
+		if rows.FieldDescriptions()[2].Format != pgx.BinaryFormatCode {
+			return errors.New("store: templates must be in the binary format")
 		}
-		if err := take(t); err != nil {
+		if err := take(models.Template{EnvironmentID: environment, ID: string(raw[0]), ModelVersion: string(raw[1]), Data: raw[2]}); err != nil {
 			return err
 		}
 	}
