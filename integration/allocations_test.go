@@ -27,8 +27,8 @@ import (
 // The objects that the service allocates for one whole request, from the bytes of its connection to those of its response: an allowed
 // decision with its proof about an enrolled subject, and a frame of such a subject. make bench shows the same.
 const (
-	decisionObjects = 271
-	frameObjects    = 334
+	decisionObjects = 247
+	frameObjects    = 331
 )
 
 // rounds are the requests that one figure is the mean of. The least of many short figures counts: the rest of the process allocates from

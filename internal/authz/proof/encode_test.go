@@ -1,7 +1,9 @@
 package proof_test
 
 import (
+	"encoding/asn1"
 	"encoding/json"
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,5 +26,21 @@ func TestClaimsAreEncodedAsByTheStandardLibrary(t *testing.T) {
 		want, err := json.Marshal(c)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(proof.Encode(c)))
+	})
+}
+
+func TestSignaturesHaveAFixedSize(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		number := func(name string) *big.Int { // short ones too, which are rare in signatures
+			return new(big.Int).Add(new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, name)), big.NewInt(1))
+		}
+		r, s := number("r"), number("s")
+		if r.BitLen() > 256 || s.BitLen() > 256 {
+			t.Skip("longer than a number of P-256")
+		}
+		der, err := asn1.Marshal(struct{ R, S *big.Int }{r, s})
+		require.NoError(t, err)
+		require.Equal(t, append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...), proof.FixedSize(der))
 	})
 }

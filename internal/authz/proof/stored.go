@@ -3,12 +3,16 @@ package proof
 import (
 	"crypto/ecdsa"
 	"fmt"
+	"strings"
 )
 
-// Signature returns the signature of a compact proof that Sign returned.
+// Signature returns the signature of a compact proof that Sign returned. It does not look at the rest.
 func Signature(compact string) ([]byte, error) {
-	parts, err := split(compact)
-	return parts[2], err
+	signature, err := encoding.DecodeString(compact[strings.LastIndexByte(compact, '.')+1:])
+	if err != nil || len(signature) != signatureSize {
+		return nil, fmt.Errorf("the proof does not end with a signature of %d bytes", signatureSize)
+	}
+	return signature, nil
 }
 
 // Assemble returns the compact proof that Sign returned when it signed the claims with the key. It returns an error if the signature is

@@ -299,7 +299,7 @@ func (m *Model) Background(mod features.Modality) *Background { return m.backgro
 
 // ordered returns the backgrounds in the order of the schema.
 func (m *Model) ordered() []*Background {
-	var out []*Background
+	out := make([]*Background, 0, len(m.backgrounds))
 	for _, mod := range features.Modalities() {
 		if b := m.backgrounds[mod]; b != nil {
 			out = append(out, b)
@@ -310,7 +310,7 @@ func (m *Model) ordered() []*Background {
 
 // Version names the active backgrounds. Every profile contains it.
 func (m *Model) Version() string {
-	var names []string
+	names := make([]string, 0, len(features.Modalities()))
 	for _, b := range m.ordered() {
 		names = append(names, b.Version)
 	}

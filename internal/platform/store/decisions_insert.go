@@ -37,8 +37,11 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	if known, ok := decisionTexts.Load(shape); ok {
 		s.known, _ = known.(string)
 	}
-	s.with("guard", `select 1 from subjects where uid = `+s.arg(textOf(&d.Authorization.SubjectUID))+` and environment_id`+q.noIndex()+` = `+
-		s.arg(textOf(&d.Authorization.EnvironmentID))+` and updated_at = `+s.arg(timeOf(&d.SubjectAsOf))+shape.keys.guard()+` for share`)
+	uid, environment, at := s.arg(textOf(&d.Authorization.SubjectUID)), s.arg(textOf(&d.Authorization.EnvironmentID)), s.arg(timeOf(&d.SubjectAsOf))
+	if s.known == "" {
+		s.with("guard", `select 1 from subjects where uid = `+uid+` and environment_id`+q.noIndex()+` = `+environment+` and updated_at = `+at+
+			shape.keys.guard()+` for share`)
+	}
 	as := q.formOf(ctx, d.Authorization.DecidedAt)
 	s.insertAuthorization(&d.Authorization, as)
 	if shape.keys == keysWritten {
@@ -232,7 +235,7 @@ func (s *statement) insertDecisionEvents(entries []models.Event, causes causes, 
 	if len(entries) == 0 {
 		return
 	}
-	rows := make([]string, len(entries))
+	rows := make([]string, 0, len(entries))
 	for i := range entries { // also for a known text, to collect the arguments
 		e := &entries[i]
 		data, packed := []byte(e.Data), []byte(nil)
@@ -242,17 +245,28 @@ func (s *statement) insertDecisionEvents(entries []models.Event, causes causes, 
 		if packed != nil {
 			data = nil
 		}
-		rows[i] = "(" + s.typed("int", i) + ", " + s.typed("text", textOf(&e.ID), textOf(&e.TenantID), textOf(&e.EnvironmentID), textOf(&e.Type)) + ", " +
-			s.typed("timestamptz", timeOf(&e.At)) + ", " + s.typed("text", textOf(e.SubjectUID), textOf(e.Subject), textOf(e.Action),
-			textOf(e.AuthorizationID), textOf(e.Decision), textOf(&e.Actor), textOf(e.RequestID), textOf(e.WorkflowID)) + ", " +
-			s.typed("jsonb", data) + ", " + s.typed("bytea", bytesOf(&e.Salt), bytesOf(&e.Digest)) + ", " + s.typed("text", textOf(causes.of(*e))) + ", " +
-			s.typed("bytea", packed) + ")"
+		rows = append(rows, s.tuple(s.typed("int", i), s.typed("text", textOf(&e.ID), textOf(&e.TenantID), textOf(&e.EnvironmentID), textOf(&e.Type)),
+			s.typed("timestamptz", timeOf(&e.At)), s.typed("text", textOf(e.SubjectUID), textOf(e.Subject), textOf(e.Action),
+				textOf(e.AuthorizationID), textOf(e.Decision), textOf(&e.Actor), textOf(e.RequestID), textOf(e.WorkflowID)),
+			s.typed("jsonb", data), s.typed("bytea", bytesOf(&e.Salt), bytesOf(&e.Digest)), s.typed("text", textOf(causes.of(*e))),
+			s.typed("bytea", packed)))
+	}
+	if s.known != "" {
+		return
 	}
 	s.with("evt", `insert into events (`+eventColumns+`, packed) select `+eventColumns+`, packed from guard cross join (values `+strings.Join(rows, ", ")+`)
 		as v (place, `+eventColumns+`, packed) order by place returning seq, id, environment_id, at`)
 	s.with("fan", `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		select 'event', environment_id, id, '{}', at, at from evt where exists (select 1 from webhook_endpoints w
 		where w.environment_id = evt.environment_id and w.status = 'enabled' and w.deleted_at is null) order by seq returning 1`)
+}
+
+// tuple returns a row of VALUES; nothing if the text is known.
+func (s *statement) tuple(columns ...string) string {
+	if s.known != "" {
+		return ""
+	}
+	return "(" + strings.Join(columns, ", ") + ")"
 }
 
 // typed adds arguments and returns their placeholders with a cast. The columns of VALUES have no type of their own,

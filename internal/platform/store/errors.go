@@ -32,6 +32,9 @@ var dividedKeys = map[string]string{"decision_keys_nonce": "authorizations_nonce
 // Violates reports whether err is a violation of the named unique constraint or index. A distributed server names that of a shard, with
 // the number of the shard behind it.
 func Violates(err error, constraint string) bool {
+	if err == nil {
+		return false // before pg, which is on the heap
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Code != "23505" {
 		return false
