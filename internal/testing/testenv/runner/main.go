@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,19 +184,13 @@ func startTemporal(ctx context.Context, binary, database, dir string) (at addres
 // everything is the pattern of all packages of a module.
 const everything = "./..."
 
-// goTest returns the arguments of go test in a module. One package more than there are processors is compiled or tested at once: tests
-// that stop servers wait most of their time. Not so under the race detector, with which all of them compute. go test starts packages
-// in the order in which they are named.
+// goTest returns the arguments of go test in a module. go test starts packages in the order in which they are named.
 func (o options) goTest(module string) []string {
 	args := slices.Clone(o.args)
 	if all := slices.Index(args, everything); all >= 0 && module == o.modules[len(o.modules)-1] {
 		args = slices.Insert(args, all, o.first...)
 	}
-	given := func(arg string) bool { return arg == "-race" || arg == "-p" || strings.HasPrefix(arg, "-p=") }
-	if slices.ContainsFunc(args, given) {
-		return args
-	}
-	return append([]string{"-p=" + strconv.Itoa(runtime.GOMAXPROCS(0)+1)}, args...)
+	return args
 }
 
 // test runs one module's tests and returns the exit code.
