@@ -33,12 +33,9 @@ func TestSignaturesHaveAFixedSize(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string) *big.Int { // short ones too, which are rare in signatures
-			return new(big.Int).Add(new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, name)), big.NewInt(1))
+			return new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, name))
 		}
 		r, s := number("r"), number("s")
-		if r.BitLen() > 256 || s.BitLen() > 256 {
-			t.Skip("longer than a number of P-256")
-		}
 		der, err := asn1.Marshal(struct{ R, S *big.Int }{r, s})
 		require.NoError(t, err)
 		require.Equal(t, append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...), proof.FixedSize(der))
