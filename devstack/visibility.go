@@ -69,7 +69,8 @@ func (f *frontend) mappedColumns(ctx context.Context) ([]string, error) {
 	}
 }
 
-// trimIndexes leaves of the spare indexes only those of the given columns. Members of a cluster do this one after the other.
+// trimIndexes leaves of the spare indexes only those of the given columns. Members of a cluster do this one after the other. All statements
+// are sent at once, and are thereby one transaction.
 func trimIndexes(ctx context.Context, conn *pgx.Conn, used []string) error {
 	text, err := fs.ReadFile(dbschemas.Assets(), "postgresql/v12/visibility/schema.sql")
 	if err != nil {
@@ -79,26 +80,19 @@ func trimIndexes(ctx context.Context, conn *pgx.Conn, used []string) error {
 	for i, column := range used {
 		wanted[i] = indexOf(column)
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return err
+	statements := []string{fmt.Sprintf("SELECT pg_advisory_xact_lock(%d);", int64(migrationLock))}
+	for _, found := range createIndex.FindAllStringSubmatch(string(text), -1) {
+		create, name := found[0], found[1]
+		switch {
+		case !spareIndex.MatchString(name):
+		case slices.Contains(wanted, name):
+			statements = append(statements, strings.Replace(create, "CREATE INDEX", "CREATE INDEX IF NOT EXISTS", 1))
+		default:
+			statements = append(statements, "DROP INDEX IF EXISTS "+pgx.Identifier{name}.Sanitize()+";")
 		}
-		for _, found := range createIndex.FindAllStringSubmatch(string(text), -1) {
-			statement, name := found[0], found[1]
-			switch {
-			case !spareIndex.MatchString(name):
-				continue
-			case slices.Contains(wanted, name):
-				statement = strings.Replace(statement, "CREATE INDEX", "CREATE INDEX IF NOT EXISTS", 1)
-			default:
-				statement = "DROP INDEX IF EXISTS " + pgx.Identifier{name}.Sanitize()
-			}
-			if _, err := tx.Exec(ctx, statement); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	_, err = conn.Exec(ctx, strings.Join(statements, "\n"))
+	return err
 }
 
 // upper matches the letter or number that begins a word in the name of a column.
