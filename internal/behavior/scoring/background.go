@@ -310,9 +310,10 @@ func (m *Model) ordered() []*Background {
 
 // Version names the active backgrounds. Every profile contains it.
 func (m *Model) Version() string {
-	names := make([]string, 0, len(features.Modalities()))
-	for _, b := range m.ordered() {
-		names = append(names, b.Version)
+	active := m.ordered()
+	names := make([]string, len(active))
+	for i, b := range active {
+		names[i] = b.Version
 	}
 	return strings.Join(names, "+")
 }
