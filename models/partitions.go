@@ -40,6 +40,7 @@ type ReplacedKey struct {
 	Unique  string
 	Plain   string // the index in its place, which is not unique; "" if it needs none
 	Primary string // the unique index that becomes the primary key, if Unique was it
+	Widened bool   // Unique stays the primary key, of its columns and the one that the table is divided by
 	Instead string // what keeps the values unique
 }
 
@@ -49,6 +50,11 @@ var PartitionedTables = []PartitionedTable{
 	{Table: "shown_details", Key: "authorization_id", Prefix: "azn", Period: Monthly, Age: "decided_at"},
 	{Table: "kept_values", Key: "authorization_id", Prefix: "azn", Period: Weekly, Age: "decided_at"},
 	{Table: "webhook_attempts", Key: "id", Prefix: "dlv", Period: Weekly, Age: "at"},
+	{Table: "webhook_deliveries", Key: "event_id", Prefix: "evt", Period: Weekly, Age: "created_at",
+		Referred: []string{"webhook_attempts"}, Replace: []ReplacedKey{{
+			Unique: "webhook_deliveries_pkey", Widened: true,
+			Instead: "an id has 80 random bits; that an event is delivered to an endpoint once rests on the key of the two",
+		}}},
 	{Table: "events", Key: "id", Prefix: "evt", Period: Monthly, Age: "at"},
 	{Table: "audit_chain", Key: "event_id", Prefix: "evt", Period: Monthly, Age: "sealed_at", Replace: []ReplacedKey{{
 		Unique: "audit_chain_pkey", Plain: "audit_chain_number", Primary: "audit_chain_event",

@@ -99,15 +99,15 @@ func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, 
 		settled = &a.At
 	}
 	_, err := q.exec(ctx, `update webhook_deliveries set status = $3, attempts = $4, next_attempt_at = coalesce($5, next_attempt_at), settled_at = $6
-		where id = $1 and environment_id = $7 and status = 'pending' and attempts = $2`,
-		a.DeliveryID, a.Attempt-1, status, a.Attempt, next, settled, a.EnvironmentID)
+		where id = $1 and event_id = $8 and environment_id = $7 and status = 'pending' and attempts = $2`,
+		a.DeliveryID, a.Attempt-1, status, a.Attempt, next, settled, a.EnvironmentID, a.EventID)
 	return err
 }
 
 // Discard discards a pending delivery whose event is gone.
 func (q Deliveries) Discard(ctx context.Context, d models.WebhookDelivery, at time.Time) error {
 	_, err := q.exec(ctx, `update webhook_deliveries set status = 'discarded', settled_at = $2
-		where id = $1 and environment_id = $3 and status = 'pending'`, d.ID, at, d.EnvironmentID)
+		where id = $1 and event_id = $4 and environment_id = $3 and status = 'pending'`, d.ID, at, d.EnvironmentID, d.EventID)
 	return err
 }
 
@@ -131,8 +131,8 @@ type ReplayFilter struct {
 // Requeue makes at most limit settled deliveries pending and due again, oldest first, and returns their number.
 func (q Deliveries) Requeue(ctx context.Context, to models.WebhookEndpoint, f ReplayFilter, now time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null
-		where environment_id = $9 and id in (
-			select d.id from webhook_deliveries d left join events e on e.id = d.event_id and e.environment_id = d.environment_id
+		where environment_id = $9 and (id, event_id) in (
+			select d.id, d.event_id from webhook_deliveries d left join events e on e.id = d.event_id and e.environment_id = d.environment_id
 			where d.environment_id = $9 and d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
 			and ($4::timestamptz is null or coalesce(e.at, d.created_at) >= $4) and ($5::timestamptz is null or coalesce(e.at, d.created_at) < $5)
 			and ($8::timestamptz is null or d.settled_at >= $8)
@@ -167,10 +167,11 @@ func (q Deliveries) DropAttempts(ctx context.Context, t time.Time, limit int) (i
 	return q.exec(ctx, "delete from webhook_attempts where id in (select id from webhook_attempts where at < $1 limit $2)", t, limit)
 }
 
-// Drop deletes at most limit settled deliveries created before t, with their attempts.
+// Drop deletes at most limit settled deliveries created before t. Their attempts are deleted with them or, on a divided database, by
+// DropAttempts.
 func (q Deliveries) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `delete from webhook_deliveries where id in
-		(select id from webhook_deliveries where created_at < $1 and status <> 'pending' limit $2)`, t, limit)
+	return q.exec(ctx, `delete from webhook_deliveries where (id, event_id) in
+		(select id, event_id from webhook_deliveries where created_at < $1 and status <> 'pending' limit $2)`, t, limit)
 }
 
 // AttemptFilter narrows a list of attempts. Status is pending (no attempt succeeded yet), succeeded or failed.
@@ -222,7 +223,7 @@ func (q Deliveries) Attempts(ctx context.Context, e models.WebhookEndpoint, f At
 		select a.id, a.event_id, a.type, a.attempt, a.at, case when a.succeeded then 'succeeded' else 'failed' end as status,
 			true as attempted, a.status_code, a.latency_ms, a.response_digest, a.error,
 			case when d.status = 'pending' and d.attempts = a.attempt then d.next_attempt_at end as next_attempt_at
-		from (?) a left join webhook_deliveries d on d.id = a.delivery_id and d.environment_id = ?
+		from (?) a left join webhook_deliveries d on d.id = a.delivery_id and d.event_id = a.event_id and d.environment_id = ?
 		union all
 		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
 		from (?) d order by at desc, id desc limit ?`, made, e.EnvironmentID, waiting, p.Limit+1)

@@ -31,7 +31,24 @@ const standIn = `create table pg_dist_partition (logicalrelid regclass);
 
 func TestDistributePlacesEveryTableInOrder(t *testing.T) {
 	t.Parallel()
-	st := storetest.New(t)
+	for name, prepare := range map[string]func(t *testing.T, st *store.Store){
+		"whole tables": func(*testing.T, *store.Store) {},
+		"tables that are divided by time": func(t *testing.T, st *store.Store) {
+			_, err := st.Partition(t.Context(), partNow, shown)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := undivided(t)
+			prepare(t, st)
+			distributesEveryTable(t, st)
+		})
+	}
+}
+
+func distributesEveryTable(t *testing.T, st *store.Store) {
+	t.Helper()
 	_, err := st.Pool().Exec(t.Context(), standIn)
 	require.NoError(t, err)
 	var last [2]int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,15 +39,20 @@ func (p partPlan) replaceKeys(ctx context.Context, conn *pgx.Conn) (_ partPlan, 
 }
 
 func (p partPlan) replaceKey(ctx context.Context, conn *pgx.Conn, i partIndex, r models.ReplacedKey) error {
-	built := r.Plain == ""
+	successor, unique, definition := r.Plain, "", i.Definition
+	if r.Widened {
+		r.Primary = i.Name + "_wide"
+		successor, unique, definition = r.Primary, "unique ", strings.TrimSuffix(definition, ")")+", "+p.Key+")"
+	}
+	built := successor == ""
 	if !built {
-		if err := conn.QueryRow(ctx, "select exists (select from pg_index where indexrelid = to_regclass($1) and indisvalid)", r.Plain).Scan(&built); err != nil {
+		if err := conn.QueryRow(ctx, "select exists (select from pg_index where indexrelid = to_regclass($1) and indisvalid)", successor).Scan(&built); err != nil {
 			return err
 		}
 	}
 	if !built {
-		build := []string{"drop index concurrently if exists " + r.Plain,
-			fmt.Sprintf("create index concurrently %s on %s using %s", r.Plain, p.Table, i.Definition)}
+		build := []string{"drop index concurrently if exists " + successor,
+			fmt.Sprintf("create %sindex concurrently %s on %s using %s", unique, successor, p.Table, definition)}
 		if err := (keyStep{statements: build, alone: true}).run(ctx, conn); err != nil {
 			return err
 		}
@@ -58,7 +64,12 @@ func (p partPlan) replaceKey(ctx context.Context, conn *pgx.Conn, i partIndex, r
 	if r.Primary != "" {
 		replace += fmt.Sprintf(", add constraint %s primary key using index %s", i.Name, r.Primary)
 	}
-	return keyStep{statements: []string{replace}}.run(ctx, conn)
+	// A primary key is needed by the foreign keys to it.
+	statements := []string{replace}
+	if r.Widened {
+		statements = append(slices.Clone(p.release), replace)
+	}
+	return keyStep{statements: statements}.run(ctx, conn)
 }
 
 // keysPage is the number of decisions whose keys one statement copies.

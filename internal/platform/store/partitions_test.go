@@ -65,9 +65,9 @@ func writeAt(ctx context.Context, st *store.Store, at time.Time, n int) error {
 		{`insert into shown_details values ($1, 'tnt_1', 'env_1', 'sub_1', '\x01', $2)`, []any{id("azn"), at}},
 		{`insert into kept_values values ($1, 'tnt_1', 'env_1', 'sub_1', '\x01', $2)`, []any{id("azn"), at}},
 		{`insert into webhook_deliveries (id, endpoint_id, environment_id, event_id, type, status, next_attempt_at, created_at)
-			values ($1, 'whe_1', 'env_1', $1, '', 'succeeded', $2, $2)`, []any{id("dlv"), at}},
+			values ($1, 'whe_1', 'env_1', $3, '', 'succeeded', $2, $2)`, []any{id("dlv"), at, id("evt")}},
 		{`insert into webhook_attempts (id, delivery_id, environment_id, endpoint_id, event_id, type, attempt, at, latency_ms, succeeded)
-			values ($1, $1, 'env_1', 'whe_1', $1, '', 1, $2, 1, true)`, []any{id("dlv"), at}},
+			values ($1, $1, 'env_1', 'whe_1', $3, '', 1, $2, 1, true)`, []any{id("dlv"), at, id("evt")}},
 		{`insert into events (id, tenant_id, environment_id, type, at, actor, digest) values ($1, 'tnt_1', 'env_1', '', $2, '', '')`, []any{id("evt"), at}},
 		{`insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
 			select environment_id, seq, id, '', '', $2 from events where id = $1`, []any{id("evt"), at}},
@@ -80,13 +80,13 @@ func writeAt(ctx context.Context, st *store.Store, at time.Time, n int) error {
 }
 
 // definitions describes the columns, indexes and constraints of the tables that are divided, as far as they are the same for a table
-// that is not: the indexes of a table with a key that is replaced are not, nor are references to decisions.
+// that is not: the indexes of a table with a key that is replaced are not, nor are references to what is divided.
 func definitions(t *testing.T, st *store.Store) (out [][2]string) {
 	t.Helper()
 	for _, p := range models.PartitionedTables {
 		out = append(out, pairs(t, st, `select indexname::text, replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes where tablename = $1 and $2
 			union all select 'constraint ' || conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = $1::text::regclass and ($2 or contype not in ('p', 'u'))
-				and (contype <> 'f' or confrelid <> 'authorizations'::regclass)
+				and (contype <> 'f' or confrelid not in ('authorizations'::regclass, 'webhook_deliveries'::regclass))
 			union all select attname::text, format_type(atttypid, atttypmod) || attnotnull || attstorage::text || attidentity::text || coalesce((select pg_get_expr(adbin, adrelid)
 				from pg_attrdef where adrelid = attrelid and adnum = attnum), '') from pg_attribute where attrelid = $1::text::regclass and attnum > 0
 			order by 1, 2`, p.Table, len(p.Replace) == 0)...)

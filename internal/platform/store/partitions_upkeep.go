@@ -133,6 +133,7 @@ func (p partPlan) detach(name string) string {
 var stays = map[string]string{
 	"shown_details": `exists (select from challenges c where c.authorization_id = d.authorization_id and c.status = 'open')
 		or exists (select from holds h where h.authorization_id = d.authorization_id and h.status = 'pending')`,
+	"webhook_deliveries": "d.status = 'pending'",
 	"authorizations": `exists (select from challenges c where c.authorization_id = d.id and c.status = 'open')
 		or exists (select from holds h where h.authorization_id = d.id and h.status = 'pending')
 		or exists (select from authorizations c where c.parent_id = d.id and c.decided_at >= $1)`,

@@ -249,11 +249,13 @@ func (d RetentionDeps) salts(ctx context.Context, at time.Time, by string) (int,
 
 // housekeeping deletes a batch of each kind of technical data. It records no event: none of it belongs to a subject's record.
 func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string) (int, bool, error) {
-	dropped, err := d.Store.DropPartitions(ctx, "webhook_attempts", at.Add(-d.Retention.Deliveries), func(*store.Q, []store.EnvironmentCount) error { return nil })
-	if err != nil {
-		return int(dropped), true, err
+	all, more := 0, false
+	for _, table := range []string{"webhook_attempts", "webhook_deliveries"} {
+		dropped, err := d.Store.DropPartitions(ctx, table, at.Add(-d.Retention.Deliveries), func(*store.Q, []store.EnvironmentCount) error { return nil })
+		if all += int(dropped); err != nil {
+			return all, true, err
+		}
 	}
-	all, more := int(dropped), false
 	for _, drop := range []struct {
 		keep time.Duration
 		do   func(ctx context.Context, t time.Time, limit int) (int64, error)
