@@ -134,14 +134,8 @@ func (s *Service) replay(ctx context.Context, scope store.Scope, prior store.Pri
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
-	body := prior.Response
-	if prior.Sealed != nil {
-		var err error
-		if body, err = s.proofs.Restored(ctx, scope, prior.ID, body); err != nil {
-			return Answer{}, err
-		}
-	}
-	return Answer{Body: body, Replayed: true}, nil
+	body, err := s.proofs.Restored(ctx, scope, prior.ID, prior.Response)
+	return Answer{Body: body, Replayed: err == nil}, err
 }
 
 // admit checks the request against the clock and the active contract of the action, or returns the refusal of the action.

@@ -172,7 +172,7 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 		return Prepared{}, err
 	}
 	stored, err := s.store.Holds().ReviewReceipt(ctx, h)
-	if err != nil || stored.Sealed == nil {
+	if err != nil || stored.Child == nil {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
 	receipt, err := s.proofs.Restored(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)

@@ -2,6 +2,7 @@ package signing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
@@ -44,12 +45,16 @@ func (s *Service) Compact(ctx context.Context, a models.Authorization, p models.
 func isSignature(opened []byte) bool { return len(opened) > 0 && opened[0] == signatureVersion }
 
 // Restored returns the stored response of a decision byte for byte as it was first returned, whatever has become of its proof since. A
-// response that was stored with its proof, as older versions did, is returned unchanged.
+// response that was stored with its proof, as older versions did, is returned unchanged, and so is one whose proof was deleted, as an erasure
+// does before it deletes the decision.
 func (s *Service) Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error) {
 	if !proof.Removed(body) {
 		return body, nil
 	}
 	a, p, err := s.store.Proofs().Issued(ctx, scope, authorization)
+	if errors.Is(err, store.ErrNotFound) {
+		return body, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("proof of authorization %s: %w", authorization, err)
 	}
@@ -58,7 +63,7 @@ func (s *Service) Restored(ctx context.Context, scope store.Scope, authorization
 		return nil, err
 	}
 	if compact == nil {
-		return nil, fmt.Errorf("proof of authorization %s: it is not stored", authorization)
+		return body, nil
 	}
 	return proof.Restore(body, []byte(*compact)), nil
 }

@@ -53,8 +53,7 @@ type DecisionTally struct {
 type PriorDecision struct {
 	ID          string
 	RequestHash []byte
-	Response    []byte
-	Sealed      []byte // the proof that Response was given with; nil if there is none, or if Response still has it
+	Response    []byte // without the proof that it was given with, but for those of older versions
 }
 
 const factColumns = `
@@ -120,8 +119,7 @@ func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, erro
 
 // The statement of FactsFor behind the columns of the facts, and the whole of it for a decision that counts none.
 const (
-	factsFrom = `, ` + divisionLevel + `, prior.id, prior.request_hash, prior.response, prior.record,
-		case when prior.id is not null then (select p.sealed from proofs p where p.authorization_id = prior.id and p.environment_id || '' = $2) end
+	factsFrom = `, ` + divisionLevel + `, prior.id, prior.request_hash, prior.response, prior.record
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		` + factSession + `
@@ -133,7 +131,7 @@ const (
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	column, args := talliesOf(w.Tallies, 5)
-	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, 0::bigint, null::text, null::bytea, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
+	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, 0::bigint, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
 		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`), append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
 	f, err := scanFacts(row, s)
 	return orNotFound(f, err)

@@ -37,7 +37,6 @@ const (
 	factHash
 	factResponse
 	factRecord
-	factSealed
 	factColumnCount
 )
 
@@ -60,7 +59,7 @@ func (r *factRow) ScanRow(rows pgx.Rows) error {
 	if len(raw) != factColumnCount {
 		return fmt.Errorf("store: %d columns of facts", len(raw))
 	}
-	for _, i := range []int{factFrozen, factCapped, factCreated, factUpdated, factActive, factState, factPasskeys, factDivision, factHash, factResponse, factRecord, factSealed} {
+	for _, i := range []int{factFrozen, factCapped, factCreated, factUpdated, factActive, factState, factPasskeys, factDivision, factHash, factResponse, factRecord} {
 		if raw[i] != nil && fields[i].Format != pgx.BinaryFormatCode {
 			return errFactFormat
 		}
@@ -104,7 +103,7 @@ func (r *factRow) scanPrior(raw [][]byte, id string) error {
 	if err := prior.UnpackRecord(); err != nil {
 		return err
 	}
-	r.facts.Prior = &PriorDecision{ID: id, RequestHash: copied(raw[factHash]), Response: prior.Response, Sealed: copied(raw[factSealed])}
+	r.facts.Prior = &PriorDecision{ID: id, RequestHash: copied(raw[factHash]), Response: prior.Response}
 	return nil
 }
 

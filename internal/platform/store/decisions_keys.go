@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -95,7 +94,7 @@ func (s *statement) insertKeys(a *models.Authorization) {
 
 // factsByKeys is the statement of FactsFor behind its first columns, if decisions are divided: only the id of the stored response is read,
 // so that the statement has no partition in it. A response is repeated rarely; it is read by its id.
-const factsByKeys = `, ` + divisionLevel + `, prior.authorization_id, null::bytea, null::bytea, null::bytea, null::bytea
+const factsByKeys = `, ` + divisionLevel + `, prior.authorization_id, null::bytea, null::bytea, null::bytea
 		from (values (1)) one
 		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
 		` + factSession + `
@@ -127,12 +126,7 @@ func (q Decisions) prior(ctx context.Context, s Scope, id string) (*PriorDecisio
 	if err != nil {
 		return nil, err
 	}
-	p := PriorDecision{ID: id, RequestHash: a.RequestHash, Response: a.Response}
-	err = q.queryRow(ctx, "select sealed from proofs where environment_id = $1 and authorization_id = $2", s.Environment, id).Scan(&p.Sealed)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return &p, err
+	return &PriorDecision{ID: id, RequestHash: a.RequestHash, Response: a.Response}, nil
 }
 
 // deleteParts deletes the keys and parts of decisions, which is a query of some rows of authorizations. If decisions are divided, no foreign

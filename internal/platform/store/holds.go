@@ -100,18 +100,16 @@ func (q Holds) ReviewedBy(ctx context.Context, h models.Hold, reviewer string) (
 
 // StoredReceipt is the response to the review that settled a hold, without the proof of the follow-up decision.
 type StoredReceipt struct {
-	Body   []byte
-	Child  *string // the authorization of the follow-up decision
-	Sealed []byte  // its proof; nil if there is none, or if Body still has it
+	Body  []byte
+	Child *string // the authorization of the follow-up decision
 }
 
 // ReviewReceipt returns the receipt of a settled hold.
 func (q Holds) ReviewReceipt(ctx context.Context, h models.Hold) (StoredReceipt, error) {
 	var r StoredReceipt
-	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id, (select p.sealed from proofs p
-			where p.authorization_id = h.child_authorization_id and p.environment_id = $2)
+	err := q.queryRow(ctx, `select r.receipt, h.child_authorization_id
 		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = $2
-		where r.authorization_id = $1 and r.environment_id = $2 and r.receipt is not null`, h.AuthorizationID, h.EnvironmentID).Scan(&r.Body, &r.Child, &r.Sealed)
+		where r.authorization_id = $1 and r.environment_id = $2 and r.receipt is not null`, h.AuthorizationID, h.EnvironmentID).Scan(&r.Body, &r.Child)
 	return orNotFound(r, err)
 }
 

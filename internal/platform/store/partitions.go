@@ -49,6 +49,9 @@ func (s *Store) Partition(ctx context.Context, now time.Time, show func(done, to
 			})
 		})
 	})
+	if err == nil {
+		err = s.readDivision(ctx) // so that its first decision is not made on the state from before
+	}
 	return made, err
 }
 

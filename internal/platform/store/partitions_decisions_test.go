@@ -58,9 +58,12 @@ func (p decider) repeat(ctx context.Context, d *store.Decision) error {
 	if err != nil {
 		return err
 	}
-	if f.Prior == nil || string(f.Prior.Response) != string(d.Authorization.Response) || string(f.Prior.Sealed) != string(d.Proof.Sealed) ||
-		string(f.Prior.RequestHash) != string(d.Authorization.RequestHash) {
+	if f.Prior == nil || string(f.Prior.Response) != string(d.Authorization.Response) || string(f.Prior.RequestHash) != string(d.Authorization.RequestHash) {
 		return fmt.Errorf("%s has the response %+v", d.Authorization.ID, f.Prior)
+	}
+	_, proof, err := p.st.Proofs().Issued(ctx, store.Scope{Tenant: "tnt_1", Environment: "env_1"}, f.Prior.ID)
+	if err != nil || string(proof.Sealed) != string(d.Proof.Sealed) {
+		return fmt.Errorf("%s has the proof %+v: %w", d.Authorization.ID, proof, err)
 	}
 	for _, c := range []struct{ nonce, key, violates string }{
 		{d.Authorization.Nonce, "other", "authorizations_nonce"},
