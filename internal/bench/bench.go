@@ -75,6 +75,7 @@ var parts = []part{
 	{name: "partitions", run: partitions, alone: true},
 	{name: "peers", temporal: true, run: peers, alone: true},
 	{name: "receivers", temporal: true, run: receivers, alone: true},
+	{name: "wal", temporal: true, run: written, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},
 	{name: "soak", temporal: true, run: soak, alone: true},
 }

@@ -20,6 +20,7 @@ type Report struct {
 	Rows    []Row     `json:"rows"`
 	Targets []Target  `json:"targets"`
 	Ratios  []Ratio   `json:"ratios,omitempty"`
+	Written []Written `json:"written,omitempty"`
 	Notes   []string  `json:"notes,omitempty"`
 }
 
@@ -134,6 +135,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %.0f | %.2f | %.2f | %.2f | %.1f | %.2f | %.2f | %.2f | %.1f | %.0f | %.0f | %.0f | %.0f |\n",
 			x.Part, x.What, x.How, x.Done, x.Failed, x.PerSecond, x.P50, x.P95, x.P99, x.Max, x.APICPU, x.WorkerCPU, x.SQLCPU, x.WALKB, x.AllocKB, x.Objects, x.APIRSS, x.WorkerRSS)
 	}
+	r.writeWritten(&b)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", n)
 	}

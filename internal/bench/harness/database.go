@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,6 +102,11 @@ func (d *Database) Backup(ctx context.Context) (Backup, error) {
 // Mark writes a named restore point to the log.
 func (d *Database) Mark(ctx context.Context, point string) error {
 	return d.query(ctx, "select pg_create_restore_point($1)::text", new(string), point)
+}
+
+// DumpWAL writes the records between two positions of the server's write-ahead log, a line for each.
+func (d *Database) DumpWAL(ctx context.Context, from, to string, out io.Writer) error {
+	return d.server.DumpWAL(ctx, from, to, out)
 }
 
 // archiveWithin bounds how long the log takes to be archived.
