@@ -74,13 +74,16 @@ func patternRatio(bg *Background, v features.Vector) float64 {
 		}
 	}
 	ws.residuals(bg, timed, patternCap)
-	if len(ws.index) == 0 {
+	k := len(ws.index)
+	if k == 0 {
 		return 0
 	}
 	blind := math.Inf(-1)
 	for _, scale := range blindScales {
 		blind = math.Max(blind, blindDensity(bg, timed, ws.index, scale))
 	}
+	ws.one = ws.one.reshape(k + 1)
+	copy(ws.one.row(k), ws.r)
 	for row, i := range ws.index {
 		r, wi, bi := ws.one.row(row), bg.w.row(i), bg.b.row(i)
 		for col, j := range ws.index[:row+1] {
@@ -88,7 +91,7 @@ func patternRatio(bg *Background, v features.Vector) float64 {
 		}
 		r[row] += ws.noise[row] * ws.noise[row] // of a program's events too it is not asked which cells they have in common
 	}
-	person, ok := ws.one.logDensity(ws.r, bg.Tail)
+	person, ok := ws.one.logDensity(bg.Tail)
 	if !ok || math.IsNaN(person-blind) {
 		return 0
 	}

@@ -31,7 +31,7 @@ func newPosterior(dim int) posterior { return posterior{make([]float32, dim), ne
 // workspace is scratch memory for one score. It is pooled so that scoring does not allocate.
 type workspace struct {
 	index []int
-	r, z  []float64
+	r     []float64
 	// Standard deviations of the noise of finite counts.
 	noise    []float64
 	one, two square
@@ -53,12 +53,6 @@ func (ws *workspace) residuals(b *Background, v features.Vector, most float64) {
 		ws.r = append(ws.r, math.Min(math.Max(v.M[i]-b.Mu[i], -limit), limit))
 		ws.noise = append(ws.noise, math.Sqrt(noise))
 	}
-	k := len(ws.index)
-	ws.one, ws.two = ws.one.reshape(k), ws.two.reshape(k)
-	if cap(ws.z) < k {
-		ws.z = make([]float64, k)
-	}
-	ws.z = ws.z[:k]
 }
 
 // spread writes row row of R = W' + S J S to to, up to the diagonal: S has the noise of the present cells, sqrt(sig2/n), and J its
@@ -78,9 +72,12 @@ func llr(b *Background, p posterior, v features.Vector) float64 {
 	ws, _ := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)
 	ws.residuals(b, v, b.residualCap())
-	if len(ws.index) == 0 {
+	k := len(ws.index)
+	if k == 0 {
 		return 0
 	}
+	ws.one, ws.two = ws.one.reshape(k+1), ws.two.reshape(k+1)
+	z, r := ws.one.row(k), ws.two.row(k)
 	for row, i := range ws.index {
 		one, two := ws.one.row(row), ws.two.row(row)
 		ws.spread(b, row, one)
@@ -89,10 +86,10 @@ func llr(b *Background, p posterior, v features.Vector) float64 {
 			two[col] = one[col] + bi[j]
 			one[col] += float64(ci[j])
 		}
-		ws.z[row] = ws.r[row] - float64(p.mean[i])
+		z[row], r[row] = ws.r[row]-float64(p.mean[i]), ws.r[row]
 	}
-	own, ok := ws.one.logDensity(ws.z, b.Tail)
-	other, ok2 := ws.two.logDensity(ws.r, b.Tail)
+	own, ok := ws.one.logDensity(b.Tail)
+	other, ok2 := ws.two.logDensity(b.Tail)
 	if !ok || !ok2 || math.IsNaN(own-other) {
 		return 0
 	}
@@ -109,6 +106,7 @@ type information struct {
 func inform(b *Background, v features.Vector) (information, bool) {
 	ws := &workspace{}
 	ws.residuals(b, v, b.residualCap())
+	ws.one = newSquare(len(ws.index))
 	for row := range ws.index {
 		ws.spread(b, row, ws.one.row(row))
 	}
