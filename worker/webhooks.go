@@ -13,7 +13,7 @@ func registerEndpoints(r Registry, s Services) {
 	r.RegisterActivityWithOptions(endpoints.Deliver, activity.RegisterOptions{Name: activities.EndpointDeliver})
 }
 
-// EventTopics returns the handler of the outbox rows that fan events out to webhook endpoints.
-func EventTopics(f *webhook.FanOut) map[string]outbox.Handler {
-	return map[string]outbox.Handler{outbox.TopicEvent: f.Handle}
+// EventLane fans events out to webhook endpoints, those of a busy environment together.
+func EventLane(f *webhook.FanOut) outbox.Lane {
+	return outbox.Lane{Name: "events", Handlers: map[string]outbox.Handler{outbox.TopicEvent: f.Handle}, Together: f.HandleTogether}
 }

@@ -70,7 +70,7 @@ func (h *webhooks) deps() worker.Deps {
 	d := worker.Deps{
 		Temporal: h.temporal, Services: h.services(), Log: slog.New(slog.DiscardHandler), Background: []func(context.Context){h.fan.Run},
 		Relay: &outbox.Relay{Store: h.Store, Clock: clock.System(), Log: slog.New(slog.DiscardHandler),
-			Lanes: []outbox.Lane{{Name: "events", Handlers: worker.EventTopics(h.fan)}}},
+			Lanes: []outbox.Lane{worker.EventLane(h.fan)}},
 	}
 	d.Services.Endpoints = h.deliverer
 	return d

@@ -82,7 +82,7 @@ func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.
 	return &outbox.Relay{
 		Store: p.Store, Clock: p.Clock, Log: p.Log, Observer: figures,
 		Lanes: append([]outbox.Lane{
-			{Name: "runs", Handlers: runs, Started: p.options.Startup.Started()}, {Name: "events", Handlers: worker.EventTopics(fanOut)},
+			{Name: "runs", Handlers: runs, Started: p.options.Startup.Started()}, worker.EventLane(fanOut),
 		}, worker.NoticeLanes(s.notices)...),
 	}
 }

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -39,11 +40,30 @@ const wakeClaim = 2 * time.Second
 // rows of the outbox are handled concurrently and in no order, and an effect must not be due before its cause. It is safe to
 // repeat.
 func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
-	rows, err := f.store.Events().WithCauses(ctx, row.EnvironmentID, row.Ref, maxCauses)
-	if err != nil || len(rows) == 0 {
-		return err // no rows: the event is past its retention
+	return f.fan(ctx, row.EnvironmentID, []string{row.Ref})
+}
+
+// HandleTogether does the work of Handle for several rows, with the statements of one for each environment.
+func (f *FanOut) HandleTogether(ctx context.Context, rows []models.Outbox) error {
+	refs := map[string][]string{}
+	for _, row := range rows {
+		refs[row.EnvironmentID] = append(refs[row.EnvironmentID], row.Ref)
 	}
-	endpoints, err := f.store.Endpoints().Enabled(ctx, row.EnvironmentID)
+	for environment, those := range refs {
+		if err := f.fan(ctx, environment, those); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fan delivers events of one environment, by id. Those that are missing are past their retention.
+func (f *FanOut) fan(ctx context.Context, environment string, refs []string) error {
+	rows, err := f.store.Events().WithCauses(ctx, environment, refs, maxCauses)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	endpoints, err := f.store.Endpoints().Enabled(ctx, environment)
 	if err != nil {
 		return err
 	}
@@ -58,7 +78,7 @@ func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
 	if err := f.store.Deliveries().Insert(ctx, owed); err != nil {
 		return err
 	}
-	return f.wake(ctx, row.EnvironmentID, owed)
+	return f.wake(ctx, environment, owed)
 }
 
 // maxCauses is how many earlier events of the same transaction Handle includes. Transactions that write more (the revocation
@@ -93,9 +113,11 @@ func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Tim
 // Deliver that ends queries for new deliveries after it has released the endpoint, so one of the two sees the other. A failed
 // wake-up is only logged: the deliveries are stored, and Sweep finds them.
 func (f *FanOut) wake(ctx context.Context, environment string, owed []models.WebhookDelivery) error {
-	endpoints := make([]string, len(owed))
-	for i, d := range owed {
-		endpoints[i] = d.EndpointID
+	var endpoints []string
+	for _, d := range owed {
+		if !slices.Contains(endpoints, d.EndpointID) {
+			endpoints = append(endpoints, d.EndpointID)
+		}
 	}
 	now := f.clock.Now()
 	idle, err := f.store.Endpoints().ClaimWake(ctx, endpoints, now, now.Add(wakeClaim))

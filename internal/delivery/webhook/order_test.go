@@ -80,6 +80,33 @@ func TestEffectFannedOutFirstIsSentAfterItsCause(t *testing.T) {
 	}
 }
 
+// Rows that are handled together create the same deliveries as one by one: each once, in any order, of every environment.
+func TestEventsAreFannedOutTogether(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	revoked := events.ProofRevokedData{ProofID: "prf_1", Reason: "subject_revoked"}
+	caused := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
+	single := b.happenTogether(events.SubjectCreatedData{})
+	other := b.environment("tnt_2", "env_2")
+	theirs, _, err := b.endpoints.Create(t.Context(), other, Draft{URL: b.receiver.url})
+	require.NoError(t, err)
+	b.admin = other
+	foreign := b.happenTogether(events.SubjectCreatedData{})
+
+	rows := []models.Outbox{{EnvironmentID: "env_2", Ref: foreign[0]}, {EnvironmentID: "env_1", Ref: "evt_gone"}}
+	for _, id := range []string{caused[2], single[0], caused[1], caused[2], caused[0]} {
+		rows = append(rows, models.Outbox{EnvironmentID: "env_1", Ref: id})
+	}
+	require.NoError(t, b.fan.HandleTogether(t.Context(), rows))
+	require.NoError(t, b.fan.HandleTogether(t.Context(), rows), "safe to repeat")
+	require.ElementsMatch(t, []string{e.ID, theirs.ID}, b.waker.take())
+	b.deliver(e, Breaker{})
+	got := b.receiver.types(t)
+	require.Len(t, got, 4)
+	require.Equal(t, []string{"subject.revoked", "proof.revoked", "proof.revoked"}, slices.DeleteFunc(got, func(kind string) bool { return kind == "subject.created" }))
+}
+
 func TestPrecedes(t *testing.T) {
 	t.Parallel()
 	azn, other := "azn_1", "azn_2"

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -17,23 +18,30 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 	for _, res := range results {
 		delete(r.underWay, res.delivery.ID)
 	}
+	results = slices.DeleteFunc(results, func(res finishedAttempt) bool { return res.dropped })
+	attempts := make([]store.Attempted, len(results))
+	for i, res := range results {
+		attempts[i] = r.attempted(res)
+	}
 	breaker := r.breaker
 	gone := false
 	err := r.store.Write(ctx, func(q *store.Q) error {
+		if err := q.Deliveries().RecordAttempts(ctx, attempts); err != nil {
+			return err
+		}
+		well := false // the endpoint is known not to be failing
 		for _, res := range results {
-			if res.dropped {
-				continue
-			}
-			if err := r.recordOne(ctx, q, res); err != nil {
-				return err
-			}
 			if gone {
-				continue // the endpoint is disabled: only the attempts are recorded
+				break // the endpoint is disabled
 			}
 			var err error
-			if breaker, gone, err = r.concludeEndpoint(ctx, q, breaker, res); err != nil {
+			if !well || !res.outcome.Succeeded {
+				breaker, gone, err = r.concludeEndpoint(ctx, q, breaker, res)
+			}
+			if err != nil {
 				return err
 			}
+			well = res.outcome.Succeeded
 		}
 		return nil
 	})
@@ -47,8 +55,8 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 	return nil
 }
 
-// recordOne stores one attempt and the state and next attempt of its delivery.
-func (r *deliverState) recordOne(ctx context.Context, q *store.Q, res finishedAttempt) error {
+// attempted returns what is stored of an attempt: its result, and the state and next attempt of its delivery.
+func (r *deliverState) attempted(res finishedAttempt) store.Attempted {
 	o, n := res.outcome, res.delivery.Attempts+1
 	status, next := models.DeliverySucceeded, (*time.Time)(nil)
 	switch {
@@ -62,11 +70,11 @@ func (r *deliverState) recordOne(ctx context.Context, q *store.Q, res finishedAt
 			status, next = models.DeliveryPending, &at
 		}
 	}
-	return q.Deliveries().RecordAttempt(ctx, models.WebhookAttempt{
+	return store.Attempted{Status: status, Next: next, WebhookAttempt: models.WebhookAttempt{
 		ID: ids.New(ids.Delivery), EnvironmentID: res.delivery.EnvironmentID, DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
 		Type: res.delivery.Type, Attempt: n, At: res.at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
 		ResponseDigest: optional(o.Digest), Error: optional(o.Error), Succeeded: o.Succeeded,
-	}, status, next)
+	}}
 }
 
 // concludeEndpoint applies one result to the breaker and the endpoint: a success after failures closes the breaker and

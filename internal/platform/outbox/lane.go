@@ -3,17 +3,21 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/models"
 )
 
-// lane claims as many rows as it has idle workers, so that no relay reserves a row that it cannot process.
+// lane claims as many rows as its idle workers can begin with, so that no relay reserves a row that it cannot process.
 type lane struct {
 	relay    *Relay
 	topics   []string
 	handlers map[string]Handler
+	together Together
+	each     int // rows that a worker takes at once
 	workers  int
 	started  <-chan struct{}
 	timeout  time.Duration // of one handler
@@ -25,8 +29,11 @@ type lane struct {
 
 // newLane prepares a lane with all its workers idle.
 func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
-	out := &lane{relay: r, handlers: l.Handlers, workers: or(l.Workers, defaultWorkers), started: l.Started, wake: wake,
+	out := &lane{relay: r, handlers: l.Handlers, together: l.Together, each: 1, workers: or(l.Workers, defaultWorkers), started: l.Started, wake: wake,
 		timeout: or(l.Timeout, or(r.Timeout, defaultTimeout))}
+	if l.Together != nil {
+		out.each = mostTogether
+	}
 	for topic := range l.Handlers {
 		out.topics = append(out.topics, topic)
 	}
@@ -34,7 +41,7 @@ func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
 	for range out.workers {
 		out.free <- struct{}{}
 	}
-	out.done = make(chan int64, out.workers)
+	out.done = make(chan int64, out.workers*out.each)
 	return out
 }
 
@@ -74,17 +81,19 @@ func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
 	if idle == 0 {
 		return false
 	}
-	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle, l.relay.Clock.Now(), l.timeout+leaseMargin)
+	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle*l.each, l.relay.Clock.Now(), l.timeout+leaseMargin)
 	if err != nil && ctx.Err() == nil {
 		l.relay.Log.Warn("outbox cannot be read", "error", err)
 	}
-	for range idle - len(rows) {
+	more := len(rows) == idle*l.each
+	for batch := range slices.Chunk(rows, l.each) {
+		idle--
+		workers.Go(func() { l.work(work, batch) })
+	}
+	for range idle {
 		l.free <- struct{}{}
 	}
-	for _, row := range rows {
-		workers.Go(func() { l.work(work, row) })
-	}
-	return len(rows) == idle
+	return more
 }
 
 // idle takes the tokens of all idle workers and waits for at least one.
@@ -106,10 +115,44 @@ func (l *lane) idle(ctx context.Context) int {
 	return n
 }
 
-// work runs the handler of one row and returns the worker's token. A failed row is due again after its backoff.
-func (l *lane) work(ctx context.Context, row models.Outbox) {
+// work does the work of some rows, together if there are several, and returns the worker's token.
+func (l *lane) work(ctx context.Context, rows []models.Outbox) {
 	defer func() { l.free <- struct{}{} }()
-	err := l.relay.try(ctx, l.handlers[row.Topic], row, l.timeout)
+	if len(rows) > 1 && l.workTogether(ctx, rows) {
+		return
+	}
+	for _, row := range rows {
+		l.conclude(ctx, row, l.try(ctx, func(ctx context.Context) error { return l.handlers[row.Topic](ctx, row) }))
+	}
+}
+
+// workTogether reports whether the rows have been concluded. One after the other they would take as long as a handler may, each, if
+// it was the time that ran out.
+func (l *lane) workTogether(ctx context.Context, rows []models.Outbox) bool {
+	err := l.try(ctx, func(ctx context.Context) error { return l.together(ctx, rows) })
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	for _, row := range rows {
+		l.conclude(ctx, row, err)
+	}
+	return true
+}
+
+// try runs a handler with a timeout. A panic becomes an error.
+func (l *lane) try(ctx context.Context, handle func(ctx context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("handler panicked: %v", p)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	return handle(ctx)
+}
+
+// conclude has a row deleted whose work is done. A failed row is due again after its backoff.
+func (l *lane) conclude(ctx context.Context, row models.Outbox, err error) {
 	l.relay.observe(row, err)
 	if err == nil {
 		l.done <- row.ID

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,6 +14,10 @@ import (
 
 // Handler does the work of one row. If it returns an error, the row is retried after a backoff; rows are never dropped.
 type Handler func(ctx context.Context, row models.Outbox) error
+
+// Together does the work of several rows as one. If it returns an error, each of them is passed to its own handler, so that a row
+// whose work cannot be done delays no other.
+type Together func(ctx context.Context, rows []models.Outbox) error
 
 // Later is an error that asks for a longer wait before the next attempt than the backoff, because the receiver named one.
 type Later struct {
@@ -33,7 +36,9 @@ func (l Later) Unwrap() error { return l.Err }
 type Lane struct {
 	Name     string
 	Handlers map[string]Handler // by topic
-	// Rows worked on at once; default 8.
+	// Does the work of at most mostTogether rows; nil: each is handled alone.
+	Together Together
+	// Handlers, or batches of rows, at work at once; default 8.
 	Workers int
 	// Started is closed once the system that the topics depend on takes requests: the lane waits, and no row backs off, until
 	// then. Nil: the lane begins at once.
@@ -65,6 +70,8 @@ const (
 	defaultWorkers = 8
 	defaultPoll    = 100 * time.Millisecond
 	defaultTimeout = 10 * time.Second
+	// mostTogether is the largest number of rows that Together receives.
+	mostTogether = 64
 	// leaseMargin is added to the handler's timeout: for that long a claimed row is hidden from other relays.
 	leaseMargin = 20 * time.Second
 	// drainWait limits how long a stopping relay waits for running handlers.
@@ -110,18 +117,6 @@ func backoff(attempts int) time.Duration {
 		return most
 	}
 	return min(first<<(attempts-1), most)
-}
-
-// try runs the handler of one row with a timeout. A panic becomes an error of that row.
-func (r *Relay) try(ctx context.Context, h Handler, row models.Outbox, within time.Duration) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("handler panicked: %v", p)
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	return h(ctx, row)
 }
 
 // observe logs a failed attempt and notifies the observer.

@@ -88,20 +88,52 @@ func (q Deliveries) NextDue(ctx context.Context, e models.WebhookEndpoint) (*tim
 	return at, err
 }
 
-// RecordAttempt stores an attempt and updates its delivery, unless the delivery was changed since the attempt began. next
-// is the time of the next attempt if the delivery stays pending.
-func (q Deliveries) RecordAttempt(ctx context.Context, a models.WebhookAttempt, status models.DeliveryStatus, next *time.Time) error {
-	if err := q.gorm(ctx).Create(&a).Error; err != nil {
-		return err
+// Attempted is an attempt with what it makes of its delivery.
+type Attempted struct {
+	models.WebhookAttempt
+	Status models.DeliveryStatus
+	Next   *time.Time // of the next attempt, if the delivery stays pending
+}
+
+// RecordAttempts stores attempts of one environment, each of another delivery, and updates the deliveries, in one statement. A delivery
+// that was changed since its attempt began stays as it is.
+func (q Deliveries) RecordAttempts(ctx context.Context, made []Attempted) error {
+	if len(made) == 0 {
+		return nil
 	}
-	var settled *time.Time
-	if status != models.DeliveryPending {
-		settled = &a.At
+	var c attemptColumns
+	for _, m := range made {
+		c.add(m)
 	}
-	_, err := q.exec(ctx, `update webhook_deliveries set status = $3, attempts = $4, next_attempt_at = coalesce($5, next_attempt_at), settled_at = $6
-		where id = $1 and event_id = $8 and environment_id = $7 and status = 'pending' and attempts = $2`,
-		a.DeliveryID, a.Attempt-1, status, a.Attempt, next, settled, a.EnvironmentID, a.EventID)
+	_, err := q.exec(ctx, `with made as (select * from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[], $8::timestamptz[], $9::int[], $10::int[],
+			$11::text[], $12::text[], $13::bool[], $14::text[], $15::timestamptz[])
+			as m (id, delivery_id, endpoint_id, event_id, type, attempt, at, status_code, latency_ms, response_digest, error, succeeded, status, next)),
+		stored as (insert into webhook_attempts (id, environment_id, delivery_id, endpoint_id, event_id, type, attempt, at, status_code, latency_ms, response_digest, error, succeeded)
+			select id, $1, delivery_id, endpoint_id, event_id, type, attempt, at, status_code, latency_ms, response_digest, error, succeeded from made)
+		update webhook_deliveries d set status = m.status, attempts = m.attempt, next_attempt_at = coalesce(m.next, d.next_attempt_at),
+			settled_at = case when m.status <> 'pending' then m.at end
+		from made m where d.id = m.delivery_id and d.event_id = m.event_id and d.environment_id = $1 and d.status = 'pending' and d.attempts = m.attempt - 1`,
+		made[0].EnvironmentID, c.id, c.delivery, c.endpoint, c.event, c.kind, c.attempt, c.at, c.code, c.latency, c.digest, c.failure, c.succeeded, c.status, c.next)
 	return err
+}
+
+// attemptColumns are attempts by column.
+type attemptColumns struct {
+	id, delivery, endpoint, event, kind, status []string
+	attempt, latency                            []int
+	at                                          []time.Time
+	code                                        []*int
+	digest, failure                             []*string
+	succeeded                                   []bool
+	next                                        []*time.Time
+}
+
+func (c *attemptColumns) add(m Attempted) {
+	c.id, c.delivery, c.endpoint = append(c.id, m.ID), append(c.delivery, m.DeliveryID), append(c.endpoint, m.EndpointID)
+	c.event, c.kind, c.status = append(c.event, m.EventID), append(c.kind, m.Type), append(c.status, string(m.Status))
+	c.attempt, c.latency, c.at = append(c.attempt, m.Attempt), append(c.latency, m.LatencyMS), append(c.at, m.At)
+	c.code, c.digest, c.failure = append(c.code, m.StatusCode), append(c.digest, m.ResponseDigest), append(c.failure, m.Error)
+	c.succeeded, c.next = append(c.succeeded, m.Succeeded), append(c.next, m.Next)
 }
 
 // Discard discards a pending delivery whose event is gone.

@@ -16,27 +16,39 @@ type Events struct{ *Q }
 // Events returns the queries of the aggregate.
 func (q *Q) Events() Events { return Events{q} }
 
-// WithCauses returns an event, by environment and id, and at most limit events that precede it in its transaction, in
-// order. It returns none if the event is gone. The first event of the transaction is always among them.
-func (q Events) WithCauses(ctx context.Context, environment, id string, limit int) ([]models.Event, error) {
-	var found []models.Event
-	if err := q.gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Find(&found).Error; err != nil || len(found) == 0 {
+// WithCauses returns events, by environment and ids, each behind at most limit events that precede it in its transaction, in
+// order; the first event of the transaction is always among them. An event that is gone is left out, and one may be there twice.
+func (q Events) WithCauses(ctx context.Context, environment string, ids []string, limit int) ([]models.Event, error) {
+	var found, out []models.Event
+	if err := q.gorm(ctx).Where("environment_id = ? and id in ?", environment, ids).Order("seq").Find(&found).Error; err != nil {
 		return nil, err
 	}
-	target, before := found[0], "(id = @cause or cause = @cause)"
+	for _, e := range found {
+		before, err := q.before(ctx, e, limit)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, before...), e)
+	}
+	return out, nil
+}
+
+// before returns at most limit events that precede one in its transaction, in order, and the first of the transaction.
+func (q Events) before(ctx context.Context, target models.Event, limit int) ([]models.Event, error) {
+	before := "(id = @cause or cause = @cause)"
 	switch {
 	case target.Cause != nil:
 	case target.TxID != 0 && !q.contracted(ctx, causeSince, target.At):
 		before = "txid = cast(@transaction as xid8)" // a binary before causeSince may have written the event
 	default:
-		return found, nil
+		return nil, nil
 	}
 	var rows []models.Event
 	err := q.gorm(ctx).Raw(`with before as (select * from events where environment_id = @environment and seq < @seq and `+before+`)
 		select * from ((select * from before order by seq limit 1) union (select * from before order by seq desc limit @limit)) found order by seq`,
-		map[string]any{"environment": environment, "seq": target.Seq, "cause": target.Cause, "transaction": strconv.FormatUint(target.TxID, 10),
+		map[string]any{"environment": target.EnvironmentID, "seq": target.Seq, "cause": target.Cause, "transaction": strconv.FormatUint(target.TxID, 10),
 			"limit": limit}).Find(&rows).Error
-	return append(rows, target), err
+	return rows, err
 }
 
 // causeSince is the schema version since which binaries write the cause of an event.

@@ -38,7 +38,7 @@ func TestPackedDataAreReadEverywhere(t *testing.T) {
 			return []models.Event{found}, err
 		},
 		"with its causes": func() ([]models.Event, error) {
-			return st.Events().WithCauses(t.Context(), w.Scope.Environment, e.ID, 9)
+			return st.Events().WithCauses(t.Context(), w.Scope.Environment, []string{e.ID}, 9)
 		},
 		"of a decision": func() ([]models.Event, error) {
 			return st.Events().OfAuthorization(t.Context(), w.Scope, []string{a.ID})

@@ -27,8 +27,8 @@ func TestDividedDeliveriesAreMadeOnce(t *testing.T) {
 	require.Equal(t, map[string]string{"webhook_deliveries_00000000": "1", "webhook_deliveries_20261130": "1", "webhook_deliveries_20261207": "0"},
 		rowsByPart(t, st, "webhook_deliveries"))
 
-	require.NoError(t, st.Deliveries().RecordAttempt(ctx, models.WebhookAttempt{ID: "dlv_a", DeliveryID: "dlv_1", EndpointID: "whe_1", EnvironmentID: "env_1",
-		EventID: old, Attempt: 1, At: partNow, Succeeded: true}, models.DeliverySucceeded, nil))
+	require.NoError(t, st.Deliveries().RecordAttempts(ctx, []store.Attempted{{Status: models.DeliverySucceeded, WebhookAttempt: models.WebhookAttempt{ID: "dlv_a",
+		DeliveryID: "dlv_1", EndpointID: "whe_1", EnvironmentID: "env_1", EventID: old, Attempt: 1, At: partNow, Succeeded: true}}}))
 	due, err := st.Deliveries().Due(ctx, endpoint, later, nil, 9, false)
 	require.NoError(t, err)
 	require.Len(t, due, 1)
