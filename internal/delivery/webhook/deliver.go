@@ -21,6 +21,9 @@ import (
 // concurrency is the maximum number of concurrent requests to one endpoint.
 const concurrency = 8
 
+// readAhead is the number of due deliveries that are read at once: a busy endpoint then costs one query for so many.
+const readAhead = 64
+
 // Observer receives every attempt, for metrics. It must return at once.
 type Observer interface {
 	// Attempted reports one attempt: whether it was the first of a delivery that no open breaker delayed, how long after the
@@ -101,7 +104,9 @@ type deliverState struct {
 	secrets  [][]byte
 	loaded   time.Time
 	held     time.Time               // when the breaker was last open: older events waited for the receiver
-	underWay map[string]models.Event // the event of each delivery under way, by delivery id
+	underWay map[string]models.Event // the event of each delivery under way or not recorded yet, by delivery id
+	queue    []store.DueDelivery     // read and not started
+	read     time.Time               // when queue was read
 	results  chan finishedAttempt
 }
 
@@ -151,7 +156,14 @@ func (r *deliverState) loop(ctx context.Context, beat func()) error {
 		case <-r.job.Stop:
 			return nil
 		case first := <-r.results:
-			if err := r.record(ctx, r.collect(first)); err != nil {
+			results := r.collect(first)
+			// The receiver need not wait until they are stored, unless it failed and the breaker may open.
+			if !slices.ContainsFunc(results, failed) && r.clock.Now().Sub(r.read) <= r.poll {
+				if _, err := r.startQueued(ctx, concurrency-len(r.underWay)+len(results), r.clock.Now()); err != nil {
+					return err
+				}
+			}
+			if err := r.record(ctx, results); err != nil {
 				return err
 			}
 		case <-time.After(r.poll):
@@ -195,26 +207,35 @@ func (r *deliverState) refresh(ctx context.Context) error {
 // start sends as many due deliveries as the breaker and the concurrency limit permit, and returns how many.
 func (r *deliverState) start(ctx context.Context) (int, error) {
 	now := r.clock.Now()
+	limit := readAhead
 	if r.breaker.Open {
-		r.held = now
+		r.held, r.queue = now, nil
+		limit = 1 // a probe, with the delivery that was attempted least
 	}
 	slots := r.breaker.Slots(concurrency, len(r.underWay), now)
 	if slots == 0 {
 		return 0, nil
 	}
-	busy := make([]string, 0, len(r.underWay))
-	for id := range r.underWay {
-		busy = append(busy, id)
+	// Behind a slow receiver they are read anew: an event may have been erased since.
+	if len(r.queue) == 0 || now.Sub(r.read) > r.poll {
+		busy := slices.Collect(maps.Keys(r.underWay))
+		r.read = now
+		var err error
+		if r.queue, err = r.store.Deliveries().Due(ctx, r.endpoint, now, busy, limit, r.breaker.Open); err != nil {
+			return 0, err
+		}
 	}
-	// Query twice as many as there are slots: some may have to wait for a preceding event.
-	due, err := r.store.Deliveries().Due(ctx, r.endpoint, now, busy, 2*slots, r.breaker.Open)
-	if err != nil {
-		return 0, err
-	}
-	begun := 0
+	return r.startQueued(ctx, slots, now)
+}
+
+// startQueued sends at most slots of the deliveries that have been read, and returns how many. One that has to wait for a preceding event
+// stays in the queue.
+func (r *deliverState) startQueued(ctx context.Context, slots int, now time.Time) (begun int, err error) {
 	ahead := slices.Collect(maps.Values(r.underWay)) // events that are under way or wait before the next
-	for _, delivery := range due {
+	var waiting []store.DueDelivery
+	for i, delivery := range r.queue {
 		if begun == slots {
+			waiting = append(waiting, r.queue[i:]...)
 			break
 		}
 		shown, err := r.display(ctx, delivery.Event)
@@ -231,6 +252,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		waits := slices.ContainsFunc(ahead, func(other models.Event) bool { return precedes(other, *delivery.Event) })
 		ahead = append(ahead, *delivery.Event)
 		if waits {
+			waiting = append(waiting, delivery)
 			continue
 		}
 		r.underWay[delivery.ID] = *delivery.Event
@@ -238,6 +260,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		first := delivery.Attempts == 0 && delivery.Event.At.After(r.held)
 		go r.send(ctx, delivery, first, now, Message{URL: r.endpoint.URL, ID: delivery.EventID, At: now, Body: body, Secrets: r.secrets})
 	}
+	r.queue = waiting
 	return begun, nil
 }
 
@@ -301,19 +324,6 @@ func (r *deliverState) send(ctx context.Context, delivery store.DueDelivery, fir
 	r.results <- finishedAttempt{delivery: delivery, at: at, outcome: o, dropped: dropped}
 }
 
-// collect returns the first result with all others that have arrived, so that one transaction records them.
-func (r *deliverState) collect(first finishedAttempt) []finishedAttempt {
-	out := []finishedAttempt{first}
-	for {
-		select {
-		case next := <-r.results:
-			out = append(out, next)
-		default:
-			return out
-		}
-	}
-}
-
 // release marks the endpoint as no longer being delivered to, and then queries once more. The order matters: an event that was
 // fanned out before the mark found the endpoint busy and did not wake its workflow, and is found by the query.
 func (r *deliverState) release(ctx context.Context) (more bool, err error) {
@@ -340,30 +350,6 @@ func (r *deliverState) nextWake(ctx context.Context) (DeliverResult, error) {
 		next = &r.breaker.ProbeAt // the probe sends a delivery even if none is due
 	}
 	return DeliverResult{Breaker: r.breaker, Next: next}, nil
-}
-
-// drain waits for the requests under way and records them, even after ctx has ended because the worker stops. Their own
-// deadlines limit the wait.
-func (r *deliverState) drain(ctx context.Context, beat func()) {
-	for len(r.underWay) > 0 {
-		select {
-		case res := <-r.results:
-			r.recordLast(context.WithoutCancel(ctx), res)
-		case <-time.After(time.Second):
-			beat()
-		}
-	}
-}
-
-// recordLast records a result while the process shuts down. A failure is logged only: the delivery stays pending and is sent
-// again with the same webhook-id.
-func (r *deliverState) recordLast(ctx context.Context, res finishedAttempt) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if err := r.record(ctx, []finishedAttempt{res}); err != nil && !errors.Is(err, errGone) {
-		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be repeated",
-			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))
-	}
 }
 
 // expired reports whether the timer has fired, without waiting.

@@ -105,6 +105,33 @@ func TestErasedEventsAreNotDelivered(t *testing.T) {
 	require.Empty(t, b.receiver.take())
 }
 
+// Deliveries are read ahead of a slow receiver: what is erased while they wait for it is not sent.
+func TestEventsErasedBehindASlowReceiverAreNotDelivered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.receiver.hold = make(chan struct{})
+	for range concurrency {
+		b.happen("user-1")
+	}
+	b.happen("user-2")
+	done := make(chan DeliverResult, 1)
+	go func() { done <- b.deliver(e, Breaker{}) }()
+	require.Eventually(t, func() bool {
+		b.receiver.mu.Lock()
+		defer b.receiver.mu.Unlock()
+		return len(b.receiver.got) == concurrency
+	},
+		20*time.Second, time.Millisecond)
+	_, err := b.st.Erasures().EraseEvents(t.Context(), b.admin.EnvironmentID, "sub_user-2", b.time.Now(), 10)
+	require.NoError(t, err)
+	b.time.Advance(time.Second)
+	close(b.receiver.hold)
+	<-done
+	require.Len(t, b.receiver.take(), concurrency)
+	require.Equal(t, map[string]int{"succeeded": concurrency, "discarded": 1}, b.status(e))
+}
+
 func TestSweepWakesOverdueEndpoints(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -11,6 +13,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
+
+// failed reports whether an attempt did not succeed.
+func failed(res finishedAttempt) bool { return !res.outcome.Succeeded }
 
 // record stores the results of some attempts in one transaction: the attempts, the new state of their deliveries, and the
 // consequences for the endpoint. It returns errGone if the endpoint was disabled.
@@ -126,6 +131,43 @@ func (r *deliverState) appendEvent(ctx context.Context, q *store.Q, now time.Tim
 		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, At: now,
 		Actor: "workflow:" + r.job.Workflow, WorkflowID: r.job.Workflow, Data: data,
 	})
+}
+
+// collect returns the first result with all others that have arrived, so that one transaction records them.
+func (r *deliverState) collect(first finishedAttempt) []finishedAttempt {
+	out := []finishedAttempt{first}
+	for {
+		select {
+		case next := <-r.results:
+			out = append(out, next)
+		default:
+			return out
+		}
+	}
+}
+
+// drain waits for the requests under way and records them, even after ctx has ended because the worker stops. Their own
+// deadlines limit the wait.
+func (r *deliverState) drain(ctx context.Context, beat func()) {
+	for len(r.underWay) > 0 {
+		select {
+		case res := <-r.results:
+			r.recordLast(context.WithoutCancel(ctx), res)
+		case <-time.After(time.Second):
+			beat()
+		}
+	}
+}
+
+// recordLast records a result while the process shuts down. A failure is logged only: the delivery stays pending and is sent
+// again with the same webhook-id.
+func (r *deliverState) recordLast(ctx context.Context, res finishedAttempt) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := r.record(ctx, []finishedAttempt{res}); err != nil && !errors.Is(err, errGone) {
+		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be repeated",
+			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))
+	}
 }
 
 // optional returns a pointer to v, or nil for the zero value.

@@ -35,17 +35,18 @@ func (s *Sealer) Run(ctx context.Context) {
 	if every <= 0 {
 		every = time.Second
 	}
-	pause, late := every, time.Time{}
+	pause, waited := every, lateRounds*every
 	for {
 		seal := s.SealAll
-		if time.Since(late) >= lateRounds*every {
-			seal, late = s.SealLate, time.Now()
+		if waited >= lateRounds*every {
+			seal, waited = s.SealLate, 0
 		}
 		sealed, err := seal(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
 		}
 		pause = paced(pause, every, sealed)
+		waited += pause
 		select {
 		case <-ctx.Done():
 			return
