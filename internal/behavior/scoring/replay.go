@@ -1,7 +1,6 @@
 package scoring
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -149,117 +148,6 @@ func (r *replayState) grow(p fingerprint, keys int) bool {
 	}
 	r.prints, r.Sizes = lastN(prints, recentPrints), lastN(sizes, recentPrints)
 	return r.Sizes[len(r.Sizes)-1] >= passageKeys
-}
-
-// recorded reports whether the newest passage of a session, or several of them together, are a copy of known passages.
-func (p Passages) recorded(bg *Background, known Passages) bool {
-	n := p.Len()
-	if known.Len() == 0 {
-		return false
-	}
-	last := p.newest(1, bg, known)
-	defer queries.Put(last)
-	var best nearest
-	for i := range known.Len() {
-		ratio := last.ratioOne(known.codes(i))
-		if ratio > recordedLLR {
-			return true
-		}
-		if ratio > recutNearLLR {
-			best.add(i, ratio)
-		}
-	}
-	near := best.places()
-	if len(near) == 0 || n < 2 {
-		return false
-	}
-	own := p.ownAmong(known)
-	if last.keys < chunkKeys {
-		two := p.newest(2, bg, known)
-		defer queries.Put(two)
-		if two.recut(known, near, own) > recordedLLR {
-			return true
-		}
-	}
-	if n < recutPassages {
-		return false
-	}
-	several := p.newest(recutPassages, bg, known)
-	defer queries.Put(several)
-	return several.recut(known, near, own) > recutLLR
-}
-
-// nearest holds the known passages with the greatest ratios.
-type nearest struct {
-	n     int
-	at    [recutNearMost]int
-	ratio [recutNearMost]float32
-}
-
-// add keeps the recutNearMost entries with the greatest ratios, in descending order.
-func (b *nearest) add(at int, ratio float32) {
-	if b.n == recutNearMost {
-		if ratio <= b.ratio[b.n-1] {
-			return
-		}
-		b.n--
-	}
-	i := b.n
-	for ; i > 0 && b.ratio[i-1] < ratio; i-- {
-		b.at[i], b.ratio[i] = b.at[i-1], b.ratio[i-1]
-	}
-	b.at[i], b.ratio[i] = at, ratio
-	b.n++
-}
-
-// places returns their indices, the newest first.
-func (b *nearest) places() []int {
-	out := b.at[:b.n]
-	slices.SortFunc(out, func(x, y int) int { return y - x })
-	return out
-}
-
-// ownAmong finds a session's own newest passages among the known ones, which must not be compared with themselves.
-func (p Passages) ownAmong(known Passages) map[int]bool {
-	own, size := map[int]bool{}, passageSize
-	for i := max(0, known.Len()-ownAmongNewest); i < known.Len(); i++ {
-		for k := range p.Len() {
-			if bytes.Equal(known[i*size:(i+1)*size], p[k*size:(k+1)*size]) {
-				own[i] = true
-			}
-		}
-	}
-	return own
-}
-
-// newest merges the newest passages and prepares them for comparison with the known ones.
-func (p Passages) newest(n int, bg *Background, known Passages) *recordedQuery {
-	q := newQuery(bg, p[(p.Len()-n)*passageSize:])
-	q.measure(known)
-	return q
-}
-
-// recut returns the greatest ratio of the query and a run of known passages of about as many keys near one of the given ones.
-func (q *recordedQuery) recut(known Passages, near []int, own map[int]bool) float32 {
-	best := float32(math.Inf(-1))
-	next := known.Len() // starts from here on are done: near goes from the newest to the oldest
-	for _, at := range near {
-		first := min(at, next-1)
-		next = min(next, max(at-recutReach, 0))
-		for from := first; from >= next; from-- {
-			keys := 0
-			for to := from + 1; to <= known.Len() && !own[to-1]; to++ {
-				keys += known.keys(to - 1)
-				if float64(keys) > recutLongest*float64(q.keys) {
-					break
-				}
-				if float64(keys) >= recutShortest*float64(q.keys) {
-					best = max(best, q.ratio(known, from, to))
-				}
-			}
-		}
-	}
-	return best
 }
 
 // shortDigest returns the first 64 bits of a frame's digest, which suffice to find a repetition within a session.
