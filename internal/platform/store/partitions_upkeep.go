@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +16,6 @@ type part struct {
 	name     string
 	from, to time.Time
 }
-
-// dropped is the suffix of a partition that was detached and is about to be dropped. One that is found was left by an interrupted call.
-const dropped = "_dropped"
 
 // partsOf returns the partitions of a table in the order of their time; none if it is not divided.
 func partsOf(ctx context.Context, conn *pgx.Conn, t models.PartitionedTable) (parts []part, err error) {
@@ -136,39 +132,7 @@ var stays = map[string]string{
 	"webhook_deliveries": "d.status = 'pending'",
 	"authorizations": `exists (select from challenges c where c.authorization_id = d.id and c.status = 'open')
 		or exists (select from holds h where h.authorization_id = d.id and h.status = 'pending')
-		or exists (select from authorizations c where c.parent_id = d.id and c.decided_at >= $1)`,
-}
-
-// DropPartitions detaches and drops the partitions of a table all of whose rows are from before a time, and returns the number of rows.
-// record receives the number of rows of each environment, in the transaction that drops them. A table that is not divided has none.
-func (s *Store) DropPartitions(ctx context.Context, table string, before time.Time, record func(q *Q, gone []EnvironmentCount) error) (rows int64, err error) {
-	i := slices.IndexFunc(models.PartitionedTables, func(t models.PartitionedTable) bool { return t.Table == table })
-	if i < 0 {
-		return 0, fmt.Errorf("store: the table %q is not in models.PartitionedTables", table)
-	}
-	t := models.PartitionedTables[i]
-	err = s.onParts(ctx, func(conn *pgx.Conn) error {
-		if err := detachExpired(ctx, conn, t, before); err != nil {
-			return fmt.Errorf("store: detach partitions of %s: %w", table, err)
-		}
-		left, err := conn.Query(ctx, "select relname::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace and starts_with(relname, $1) and relname like '%'||$2 order by 1",
-			table+"_", dropped)
-		if err != nil {
-			return err
-		}
-		names, err := pgx.CollectRows(left, pgx.RowTo[string])
-		for _, name := range names {
-			if err == nil {
-				err = untilUnlocked(ctx, func() error {
-					n, err := s.dropPart(ctx, t, name, before, record)
-					rows += n
-					return err
-				})
-			}
-		}
-		return err
-	})
-	return rows, err
+		or exists (select from authorizations c where c.parent_id = d.id and c.parent_id is not null and c.decided_at >= $1)`,
 }
 
 // detachExpired detaches what has expired, oldest first. The first partition takes the range of those that are detached, so that an old id
@@ -239,40 +203,6 @@ func (p partPlan) replaceFirst(first part) []string {
 	statements = append(statements, p.like(first.name, p.Table, ")"+p.options))
 	statements = append(statements, p.dress(first.name, firstPart)...)
 	return append(statements, p.attach(first))
-}
-
-// dropPart drops a partition that was detached. A row that became current meanwhile goes back to the table.
-func (s *Store) dropPart(ctx context.Context, t models.PartitionedTable, name string, before time.Time, record func(q *Q, gone []EnvironmentCount) error) (rows int64, err error) {
-	err = s.Write(ctx, func(q *Q) error {
-		if _, err := q.exec(ctx, "set local statement_timeout = 0"); err != nil {
-			return err
-		}
-		if _, err := q.exec(ctx, "set local lock_timeout = '"+lockWait+"'"); err != nil {
-			return err
-		}
-		if _, err := q.exec(ctx, fmt.Sprintf("insert into %s select d.* from %s d where %s", t.Table, name, currentRows(t)), before); err != nil {
-			return err
-		}
-		gone, err := q.environmentCounts(ctx, fmt.Sprintf("select environment_id from %s d where not (%s)", name, currentRows(t)), before)
-		if err != nil {
-			return err
-		}
-		rows = 0
-		for _, g := range gone {
-			rows += g.Rows
-		}
-		if err := record(q, gone); err != nil {
-			return err
-		}
-		if t.Table == "authorizations" {
-			if err := q.deleteParts(ctx, fmt.Sprintf("select * from %s d where not (%s)", name, currentRows(t)), before); err != nil {
-				return err
-			}
-		}
-		_, err = q.exec(ctx, "drop table "+name)
-		return err
-	})
-	return rows, err
 }
 
 // leaves returns the partitions of each of the tables that are divided. A place of a row (ctid) says which row only within a partition.
