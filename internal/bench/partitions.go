@@ -38,10 +38,18 @@ type frameStore struct {
 	done    atomic.Int64 // numbers the frames that are added
 }
 
-// partitions measures a table of frames of thirteen weeks, divided by time
+// partitions measures frames and decisions in tables that are divided by time.
+func partitions(ctx context.Context, b *bench) error {
+	if err := dividedFrames(ctx, b); err != nil {
+		return err
+	}
+	return dividedDecisions(ctx, b)
+}
+
+// dividedFrames measures a table of frames of thirteen weeks, divided by time
 // and not, beside one that is nearly empty: storing a frame, the indexes that
 // this writes to, and the retention of a month. It uses Postgres alone.
-func partitions(ctx context.Context, b *bench) error {
+func dividedFrames(ctx context.Context, b *bench) error {
 	if _, err := b.sdk.CreateSubject(ctx, &countersign.SubjectCreate{ID: "person"}); err != nil {
 		return err
 	}
@@ -89,20 +97,30 @@ func (f *frameStore) fill(ctx context.Context, now time.Time) (err error) {
 		return err
 	}
 	begin := now.Add(-storedWeeks * week)
-	// A partition that is made when its week is over would have to move rows:
-	// all are made first, as the worker would have made them week by week.
 	if f.divided {
-		if _, err := f.st.Partition(ctx, begin, func(int, int) {}); err != nil {
+		if err := divideAsOf(ctx, f.st, begin, now); err != nil {
 			return err
-		}
-		for w := range storedWeeks + 1 {
-			if _, err := f.st.ExtendPartitions(ctx, begin.Add(time.Duration(w)*week)); err != nil {
-				return err
-			}
 		}
 	}
 	sessions := f.frames / framesPerSession
 	return onDatabase(ctx, f.url, func(conn *pgx.Conn) error { return f.store(ctx, conn, begin, now, sessions) })
+}
+
+// divideAsOf divides a database as of a time, and makes the partitions that the worker would have made week by week since: one that is made
+// when its time is over would have to move rows. The first events, of the tenant that was made now, are removed, for they are after it.
+func divideAsOf(ctx context.Context, st *store.Store, begin, now time.Time) error {
+	if _, err := st.Pool().Exec(ctx, "truncate events, audit_chain, audit_heads"); err != nil {
+		return err
+	}
+	if _, err := st.Partition(ctx, begin, func(int, int) {}); err != nil {
+		return err
+	}
+	for at := begin; at.Before(now.Add(week)); at = at.Add(week) {
+		if _, err := st.ExtendPartitions(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // store stores sessions of framesPerSession frames each, spread evenly. Their

@@ -100,7 +100,7 @@ func seed(ctx context.Context, url string, decisions, subjects int) error {
 		{"proofs", "true", decisions, map[string]string{"jti": "'prf_' || md5('p' || i)", "authorization_id": azn, "subject_uid": sub}},
 		{"events", "type = 'authorization.decided'", decisions, map[string]string{"id": "'evt_' || md5('e' || i)", "authorization_id": azn, "subject_uid": sub}},
 	} {
-		if err := multiply(ctx, conn, m.table, m.where, m.n, m.made); err != nil {
+		if err := multiply(ctx, conn, m.table, m.where, fmt.Sprintf("generate_series(1, %d) i", m.n), m.made); err != nil {
 			return fmt.Errorf("%s: %w", m.table, err)
 		}
 	}
@@ -125,9 +125,9 @@ func analyze(ctx context.Context, url string) error {
 	})
 }
 
-// multiply inserts n copies of a row. made has the columns that differ, as
-// expressions of i; the others are copied.
-func multiply(ctx context.Context, conn *pgx.Conn, table, where string, n int, made map[string]string) error {
+// multiply inserts a copy of a row for each row of from. made has the columns
+// that differ, as expressions of from; the others are copied.
+func multiply(ctx context.Context, conn *pgx.Conn, table, where, from string, made map[string]string) error {
 	rows, err := conn.Query(ctx, `select column_name from information_schema.columns where table_schema = 'public' and table_name = $1
 		and is_identity = 'NO' and column_name <> 'txid' order by ordinal_position`, table)
 	if err != nil {
@@ -144,7 +144,7 @@ func multiply(ctx context.Context, conn *pgx.Conn, table, where string, n int, m
 		}
 		columns[i] = pgx.Identifier{c}.Sanitize()
 	}
-	_, err = conn.Exec(ctx, fmt.Sprintf("insert into %s (%s) select %s from (select * from %s where %s limit 1) t, generate_series(1, %d) i",
-		table, strings.Join(columns, ", "), strings.Join(values, ", "), table, where, n))
+	_, err = conn.Exec(ctx, fmt.Sprintf("insert into %s (%s) select %s from (select * from %s where %s limit 1) t cross join %s",
+		table, strings.Join(columns, ", "), strings.Join(values, ", "), table, where, from))
 	return err
 }
