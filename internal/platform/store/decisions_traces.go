@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -49,12 +50,9 @@ func (q Decisions) Trace(ctx context.Context, s Scope, id string) (Trace, error)
 // Traces lists decisions, newest first.
 func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) ([]Trace, string, error) {
 	q.Q = q.old(ctx)
-	tx, err := paginate(f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s), p, "authorizations.decided_at", "authorizations.id")
+	tx, err := q.page(ctx, s, f, p)
 	if err != nil {
 		return nil, "", err
-	}
-	if f.Subject == "" && f.Parent == "" {
-		tx = q.byAction(ctx, s, f.Action, tx, p)
 	}
 	var rows []models.Authorization
 	if err := tx.Find(&rows).Error; err != nil {
@@ -63,6 +61,41 @@ func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) (
 	rows, next := cutPage(rows, p, func(a models.Authorization) (time.Time, string) { return a.DecidedAt, a.ID })
 	traces, err := q.follow(ctx, s, rows)
 	return traces, next, err
+}
+
+// page is the query of Traces.
+func (q Decisions) page(ctx context.Context, s Scope, f TraceFilter, p Page) (*gorm.DB, error) {
+	all := f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s)
+	few := f.Subject != "" || f.Parent != ""
+	if !few && slices.Contains([]string{"challenge", "hold", "deny"}, f.Decision) {
+		return q.byEvent(s, f, all, p)
+	}
+	tx, err := paginate(all, p, "authorizations.decided_at", "authorizations.id")
+	if err != nil || few {
+		return tx, err
+	}
+	return q.byAction(ctx, s, f.Action, tx, p), nil
+}
+
+// byEvent finds decisions other than allow by their events, which have the same time and an index of such decisions by time. Without it, a
+// list of decisions that are seldom made would read all those between them.
+func (q Decisions) byEvent(s Scope, f TraceFilter, tx *gorm.DB, p Page) (*gorm.DB, error) {
+	tx = tx.Select("authorizations.*").Joins(`join events e on e.authorization_id = authorizations.id and e.environment_id = ? and e.decision = ?
+		and e.decision in ('challenge', 'hold', 'deny') and e.type = 'authorization.decided'`, s.Environment, f.Decision)
+	if f.Since != nil {
+		tx = tx.Where("e.at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		tx = tx.Where("e.at < ?", *f.Until)
+	}
+	if p.After != "" {
+		at, _, err := ParseCursor(p.After)
+		if err != nil {
+			return nil, err
+		}
+		tx = tx.Where("e.at <= ?", at)
+	}
+	return paginate(tx, p, "e.at", "authorizations.id")
 }
 
 // byAction reads the newest rows of page for each action of the environment, or for those with the key, and merges them. Decisions
