@@ -18,15 +18,14 @@ import (
 
 // Options configure a benchmark run.
 type Options struct {
-	Rig    harness.Options
-	Parts  []string      // names of parts; empty is all
-	Slice  time.Duration // how long one side of a comparison runs before it is the other's turn
-	Rounds int           // turns of each side
-	Lasts  time.Duration // of a measurement that is compared with nothing; 0 is the part's own
-	Soak   time.Duration // how long the part soak runs
-	Seeded int           // authorizations that the part size stores first, frames of the part partitions
-	// Decisions is the number that the part partitions stores.
-	Decisions int
+	Rig       harness.Options
+	Parts     []string      // names of parts; empty is all
+	Slice     time.Duration // how long one side of a comparison runs before it is the other's turn
+	Rounds    int           // turns of each side
+	Lasts     time.Duration // of a measurement that is compared with nothing; 0 is the part's own
+	Soak      time.Duration // how long the part soak runs
+	Seeded    int           // authorizations that the part size stores first, frames of the part partitions
+	Decisions int           // that the part partitions stores
 	Version   string
 	Base      string        // commit whose build is measured beside this one, in the parts that have against; empty is none
 	OpenFGA   string        // path of the openfga binary, for the part peers

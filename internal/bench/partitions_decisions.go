@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// storedMonths is the number of whole months whose decisions are stored, before the present one.
+	// storedMonths is the number of whole months whose decisions are stored,
+	// before the present one: a list over all reads a partition of each.
 	storedMonths = 11
 	// dividedSubjects are the subjects of both databases, so that these differ in their decisions alone.
 	dividedSubjects = 100_000
@@ -51,6 +52,7 @@ func dividedDecisions(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
+	// The copy is divided as the original is, and has its one decision.
 	d := &decisionStore{url: url, decisions: b.Decisions, begin: begin, now: now}
 	b.say("partitions: storing %d decisions of twelve months", d.decisions)
 	began := time.Now()
@@ -75,6 +77,7 @@ func (b *bench) divided(ctx context.Context, begin, now time.Time) (*requests, e
 	if err := harness.NewAction(ctx, b.sdk, "payment.allow", countersign.PolicyRequirements{CoverageMin: "none"}); err != nil {
 		return nil, err
 	}
+	// It seals events in the background, which division begins by removing.
 	if err := b.rig.API.Stop(); err != nil {
 		return nil, err
 	}
@@ -85,6 +88,7 @@ func (b *bench) divided(ctx context.Context, begin, now time.Time) (*requests, e
 		return nil, err
 	}
 	err = onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
+		// Before the copy: both databases have them.
 		return multiply(ctx, conn, "subjects", "true", fmt.Sprintf("generate_series(0, %d) i", dividedSubjects-1),
 			map[string]string{"uid": seededSubject("i"), "external_id": "'seed-' || i"})
 	})
@@ -98,6 +102,7 @@ func (b *bench) divided(ctx context.Context, begin, now time.Time) (*requests, e
 	return ask, b.allowed(ask.next())
 }
 
+// withStore calls f with a store on a database.
 func withStore(ctx context.Context, url string, o store.Options, f func(st *store.Store) error) error {
 	st, err := store.Open(ctx, url, o)
 	if err != nil {
@@ -116,7 +121,9 @@ type multiplied struct {
 	made         map[string]string // column: expression of m, the instant, and of i, the number of the decision
 }
 
-// rowsOf are the rows of a decision. Columns that no index has are empty, so that many fit.
+// rowsOf are the rows of a decision. Columns that no index has are empty, so that many fit: rows are thus smaller than those of the service,
+// while every index has the entries that it would have. The second list is for another connection. Ids have the time in them, and a number in
+// place of random digits. Subjects come in turn, a prime apart, so that those of neighbours are on different pages.
 func rowsOf() (decisions, parts []multiplied) {
 	const number = " || lpad(to_hex(i), 16, '0')"
 	const azn, evt, at, none = "m.azn" + number, "m.evt" + number, "m.at", "''"
@@ -171,7 +178,10 @@ func (d *decisionStore) prepare(ctx context.Context, conn *pgx.Conn) error {
 			select environment_id, seq, id, '', '', at from events where type = 'authorization.decided' on conflict do nothing`); err != nil {
 		return err
 	}
+	// Ids of one time are distinguished by their number.
 	instants := d.decisions / perInstant
+	// Evenly from the first month to now, so that the present one is as full as
+	// its days that have passed.
 	step := d.now.Sub(d.begin) / time.Duration(instants)
 	const digits = 10 // of an id, which are its time
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"made"}, []string{"first", "at", "azn", "prf", "evt"}, pgx.CopyFromSlice(instants, func(i int) ([]any, error) {
@@ -185,14 +195,10 @@ func (d *decisionStore) prepare(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// store fills the tables. The indexes of a partition are built when it has its rows, which takes a fraction of the time: the catalogue says
-// meanwhile that they are not ready, as it does of an index that is built concurrently.
+// store fills the tables, each in the order of its partitions. Commits are not durable and references are not checked, which the rows meet by
+// construction; both are in force for what is measured later.
 func (d *decisionStore) store(ctx context.Context, conn *pgx.Conn, tables []multiplied, stored func()) error {
 	if _, err := conn.Exec(ctx, "set synchronous_commit = off; set session_replication_role = replica; set maintenance_work_mem = '256MB'"); err != nil {
-		return err
-	}
-	ready := func(table string, is bool) error {
-		_, err := conn.Exec(ctx, fmt.Sprintf("update pg_index set indisready = %t where indrelid = '%s'::regclass", is, table))
 		return err
 	}
 	for _, t := range tables {
@@ -202,12 +208,7 @@ func (d *decisionStore) store(ctx context.Context, conn *pgx.Conn, tables []mult
 			if !keyed {
 				leaf += from.Format("_20060102")
 			}
-			if err := ready(leaf, false); err != nil {
-				return err
-			}
-			source := fmt.Sprintf("(select * from made where at >= '%s' and at < '%s') m cross join lateral generate_series(m.first, m.first + %d) i",
-				from.Format(time.DateOnly), from.AddDate(0, 1, 0).Format(time.DateOnly), perInstant-1)
-			if err := multiply(ctx, conn, t.table, t.where, source, t.made); err != nil {
+			if err := d.month(ctx, conn, t, leaf, from); err != nil {
 				return fmt.Errorf("%s: %w", leaf, err)
 			}
 			if !keyed {
@@ -217,20 +218,35 @@ func (d *decisionStore) store(ctx context.Context, conn *pgx.Conn, tables []mult
 			}
 			stored()
 		}
-		if keyed {
-			// Keys are in no order: their indexes grow to pages that are two thirds full.
-			if _, err := conn.Exec(ctx, "alter index decision_keys_nonce set (fillfactor = 68); alter index decision_keys_idempotency set (fillfactor = 68)"); err != nil {
-				return err
-			}
-			if err := complete(ctx, conn, t.table); err != nil {
-				return err
-			}
+		if !keyed {
+			continue
+		}
+		// Keys come in no order: the pages of their indexes are two thirds full, as those of any such index that grew row by row.
+		if _, err := conn.Exec(ctx, "alter index decision_keys_nonce set (fillfactor = 68); alter index decision_keys_idempotency set (fillfactor = 68)"); err != nil {
+			return err
+		}
+		if err := complete(ctx, conn, t.table); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// complete builds the indexes of a table that was filled, and does what autovacuum would do.
+// month stores the rows of a month. The indexes are built when the table has its rows, which takes a fraction of the time: the catalogue says
+// meanwhile that they are not ready, as it does of an index that is built concurrently.
+func (d *decisionStore) month(ctx context.Context, conn *pgx.Conn, t multiplied, leaf string, from time.Time) error {
+	if _, err := conn.Exec(ctx, fmt.Sprintf("update pg_index set indisready = false where indrelid = '%s'::regclass", leaf)); err != nil {
+		return err
+	}
+	// Lateral makes the instants the outer side, so that rows are stored in the order of their ids.
+	source := fmt.Sprintf("(select * from made where at >= '%s' and at < '%s') m cross join lateral generate_series(m.first, m.first + %d) i",
+		from.Format(time.DateOnly), from.AddDate(0, 1, 0).Format(time.DateOnly), perInstant-1)
+	return multiply(ctx, conn, t.table, t.where, source, t.made)
+}
+
+// complete builds the indexes of a table that was filled, which makes them
+// ready, and vacuums it while its rows are still in memory: otherwise autovacuum
+// would, during the measurement.
 func complete(ctx context.Context, conn *pgx.Conn, table string) error {
 	for _, statement := range []string{"reindex table " + table, "vacuum analyze " + table} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
@@ -272,7 +288,8 @@ func (d *decisionStore) describe(ctx context.Context, b *bench) error {
 	return err
 }
 
-// note adds a sentence to the report and prints it.
+// note adds a sentence to the report and prints it at once: a part of an hour
+// may be interrupted.
 func (b *bench) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	b.report.Notes = append(b.report.Notes, text)
@@ -288,14 +305,13 @@ func (d *decisionStore) besideFew(ctx context.Context, b *bench, api *harness.Se
 	}
 	b.second = api
 	defer func() { b.second = nil }()
+	// Both send requests about the same subjects.
 	full := &bench{server: harness.NewRawClient(api.URL, b.tenant.Server, patience)}
 	onFew := func(context.Context, int) error { return b.allowed(few.next()) }
 	onMany := func(context.Context, int) error { return full.allowed(few.next()) }
+	// Plans, caches and the keys of the tenant are made on first use.
 	for _, do := range []loadgen.Work{onFew, onMany} {
 		loadgen.Closed(ctx, clients, 5*time.Second, do)
-	}
-	if err := onDatabase(ctx, d.url, func(conn *pgx.Conn) error { _, err := conn.Exec(ctx, "checkpoint"); return err }); err != nil {
-		return err
 	}
 	for i, load := range loads(ctx) {
 		r := b.compare(ctx, "partitions", load.how, load.side(fmt.Sprintf("authorize, %d decisions in partitions", d.decisions), onMany),
@@ -305,10 +321,12 @@ func (d *decisionStore) besideFew(ctx context.Context, b *bench, api *harness.Se
 	return errors.Join(b.rig.API.Stop(), api.Stop())
 }
 
-// expire removes the decisions of the oldest month by the task of the worker.
+// expire removes the decisions of the oldest month by the task of the worker, with its time limits, until the task has nothing left to do. The
+// partition of the month has expired as a whole; those of later months are only looked at.
 func (d *decisionStore) expire(ctx context.Context, b *bench) error {
 	return withStore(ctx, d.url, store.Options{}, func(st *store.Store) error {
 		kept := upkeep.Retention{Authorizations: d.now.Sub(models.Monthly.Next(d.begin))}
+		// With the default time limit of the store, as in the worker.
 		tasks, err := upkeep.New(upkeep.RetentionTasks(upkeep.RetentionDeps{Store: st, Retention: kept})...)
 		if err != nil {
 			return err
