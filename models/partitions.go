@@ -73,5 +73,9 @@ var PartitionedTables = []PartitionedTable{
 		}},
 }
 
+// ReleasedPart is the one of DecisionParts that has no foreign key to decisions on any database once it is contracted: every decision to
+// allow writes to it.
+const ReleasedPart = "proofs"
+
 // DecisionParts are the tables whose rows are parts of a decision, by authorization_id.
 var DecisionParts = []string{"challenges", "holds", "move_requests", "proofs", "shown_details", "kept_values"}

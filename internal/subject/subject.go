@@ -122,7 +122,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 		}
 		void := Void{Subject: row, Reason: ReasonRevoked, At: now, Actor: p.Actor(), RequestID: p.RequestID}
 		// The event of the cause has the number of proofs, and precedes the events of the proofs.
-		proofs, err := q.Proofs().RevokeOfSubject(ctx, p.Store(), row.UID, void.Reason, now)
+		proofs, err := void.revokeProofs(ctx, q)
 		if err != nil {
 			return err
 		}

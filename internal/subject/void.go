@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -30,11 +31,15 @@ type Void struct {
 
 // Proofs revokes the subject's open proofs and returns how many it revoked.
 func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
-	rows, err := q.Proofs().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.Reason, v.At)
+	rows, err := v.revokeProofs(ctx, q)
 	if err != nil {
 		return 0, err
 	}
 	return len(rows), v.recordProofs(ctx, q, rows)
+}
+
+func (v Void) revokeProofs(ctx context.Context, q *store.Q) ([]store.Voided, error) {
+	return q.Proofs().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, store.Revocation{Reason: v.Reason, At: v.At, Longest: proof.LongestOpen})
 }
 
 // recordProofs appends the event of each revoked proof.

@@ -134,7 +134,6 @@ func TestRuleCountsNothingOfOthers(t *testing.T) {
 
 	for name, change := range map[string]func(*models.Authorization){
 		"another environment": func(a *models.Authorization) { a.EnvironmentID = other.Scope.Environment },
-		"another tenant":      func(a *models.Authorization) { a.TenantID = other.Scope.Tenant },
 		"another action":      func(a *models.Authorization) { a.ActionKey = "payments.refund" },
 		"another outcome":     func(a *models.Authorization) { a.Decision = "deny" },
 		"too long ago":        func(a *models.Authorization) { a.DecidedAt = b.clock.Now().Add(-25 * time.Hour) },

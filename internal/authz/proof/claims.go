@@ -19,6 +19,9 @@ const (
 	MaxLeeway = 60 * time.Second
 )
 
+// LongestOpen bounds the time from a decision to the expiry of its proof, with a margin for decisions in progress.
+const LongestOpen = MaxTTL + time.Minute
+
 // Claims is the claim set. Times are Unix seconds. Every field is required but Actor and FreshnessMS.
 type Claims struct {
 	Issuer          string    `json:"iss"`

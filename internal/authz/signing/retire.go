@@ -3,7 +3,6 @@ package signing
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -106,7 +105,7 @@ func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor str
 	now, revoked := s.clock.Now(), 0
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		rows, err := q.Proofs().RevokeOfKey(ctx, k, store.Revocation{
-			Reason: revokedWithKey, At: now, Longest: proof.MaxTTL + time.Minute, Limit: revokeBatch,
+			Reason: revokedWithKey, At: now, Longest: proof.LongestOpen, Limit: revokeBatch,
 		})
 		if err != nil {
 			return err

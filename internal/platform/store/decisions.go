@@ -68,14 +68,14 @@ const factSession = `left join lateral (select id, device_class, status, last_ac
 	where subject_uid = s.uid and environment_id || '' = $2 and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
 
 // talliesFrom returns a column with the tallies as a list, whose arguments begin at a position. Each is read as ranges of
-// authorizations_tally, which has all of its columns. The order makes the planner use it also for a subject with most of the
+// authorizations_counts, which has all of its columns. The order makes the planner use it also for a subject with most of the
 // table's rows. The selects hide the lists from it: if it saw their lengths, it would plan the statement anew for each decision,
 // which costs more than the statement.
 func talliesFrom(first int) string {
 	return fmt.Sprintf(`, (select coalesce(json_agg(least(n, most) order by place), '[]') from (select q.place, q.most, sum(counted.n) as n
 		from unnest((select $%d::int[]), (select $%d::text[]), (select $%d::text[]), (select $%d::timestamptz[]), (select $%d::int[])) q (place, action, decision, since, most)
 		cross join lateral (select count(*) as n from (select 1 from authorizations d
-			where d.tenant_id = $1 and d.environment_id = $2 and d.subject_uid = s.uid and d.action_key = q.action
+			where d.environment_id = $2 and d.subject_uid = s.uid and d.action_key = q.action
 				and d.decision = q.decision and d.decided_at > q.since order by d.decided_at desc limit q.most) found) counted
 		group by q.place, q.most) summed)`, first, first+1, first+2, first+3, first+4)
 }

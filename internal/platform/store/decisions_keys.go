@@ -129,8 +129,8 @@ func (q Decisions) prior(ctx context.Context, s Scope, id string) (*PriorDecisio
 	return &PriorDecision{ID: id, RequestHash: a.RequestHash, Response: a.Response}, nil
 }
 
-// deleteParts deletes the keys and parts of decisions, which is a query of some rows of authorizations. If decisions are divided, no foreign
-// key deletes them.
+// deleteParts deletes the keys and parts of decisions, which is a query of some rows of authorizations. No foreign key deletes their proofs,
+// and if decisions are divided, none deletes the others.
 func (q *Q) deleteParts(ctx context.Context, decisions string, args ...any) error {
 	statements := []string{"decision_keys x using (" + decisions + ") d where x.nonce = " + keyOf("d.nonce") + " and x.authorization_id = d.id"}
 	for _, table := range models.DecisionParts {
@@ -144,7 +144,7 @@ func (q *Q) deleteParts(ctx context.Context, decisions string, args ...any) erro
 	return nil
 }
 
-// expireDecisions is the statement of ExpiringAuthorizations for decisions that are divided.
+// expireDecisions removes at most limit decisions that are older than t, with their parts.
 func (q Retention) expireDecisions(ctx context.Context, t time.Time, limit int) ([]EnvironmentCount, error) {
 	rows, err := q.query(ctx, `select d.id from authorizations d where not (`+currentRows(decisionsTable())+`) limit $2`, t, limit)
 	if err != nil {
@@ -165,12 +165,14 @@ func decisionsTable() models.PartitionedTable {
 	return models.PartitionedTables[slices.IndexFunc(models.PartitionedTables, func(t models.PartitionedTable) bool { return t.Table == "authorizations" })]
 }
 
-// eraseDecisions deletes at most limit decisions of a subject from a partition, with their keys and what foreign keys delete otherwise.
-func (q Erasures) eraseDecisions(ctx context.Context, leaf, environment, uid string, limit int) (n int64, err error) {
+// eraseDecisions deletes at most limit decisions of a subject from a partition, with their proofs, their keys and what foreign keys delete
+// otherwise. It returns the numbers of decisions and of proofs.
+func (q Erasures) eraseDecisions(ctx context.Context, leaf, environment, uid string, limit int) (n, proofs int64, err error) {
 	err = q.queryRow(ctx, `with gone as (delete from `+leaf+` where environment_id = $3 and ctid = any (array(
 			select ctid from `+leaf+` where subject_uid = $1 and environment_id = $3 limit $2)) returning id, nonce),
 		keys as (delete from decision_keys k using gone where k.nonce = `+keyOf("gone.nonce")+` and k.authorization_id = gone.id and k.environment_id = $3),
-		moves as (delete from move_requests m using gone where m.authorization_id = gone.id and m.environment_id = $3)
-		select count(*) from gone`, uid, limit, environment).Scan(&n)
-	return n, err
+		moves as (delete from move_requests m using gone where m.authorization_id = gone.id and m.environment_id = $3),
+		proven as (delete from proofs p using gone where p.authorization_id = gone.id and p.environment_id = $3 returning 1)
+		select (select count(*) from gone), (select count(*) from proven)`, uid, limit, environment).Scan(&n, &proofs)
+	return n, proofs, err
 }

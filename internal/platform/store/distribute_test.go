@@ -125,7 +125,7 @@ func TestADistributedDatabaseComparesTheColumnItself(t *testing.T) {
 			for _, x := range sent.All() {
 				expressions += strings.Count(x.SQL, "environment_id || ''")
 			}
-			require.Equal(t, map[bool]int{true: 0, false: 8}[distributed], expressions)
+			require.Equal(t, map[bool]int{true: 0, false: 7}[distributed], expressions)
 			require.NoError(t, sent.Check(t.Context(), url))
 		})
 	}

@@ -55,10 +55,10 @@ func (q Erasures) Finish(ctx context.Context, e models.Erasure, at time.Time) (b
 }
 
 // subjectTables lists the tables with rows of one subject, referring tables first. Reviews, links and move requests are
-// deleted with the challenge, hold or authorization that they belong to. A test compares the list with the schema.
+// deleted with the challenge, hold or authorization that they belong to, and so are proofs, which are counted. A test compares the list with the schema.
 var subjectTables = []string{
 	"frame_digests", "typed_passages", "frames", "background_shares", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
-	"research_consents", "proofs", "challenges", "review_notes", "holds", "shown_details", "kept_values", "authorizations",
+	"research_consents", "challenges", "review_notes", "holds", "shown_details", "kept_values", "authorizations",
 }
 
 // EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
@@ -71,12 +71,15 @@ func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit 
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
 		for _, leaf := range leavesOf(leaves, table) {
-			n, err := q.eraseFrom(ctx, table, leaf, environment, uid, limit)
+			n, proofs, err := q.eraseFrom(ctx, table, leaf, environment, uid, limit)
 			if err != nil {
 				return nil, false, err
 			}
 			if n > 0 {
 				removed[table] += n
+			}
+			if proofs > 0 {
+				removed["proofs"] += proofs
 			}
 			more = more || n == int64(limit)
 		}
@@ -84,12 +87,13 @@ func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit 
 	return removed, more, nil
 }
 
-func (q Erasures) eraseFrom(ctx context.Context, table, leaf, environment, uid string, limit int) (int64, error) {
+func (q Erasures) eraseFrom(ctx context.Context, table, leaf, environment, uid string, limit int) (n, proofs int64, err error) {
 	if table == "authorizations" {
 		return q.eraseDecisions(ctx, leaf, environment, uid, limit)
 	}
-	return q.exec(ctx, `delete from `+leaf+` where environment_id = $3 and ctid = any (array(
+	n, err = q.exec(ctx, `delete from `+leaf+` where environment_id = $3 and ctid = any (array(
 		select ctid from `+leaf+` where subject_uid = $1 and environment_id = $3 limit $2))`, uid, limit, environment)
+	return n, 0, err
 }
 
 // StoredResponses returns at most limit responses stored for the Idempotency-Key header in an environment, by credential

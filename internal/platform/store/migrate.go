@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 
 	"github.com/countersign-dev/countersign/models"
@@ -51,8 +52,11 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 		if err := up(ctx, p, before, show); err != nil {
 			return err
 		}
-		if after, err = p.GetDBVersion(ctx); err != nil || before > 0 {
+		if after, err = p.GetDBVersion(ctx); err != nil {
 			return err
+		}
+		if before > 0 {
+			return s.succeed(ctx)
 		}
 		// No older binary has run on a new database.
 		if err := s.rekey(ctx, true, show); err != nil {
@@ -61,6 +65,19 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 		return s.raiseFloor(ctx, after)
 	})
 	return before, after, err
+}
+
+// succeed builds the indexes that this version reads in place of earlier ones, while requests are served.
+func (s *Store) succeed(ctx context.Context) error {
+	return s.unlimited(ctx, func(conn *pgx.Conn) error {
+		steps, err := successorSteps(ctx, conn)
+		for _, step := range steps {
+			if err == nil {
+				err = step.run(ctx, conn)
+			}
+		}
+		return err
+	})
 }
 
 func (s *Store) raiseFloor(ctx context.Context, version int64) error {

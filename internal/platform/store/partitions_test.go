@@ -194,7 +194,7 @@ func TestPartitionContinuesAfterAnInterruption(t *testing.T) {
 		cancel()
 		require.Empty(t, pairs(t, st, "select conname::text, '' from pg_constraint where conname like '%fence'"), "a fence would refuse rows once its time comes")
 		require.NoError(t, writeAt(t.Context(), st, partNow.AddDate(1, 0, stop), 1))
-		_, err = st.Pool().Exec(t.Context(), "delete from subjects; delete from authorizations; delete from webhook_deliveries; delete from events; delete from audit_chain; "+
+		_, err = st.Pool().Exec(t.Context(), "delete from subjects; delete from authorizations; delete from proofs; delete from webhook_deliveries; delete from events; delete from audit_chain; "+
 			"insert into subjects (uid, tenant_id, environment_id, external_id, status, enrollment, created_at, updated_at) values ('sub_1', 'tnt_1', 'env_1', 'user-1', 'active', 'none', now(), now())")
 		require.NoError(t, err)
 	}

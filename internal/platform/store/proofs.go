@@ -54,14 +54,14 @@ func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Ti
 	return n == 1, err
 }
 
-// RevokeOfKey revokes at most r.Limit active proofs signed by a key and returns them. It finds them by the time of their
-// decision, which is at most r.Longest ago.
+// RevokeOfKey revokes active proofs signed by a key and returns them. It finds them by the time of their decision, which is at most
+// r.Longest ago.
 func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
 	var rows []VoidedProof
 	err := q.gorm(ctx).Raw(`with open as (
 			select p.jti from proofs p join authorizations a on a.id = p.authorization_id and a.environment_id = p.environment_id
 			where a.decided_at > @since and p.tenant_id = @tenant and p.environment_id = @environment and p.kid = @kid
-			and p.status = 'active' and p.expires_at > @at limit @limit),
+			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
 		voided as (
 			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
 			from open where p.jti = open.jti and p.environment_id = @environment and p.status = 'active' returning p.jti as id, p.authorization_id, p.subject_uid)
@@ -73,12 +73,12 @@ func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocati
 	return rows, err
 }
 
-// Revocation is the reason, time and bounds of revoking the proofs of a key.
+// Revocation is the reason, time and bounds of revoking proofs.
 type Revocation struct {
 	Reason  string
 	At      time.Time
 	Longest time.Duration // longest time from a decision to the expiry of its proof
-	Limit   int
+	Limit   int           // number of proofs; 0 for all
 }
 
 // VoidedProof is a revoked proof with its subject.
@@ -96,15 +96,21 @@ type Voided struct {
 	Decision        string
 }
 
-// RevokeOfSubject revokes the subject's active proofs and returns them.
-func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid, reason string, at time.Time) ([]Voided, error) {
+// RevokeOfSubject revokes active proofs of the subject and returns them. It finds them by the time of their decision, like RevokeOfKey.
+// The limit of the inner select, whose condition is unique, and the array have the planner look up each proof and not read all of them.
+func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid string, r Revocation) ([]Voided, error) {
 	var rows []Voided
-	err := q.gorm(ctx).Raw(`with voided as (
-			update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
-			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'active' and expires_at > @at
-			returning jti as id, authorization_id)
-		select v.id, v.authorization_id, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment order by v.id`,
-		map[string]any{"at": at, "reason": reason, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
+	err := q.gorm(ctx).Raw(`with open as (
+			select p.jti, a.action_key, a.decision from authorizations a cross join lateral (select * from proofs p
+				where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
+			where a.subject_uid = @uid and a.tenant_id = @tenant and a.environment_id = @environment and a.decided_at > @since
+			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
+		voided as (
+			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
+			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
+			returning p.jti as id, p.authorization_id)
+		select v.id, v.authorization_id, open.action_key, open.decision from voided v join open on open.jti = v.id order by v.id`,
+		map[string]any{"since": r.At.Add(-r.Longest), "at": r.At, "reason": r.Reason, "limit": r.Limit, "uid": uid, "tenant": s.Tenant,
+			"environment": s.Environment}).Scan(&rows).Error
 	return rows, err
 }

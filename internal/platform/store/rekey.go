@@ -55,6 +55,13 @@ func keySteps(ctx context.Context, conn *pgx.Conn) ([]keyStep, error) {
 		return nil, err
 	}
 	steps = append(steps, order...)
+	for _, more := range []func(context.Context, *pgx.Conn) ([]keyStep, error){successorSteps, retireSteps, releaseSteps} {
+		found, err := more(ctx, conn)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, found...)
+	}
 	indexes, err := uniqueIndexes(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -208,7 +215,7 @@ func uniqueIndexes(ctx context.Context, conn *pgx.Conn) ([]uniqueIndex, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByName[uniqueIndex])
 }
 
-// references returns the foreign keys between tables that are distributed by environment.
+// references returns the foreign keys between tables that are distributed by environment, but for the one that releaseSteps drops.
 func references(ctx context.Context, conn *pgx.Conn) ([]reference, error) {
 	rows, err := conn.Query(ctx, `select t.relname as table, k.conname as name, p.relname as target, k.confdeltype::text as action,
 			array(select a.attname::text from unnest(k.conkey) with ordinality c (n, o) join pg_attribute a on a.attrelid = t.oid and a.attnum = c.n order by o) as columns,
@@ -217,7 +224,8 @@ func references(ctx context.Context, conn *pgx.Conn) ([]reference, error) {
 			k.convalidated as validated
 		from pg_constraint k join pg_class t on t.oid = k.conrelid join pg_class p on p.oid = k.confrelid
 		where k.contype = 'f' and t.relnamespace = 'public'::regnamespace and t.relname = any($1) and p.relname = any($1)
-		order by array_position($1, t.relname::text), k.conname`, models.DistributedTables)
+			and not (t.relname = $2 and p.relname = 'authorizations')
+		order by array_position($1, t.relname::text), k.conname`, models.DistributedTables, models.ReleasedPart)
 	if err != nil {
 		return nil, err
 	}

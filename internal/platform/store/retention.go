@@ -33,7 +33,7 @@ const (
 	ExpiringBackgrounds    Expiring = "backgrounds"
 )
 
-// expiring has one statement for each class, which removes at most $2 rows from before $1 and returns their environments.
+// expiring has one statement for each class but that of decisions, which removes at most $2 rows from before $1 and returns their environments.
 var expiring = map[Expiring]string{
 	// The statement of a table that may be divided is for one partition.
 	ExpiringFrames: `delete from @leaf where ctid = any (array(select ctid from @leaf where received_at < $1 limit $2))
@@ -46,13 +46,6 @@ var expiring = map[Expiring]string{
 		returning environment_id`,
 	// An active version is never deleted, however long it has been active.
 	ExpiringTemplates: `delete from templates where id in (select id from templates where status <> 'active' and updated_at < $1 limit $2)
-		returning environment_id`,
-	// The challenge, hold, reviews and proof of an authorization are deleted with it. It stays while its challenge or hold is
-	// open and while a later decision follows from it.
-	ExpiringAuthorizations: `delete from authorizations where id in (select a.id from authorizations a where a.decided_at < $1
-		and not exists (select from challenges c where c.authorization_id = a.id and c.status = 'open')
-		and not exists (select from holds h where h.authorization_id = a.id and h.status = 'pending')
-		and not exists (select from authorizations child where child.parent_id = a.id and child.decided_at >= $1) limit $2)
 		returning environment_id`,
 	// The details of a request stay while its challenge or hold is open.
 	ExpiringDetails: `delete from shown_details where authorization_id in (select d.authorization_id from shown_details d where d.decided_at < $1
@@ -88,20 +81,15 @@ type EnvironmentCount struct {
 
 // Expire removes at most limit rows of a class that are older than t and returns their number for each environment.
 func (q Retention) Expire(ctx context.Context, class Expiring, t, at time.Time, limit int) ([]EnvironmentCount, error) {
+	if class == ExpiringAuthorizations {
+		return q.expireDecisions(ctx, t, limit)
+	}
 	remove, ok := expiring[class]
 	if !ok {
 		return nil, fmt.Errorf("store: unknown retention class %q", class)
 	}
 	if strings.Contains(remove, "@leaf") {
 		return q.expireByPart(ctx, remove, t, limit)
-	}
-	if class == ExpiringAuthorizations {
-		if err := q.readDivision(ctx); err != nil {
-			return nil, err
-		}
-		if q.division.level.Load() == keysComplete {
-			return q.expireDecisions(ctx, t, limit)
-		}
 	}
 	args := []any{t, limit}
 	if class == ExpiringEvents {

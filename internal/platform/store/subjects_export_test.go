@@ -3,7 +3,7 @@ package store
 import "strings"
 
 // SubjectTables are the tables that an erasure deletes from.
-var SubjectTables = subjectTables
+var SubjectTables = append([]string{"proofs"}, subjectTables...)
 
 // TallyStatement is the statement of TallyDecisions.
 const TallyStatement = tally
@@ -13,6 +13,9 @@ func ExportColumns() map[string][]string {
 	out := map[string][]string{}
 	for _, s := range exportSections {
 		table, _, _ := strings.Cut(s.rows, " ")
+		if strings.HasPrefix(table, "(") { // its rows are found by those of a different table
+			table = s.name
+		}
 		for _, c := range strings.Fields(s.columns) {
 			out[table] = append(out[table], strings.TrimLeft(c, "@#"))
 		}

@@ -46,6 +46,6 @@ func TestFactsCountDecisionsByIndex(t *testing.T) {
 	column := strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment), "$5", quote("{0}"), "$6", quote("{"+w.Action.Key+"}"),
 		"$7", quote("{allow}"), "$8", quote("{"+now.Add(-time.Hour).Format(time.RFC3339)+"}"), "$9", quote("{1000}")).Replace(store.TalliesFrom(5))
 	plan := strings.Join(texts(t, st, fmt.Sprintf("explain select s.uid %s from subjects s where s.uid = '%s'", column, w.Subject.UID)), "\n")
-	require.Contains(t, plan, "using authorizations_tally on authorizations")
+	require.Contains(t, plan, "using authorizations_counts on authorizations")
 	require.NotContains(t, plan, "Seq Scan on authorizations")
 }

@@ -1,0 +1,88 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+)
+
+// before68 gives a database the indexes of earlier versions.
+const before68 = `drop index authorizations_counts;
+	create index proofs_subject on proofs (subject_uid);
+	create index authorizations_tally on authorizations (tenant_id, environment_id, subject_uid, action_key, decision, decided_at);`
+
+// The indexes of earlier versions are replaced on tables that are divided too, also by a call that continues an interrupted one.
+func TestContractReplacesIndexesOfPartitions(t *testing.T) {
+	t.Parallel()
+	st := divided(t)
+	ctx := t.Context()
+	for month := range 3 {
+		_, err := st.ExtendPartitions(ctx, partNow.AddDate(0, month, 0))
+		require.NoError(t, err)
+		require.NoError(t, writeAt(ctx, st, partNow.AddDate(0, month, 0), month))
+	}
+	want := keyDefinitions(t, st)
+	_, err := st.Pool().Exec(ctx, before68)
+	require.NoError(t, err)
+	_, err = st.Partition(ctx, partNow, shown)
+	require.ErrorIs(t, err, store.ErrOldKeys)
+
+	interrupted, cancel := context.WithCancel(ctx)
+	_, err = st.Contract(interrupted, func(done, _ int) {
+		if done == 2 { // in the middle of the partitions
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	_, _, err = st.Migrate(ctx)
+	require.NoError(t, err)
+	parts := func(index string) int {
+		return len(pairs(t, st, "select indexname, '' from pg_indexes where starts_with(indexname, $1)", index))
+	}
+	require.Equal(t, parts("authorizations_pkey"), parts("authorizations_counts"), "the migration builds the index that this version reads")
+	require.Equal(t, 1, parts("authorizations_tally"), "an earlier version runs until the contraction")
+	_, err = st.Contract(ctx, shown)
+	require.NoError(t, err)
+	require.Equal(t, want, keyDefinitions(t, st))
+
+	// A later partition has the index.
+	_, err = st.ExtendPartitions(ctx, partNow.AddDate(0, 4, 0))
+	require.NoError(t, err)
+	require.Equal(t, parts("authorizations_pkey"), parts("authorizations_counts"))
+	require.Greater(t, parts("authorizations_counts"), 5)
+}
+
+// The open proofs of a subject are found by its decisions of the last minutes, however many it has.
+func TestRevokeOfSubjectReadsTheDecisionsOfMinutes(t *testing.T) {
+	t.Parallel()
+	whole := storetest.New(t)
+	w := fixture.New(t, whole, storetest.Epoch)
+	w.Decisions(w.Action, 20_000)
+	w.Exec(`insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, issued_at, expires_at)
+		select 'prf_' || substr(id, 5), tenant_id, environment_id, id, subject_uid, 'k', audience, 'active', decided_at, decided_at + interval '300 s' from authorizations`)
+	w.Exec("vacuum analyze")
+
+	// One connection counts what it reads.
+	st, err := store.Open(t.Context(), whole.Pool().Config().ConnString(), store.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	reads := func() (rows int) {
+		_, err := st.Pool().Exec(t.Context(), "select pg_stat_force_next_flush()")
+		require.NoError(t, err)
+		require.NoError(t, st.Pool().QueryRow(t.Context(), `select sum(seq_tup_read + idx_tup_fetch) from pg_stat_user_tables
+			where relname ~ '^(authorizations|proofs)'`).Scan(&rows))
+		return rows
+	}
+	before := reads()
+	voided, err := st.Proofs().RevokeOfSubject(t.Context(), w.Scope, w.Subject.UID, store.Revocation{Reason: "subject_revoked", At: w.Now, Longest: 16 * time.Minute})
+	require.NoError(t, err)
+	require.Len(t, voided, 299)
+	require.Equal(t, w.Action.Key, voided[0].ActionKey)
+	require.InDelta(t, 2*16*60+299, reads()-before, 300, "each decision of 16 minutes with its proof, and the proofs that are revoked")
+}
