@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -172,7 +173,7 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 		return Prepared{}, err
 	}
 	stored, err := s.store.Holds().ReviewReceipt(ctx, h)
-	if err != nil || stored.Child == nil {
+	if err != nil || stored.Child == nil || !proof.Removed(stored.Body) {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
 	receipt, err := s.proofs.Restored(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)
