@@ -68,6 +68,9 @@ type server struct {
 // writeTimeout limits how long a client may take to read a response. Streams and exports extend it while they make progress.
 const writeTimeout = 60 * time.Second
 
+// writeBuffer holds the whole response of a decision with its headers, so that it is sent by one system call.
+const writeBuffer = 8 << 10
+
 // New builds the application. Requests end when base does. It fails only if the embedded contract does not compile.
 func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 	s, err := newServer(base, config, d)
@@ -86,6 +89,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		WriteTimeout:          writeTimeout,
 		IdleTimeout:           2 * time.Minute,
 		ReadBufferSize:        request.MaxHeaderBytes,
+		WriteBufferSize:       writeBuffer,
 		ErrorHandler:          s.writeProblem,
 	})
 	app.Server().KeepHijackedConns = true // package sse takes over the connections of streams

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -35,9 +36,18 @@ func NewDictionary(version byte, phrases string, most int) *Dictionary {
 
 // Compress returns the document, compressed, after the version of the dictionary.
 func (d *Dictionary) Compress(document []byte) []byte {
-	out := make([]byte, s2.MaxEncodedLen(len(document))+1)
+	s := newScratch()
+	defer s.free()
+	return d.compress(s, document)
+}
+
+// compress is Compress with the memory of s, in which the document may be.
+func (d *Dictionary) compress(s *scratch, document []byte) []byte {
+	s.compressed = d.dict.Encode(slices.Grow(s.compressed[:0], s2.MaxEncodedLen(len(document))), document)
+	out := make([]byte, 1+len(s.compressed))
 	out[0] = d.version
-	return out[:1+len(d.dict.Encode(out[1:], document))]
+	copy(out[1:], s.compressed)
+	return out
 }
 
 // Decompress returns the document that Compress was given. It returns an error if the bytes are of a different version or damaged.

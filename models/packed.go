@@ -21,11 +21,13 @@ func (e *Event) Pack() []byte {
 	if e.Type != typeDecided || e.Data == nil {
 		return nil
 	}
-	short, ok := appendShort(make([]byte, 0, len(e.Data)+1), e.Data)
-	if !ok {
+	s := newScratch()
+	defer s.free()
+	var ok bool
+	if s.document, ok = appendShort(s.document, e.Data); !ok {
 		return nil
 	}
-	return eventDictionary.Compress(short)
+	return eventDictionary.compress(s, s.document)
 }
 
 // Unpack sets Data from Packed.

@@ -30,23 +30,25 @@ func (a *Authorization) documents() [3]*[]byte {
 // PackRecord returns the assurance profile, the explanation and the response as one value for Record, a tenth of their size: a row then
 // needs no second place for what does not fit into it.
 func (a *Authorization) PackRecord() []byte {
-	short := make([]byte, 0, 4096)
+	s := newScratch()
+	defer s.free()
 	for _, d := range a.documents() {
 		var ok bool
-		if short, ok = appendShort(short, *d); !ok {
+		if s.document, ok = appendShort(s.document, *d); !ok {
 			return a.packLong()
 		}
 	}
-	return shortDecisionDictionary.Compress(short)
+	return shortDecisionDictionary.compress(s, s.document)
 }
 
 // packLong returns the documents as they are, as binaries before schema 65 read them too.
 func (a *Authorization) packLong() []byte {
-	plain := make([]byte, 0, 4096)
+	s := newScratch()
+	defer s.free()
 	for _, d := range a.documents() {
-		plain = AppendPart(plain, *d)
+		s.document = AppendPart(s.document, *d)
 	}
-	return decisionDictionary.Compress(plain)
+	return decisionDictionary.compress(s, s.document)
 }
 
 // PackFor returns PackRecord, or a record that binaries before schema 65 read too.
