@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"database/sql/driver"
 	"errors"
 	"regexp"
 	"slices"
@@ -54,6 +55,10 @@ func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 			case pgtype.TextValuer: // the address of a text, whose nil is null
 				if text, err := v.TextValue(); err == nil && text.Valid {
 					s.args[i] = text.String
+				}
+			case driver.Valuer:
+				if plain, err := v.Value(); err == nil {
+					s.args[i] = plain
 				}
 			case pgtype.BytesValuer:
 				if raw, err := v.BytesValue(); err == nil {

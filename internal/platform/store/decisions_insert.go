@@ -31,19 +31,23 @@ type Decision struct {
 // SubjectAsOf (it may have been revoked): the caller reads the facts again and decides again. A reused idempotency key or
 // nonce violates authorizations_idempotency or authorizations_nonce.
 func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
+	as, digests := q.formOf(ctx, d.Authorization.DecidedAt), []byte(nil)
+	if as.bytes {
+		digests = d.Authorization.PackDigests()
+	}
 	shape := shapeOf(d)
 	shape.distributed, shape.keys = q.distributed, q.division.formOf(&d.Authorization)
+	shape.record, shape.digests = as.record, digests != nil
 	s := statement{args: make([]any, 0, decisionArgs)}
 	if known, ok := decisionTexts.Load(shape); ok {
 		s.known, _ = known.(string)
 	}
-	uid, environment, at := s.arg(textOf(&d.Authorization.SubjectUID)), s.arg(textOf(&d.Authorization.EnvironmentID)), s.arg(timeOf(&d.SubjectAsOf))
+	a := &d.Authorization
+	s.args = append(s.args, roomyOf(&a.SubjectUID), textOf(&a.EnvironmentID), textOf(&a.TenantID), textOf(&a.ID), timeOf(&d.SubjectAsOf)) // $1 to $5
 	if s.known == "" {
-		s.with("guard", `select 1 from subjects where uid = `+uid+` and environment_id`+q.noIndex()+` = `+environment+` and updated_at = `+at+
-			shape.keys.guard()+` for share`)
+		s.with("guard", `select 1 from subjects where uid = $1 and environment_id`+q.noIndex()+` = $2 and updated_at = $5`+shape.keys.guard()+` for share`)
 	}
-	as := q.formOf(ctx, d.Authorization.DecidedAt)
-	s.insertAuthorization(&d.Authorization, as)
+	s.insertAuthorization(a, as, digests)
 	if shape.keys == keysWritten {
 		s.insertKeys(&d.Authorization)
 	}
@@ -89,13 +93,13 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 }
 
 // decisionArgs is the number of arguments of most decisions.
-const decisionArgs = 96
+const decisionArgs = 64
 
 // decisionShape is everything that the text of a decision's statement depends on.
 type decisionShape struct {
 	proof, challenge, hold, details, kept bool
 	teams, events, outbox                 int
-	distributed                           bool
+	distributed, record, digests          bool
 	keys                                  keyForm
 }
 
@@ -133,14 +137,42 @@ func (s *statement) with(name, query string) {
 	}
 }
 
-func (s *statement) insert(name, table, columns string, values ...any) {
+// mark is a value that stands in the text of the statement: an argument that several rows have and that is sent once, or null.
+type mark string
+
+const (
+	subjectMark       mark = "$1::text"
+	environmentMark   mark = "$2::text"
+	tenantMark        mark = "$3::text"
+	authorizationMark mark = "$4::text"
+	nullMark          mark = "null"
+)
+
+// marks adds the values that are arguments and returns all as they stand in the text; nothing if the text is known.
+func (s *statement) marks(values []any) []string {
 	if s.known != "" {
-		s.args = append(s.args, values...)
-		return
+		for _, v := range values {
+			if _, is := v.(mark); !is {
+				s.args = append(s.args, v)
+			}
+		}
+		return nil
 	}
-	marks := make([]string, len(values))
+	out := make([]string, len(values))
 	for i, v := range values {
-		marks[i] = s.arg(v)
+		if m, is := v.(mark); is {
+			out[i] = string(m)
+		} else {
+			out[i] = s.arg(v)
+		}
+	}
+	return out
+}
+
+func (s *statement) insert(name, table, columns string, values ...any) {
+	marks := s.marks(values)
+	if s.known != "" {
+		return
 	}
 	s.with(name, "insert into "+table+" ("+columns+") select "+strings.Join(marks, ", ")+" from guard returning 1")
 }
@@ -165,29 +197,29 @@ func (q *Q) formOf(ctx context.Context, now time.Time) form {
 }
 
 // insertAuthorization writes the documents as one record and the digests as one value, or in the columns that older binaries read.
-func (s *statement) insertAuthorization(a *models.Authorization, as form) {
-	assurance, explanation, response, record := a.Assurance, a.Explanation, a.Response, []byte(nil)
+func (s *statement) insertAuthorization(a *models.Authorization, as form, digests []byte) {
+	var assurance, explanation, response, record any = nullMark, nullMark, nullMark, nullMark
 	if as.record {
-		assurance, explanation, response, record = nil, nil, nil, a.PackFor(as.bytes)
+		record = a.PackFor(as.bytes)
+	} else {
+		assurance, explanation, response = a.Assurance, a.Explanation, a.Response
 	}
-	var digests []byte
-	resource, context, action, policy := textOf(&a.ResourceDigest), textOf(&a.ContextDigest), textOf(&a.ActionHash), textOf(&a.PolicyHash)
-	if as.bytes {
-		digests = a.PackDigests()
-	}
+	var packed, resource, context, action, policy any = nullMark, nullMark, nullMark, nullMark, nullMark
 	if digests != nil {
-		resource, context, action, policy = nil, nil, nil, nil
+		packed = digests
+	} else {
+		resource, context, action, policy = textOf(&a.ResourceDigest), textOf(&a.ContextDigest), textOf(&a.ActionHash), textOf(&a.PolicyHash)
 	}
 	s.insert("azn", "authorizations", `id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, session_id,
 		parent_id, actor, resource_type, resource_digest, context_digest, action_hash, audience, nonce, idempotency_key,
 		request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision, reason_codes, policy_version,
 		policy_hash, digests, coverage, insufficient, operator_changed, challenges_used, challenge_completed, hold_approved,
 		assurance, explanation, response, record, session_pinned`,
-		textOf(&a.ID), textOf(&a.TenantID), textOf(&a.EnvironmentID), textOf(&a.CredentialID), textOf(&a.ActionID), textOf(&a.ActionKey),
-		textOf(&a.SubjectUID), textOf(a.SessionID), textOf(a.ParentID), textOf(&a.Actor), textOf(&a.ResourceType), resource,
+		authorizationMark, tenantMark, environmentMark, textOf(&a.CredentialID), textOf(&a.ActionID), textOf(&a.ActionKey),
+		subjectMark, textOf(a.SessionID), textOf(a.ParentID), textOf(&a.Actor), textOf(&a.ResourceType), resource,
 		context, action, textOf(&a.Audience), textOf(&a.Nonce), textOf(a.IdempotencyKey),
 		bytesOf(&a.RequestHash), timeOf(&a.RequestedAt), timeOf(&a.DecidedAt), a.LatencyMS, textOf(&a.TraceID), (*textArg)(&a.Mode),
-		textOf(&a.Decision), listOf(&a.ReasonCodes), a.PolicyVersion, policy, digests, textOf(&a.Coverage), a.Insufficient,
+		textOf(&a.Decision), listOf(&a.ReasonCodes), a.PolicyVersion, policy, packed, textOf(&a.Coverage), a.Insufficient,
 		a.OperatorChanged, a.ChallengesUsed, textOf(a.ChallengeCompleted), a.HoldApproved, assurance, explanation, response, record,
 		a.SessionPinned)
 }
@@ -195,7 +227,7 @@ func (s *statement) insertAuthorization(a *models.Authorization, as form) {
 func (s *statement) insertProof(p *models.Proof) {
 	s.insert("prf", "proofs", `jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact,
 		issued_at, expires_at, sealed`,
-		textOf(&p.JTI), textOf(&p.TenantID), textOf(&p.EnvironmentID), textOf(&p.AuthorizationID), textOf(&p.SubjectUID), textOf(&p.KID),
+		textOf(&p.JTI), tenantMark, environmentMark, authorizationMark, subjectMark, textOf(&p.KID),
 		textOf(&p.Audience), (*textArg)(&p.Status), textOf(p.Compact), timeOf(&p.IssuedAt), timeOf(&p.ExpiresAt), bytesOf(&p.Sealed))
 }
 
@@ -245,7 +277,7 @@ func (s *statement) insertDecisionEvents(entries []models.Event, causes causes, 
 		if packed != nil {
 			data = nil
 		}
-		rows = append(rows, s.tuple(s.typed("int", i), s.typed("text", textOf(&e.ID), textOf(&e.TenantID), textOf(&e.EnvironmentID), textOf(&e.Type)),
+		rows = append(rows, s.tuple(s.place(i), s.typed("text", textOf(&e.ID), tenantMark, environmentMark, textOf(&e.Type)),
 			s.typed("timestamptz", timeOf(&e.At)), s.typed("text", textOf(e.SubjectUID), textOf(e.Subject), textOf(e.Action),
 				textOf(e.AuthorizationID), textOf(e.Decision), textOf(&e.Actor), textOf(e.RequestID), textOf(e.WorkflowID)),
 			s.typed("jsonb", data), s.typed("bytea", bytesOf(&e.Salt), bytesOf(&e.Digest)), s.typed("text", textOf(causes.of(*e))),
@@ -272,13 +304,17 @@ func (s *statement) tuple(columns ...string) string {
 // typed adds arguments and returns their placeholders with a cast. The columns of VALUES have no type of their own,
 // unlike those of an insert.
 func (s *statement) typed(as string, values ...any) string {
+	marks := s.marks(values)
 	if s.known != "" {
-		s.args = append(s.args, values...)
 		return ""
 	}
-	marks := make([]string, len(values))
-	for i, v := range values {
-		marks[i] = s.arg(v) + "::" + as
+	return strings.Join(marks, "::"+as+", ") + "::" + as
+}
+
+// place returns the number of a row, which is a part of the text.
+func (s *statement) place(i int) string {
+	if s.known != "" {
+		return ""
 	}
-	return strings.Join(marks, ", ")
+	return strconv.Itoa(i)
 }

@@ -35,7 +35,13 @@ func (c poolConn) Query(ctx context.Context, query string, args ...any) (pgx.Row
 
 // QueryRow implements conn.
 func (c poolConn) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return c.pool.QueryRow(ctx, query, args...)
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return &roomyRow{err: err}
+	}
+	r, _ := conn.Conn().PgConn().CustomData()[roomKey].(*room) // makeRoom ran for every connection of the pool
+	r.row = roomyRow{row: conn.QueryRow(ctx, query, args...), conn: conn, room: r}
+	return &r.row
 }
 
 func (c poolConn) batch(ctx context.Context, b *pgx.Batch) error {

@@ -79,6 +79,7 @@ func openStandby(ctx context.Context, o Options) (*standby, error) {
 	limit(cfg.ConnConfig, o.StatementTimeout)
 	cfg.ConnConfig.ConnectTimeout = standbyWithin
 	cfg.BeforeClose = freeAtOnce
+	cfg.AfterConnect = makeRoom
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
