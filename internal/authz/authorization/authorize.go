@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -91,19 +92,19 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 		return Answer{}, false, err
 	}
 	in.counts = counts
-	d, body, err := s.decide(ctx, s.store.Q, in, now)
+	d, err := s.decide(ctx, s.store.Q, in, now)
 	if err != nil {
 		return Answer{}, false, err
 	}
 	decided := s.clock.Now()
-	answer, done, err := s.write(ctx, r, d, body)
+	answer, done, err := s.write(ctx, r, d)
 	answer.Stages = Stages{Read: now.Sub(began), Decide: decided.Sub(now), Write: s.clock.Now().Sub(decided)}
 	return answer, done, err
 }
 
 // write stores the decision and wakes the outbox relay if it has a workflow to start.
-func (s *Service) write(ctx context.Context, r *request, d *store.Decision, body []byte) (Answer, bool, error) {
-	written, err := s.store.Decisions().Insert(ctx, d)
+func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, bool, error) {
+	written, err := s.store.Decisions().Insert(ctx, &d.row)
 	switch {
 	case store.Violates(err, "authorizations_idempotency"):
 		return Answer{}, false, nil // the same request was faster: the next attempt reads its response
@@ -112,10 +113,12 @@ func (s *Service) write(ctx context.Context, r *request, d *store.Decision, body
 	case err != nil || !written:
 		return Answer{}, false, err
 	}
-	if len(d.Outbox) > 0 {
+	if len(d.row.Outbox) > 0 {
 		s.store.Wake(store.ChannelOutbox)
 	}
-	return Answer{Body: body, Decision: policy.Effect(d.Authorization.Decision), Mode: string(d.Authorization.Mode), RuleFailed: slices.Contains(d.Authorization.ReasonCodes, reason.RuleFailed)}, true, nil
+	a := &d.row.Authorization
+	body := proof.RestoreIn(a.Response, d.proof) // the stored form was sent: its memory becomes the response
+	return Answer{Body: body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed)}, true, nil
 }
 
 // nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which

@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -52,7 +51,8 @@ type decision struct {
 	// requirements are those of the policy and of the rules that matched.
 	requirements policy.Requirements
 	row          store.Decision // everything to write, in one statement
-	response     Response
+	response     Response       // as it is stored: without the proof
+	proof        string         // empty if there is none
 }
 
 // scope returns the environment that the decision belongs to.
@@ -60,23 +60,23 @@ func (d *decision) scope() store.Scope {
 	return store.Scope{Tenant: d.in.base.TenantID, Environment: d.in.base.EnvironmentID}
 }
 
-// decide assesses the subject, decides, and builds everything to be written, with the bytes of the response. It reads through
+// decide assesses the subject, decides, and builds everything to be written, with the response. It reads through
 // q only: a transaction that waited for a second connection could wait for itself.
-func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (*store.Decision, []byte, error) {
+func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (*decision, error) {
 	profile, err := s.assessor.Assess(in.facts.Subject, in.facts.Session, in.facts.Heads, now)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	usable, err := usablePasskeys(ctx, q, in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	question := question(in, profile, usable)
 	question.Rules = s.matched(ctx, in, profile, now)
 	verdict := policy.Decide(question)
 	a, err := record(in, profile, verdict, now)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	d := &decision{
 		in: in, now: now, profile: profile, verdict: verdict, requirements: question.Effective(),
@@ -88,26 +88,22 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		},
 	}
 	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if d.row.Kept, err = s.keptValues(a, in.kept); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := s.addConsequences(ctx, q, d); err != nil {
-		return nil, nil, err
-	}
-	body, err := json.Marshal(d.response)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// Nothing is written here: the caller writes the row in one statement, so that a decision is there whole or not at all.
-	// The response is stored for replays, but the proof only once: encrypted, in its own row.
-	d.row.Authorization.Response = body
-	if d.row.Proof != nil {
-		d.row.Authorization.Response = proof.Remove(body)
+	// The response is stored for replays, but the proof only once: encrypted, in its own row. It is in the response already as null,
+	// beside its id, which is how a repeat finds the place that it belongs to.
+	if d.row.Authorization.Response, err = d.response.encode(a.Assurance); err != nil {
+		return nil, err
 	}
 	d.row.Events, err = eventRows(d)
-	return &d.row, body, err
+	return d, err
 }
 
 // shownDetails returns the row with the sealed details of a decision; nil if it shows none.
@@ -158,10 +154,8 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 	}
 	a.LatencyMS = int(max(now.Sub(in.start), 0).Milliseconds())
 	var err error
-	if a.Assurance, err = json.Marshal(profile); err != nil {
-		return a, err
-	}
-	a.Explanation, err = json.Marshal(verdict.Explanation)
+	a.Explanation = policy.EncodeExplanation(verdict.Explanation)
+	a.Assurance, err = profile.Encode()
 	return a, err
 }
 
@@ -196,7 +190,7 @@ func (s *Service) addProof(ctx context.Context, q *store.Q, d *decision) error {
 	if err != nil {
 		return err
 	}
-	d.row.Proof, d.response.Proof, d.response.ProofID = p, &compact, &p.JTI
+	d.row.Proof, d.proof, d.response.ProofID = p, compact, &p.JTI
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -66,7 +67,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if r.ChallengeMethod != "" {
 		base.ChallengeCompleted = &r.ChallengeMethod
 	}
-	d, body, err := s.decide(ctx, q, decisionInput{
+	d, err := s.decide(ctx, q, decisionInput{
 		base: base, force: force, facts: facts, counts: counts, earlier: earlier, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
 		start: now, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID,
 		cause: r.Cause,
@@ -74,14 +75,14 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
-	written, err := q.Decisions().Insert(ctx, d)
+	written, err := q.Decisions().Insert(ctx, &d.row)
 	if err != nil {
 		return parent, nil, err
 	}
 	if !written {
 		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Send the request again.", nil)
 	}
-	return d.Authorization, body, nil
+	return d.row.Authorization, proof.Restore(d.row.Authorization.Response, []byte(d.proof)), nil
 }
 
 // detailsOf opens the details that the parent shows: a follow-up decision is about the same request and shows the same. They are

@@ -41,3 +41,16 @@ func TestSignaturesHaveAFixedSize(t *testing.T) {
 		require.Equal(t, append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...), proof.FixedSize(der))
 	})
 }
+
+// TestRestoreInIsRestore compares both for memory with room for the proof and without.
+func TestRestoreInIsRestore(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		compact := rapid.StringMatching(`[a-z.]{0,40}`).Draw(t, "proof")
+		tail := rapid.SampledFrom([]string{`"proof":null,"proof_id":"prf_1"}`, `"proof":null,"proof_id":null}`, `}`}).Draw(t, "tail")
+		body := `{"trace_id":"` + rapid.StringMatching(`[a-z]{0,40}`).Draw(t, "trace") + `",` + tail
+		want := proof.Restore([]byte(body), []byte(compact))
+		memory := append(make([]byte, 0, len(body)+rapid.IntRange(0, 80).Draw(t, "room")), body...)
+		require.Equal(t, string(want), string(proof.RestoreIn(memory, compact)))
+	})
+}
