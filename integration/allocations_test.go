@@ -24,11 +24,11 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// The objects that the service allocates for one whole request, from the bytes of its connection to those of its response: an allowed
-// decision with its proof about an enrolled subject, and a frame of such a subject. make bench shows the same.
+// The objects and bytes that the service allocates for one whole request, from the bytes of its connection to those of its response: an
+// allowed decision with its proof about an enrolled subject, and a frame of such a subject. make bench shows the same.
 const (
-	decisionObjects = 247
-	frameObjects    = 331
+	decisionObjects, decisionBytes = 230, 50_000
+	frameObjects, frameBytes       = 331, 62_000
 )
 
 // rounds are the requests that one figure is the mean of. The least of many short figures counts: the rest of the process allocates from
@@ -49,13 +49,13 @@ func TestRequestsAllocateTheSame(t *testing.T) {
 	start, base := time.Now().Add(-time.Hour), untraced(t)
 	for _, c := range []struct {
 		name, path string
-		objects    float64
+		want       allocated
 		body       func(i int) object
 	}{
-		{"decision", "/api/v1/authorize", decisionObjects, func(int) object {
+		{"decision", "/api/v1/authorize", allocated{decisionObjects, decisionBytes}, func(int) object {
 			return with(request(subject, action), object{"context": object{"amount": "1250.00", "currency": "EUR"}})
 		}},
-		{"frame", "/api/v1/sessions/" + session + "/evidence", frameObjects, func(i int) object {
+		{"frame", "/api/v1/sessions/" + session + "/evidence", allocated{frameObjects, frameBytes}, func(i int) object {
 			return with(evidence(who, "score", start, i), object{"frame_id": rand.Text()})
 		}},
 	} {
@@ -68,12 +68,14 @@ func TestRequestsAllocateTheSame(t *testing.T) {
 			for _, r := range raw[:rounds] { // caches and pools fill
 				conn.send(t, r)
 			}
-			least := conn.objects(t, raw[rounds:2*rounds])
+			least := conn.allocated(t, raw[rounds:2*rounds])
 			for i := 2; i <= figures; i++ {
-				least = min(least, conn.objects(t, raw[i*rounds:(i+1)*rounds]))
+				next := conn.allocated(t, raw[i*rounds:(i+1)*rounds])
+				least = allocated{min(least.objects, next.objects), min(least.bytes, next.bytes)}
 			}
-			t.Logf("%.1f objects", least)
-			require.InEpsilon(t, c.objects, least, 0.03)
+			t.Logf("%.1f objects, %.0f bytes", least.objects, least.bytes)
+			require.InEpsilon(t, c.want.objects, least.objects, 0.03, "objects")
+			require.InEpsilon(t, c.want.bytes, least.bytes, 0.05, "bytes")
 		})
 	}
 }
@@ -149,13 +151,17 @@ func (c *rawConn) send(t *testing.T, request []byte) {
 	require.NoError(t, err)
 }
 
-// objects returns how many objects the process allocated for each of the requests.
-func (c *rawConn) objects(t *testing.T, requests [][]byte) float64 {
+// allocated is the mean of what requests allocate.
+type allocated struct{ objects, bytes float64 }
+
+// allocated returns what the process allocated for each of the requests.
+func (c *rawConn) allocated(t *testing.T, requests [][]byte) allocated {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, r := range requests {
 		c.send(t, r)
 	}
 	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / float64(len(requests))
+	n := float64(len(requests))
+	return allocated{float64(after.Mallocs-before.Mallocs) / n, float64(after.TotalAlloc-before.TotalAlloc) / n}
 }
