@@ -105,7 +105,7 @@ func (p Passages) plainRecorded(bg *Background, known Passages) bool {
 	own := p.ownAmong(known)
 	if last.keys < chunkKeys {
 		two := plainNewest(2, bg, p, known)
-		if two.recut(known, near, own) > recordedLLR {
+		if two.recut(known, near, &own) > recordedLLR {
 			return true
 		}
 	}
@@ -113,7 +113,7 @@ func (p Passages) plainRecorded(bg *Background, known Passages) bool {
 		return false
 	}
 	several := plainNewest(recutPassages, bg, p, known)
-	return several.recut(known, near, own) > recutLLR
+	return several.recut(known, near, &own) > recutLLR
 }
 
 // recut returns the greatest ratio of the query and a run of known passages of about as many keys near one of the given ones.

@@ -68,7 +68,16 @@ type recordedQuery struct {
 // queries pools the memory of queries: each frame makes up to three.
 var queries = sync.Pool{New: func() any { return &recordedQuery{} }}
 
-// newQuery merges passages and prepares them for comparison. The caller returns the query to queries.
+// release wipes the query, which derives from a person's typing, and returns its memory to queries.
+func (q *recordedQuery) release() {
+	clear(q.code)
+	clear(q.gains)
+	clear(q.sums[:cap(q.sums)])
+	q.gains = q.gains[:0]
+	queries.Put(q)
+}
+
+// newQuery merges passages and prepares them for comparison. The caller must call release.
 func newQuery(bg *Background, p Passages) *recordedQuery {
 	q, _ := queries.Get().(*recordedQuery)
 	*q = recordedQuery{at: q.at[:0], code: q.code[:0], scale: q.scale[:0], steps: gainSteps, gains: q.gains, sums: q.sums}
@@ -236,7 +245,7 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 		return false
 	}
 	last := p.newest(1, bg, known)
-	defer queries.Put(last)
+	defer last.release()
 	last.tabulate()
 	var best nearest
 	for i := range known.Len() {
@@ -255,8 +264,8 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 	own := p.ownAmong(known)
 	if last.keys < chunkKeys {
 		two := p.newest(2, bg, known)
-		defer queries.Put(two)
-		if two.recut(known, near, own, recordedLLR) {
+		defer two.release()
+		if two.recut(known, near, &own, recordedLLR) {
 			return true
 		}
 	}
@@ -264,8 +273,8 @@ func (p Passages) recorded(bg *Background, known Passages) bool {
 		return false
 	}
 	several := p.newest(recutPassages, bg, known)
-	defer queries.Put(several)
-	return several.recut(known, near, own, recutLLR)
+	defer several.release()
+	return several.recut(known, near, &own, recutLLR)
 }
 
 // nearest holds the known passages with the greatest ratios.
@@ -308,8 +317,8 @@ type ownPassages struct {
 func (o *ownPassages) has(i int) bool { return i >= o.first && o.is[i-o.first] }
 
 // ownAmong finds a session's own newest passages among the known ones, which must not be compared with themselves.
-func (p Passages) ownAmong(known Passages) *ownPassages {
-	own, size := &ownPassages{first: max(0, known.Len()-ownAmongNewest)}, passageSize
+func (p Passages) ownAmong(known Passages) ownPassages {
+	own, size := ownPassages{first: max(0, known.Len()-ownAmongNewest)}, passageSize
 	for i := own.first; i < known.Len(); i++ {
 		for k := range p.Len() {
 			if bytes.Equal(known[i*size:(i+1)*size], p[k*size:(k+1)*size]) {

@@ -73,14 +73,14 @@ func TestCopiesAreFoundAsByThePlainComparison(t *testing.T) {
 func requireSameRatios(t *testing.T, bg *Background, p, known Passages) {
 	t.Helper()
 	one, plain := p.newest(1, bg, known), plainNewest(1, bg, p, known)
-	defer queries.Put(one)
+	defer one.release()
 	one.tabulate()
 	for i := range known.Len() {
 		require.Equal(t, plain.ratio(known, i, i+1), one.ratioOne(known.codes(i)))
 	}
 	n := p.Len()
 	all, plain := p.newest(n, bg, known), plainNewest(n, bg, p, known)
-	defer queries.Put(all)
+	defer all.release()
 	all.add(known, 0, known.Len())
 	for from := range known.Len() {
 		to, _ := known.run(from, all.keys)
@@ -89,6 +89,22 @@ func requireSameRatios(t *testing.T, bg *Background, p, known Passages) {
 			limit = max(limit, earlyLeast) // a comparison that ended early is below any limit
 			require.Equal(t, ratio > limit, all.exceeds(all.row(from), all.row(to), limit))
 		}
+	}
+}
+
+func TestAReleasedQueryIsWiped(t *testing.T) {
+	t.Parallel()
+	bg := populated().Background(features.Keystroke)
+	known := typedPassages(drawPerson(bg, 1), 50, 40)
+	q := known.newest(1, bg, known)
+	q.tabulate()
+	code, gains, sums := q.code, q.gains, q.sums
+	require.NotZero(t, gains[0])
+	q.release()
+	require.Equal(t, make([]float32, len(code)), code)
+	require.Equal(t, make([]codeSum, len(sums)), sums)
+	for _, g := range gains {
+		require.Zero(t, g)
 	}
 }
 

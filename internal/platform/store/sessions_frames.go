@@ -19,6 +19,7 @@ type FrameContext struct {
 	SubjectSession
 	Prior *models.Frame // status and reasons of the frame with this id; nil if the session has none
 	Seen  Sighting      // whether the environment has a frame with this digest
+	place [placeSize]byte
 }
 
 // Sighting is where a frame with the same features was seen before, however long ago.
@@ -126,7 +127,7 @@ func eachTemplate(rows pgx.Rows, environment string, take func(t models.Template
 // formatted here, which takes Postgres as long as reading the blocks.
 func (o *FrameContext) eachBlock(rows pgx.Rows, take func(place []byte, block int, sealed []byte) error) error {
 	defer rows.Close()
-	place := appendPlace(make([]byte, 0, placeSize), o.Session.SubjectUID, o.Session.DeviceClass)
+	place := appendPlace(o.place[:0], o.Session.SubjectUID, o.Session.DeviceClass)
 	for rows.Next() {
 		raw := rows.RawValues()
 		for _, f := range rows.FieldDescriptions() {
