@@ -55,19 +55,23 @@ func (q Proofs) Consume(ctx context.Context, s Scope, jti, by string, at time.Ti
 }
 
 // RevokeOfKey revokes active proofs signed by a key and returns them. It finds them by the time of their decision, which is at most
-// r.Longest ago.
+// r.Longest ago. The limit of the inner select, whose condition is unique, the offset and the array have the planner look up each decision
+// and proof and not read all of them.
 func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
 	var rows []VoidedProof
 	err := q.gorm(ctx).Raw(`with open as (
-			select p.jti from proofs p join authorizations a on a.id = p.authorization_id and a.environment_id = p.environment_id
-			where a.decided_at > @since and p.tenant_id = @tenant and p.environment_id = @environment and p.kid = @kid
+			select p.jti, a.subject_uid, a.action_key, a.decision from actions x
+				cross join lateral (select id, environment_id, subject_uid, action_key, decision from authorizations
+					where environment_id = @environment and action_id = x.id and decided_at > @since offset 0) a
+				cross join lateral (select * from proofs p where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
+			where x.tenant_id = @tenant and x.environment_id = @environment and p.kid = @kid
 			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
 		voided as (
 			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason, compact = null
-			from open where p.jti = open.jti and p.environment_id = @environment and p.status = 'active' returning p.jti as id, p.authorization_id, p.subject_uid)
-		select v.id, v.authorization_id, v.subject_uid, coalesce(s.external_id, '') as subject, a.action_key, a.decision
-		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment
-			left join subjects s on s.uid = v.subject_uid and s.environment_id = @environment order by v.id`,
+			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
+			returning p.jti as id, p.authorization_id)
+		select v.id, v.authorization_id, open.subject_uid, coalesce(s.external_id, '') as subject, open.action_key, open.decision
+		from voided v join open on open.jti = v.id left join subjects s on s.uid = open.subject_uid and s.environment_id = @environment order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
 			"reason": r.Reason, "limit": r.Limit}).Scan(&rows).Error
 	return rows, err
@@ -97,7 +101,6 @@ type Voided struct {
 }
 
 // RevokeOfSubject revokes active proofs of the subject and returns them. It finds them by the time of their decision, like RevokeOfKey.
-// The limit of the inner select, whose condition is unique, and the array have the planner look up each proof and not read all of them.
 func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid string, r Revocation) ([]Voided, error) {
 	var rows []Voided
 	err := q.gorm(ctx).Raw(`with open as (
