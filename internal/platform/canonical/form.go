@@ -41,6 +41,27 @@ func (f *Form) Raw(part string) *Form {
 	return f
 }
 
+// RawBytes is Raw for bytes, which need not be a part of the document: a salt may precede it.
+func (f *Form) RawBytes(part []byte) *Form {
+	*f.out = append(*f.out, part...)
+	return f
+}
+
+// Texts appends a list of strings, or null for a nil list.
+func (f *Form) Texts(list []string) *Form {
+	if list == nil {
+		return f.Raw("null")
+	}
+	f.Raw("[")
+	for i, s := range list {
+		if i > 0 {
+			f.Raw(",")
+		}
+		f.Text(s)
+	}
+	return f.Raw("]")
+}
+
 // Text appends a string.
 func (f *Form) Text(s string) *Form {
 	if !utf8.ValidString(s) {
@@ -80,6 +101,14 @@ func (f *Form) fail(err error) *Form {
 		f.err = fmt.Errorf("canonical JSON: %w", err)
 	}
 	return f
+}
+
+// Bytes returns a copy of the form; false if a value has no exact form.
+func (f *Form) Bytes() ([]byte, bool) {
+	if f.err != nil {
+		return nil, false
+	}
+	return slices.Clone(*f.out), true
 }
 
 // Sum returns the SHA-256 of the form.
