@@ -27,8 +27,8 @@ import (
 // The objects and bytes that the service allocates for one whole request, from the bytes of its connection to those of its response: an
 // allowed decision with its proof about an enrolled subject, and a frame of such a subject. make bench shows the same.
 const (
-	decisionObjects, decisionBytes = 230, 50_000
-	frameObjects, frameBytes       = 331, 62_000
+	decisionObjects, decisionBytes = 224, 46_400
+	frameObjects, frameBytes       = 331, 59_700
 )
 
 // rounds are the requests that one figure is the mean of. The least of many short figures counts: the rest of the process allocates from
