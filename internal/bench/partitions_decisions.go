@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -293,7 +292,7 @@ func (d *decisionStore) describe(ctx context.Context, b *bench) error {
 func (b *bench) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	b.report.Notes = append(b.report.Notes, text)
-	b.say("%s", strings.TrimPrefix(text, "- "))
+	b.say("%s", text)
 }
 
 // besideFew compares an API on the database with the part's own API, whose database has few decisions.
