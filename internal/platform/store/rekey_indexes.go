@@ -12,14 +12,14 @@ import (
 
 // retired is an index that only binaries of an earlier version read, with the one that this version reads in its place.
 type retired struct {
-	Table, Index      string
-	Successor, Column string // Column has the columns of the successor; both are "" if it has none
+	Table, Index       string
+	Successor, Columns string // Columns are those of the successor; both are "" if it has none
 }
 
 var retiredIndexes = []retired{
 	{Table: "proofs", Index: "proofs_subject"},
 	{Table: "authorizations", Index: "authorizations_tally", Successor: "authorizations_counts",
-		Column: "environment_id, subject_uid, action_key, decision, decided_at"},
+		Columns: "environment_id, subject_uid, action_key, decision, decided_at"},
 }
 
 // successorSteps returns the steps that build the successors of retired indexes. A table may be divided: an index over all partitions
@@ -67,7 +67,7 @@ func retireSteps(ctx context.Context, conn *pgx.Conn) (steps []keyStep, err erro
 func (r retired) build(ctx context.Context, conn *pgx.Conn, divided bool) ([]keyStep, error) {
 	build := func(table, index string) keyStep {
 		return keyStep{what: "build " + index + " of " + table, alone: true, statements: []string{"drop index concurrently if exists " + index,
-			fmt.Sprintf("create index concurrently %s on %s (%s)", index, table, r.Column)}}
+			fmt.Sprintf("create index concurrently %s on %s (%s)", index, table, r.Columns)}}
 	}
 	if !divided {
 		return []keyStep{build(r.Table, r.Successor)}, nil
@@ -79,7 +79,7 @@ func (r retired) build(ctx context.Context, conn *pgx.Conn, divided bool) ([]key
 	}
 	var steps []keyStep
 	whole := keyStep{what: "build " + r.Successor + " of " + r.Table,
-		statements: []string{fmt.Sprintf("create index if not exists %s on only %s (%s)", r.Successor, r.Table, r.Column)}}
+		statements: []string{fmt.Sprintf("create index if not exists %s on only %s (%s)", r.Successor, r.Table, r.Columns)}}
 	var leaf string
 	var built bool
 	_, err = pgx.ForEachRow(rows, []any{&leaf, &built}, func() error {
