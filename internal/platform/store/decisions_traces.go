@@ -77,8 +77,8 @@ func (q Decisions) page(ctx context.Context, s Scope, f TraceFilter, p Page) (*g
 	return q.byAction(ctx, s, f.Action, tx, p), nil
 }
 
-// byEvent finds decisions other than allow by their events, which have the same time and an index of such decisions by time. Without it, a
-// list of decisions that are seldom made would read all those between them.
+// byEvent finds decisions other than allow by their events, which have the same time and an index of such decisions by time,
+// events_decision_time. Without it, a list of decisions that are seldom made would read all those between them.
 func (q Decisions) byEvent(s Scope, f TraceFilter, tx *gorm.DB, p Page) (*gorm.DB, error) {
 	tx = tx.Select("authorizations.*").Joins(`join events e on e.authorization_id = authorizations.id and e.environment_id = ? and e.decision = ?
 		and e.decision in ('challenge', 'hold', 'deny') and e.type = 'authorization.decided'`, s.Environment, f.Decision)
