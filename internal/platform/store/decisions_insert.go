@@ -92,7 +92,7 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	return written == 1, err
 }
 
-// decisionArgs is the number of arguments of most decisions.
+// decisionArgs is the number of arguments that most decisions do not exceed. pgx reuses its lists of up to as many.
 const decisionArgs = 64
 
 // decisionShape is everything that the text of a decision's statement depends on.
