@@ -22,11 +22,11 @@ type Sealer struct {
 	Store *store.Store
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Pause between rounds, shorter in a busy log; default 1 s.
+	// Pause between rounds; default 1 s.
 	Every time.Duration
 }
 
-// lateRounds is the number of pauses after which a sealer looks for events of transactions that lasted longer than openFor.
+// lateRounds is the number of rounds after which a sealer looks for events of transactions that lasted longer than openFor.
 const lateRounds = 60
 
 // Run seals new events until ctx ends.
@@ -35,35 +35,22 @@ func (s *Sealer) Run(ctx context.Context) {
 	if every <= 0 {
 		every = time.Second
 	}
-	pause, waited := every, lateRounds*every
-	for {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for round := 0; ; round++ {
 		seal := s.SealAll
-		if waited >= lateRounds*every {
-			seal, waited = s.SealLate, 0
+		if round%lateRounds == 0 {
+			seal = s.SealLate
 		}
-		sealed, err := seal(ctx)
-		if err != nil && ctx.Err() == nil {
+		if _, err := seal(ctx); err != nil && ctx.Err() == nil {
 			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
 		}
-		pause = paced(pause, every, sealed)
-		waited += pause
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-tick.C:
 		}
 	}
-}
-
-// paceAt is the number of events that a round seals in a busy log. A round of thousands would take the machine from the decisions that
-// are made meanwhile.
-const paceAt = 100
-
-// paced returns the pause behind a round that sealed some events, from the pause before it: such that the next seals paceAt of them, and
-// between a tenth of every and every.
-func paced(pause, every time.Duration, sealed int) time.Duration {
-	next := time.Duration(float64(pause) * paceAt / float64(max(sealed, 1)))
-	return min(max(next, every/10), every)
 }
 
 // SealAll seals everything that can be sealed now, in every environment, and returns the number of events sealed.
