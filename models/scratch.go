@@ -19,7 +19,7 @@ func newScratch() *scratch {
 func (s *scratch) free() {
 	clear(s.document[:cap(s.document)])
 	clear(s.compressed[:cap(s.compressed)])
-	if cap(s.document) > scratchMost {
+	if max(cap(s.document), cap(s.compressed)) > scratchMost {
 		return
 	}
 	s.document, s.compressed = s.document[:0], s.compressed[:0]

@@ -31,7 +31,6 @@ func EncodeExplanation(results []RequirementResult) []byte {
 	return slices.Clone(append(b, ']')) // of its exact size, from the stack
 }
 
-// appendShown appends the details that a rule read. Without any, the member is left out, as an omitted value is.
 // appendShown appends the details that a rule read, whose values are empty if they are not stored.
 func appendShown(b []byte, shown []ShownValue) []byte {
 	if len(shown) == 0 {

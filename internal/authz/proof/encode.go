@@ -35,21 +35,13 @@ func (c Claims) encode() []byte {
 	b = jsonappend.Text(b, `,"digest":`, c.Resource.Digest)
 	b = jsonappend.Text(b, `},"ctx":`, c.Context)
 	b = c.Assurance.append(append(b, `,"assurance":`...))
-	b = append(b, `,"amr":[`...)
-	for i, m := range c.Methods {
-		b = jsonappend.Text(b, jsonappend.Separator(i), m)
-	}
-	return append(b, ']', '}')
+	return append(jsonappend.Texts(b, `,"amr":`, c.Methods), '}')
 }
 
 // append appends the assurance with its claims in the order of their names.
 func (a Assurance) append(b []byte) []byte {
 	b = jsonappend.Text(b, `{"coverage":`, a.Coverage)
-	if a.FreshnessMS == nil {
-		b = append(b, `,"freshness_ms":null`...)
-	} else {
-		b = jsonappend.Integer(b, `,"freshness_ms":`, *a.FreshnessMS)
-	}
+	b = jsonappend.OptionalInteger(b, `,"freshness_ms":`, a.FreshnessMS)
 	names := make([]string, 0, usualClaims)
 	for name := range a.Claims {
 		names = append(names, name)

@@ -158,7 +158,7 @@ func (r *deliverState) loop(ctx context.Context, beat func()) error {
 		case first := <-r.results:
 			results := r.collect(first)
 			// The receiver need not wait until they are stored, unless it failed and the breaker may open.
-			if !slices.ContainsFunc(results, failed) && r.clock.Now().Sub(r.read) <= r.poll {
+			if !slices.ContainsFunc(results, failed) && r.current(r.clock.Now()) {
 				if _, err := r.startQueued(ctx, concurrency-len(r.underWay)+len(results), r.clock.Now()); err != nil {
 					return err
 				}
@@ -216,8 +216,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 	if slots == 0 {
 		return 0, nil
 	}
-	// Behind a slow receiver they are read anew: an event may have been erased since.
-	if len(r.queue) == 0 || now.Sub(r.read) > r.poll {
+	if len(r.queue) == 0 || !r.current(now) {
 		busy := slices.Collect(maps.Keys(r.underWay))
 		r.read = now
 		var err error
@@ -227,6 +226,9 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 	}
 	return r.startQueued(ctx, slots, now)
 }
+
+// current reports whether the queue may still be sent. Behind a slow receiver it is read anew: an event may have been erased since.
+func (r *deliverState) current(now time.Time) bool { return now.Sub(r.read) <= r.poll }
 
 // startQueued sends at most slots of the deliveries that have been read, and returns how many. One that has to wait for a preceding event
 // stays in the queue.
