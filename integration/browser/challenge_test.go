@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
@@ -50,14 +51,15 @@ func newChallenge(t *testing.T) (world, openChallenge) {
 }
 
 // seeEnding waits until the challenge page shows the text of an ending. If the page reports that the service is busy, it retries
-// as a user would.
+// as a user would. The page may be navigating at any time.
 func (b *tab) seeEnding(text string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
-		if strings.Contains(b.text("body"), text) {
+		seen := ""
+		if b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen)) == nil && strings.Contains(seen, text) {
 			return true
 		}
-		b.eval(`document.querySelector("[data-retry]:enabled")?.click()`, nil)
+		_ = b.try(chromedp.Evaluate(`document.querySelector("[data-retry]:enabled")?.click()`, nil))
 		return false
 	}, patience, 200*time.Millisecond, "waiting for %q; the artefacts include a final screenshot", text)
 }
