@@ -39,7 +39,7 @@ func (c poolConn) QueryRow(ctx context.Context, query string, args ...any) pgx.R
 	if err != nil {
 		return &roomyRow{err: err}
 	}
-	r, _ := conn.Conn().PgConn().CustomData()[roomKey].(*room) // makeRoom ran for every connection of the pool
+	r := roomOf(conn.Conn())
 	r.row = roomyRow{row: conn.QueryRow(ctx, query, args...), conn: conn, room: r}
 	return &r.row
 }

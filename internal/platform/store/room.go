@@ -10,8 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// room is memory of one connection for the statement that each decision sends. pgx gives up its own after a message of more than a
-// kilobyte, and would let it grow from there with each of them. A connection runs one statement at a time.
+// room is memory of one connection for the statement that each decision sends, and for the one that each frame commits with. pgx gives
+// up its own after a message of more than a kilobyte, and would let it grow from there with each of them. A connection runs one statement
+// at a time.
 type room struct {
 	message []byte // as it is sent
 	values  []byte // the arguments as they are encoded, before they become the message
@@ -19,9 +20,9 @@ type room struct {
 	row     roomyRow
 }
 
-// roomSize is the size of either memory. A decision with its proof and its event has about half of it; a larger statement gets memory
-// from pgx.
-const roomSize = 8 << 10
+// roomSize is the size of either memory. A decision with its proof and its event has a quarter of it, and a frame with a full session two
+// thirds; a larger statement gets memory from pgx.
+const roomSize = 16 << 10
 
 // roomKey is the name of the room in the data of its connection.
 const roomKey = "room"
@@ -33,6 +34,12 @@ func makeRoom(_ context.Context, conn *pgx.Conn) error {
 	m := conn.TypeMap()
 	m.TryWrapEncodePlanFuncs = append([]pgtype.TryWrapEncodePlanFunc{r.plan}, m.TryWrapEncodePlanFuncs...)
 	return nil
+}
+
+// roomOf returns the room of a connection of the pool: makeRoom ran for each of them.
+func roomOf(conn *pgx.Conn) *room {
+	r, _ := conn.PgConn().CustomData()[roomKey].(*room)
+	return r
 }
 
 // restore wipes what was used and makes message the memory of the next statement.

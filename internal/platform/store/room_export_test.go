@@ -16,7 +16,7 @@ func EchoRoomy(ctx context.Context, st *Store, first, second string) (out [2]str
 		return out, nil, err
 	}
 	defer conn.Release()
-	r, _ := conn.Conn().PgConn().CustomData()[roomKey].(*room)
+	r := roomOf(conn.Conn())
 	return out, slices.Concat(r.values, r.message), nil
 }
 

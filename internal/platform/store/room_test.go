@@ -18,7 +18,7 @@ func TestStatementsOfAnySizeFollowEachOther(t *testing.T) {
 	st, err := store.Open(t.Context(), testenv.Database(t), store.Options{MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
-	for _, size := range []int{0, 1, 900, 1100, 5000, 8191, 8192, 9000, 40_000, 10, 5000, 0, 1_000_000, 3000} {
+	for _, size := range []int{0, 1, 900, 1100, 5000, 8191, 8192, 9000, 15_000, 16_383, 16_384, 17_000, 40_000, 10, 5000, 0, 1_000_000, 3000} {
 		first, second := strings.Repeat("secret", size/6), strings.Repeat("y", size/2)
 		received, memory, err := store.EchoRoomy(t.Context(), st, first, second)
 		require.NoError(t, err)

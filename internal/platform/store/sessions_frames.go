@@ -203,7 +203,7 @@ func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
 	return q.atCommit(ctx, commitStatement{"save the frame", q.text(saveFrame), []any{
-		textOf(&f.SessionID), textOf(&f.FrameID), textOf(&f.EnvironmentID), textOf(&f.SubjectUID), textOf(&f.Purpose), textOf(&f.Status),
+		roomyOf(&f.SessionID), textOf(&f.FrameID), textOf(&f.EnvironmentID), textOf(&f.SubjectUID), textOf(&f.Purpose), textOf(&f.Status),
 		listOf(&f.ReasonCodes), timeOf(&f.ReceivedAt), timeOf(&f.At), f.DurationMS, bytesOf(&f.Digest), bytesOf(&f.Vector), f.Keys,
 		f.Remember, textOf(&r.DeviceClass), block, sealed, forgotten, timeOf(&r.LastActivityAt), timeOf(r.LastEvidenceAt),
 		textOf(&r.Coverage), r.EvidenceWindows, r.ActiveSeconds, listOf(&r.Modalities), r.EnrollmentReady, textOf(&r.TrustState),

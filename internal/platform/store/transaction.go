@@ -141,6 +141,9 @@ func (t *txConn) commit(ctx context.Context) error {
 	}
 	var end pgconn.CommandTag
 	b.Queue("commit").Exec(func(tag pgconn.CommandTag) error { end = tag; return nil })
+	r := roomOf(t.pgx)
+	r.restore(t.pgx)
+	defer r.restore(t.pgx)
 	if err := t.batch(ctx, b); err != nil {
 		if done < len(t.commitBatch) {
 			err = t.commitBatch[done].wrap(err)
