@@ -77,11 +77,17 @@ const insertNumbered = `insert into events (id, seq, tenant_id, environment_id, 
 func (b *bundle) pass(d time.Duration) {
 	b.t.Helper()
 	for range 2 { // a mark is made, and becomes old
-		b.exec(`update audit_heads set marks = coalesce((select jsonb_agg(jsonb_set(m, '{at}', to_jsonb((m->>'at')::timestamptz - make_interval(secs => $1))))
-			from jsonb_array_elements(marks) m), '[]')`, d.Seconds())
+		b.age(d)
 		_, err := b.sealer.SealLate(b.t.Context())
 		require.NoError(b.t, err)
 	}
+}
+
+// age makes the sealer's marks older.
+func (b *bundle) age(d time.Duration) {
+	b.t.Helper()
+	b.exec(`update audit_heads set marks = coalesce((select jsonb_agg(jsonb_set(m, '{at}', to_jsonb((m->>'at')::timestamptz - make_interval(secs => $1))))
+		from jsonb_array_elements(marks) m), '[]')`, d.Seconds())
 }
 
 func (b *bundle) verify(earlier *audit.Head) audit.Result {

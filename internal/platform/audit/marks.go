@@ -12,33 +12,42 @@ const (
 	// openFor is how long a transaction may last after it wrote an event without being sealed later than one that began after it.
 	// Statements and idle transactions end sooner (store.Options.StatementTimeout).
 	openFor = 10 * time.Second
+	// recentFor is the same for the rounds between those that read as much of the log: most transactions are far shorter.
+	recentFor = 2 * time.Second
 	// lateFor is how long a transaction may last after it wrote an event. An event of one that lasted longer is not sealed, like one
 	// that was inserted by hand among events of the past: Verify reports both.
 	lateFor = 10 * time.Minute
 	// markEvery is the shortest time between two marks, and markApart between two that are older than markDense.
-	markEvery = openFor / 2
-	markDense = 3 * openFor
+	markEvery = recentFor
+	markDense = openFor + recentFor
 	markApart = time.Minute
 )
 
 // mark is a number up to which all events of an environment had been written at a time: what is found below it openFor later was
-// written by a transaction that lasted longer.
+// written by a transaction that lasted longer. Those above it are in later links than were made by then.
 type mark struct {
-	At  time.Time `json:"at"`
-	Top int64     `json:"top"`
+	At    time.Time `json:"at"`
+	Top   int64     `json:"top"`
+	Links int64     `json:"links,omitempty"` // 0 in a mark of an earlier version
 }
 
-// advance moves the numbers of a head whose log was read to its end, and reports whether one changed.
-func advance(head *store.AuditHead, late bool) (moved bool, err error) {
-	var marks []mark
-	if err := json.Unmarshal(head.Marks, &marks); err != nil {
-		return false, fmt.Errorf("audit: the marks of the head of %s: %w", head.EnvironmentID, err)
+// marksOf returns the marks of a head, oldest first.
+func marksOf(head store.AuditHead) (marks []mark, err error) {
+	if err = json.Unmarshal(head.Marks, &marks); err != nil {
+		err = fmt.Errorf("audit: the marks of the head of %s: %w", head.EnvironmentID, err)
 	}
+	return marks, err
+}
+
+// advance moves the numbers of a head whose log was read to its end, as far back as r, and reports whether one changed.
+func advance(head *store.AuditHead, marks []mark, r reach) (moved bool, err error) {
 	before := *head
-	marks, added := add(marks, mark{head.Now, head.Seen})
+	marks, added := add(marks, mark{head.Now, head.Seen, head.Links})
 	head.Top = max(head.Top, head.Seen)
-	head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)))
-	if late {
+	if r != recent {
+		head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)))
+	}
+	if r == late {
 		head.Late = max(head.Late, below(marks, head.Now.Add(-lateFor)))
 	}
 	head.Marks, err = json.Marshal(marks)
@@ -75,4 +84,14 @@ func below(marks []mark, t time.Time) (top int64) {
 		}
 	}
 	return top
+}
+
+// sealedUpTo returns how many links are known to seal no event above a number.
+func sealedUpTo(marks []mark, number int64) (links int64) {
+	for _, m := range marks {
+		if m.Top <= number {
+			links = max(links, m.Links)
+		}
+	}
+	return links
 }

@@ -1,10 +1,15 @@
 package audit_test
 
 import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -86,6 +91,52 @@ func TestAConsequenceIsSealedBehindItsCause(t *testing.T) {
 	require.Equal(t, []string{"user-1", "user-0", "user-2"}, b.order())
 }
 
+// Transactions of up to half a minute, some of which end while sealers read different parts of the log at once.
+func TestEventsAreSealedOnceHoweverFarIsRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(1)
+	random := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- a test
+	type transaction struct {
+		end  chan struct{}
+		last int // the step that it ends in
+	}
+	var open []transaction
+	var writers sync.WaitGroup
+	const steps, every = 60, 3 * time.Second
+	for step := 1; step <= steps; step++ {
+		written, x := make(chan struct{}), transaction{make(chan struct{}), step + random.IntN(int(30*time.Second/every))}
+		writers.Go(func() {
+			b.open(step, func() { close(written); <-x.end })
+		})
+		<-written
+		open = append(open, x)
+		var sealers errgroup.Group
+		for _, seal := range []func(context.Context) (int, error){b.sealer.SealRecent, b.sealer.SealAll, b.sealer.SealLate}[:1+step%3] {
+			sealers.Go(func() error {
+				_, err := seal(t.Context())
+				return err
+			})
+		}
+		open = slices.DeleteFunc(open, func(x transaction) bool {
+			if over := x.last <= step || step == steps; over {
+				close(x.end)
+				return true
+			}
+			return false
+		})
+		require.NoError(t, sealers.Wait())
+		b.age(every)
+	}
+	writers.Wait()
+	_, err := b.sealer.SealLate(t.Context())
+	require.NoError(t, err)
+	require.Len(t, b.order(), steps+1)
+	r := b.verify(nil)
+	require.True(t, r.Intact(), "%v", r.Findings)
+	require.Zero(t, r.Waiting)
+}
+
 // An event that was written longer ago than any transaction lasts was not written by the service.
 func TestAnEventOfAVeryLongTransactionIsReported(t *testing.T) {
 	t.Parallel()
@@ -108,7 +159,7 @@ func TestABacklogIsSealedInOrder(t *testing.T) {
 	b := setup(t)
 	var want []string
 	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
-		for i := range 2500 { // more than two batches
+		for i := range 4500 { // more than two batches
 			b.append(q, i)
 			want = append(want, b.entry(i).Subject)
 		}

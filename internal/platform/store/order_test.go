@@ -33,7 +33,7 @@ func TestMigrationBeginsBehindWhatWasSealed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [][2]string{{"env_1", "2000"}, {"env_2", "3000"}},
 		pairs(t, st, "select environment_id, settled::text from audit_heads where late = settled order by 1"))
-	rows, err := st.Audit().Unsealed(ctx, "env_2", 3000, 9000, 10)
+	rows, err := st.Audit().Unsealed(ctx, "env_2", store.Stretch{After: 3000, UpTo: 9000}, 10)
 	require.NoError(t, err)
 	require.Len(t, rows, 3)
 	unsealed, err := st.Audit().UnsealedEnvironments(ctx, false)
