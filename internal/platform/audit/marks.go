@@ -12,14 +12,12 @@ const (
 	// openFor is how long a transaction may last after it wrote an event without being sealed later than one that began after it.
 	// Statements and idle transactions end sooner (store.Options.StatementTimeout).
 	openFor = 10 * time.Second
-	// recentFor is the same for the rounds between those that read as much of the log: most transactions are far shorter.
-	recentFor = 2 * time.Second
 	// lateFor is how long a transaction may last after it wrote an event. An event of one that lasted longer is not sealed, like one
 	// that was inserted by hand among events of the past: Verify reports both.
 	lateFor = 10 * time.Minute
 	// markEvery is the shortest time between two marks, and markApart between two that are older than markDense.
-	markEvery = recentFor
-	markDense = openFor + recentFor
+	markEvery = 2 * time.Second
+	markDense = openFor + markEvery
 	markApart = time.Minute
 )
 
@@ -39,15 +37,13 @@ func marksOf(head store.AuditHead) (marks []mark, err error) {
 	return marks, err
 }
 
-// advance moves the numbers of a head whose log was read to its end, as far back as r, and reports whether one changed.
-func advance(head *store.AuditHead, marks []mark, r reach) (moved bool, err error) {
+// advance moves the numbers of a head whose log was read to its end, and reports whether one changed.
+func advance(head *store.AuditHead, marks []mark, late bool) (moved bool, err error) {
 	before := *head
 	marks, added := add(marks, mark{head.Now, head.Seen, head.Links})
 	head.Top = max(head.Top, head.Seen)
-	if r != recent {
-		head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)))
-	}
-	if r == late {
+	head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)))
+	if late {
 		head.Late = max(head.Late, below(marks, head.Now.Add(-lateFor)))
 	}
 	head.Marks, err = json.Marshal(marks)

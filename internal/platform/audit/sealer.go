@@ -26,12 +26,8 @@ type Sealer struct {
 	Every time.Duration
 }
 
-// settledRounds is the number of rounds after which a sealer looks for events of transactions that lasted longer than recentFor, and
-// lateRounds for those of longer than openFor.
-const (
-	settledRounds = 10
-	lateRounds    = 60
-)
+// lateRounds is the number of rounds after which a sealer looks for events of transactions that lasted longer than openFor.
+const lateRounds = 60
 
 // Run seals new events until ctx ends.
 func (s *Sealer) Run(ctx context.Context) {
@@ -42,14 +38,11 @@ func (s *Sealer) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for round := 0; ; round++ {
-		r := recent
-		switch {
-		case round%lateRounds == 0:
-			r = late
-		case round%settledRounds == 0:
-			r = settled
+		seal := s.SealAll
+		if round%lateRounds == 0 {
+			seal = s.SealLate
 		}
-		if _, err := s.sealEach(ctx, sealing{reach: r}); err != nil && ctx.Err() == nil {
+		if _, err := seal(ctx); err != nil && ctx.Err() == nil {
 			s.Log.LogAttrs(ctx, slog.LevelError, "sealing the audit log failed", slog.String("error", err.Error()))
 		}
 		select {
@@ -60,13 +53,12 @@ func (s *Sealer) Run(ctx context.Context) {
 	}
 }
 
-// SealAll seals everything that can be sealed now, in every environment, and returns the number of events sealed. Run reads less of the
-// log in most rounds.
+// SealAll seals everything that can be sealed now, in every environment, and returns the number of events sealed.
 func (s *Sealer) SealAll(ctx context.Context) (int, error) { return s.sealEach(ctx, sealing{}) }
 
 // SealLate is like SealAll, and includes events of transactions that lasted long.
 func (s *Sealer) SealLate(ctx context.Context) (int, error) {
-	return s.sealEach(ctx, sealing{reach: late})
+	return s.sealEach(ctx, sealing{late: true})
 }
 
 // SealBehind seals what is new in the environments; if open is set, also where only a transaction that was open may have ended. An
@@ -91,19 +83,10 @@ func (s *Sealer) SealNow(ctx context.Context, environment string) (position int6
 	return position, err
 }
 
-// reach is how far back the log is read for events that are not sealed.
-type reach int
-
-const (
-	settled reach = iota // those of transactions of up to openFor
-	recent               // of up to recentFor
-	late                 // of up to lateFor
-)
-
 // sealing says how an environment is sealed.
 type sealing struct {
-	reach reach
-	wait  bool // for another sealer
+	late bool // include events of transactions that lasted long
+	wait bool // for another sealer
 	// Of a batch among others: the events behind one number, up to another. Otherwise 0.
 	after, upTo int64
 }
@@ -114,17 +97,15 @@ func (how sealing) stretch(head store.AuditHead, marks []mark) store.Stretch {
 	switch {
 	case how.upTo != 0:
 		out.After, out.UpTo = how.after, how.upTo
-	case how.reach == late:
+	case how.late:
 		out.After = head.Late
-	case how.reach == recent:
-		out.After = max(head.Settled, below(marks, head.Now.Add(-recentFor)))
 	}
 	out.Links = sealedUpTo(marks, out.After)
 	return out
 }
 
 func (s *Sealer) sealEach(ctx context.Context, how sealing) (total int, err error) {
-	environments, err := s.Store.Audit().UnsealedEnvironments(ctx, how.reach == late)
+	environments, err := s.Store.Audit().UnsealedEnvironments(ctx, how.late)
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +152,7 @@ type batch struct {
 // does not say to wait.
 func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (out batch, err error) {
 	err = s.Store.Write(ctx, func(q *store.Q) error {
-		if how.reach == late { // much of the log is read after a migration, or after the sealers stood still
+		if how.late { // much of the log is read after a migration, or after the sealers stood still
 			if err := q.Audit().DisableTimeout(ctx); err != nil {
 				return err
 			}
@@ -204,7 +185,7 @@ func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (ou
 		// Nothing moves until the log is read to its end: events that have to be sealed are below what was read.
 		moved := false
 		if out.sealed < sealBatch && how.upTo == 0 {
-			if moved, err = advance(&head, marks, how.reach); err != nil {
+			if moved, err = advance(&head, marks, how.late); err != nil {
 				return err
 			}
 		}
