@@ -5,8 +5,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -24,10 +26,30 @@ func TestOneRunAFolder(t *testing.T) {
 	require.NoError(t, err)
 	_, err = dev.Acquire(dir)
 	require.ErrorContains(t, err, fmt.Sprintf("already runs on %s (process %d)", dir, os.Getpid()))
+	inherited := duplicate(t, dir) // as by a process that is being started
 	first.Release()
 	again, err := dev.Acquire(dir)
 	require.NoError(t, err)
 	again.Release()
+	require.NoError(t, syscall.Close(inherited))
+}
+
+// duplicate returns another descriptor of the open file in a folder.
+func duplicate(t *testing.T, dir string) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, f := range open {
+		if path, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && filepath.Dir(path) == dir {
+			fd, err := strconv.Atoi(f.Name())
+			require.NoError(t, err)
+			fd, err = syscall.Dup(fd)
+			require.NoError(t, err)
+			return fd
+		}
+	}
+	require.Fail(t, "no file is open", dir)
+	return 0
 }
 
 func TestFolderThatCannotBe(t *testing.T) {

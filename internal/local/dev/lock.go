@@ -46,5 +46,8 @@ func (l *Lock) sign() error {
 	return err
 }
 
-// Release unlocks the folder.
-func (l *Lock) Release() { _ = l.file.Close() }
+// Release unlocks the folder. To close the file does not suffice: a process that is being started has it open until its program runs.
+func (l *Lock) Release() {
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	_ = l.file.Close()
+}
