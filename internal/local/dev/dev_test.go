@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
+// The second run of a folder is refused while the first has it, and names the process to stop.
 func TestOneRunAFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -34,7 +35,8 @@ func TestOneRunAFolder(t *testing.T) {
 	require.NoError(t, syscall.Close(inherited))
 }
 
-// duplicate returns another descriptor of the open file in a folder.
+// duplicate returns another descriptor of the open file in a folder. A lock of flock(2) belongs to the open file: it ends when all of the
+// file's descriptors are closed, or when it is given up through any of them.
 func duplicate(t *testing.T, dir string) int {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")

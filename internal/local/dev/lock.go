@@ -46,7 +46,9 @@ func (l *Lock) sign() error {
 	return err
 }
 
-// Release unlocks the folder. To close the file does not suffice: a process that is being started has it open until its program runs.
+// Release unlocks the folder, and the next run may begin. To close the file
+// does not suffice: the lock belongs to the open file, and a process that is
+// being started has a descriptor of it until its program runs.
 func (l *Lock) Release() {
 	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
 	_ = l.file.Close()
