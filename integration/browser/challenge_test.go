@@ -55,8 +55,7 @@ func newChallenge(t *testing.T) (world, openChallenge) {
 func (b *tab) seeEnding(text string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
-		seen := ""
-		if b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen)) == nil && strings.Contains(seen, text) {
+		if b.shows(text) {
 			return true
 		}
 		_ = b.try(chromedp.Evaluate(`document.querySelector("[data-retry]:enabled")?.click()`, nil))

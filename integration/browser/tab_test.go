@@ -205,11 +205,15 @@ var reload = chromedp.Reload()
 // see waits until the page shows the text.
 func (b *tab) see(text string) {
 	b.t.Helper()
+	require.Eventually(b.t, func() bool { return b.shows(text) }, patience, 50*time.Millisecond,
+		"waiting for %q; the artefacts include a final screenshot", text)
+}
+
+// shows reports whether the page shows the text now. While it navigates, it shows none.
+func (b *tab) shows(text string) bool {
 	seen := ""
-	require.Eventually(b.t, func() bool {
-		err := b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen)) // the page may be navigating
-		return err == nil && strings.Contains(seen, text)
-	}, patience, 50*time.Millisecond, "waiting for %q; the artefacts include a final screenshot", text)
+	err := b.try(chromedp.Evaluate("document.body?.innerText ?? ''", &seen))
+	return err == nil && strings.Contains(seen, text)
 }
 
 // text returns the visible text of an element.

@@ -30,14 +30,14 @@ func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 // skipped, only if it expects to find enough of the topics at once: it has no estimate for an expression with their array.
 func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.Time, hidden time.Duration) ([]models.Outbox, error) {
 	var rows []models.Outbox
-	err := q.gorm(ctx).Raw(`with due as (select id from outbox where array_position(cast(@any as text[]), topic) is not null and available_at <= @now
+	err := q.gorm(ctx).Raw(`with due as (select id from outbox where array_position(cast(@topics as text[]), topic) is not null and available_at <= @now
 			order by available_at, id limit @limit for update skip locked),
-		ahead as (select id from outbox where topic in @topics and attempts = 0 and available_at > @now and available_at = created_at
+		ahead as (select id from outbox where topic = any(@topics) and attempts = 0 and available_at > @now and available_at = created_at
 			limit @limit for update skip locked)
 		update outbox o set attempts = o.attempts + 1, available_at = @until
 		from (select id from due union all select id from ahead limit @limit) claimed
 		where o.id = claimed.id returning o.*`, map[string]any{
-		"until": now.Add(hidden), "topics": topics, "any": models.Strings(topics), "now": now, "limit": limit,
+		"until": now.Add(hidden), "topics": models.Strings(topics), "now": now, "limit": limit,
 	}).Scan(&rows).Error
 	return rows, err
 }
