@@ -5,25 +5,21 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // A relay does not read the rows that others have done since the last vacuum.
 func TestDueWorkIsFoundAmongDeletedRows(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	st := overOneConnection(t)
-	for _, s := range []string{
-		"alter table outbox set (autovacuum_enabled = false)",
+	st := overOneConnection(t, testenv.Database(t))
+	execute(t, st, "alter table outbox set (autovacuum_enabled = false)",
 		`insert into outbox (topic, environment_id, ref, payload, created_at, available_at) select case when n % 500 = 0 then 'rare' else 'common' end, 'env_1', n, '{}', now() - interval '1 hour', now() - interval '1 hour'
 			from generate_series(1, 20000) n`,
-		"analyze outbox", "delete from outbox where id <= 19000",
-	} {
-		_, err := st.Pool().Exec(ctx, s)
-		require.NoError(t, err)
-	}
-	const scans = "select seq_scan::text from pg_stat_user_tables where relname = 'outbox'"
+		"analyze outbox", "delete from outbox where id <= 19000")
+	const scans = "select seq_scan::int from pg_stat_user_tables where relname = 'outbox'"
 	before := counted(t, st, scans)
-	rows, err := st.Outbox().Claim(ctx, []string{"rare"}, 64, time.Now(), time.Minute)
+	rows, err := st.Outbox().Claim(t.Context(), []string{"rare"}, 64, time.Now(), time.Minute)
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.Equal(t, before, counted(t, st, scans))

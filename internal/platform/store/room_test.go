@@ -8,13 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
+
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // TestStatementsOfAnySizeFollowEachOther sends texts over one connection, compares what the server received, and looks at the memory of
 // the connection between the statements.
 func TestStatementsOfAnySizeFollowEachOther(t *testing.T) {
 	t.Parallel()
-	st := overOneConnection(t)
+	st := overOneConnection(t, testenv.Database(t))
 	for _, size := range []int{0, 1, 900, 1100, 5000, 8191, 8192, 9000, 15_000, 16_383, 16_384, 17_000, 40_000, 10, 5000, 0, 1_000_000, 3000} {
 		first, second := strings.Repeat("secret", size/6), strings.Repeat("y", size/2)
 		received, memory, err := store.EchoRoomy(t.Context(), st, first, second)
