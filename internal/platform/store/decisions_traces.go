@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -63,32 +64,33 @@ func (q Decisions) Traces(ctx context.Context, s Scope, f TraceFilter, p Page) (
 	return traces, next, err
 }
 
-// page is the query of Traces.
+// page is the query of Traces. A list without a subject or a parent follows the index that has what it lists in the order of time.
 func (q Decisions) page(ctx context.Context, s Scope, f TraceFilter, p Page) (*gorm.DB, error) {
-	all := f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s)
 	few := f.Subject != "" || f.Parent != ""
-	if !few && slices.Contains([]string{"challenge", "hold", "deny"}, f.Decision) {
+	if !few && f.ReviewStatus != "" {
+		return q.byHold(ctx, s, f, p)
+	}
+	all := f.within(f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s), "authorizations.decided_at")
+	seldom := f.Mode != "" && f.Mode != string(models.ModeEnforce)
+	if !few && !seldom && slices.Contains(otherThanAllow, f.Decision) {
 		return q.byEvent(s, f, all, p)
 	}
-	tx, err := paginate(all, p, "authorizations.decided_at", "authorizations.id")
+	tx, err := paginate(f.held(all), p, "authorizations.decided_at", "authorizations.id")
 	if err != nil || few {
 		return tx, err
 	}
-	return q.byAction(ctx, s, f.Action, tx, p), nil
+	return q.byAction(ctx, s, f, tx, seldom, p), nil
 }
+
+// otherThanAllow are the decisions that events_decision_time has.
+var otherThanAllow = []string{"challenge", "hold", "deny"}
 
 // byEvent finds decisions other than allow by their events, which have the same time and an index of such decisions by time,
 // events_decision_time. Without it, a list of decisions that are seldom made would read all those between them.
 func (q Decisions) byEvent(s Scope, f TraceFilter, tx *gorm.DB, p Page) (*gorm.DB, error) {
 	tx = tx.Select("authorizations.*").Joins(`join events e on e.authorization_id = authorizations.id and e.environment_id = ? and e.decision = ?
 		and e.decision in ('challenge', 'hold', 'deny') and e.type = 'authorization.decided'`, s.Environment, f.Decision)
-	if f.Since != nil {
-		tx = tx.Where("e.at >= ?", *f.Since)
-	}
-	if f.Until != nil {
-		tx = tx.Where("e.at < ?", *f.Until)
-	}
-	if p.After != "" {
+	if tx = f.within(tx, "e.at"); p.After != "" {
 		at, _, err := ParseCursor(p.After)
 		if err != nil {
 			return nil, err
@@ -98,17 +100,43 @@ func (q Decisions) byEvent(s Scope, f TraceFilter, tx *gorm.DB, p Page) (*gorm.D
 	return paginate(tx, p, "e.at", "authorizations.id")
 }
 
-// byAction reads the newest rows of page for each action of the environment, or for those with the key, and merges them. Decisions
-// are indexed by action and time; an index by time alone would be written with every decision, and would serve lists only.
-func (q Decisions) byAction(ctx context.Context, s Scope, key string, page *gorm.DB, p Page) *gorm.DB {
-	actions := q.gorm(ctx).Model(&models.Action{}).Select("id as action").Where(inScope, s.Tenant, s.Environment)
-	if key != "" {
-		actions = actions.Where("key = ?", key)
+// byHold finds decisions by their holds, which have the same time and an index by status and time, holds_newest.
+func (q Decisions) byHold(ctx context.Context, s Scope, f TraceFilter, p Page) (*gorm.DB, error) {
+	var pages []string
+	var args []any
+	for _, h := range f.holds() {
+		tx := f.narrow(q.gorm(ctx).Model(&models.Authorization{}), s).Select("authorizations.*").
+			Joins("join holds h on h.authorization_id = authorizations.id and h.environment_id = ?", s.Environment).Where(h.sql, h.args...)
+		tx, err := paginate(f.within(tx, "h.opened_at"), p, "h.opened_at", "h.authorization_id")
+		if err != nil {
+			return nil, err
+		}
+		pages, args = append(pages, "select * from (?) page"), append(args, tx)
 	}
-	return q.gorm(ctx).Raw("select d.* from (?) of cross join lateral (?) d order by d.decided_at desc, d.id desc limit ?",
-		actions, page.Where("authorizations.action_id = of.action"), p.Limit+1)
+	return q.gorm(ctx).Raw(strings.Join(pages, " union all ")+" order by decided_at desc, id desc limit ?", append(args, p.Limit+1)...), nil
 }
 
+// byAction reads the newest rows of page for each action of the environment, or for those with the key, and merges them. Decisions
+// are indexed by action and time; an index by time alone would be written with every decision, and would serve lists only. Those in a mode
+// that is seldom used are read for each action and kind of decision: the index authorizations_seldom has no others.
+func (q Decisions) byAction(ctx context.Context, s Scope, f TraceFilter, page *gorm.DB, seldom bool, p Page) *gorm.DB {
+	actions := q.gorm(ctx).Model(&models.Action{}).Select("id as action").Where(inScope, s.Tenant, s.Environment)
+	page = page.Where("authorizations.action_id = of.action")
+	if seldom {
+		kinds := models.Strings{f.Decision}
+		if f.Decision == "" {
+			kinds = append(models.Strings{"allow"}, otherThanAllow...)
+		}
+		actions = actions.Select("id as action, unnest(cast(? as text[])) as kind", kinds)
+		page = page.Where("authorizations.decision = of.kind and authorizations." + seldomMode)
+	}
+	if f.Action != "" {
+		actions = actions.Where("key = ?", f.Action)
+	}
+	return q.gorm(ctx).Raw("select d.* from (?) of cross join lateral (?) d order by d.decided_at desc, d.id desc limit ?", actions, page, p.Limit+1)
+}
+
+// narrow adds the conditions of the filter but those on the hold and the time.
 func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 	tx = tx.Where("authorizations.tenant_id = ? and authorizations.environment_id = ?", s.Tenant, s.Environment)
 	if f.Subject != "" {
@@ -119,23 +147,49 @@ func (f TraceFilter) narrow(tx *gorm.DB, s Scope) *gorm.DB {
 			tx = tx.Where("authorizations."+column+" = ?", value)
 		}
 	}
+	return tx
+}
+
+// within limits a column to the time of the filter.
+func (f TraceFilter) within(tx *gorm.DB, column string) *gorm.DB {
 	if f.Since != nil {
-		tx = tx.Where("authorizations.decided_at >= ?", *f.Since)
+		tx = tx.Where(column+" >= ?", *f.Since)
 	}
 	if f.Until != nil {
-		tx = tx.Where("authorizations.decided_at < ?", *f.Until)
-	}
-	hold := "exists (select from holds h where h.authorization_id = authorizations.id and h.environment_id = authorizations.environment_id and "
-	switch f.ReviewStatus {
-	case "":
-	case models.HoldPending:
-		tx = tx.Where(hold+"h.status = 'pending' and h.due_at > ?)", f.Now)
-	case models.HoldExpired:
-		tx = tx.Where(hold+"(h.status = 'expired' or h.status = 'pending' and h.due_at <= ?))", f.Now)
-	default:
-		tx = tx.Where(hold+"h.status = ?)", string(f.ReviewStatus))
+		tx = tx.Where(column+" < ?", *f.Until)
 	}
 	return tx
+}
+
+// holdCondition is a condition on a hold h, with its arguments.
+type holdCondition struct {
+	sql  string
+	args []any
+}
+
+// holds are the conditions of which a hold meets one. Each names one status, as it is stored.
+func (f TraceFilter) holds() []holdCondition {
+	switch f.ReviewStatus {
+	case models.HoldPending:
+		return []holdCondition{{"h.status = 'pending' and h.due_at > ?", []any{f.Now}}}
+	case models.HoldExpired:
+		return []holdCondition{{"h.status = 'expired'", nil}, {"h.status = 'pending' and h.due_at <= ?", []any{f.Now}}}
+	}
+	return []holdCondition{{"h.status = ?", []any{string(f.ReviewStatus)}}}
+}
+
+// held adds the condition on the hold.
+func (f TraceFilter) held(tx *gorm.DB) *gorm.DB {
+	if f.ReviewStatus == "" {
+		return tx
+	}
+	var conditions []string
+	var args []any
+	for _, h := range f.holds() {
+		conditions, args = append(conditions, h.sql), append(args, h.args...)
+	}
+	return tx.Where("exists (select from holds h where h.authorization_id = authorizations.id and h.environment_id = authorizations.environment_id and ("+
+		strings.Join(conditions, " or ")+"))", args...)
 }
 
 // follow reads the challenges, holds, proofs and subjects of the decisions, in one query for each kind.

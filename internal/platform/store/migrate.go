@@ -56,7 +56,7 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 			return err
 		}
 		if before > 0 {
-			return s.succeed(ctx)
+			return s.buildLater(ctx)
 		}
 		// No older binary has run on a new database.
 		if err := s.rekey(ctx, true, show); err != nil {
@@ -67,10 +67,10 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 	return before, after, err
 }
 
-// succeed builds the indexes that this version reads in place of earlier ones, while requests are served.
-func (s *Store) succeed(ctx context.Context) error {
+// buildLater builds laterIndexes, while requests are served.
+func (s *Store) buildLater(ctx context.Context) error {
 	return s.unlimited(ctx, func(conn *pgx.Conn) error {
-		steps, err := successorSteps(ctx, conn)
+		steps, err := laterSteps(ctx, conn)
 		for _, step := range steps {
 			if err == nil {
 				err = step.run(ctx, conn)

@@ -55,7 +55,7 @@ func keySteps(ctx context.Context, conn *pgx.Conn) ([]keyStep, error) {
 		return nil, err
 	}
 	steps = append(steps, order...)
-	for _, more := range []func(context.Context, *pgx.Conn) ([]keyStep, error){successorSteps, retireSteps, releaseSteps} {
+	for _, more := range []func(context.Context, *pgx.Conn) ([]keyStep, error){laterSteps, retireSteps, releaseSteps} {
 		found, err := more(ctx, conn)
 		if err != nil {
 			return nil, err
