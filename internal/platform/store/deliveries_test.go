@@ -33,3 +33,35 @@ func TestAttemptsReadTheirDeliveriesOnly(t *testing.T) {
 	require.Equal(t, [][2]string{{"pending", "1970"}, {"succeeded", "2030"}},
 		pairs(t, st, "select status, count(*)::text from webhook_deliveries group by 1 order by 1"))
 }
+
+// What is due of an endpoint is read in its order, a page at a time, whether the planner knows of none, of all or of nothing, and also if all
+// is due at the same time, as it is once the endpoint responds again.
+func TestDueDeliveriesReadTheirPageOnly(t *testing.T) {
+	t.Parallel()
+	const fill = "insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at) " +
+		"select 'whd_' || e || %[1]d + n, 'env_1', 'whe_' || e, 'evt_' || lpad((%[1]d + n)::text, 6, '0'), 'subject.created', '%[2]s', now() - %[3]s * interval '1 second', now() " +
+		"from generate_series(1, 2) e, generate_series(1, 3000) n"
+	settled, analyze := fmt.Sprintf(fill, 10_000, "succeeded", "n"), "analyze webhook_deliveries"
+	for name, statements := range map[string][]string{
+		"none known":              {settled, analyze, fmt.Sprintf(fill, 0, "pending", "(9000 - n)")},
+		"none known, due at once": {settled, analyze, fmt.Sprintf(fill, 0, "pending", "5")},
+		"all known":               {settled, fmt.Sprintf(fill, 0, "pending", "(9000 - n)"), analyze},
+		"all known, due at once":  {settled, fmt.Sprintf(fill, 0, "pending", "5"), analyze},
+		"nothing known":           {settled, fmt.Sprintf(fill, 0, "pending", "5")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := overOneConnection(t, testenv.Database(t))
+			// Without foreign keys: the endpoints do not exist.
+			execute(t, st, append([]string{"set session_replication_role = replica", "alter table webhook_deliveries set (autovacuum_enabled = false)"}, statements...)...)
+			const reads = `select (select sum(seq_tup_read) from pg_stat_user_tables where relname ~ '^webhook_deliveries')::int
+				+ (select sum(idx_tup_read) from pg_stat_user_indexes where relname ~ '^webhook_deliveries')::int`
+			before := counted(t, st, reads)
+			due, err := st.Deliveries().Due(t.Context(), models.WebhookEndpoint{ID: "whe_2", EnvironmentID: "env_1"}, time.Now(), []string{"whd_21"}, 50, false)
+			require.NoError(t, err)
+			require.Len(t, due, 50)
+			require.Equal(t, []string{"whd_22", "whd_251"}, []string{due[0].ID, due[49].ID})
+			require.LessOrEqual(t, counted(t, st, reads)-before, 60)
+		})
+	}
+}

@@ -41,7 +41,7 @@ func (q Endpoints) Overdue(ctx context.Context, t time.Time) ([]models.WebhookEn
 	var rows []models.WebhookEndpoint
 	err := q.gorm(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
 		and (e.quiet_until is null or e.quiet_until < ?)
-		and exists (select 1 from webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
+		and exists (select 1 from webhook_deliveries d where d.environment_id = e.environment_id and d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
 		t, t).Scan(&rows).Error
 	return rows, err
 }

@@ -24,10 +24,12 @@ var laterIndexes = []laterIndex{
 	{Table: "authorizations", Index: "authorizations_counts", Columns: "environment_id, subject_uid, action_key, decision, decided_at"},
 	// Lists by mode. An enforced decision, of which there are most, is in no index more.
 	{Table: "authorizations", Index: "authorizations_seldom", Columns: "environment_id, action_id, mode, decision, decided_at, id", Where: seldomMode},
+	// What is due of an endpoint, in the whole of its order: those that became due together would be sorted for each page.
+	{Table: "webhook_deliveries", Index: "webhook_deliveries_turn", Columns: "environment_id, endpoint_id, next_attempt_at, event_id", Where: "status = 'pending'"},
 }
 
 // retiredIndexes are those that only binaries of an earlier version read, with their tables.
-var retiredIndexes = [][2]string{{"proofs", "proofs_subject"}, {"authorizations", "authorizations_tally"}}
+var retiredIndexes = [][2]string{{"proofs", "proofs_subject"}, {"authorizations", "authorizations_tally"}, {"webhook_deliveries", "webhook_deliveries_due"}}
 
 // laterSteps returns the steps that build laterIndexes. An index over all partitions of a table cannot be built concurrently, so that it is
 // built for each partition, and these become its parts.

@@ -14,7 +14,8 @@ import (
 )
 
 // before69 gives a database the indexes of earlier versions.
-const before69 = `drop index authorizations_counts, authorizations_seldom;
+const before69 = `drop index authorizations_counts, authorizations_seldom, webhook_deliveries_turn;
+	create index webhook_deliveries_due on webhook_deliveries (endpoint_id, next_attempt_at) where status = 'pending';
 	create index proofs_subject on proofs (subject_uid);
 	create index authorizations_tally on authorizations (tenant_id, environment_id, subject_uid, action_key, decision, decided_at);`
 
