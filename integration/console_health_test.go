@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/workflows"
 )
 
 // line returns the line of a part on the health page.
@@ -36,7 +37,12 @@ func TestConsoleHealthFindsWhatIsBroken(t *testing.T) {
 		"a late timer": {func(t *testing.T, w world) {
 			_, _, version := w.draft(t, allowing)
 			w.Admin.patch(t, environmentPath, object{"second_approver_required": true}).is(200)
-			w.Server.post(t, version+"/activate", nil).is(202)
+			change := w.Server.post(t, version+"/activate", nil).is(202).string("id")
+			// The timer is the run's, which takes its time from the row when it starts: one that started later would expire the change at once.
+			eventually(t, func() bool {
+				_, err := shared.Temporal.DescribeWorkflowExecution(t.Context(), workflows.ChangeID(change), "")
+				return err == nil
+			}, "the start of the change's workflow")
 			execSQL(t, "update changes set created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' where environment_id = '"+w.ID+"'")
 		}, "Timers", []string{`<span class="tag bad">late</span>`, "1 h 00 min ago", "10 min"}},
 		"a key that cannot sign": {func(t *testing.T, w world) {
