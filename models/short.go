@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+
+	"github.com/countersign-dev/countersign/models/typeid"
 )
 
 // Texts of a document that no dictionary has, and that are bytes written as characters: they are half as long as bytes. Each is a whole
@@ -80,54 +82,17 @@ func appendHex(dst, text []byte) ([]byte, bool) {
 	return out, err == nil
 }
 
-// crockford are the digits of an id (internal/platform/ids), 5 bits each.
-const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
-
-var crockfordValues = func() (values [256]byte) {
-	for i := range values {
-		values[i] = 0xff
-	}
-	for i, c := range []byte(crockford) {
-		values[c] = byte(i)
-	}
-	return values
-}()
-
 // appendID appends the prefix and the bits of an id. It returns false for other text.
 func appendID(dst, text []byte) ([]byte, bool) {
-	if text[3] != '_' || text[0] >= markEnd || text[1] >= markEnd || text[2] >= markEnd || text[4] > '7' { // 26 digits have 130 bits
+	if text[3] != '_' || text[0] >= markEnd || text[1] >= markEnd || text[2] >= markEnd {
 		return dst, false
 	}
-	dst = append(dst, text[:3]...)
-	var bits uint16
-	held := -2 // the first digit has 3 bits
-	for _, c := range text[4:] {
-		v := crockfordValues[c]
-		if v == 0xff {
-			return dst, false
-		}
-		bits, held = bits<<5|uint16(v), held+5
-		if held >= 8 {
-			held -= 8
-			dst = append(dst, byte(bits>>held)) // #nosec G115 -- the higher bits were appended before
-		}
-	}
-	return dst, true
+	return typeid.AppendBits(append(dst, text[:3]...), text[4:])
 }
 
 // expandID appends the id of its prefix and its bits.
 func expandID(dst, short []byte) []byte {
-	dst = append(append(dst, short[:3]...), '_')
-	var bits uint16
-	held := 2 // as many zeros precede the 128 bits
-	for _, b := range short[3:] {
-		bits, held = bits<<8|uint16(b), held+8
-		for held >= 5 {
-			held -= 5
-			dst = append(dst, crockford[bits>>held&31])
-		}
-	}
-	return dst
+	return typeid.AppendDigits(append(append(dst, short[:3]...), '_'), short[3:])
 }
 
 // markedSizes are the numbers of bytes behind the marks.

@@ -9,7 +9,7 @@ package events
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -106,7 +106,7 @@ func digestCanonical(row models.Event) ([]byte, error) {
 	optionalText(&f, `,"subject_uid":`, row.SubjectUID)
 	sum, err := f.Raw("}").Sum()
 	if err != nil {
-		return Digest(row) // its error says why
+		return nil, fmt.Errorf("event %s: %w", row.ID, err)
 	}
 	return sum[:], nil
 }
@@ -152,25 +152,13 @@ func Digest(row models.Event) ([]byte, error) {
 	if row.Salt == nil || row.Data == nil {
 		return nil, ErrErased
 	}
-	body, err := canonical.JSON(struct {
-		SubjectUID *string     `json:"subject_uid"`
-		Subject    *string     `json:"subject"`
-		RequestID  *string     `json:"request_id"`
-		Data       rawDocument `json:"data"`
-	}{row.SubjectUID, row.Subject, row.RequestID, rawDocument(row.Data)})
+	data, err := canonical.JSON(json.RawMessage(row.Data))
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", row.ID, err)
 	}
-	h := sha256.New()
-	h.Write(row.Salt)
-	h.Write(body)
-	return h.Sum(nil), nil
+	row.Data = data
+	return digestCanonical(row)
 }
-
-// rawDocument is JSON that marshals unchanged. Unlike json.RawMessage it is not compacted and HTML-escaped by the encoder.
-type rawDocument []byte
-
-func (r rawDocument) MarshalJSON() ([]byte, error) { return r, nil }
 
 // optional returns nil for an empty text.
 func optional(s *string) *string {

@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"crypto/sha256"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,5 +37,9 @@ func TestRowsAreWrittenAsTheyAreVerified(t *testing.T) {
 		digest, err := events.Digest(row)
 		require.NoError(t, err)
 		require.Equal(t, digest, row.Digest)
+		whole, err := canonical.JSON(map[string]any{"subject_uid": row.SubjectUID, "subject": row.Subject, "request_id": row.RequestID, "data": data})
+		require.NoError(t, err)
+		sum := sha256.Sum256(append(slices.Clone(row.Salt), whole...))
+		require.Equal(t, sum[:], digest)
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/countersign-dev/countersign/models/typeid"
 )
 
 // The prefixes in use, one for each kind of record. They are part of stored data and of the contract: never change one.
@@ -56,9 +58,6 @@ const (
 	SavedFilter       = "flt"
 )
 
-// alphabet is Crockford's base32 in lower case: without i, l, o and u, which are easily confused.
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-
 // Timeless returns a fresh id that does not reveal when it was made. Use it for records that must not be linkable by their age,
 // such as research vectors.
 func Timeless(prefix string) string {
@@ -100,31 +99,15 @@ func Lowest(prefix string, t time.Time) string {
 // Has reports whether s has the form of an id with the given prefix. The record need not exist.
 func Has(prefix, s string) bool {
 	rest, ok := strings.CutPrefix(s, prefix+"_")
-	if !ok || len(rest) != 26 || rest[0] > '7' {
+	if !ok {
 		return false
 	}
-	for i := range len(rest) {
-		if strings.IndexByte(alphabet, rest[i]) < 0 {
-			return false
-		}
-	}
-	return true
+	var bits uuid.UUID
+	_, ok = typeid.AppendBits(bits[:0], rest)
+	return ok
 }
 
-// encode writes the 128 bits as 26 base32 digits, the first of which holds only three bits.
 func encode(u uuid.UUID) string {
-	var out [26]byte
-	var acc uint32
-	bits := 2 // 130 bits of digits for 128 bits of id: two leading zeros
-	n := 0
-	for _, b := range u {
-		acc = acc<<8 | uint32(b)
-		bits += 8
-		for bits >= 5 {
-			bits -= 5
-			out[n] = alphabet[acc>>bits&31]
-			n++
-		}
-	}
-	return string(out[:])
+	var out [typeid.Digits]byte
+	return string(typeid.AppendDigits(out[:0], u[:]))
 }
