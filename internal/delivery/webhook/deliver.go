@@ -152,9 +152,11 @@ func (r *deliverState) loop(ctx context.Context, beat func()) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-budget.C:
-			return nil
+			_, err := r.release(ctx)
+			return err
 		case <-r.job.Stop:
-			return nil
+			_, err := r.release(ctx)
+			return err
 		case first := <-r.results:
 			results := r.collect(first)
 			// The receiver need not wait until they are stored, unless it failed and the breaker may open.
@@ -327,7 +329,7 @@ func (r *deliverState) send(ctx context.Context, delivery store.DueDelivery, fir
 }
 
 // release marks the endpoint as no longer being delivered to, and then queries once more. The order matters: an event that was
-// fanned out before the mark found the endpoint busy and did not wake its workflow, and is found by the query.
+// fanned out before the mark found the endpoint busy and did not wake its workflow, and is found by the query, or by that of nextWake.
 func (r *deliverState) release(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
 		// Nothing is sent before the probe, so new events need not wake the workflow.

@@ -331,3 +331,29 @@ func TestStoppedDeliverLeavesDeliveriesPending(t *testing.T) {
 	require.Equal(t, got[0].id, got[1].id)
 	require.Equal(t, string(got[0].body), string(got[1].body))
 }
+
+// A Deliver that ends before it has lingered leaves its endpoint to the fan-out, which otherwise would not wake the workflow for the events of
+// the next seconds.
+func TestEndedDeliverLetsTheNextEventWakeItsWorkflow(t *testing.T) {
+	t.Parallel()
+	stop := make(chan struct{})
+	close(stop)
+	for name, end := range map[string]func(d *Deliverer, job *DeliverJob){
+		"budget":  func(d *Deliverer, _ *DeliverJob) { d.budget = time.Nanosecond },
+		"stopped": func(_ *Deliverer, job *DeliverJob) { job.Stop = stop },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			e, _ := b.endpoint("subject.*")
+			job := DeliverJob{Endpoint: e.ID, Workflow: "endpoint/" + e.ID}
+			b.deliverer.linger = time.Hour
+			end(b.deliverer, &job)
+			result, err := b.deliverer.Deliver(t.Context(), job, func() {})
+			require.NoError(t, err)
+			require.Nil(t, result.Next, "the workflow waits for a signal")
+			b.happen("u1")
+			require.Equal(t, []string{e.ID}, b.waker.take())
+		})
+	}
+}
