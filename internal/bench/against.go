@@ -14,56 +14,65 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// baseName is the name of the database, the Temporal namespace and the log folder of the build that this one is compared with.
-const baseName = "base"
+// baseName and bareName are the names of the databases, the Temporal namespaces and the log folders of the build that this one is
+// compared with, and of the service that processes what this build's statements write.
+const (
+	baseName = "base"
+	bareName = "bare"
+)
 
 // authorizeAgainst compares decisions of two builds, beside the statements of this one. Those of the base cannot be recorded: they
 // are recorded by its own code, which is not a part of this program.
 func authorizeAgainst(ctx context.Context, b, base *bench) error {
-	asking := func(b *bench) (loadgen.Work, *requests, error) {
-		ask, err := b.decisions(ctx)
+	var work []loadgen.Work
+	for _, x := range []*bench{b, base} {
+		ask, err := x.decisions(ctx)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		return func(context.Context, int) error { return b.allowed(ask.next()) }, ask, nil
+		work = append(work, func(context.Context, int) error { return x.allowed(ask.next()) })
 	}
-	old, _, err := asking(base)
-	if err != nil {
-		return fmt.Errorf("the build of %s: %w", b.Base, err)
-	}
-	api, ask, err := asking(b)
+	alone, err := b.companion(ctx, bareName, b.Rig.Binary)
 	if err != nil {
 		return err
 	}
-	plain, err := b.bare(ctx, subjects, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
+	ask, err := alone.decisions(ctx)
+	if err != nil {
+		return err
+	}
+	plain, err := alone.bare(ctx, subjects, func(ctx context.Context, in *inside, i int) error { return in.authorize(ctx, ask.body(i)) })
 	if err != nil {
 		return err
 	}
 	defer plain.pool.Close()
-	return b.against(ctx, base, contest{"authorize", "authorizations", loads(ctx), []loadgen.Work{api, old, plain.run}})
+	return b.against(ctx, contest{"authorize", "authorizations", loads(ctx), []*bench{b, base, alone}, append(work, plain.run)})
 }
 
 // evidenceAgainst compares frames of two builds, beside the statements of this one.
 func evidenceAgainst(ctx context.Context, b, base *bench) error {
-	work := func(b *bench) (loadgen.Work, []*observed, error) {
-		open, err := b.observations(ctx)
+	var work []loadgen.Work
+	for _, x := range []*bench{b, base} {
+		open, err := x.observations(ctx)
+		if err != nil {
+			return err
+		}
 		var at atomic.Int64
-		return func(context.Context, int) error { return b.observe(open[int(at.Add(1))%len(open)]) }, open, err
+		work = append(work, func(context.Context, int) error { return x.observe(open[int(at.Add(1))%len(open)]) })
 	}
-	old, _, err := work(base)
-	if err != nil {
-		return fmt.Errorf("the build of %s: %w", b.Base, err)
-	}
-	api, open, err := work(b)
+	alone, err := b.companion(ctx, bareName, b.Rig.Binary)
 	if err != nil {
 		return err
 	}
-	plain, err := b.bareFrames(ctx, open)
+	open, err := alone.observations(ctx)
+	if err != nil {
+		return err
+	}
+	plain, err := alone.bareFrames(ctx, open)
 	if err != nil {
 		return err
 	}
 	defer plain.pool.Close()
-	return b.against(ctx, base, contest{"evidence", "frames", loads(ctx), []loadgen.Work{api, old, plain.run}})
+	return b.against(ctx, contest{"evidence", "frames", loads(ctx), []*bench{b, base, alone}, append(work, plain.run)})
 }
 
 // completionAgainst compares a challenge and a hold of two builds from the request to the receipt, with all that Temporal does for them.
@@ -99,40 +108,39 @@ func completionAgainst(ctx context.Context, b, base *bench) error {
 				return kind.settle(x, o)
 			})
 		}
-		if err := b.against(ctx, base, contest{kind.effect, kind.table, loads, work}); err != nil {
+		if err := b.against(ctx, contest{kind.effect, kind.table, loads, []*bench{b, base}, work}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// contest names the sides and the loads of a comparison of two builds.
+// contest names the sides and the loads of a comparison of two builds. Each side has a database and a service of its own: the rows and
+// the background work of one side would slow another that shared them.
 type contest struct {
 	part, table string // each request adds one row to the table
 	loads       []load
-	// The work of this build, of the base and, if there is a third, this build's statements alone.
-	work []loadgen.Work
+	// This build, the base and, if there is a third, this build's statements alone, with the work of each.
+	sides []*bench
+	work  []loadgen.Work
 }
 
-// against measures the sides of a contest in turn with each of its loads, and adds the ratios to the report. A build is paused while it is
-// not its turn: its idle work, such as sealing the audit chain, is charged to its own turns. This build is not paused while its
-// statements are sent, because its worker processes what they write.
-func (b *bench) against(ctx context.Context, base *bench, c contest) error {
-	names := []string{c.part + ", this build", c.part + ", " + b.Base, c.part + ", this build's SQL, bare"}
-	begin := []func(context.Context) error{turnOf(b, base), turnOf(base, b), turnOf(b, base)}
-	for i := range c.work {
-		if err := begin[i](ctx); err != nil {
+// against measures the sides of a contest in turn with each of its loads, and adds the ratios to the report. A service is paused while
+// it is not its turn: its idle work, such as sealing the audit chain, is charged to its own turns.
+func (b *bench) against(ctx context.Context, c contest) error {
+	names := []string{c.part + ", this build", c.part + ", " + b.Base, c.part + ", this build's SQL, bare"}[:len(c.sides)]
+	for i, work := range c.work {
+		if err := c.turnOf(i)(ctx); err != nil {
 			return err
 		}
-		if r := loadgen.Closed(ctx, clients, 2*time.Second, c.work[i]); r.Failed > 0 { // caches filled, connections made
+		if r := loadgen.Closed(ctx, clients, 2*time.Second, work); r.Failed > 0 { // caches filled, connections made
 			return fmt.Errorf("%s: %d of %d requests failed: %v", names[i], r.Failed, r.Failed+r.Done(), r.Why)
 		}
 	}
-	of := []*bench{b, base, b}
 	// A side that responds quickly and stores nothing would look good: the
-	// rows of both databases are counted before and after.
-	var before [2]int
-	for i, x := range of[:2] {
+	// rows of all databases are counted before and after.
+	before := make([]int, len(c.sides))
+	for i, x := range c.sides {
 		var err error
 		if before[i], err = x.settle(ctx, c.table); err != nil {
 			return err
@@ -141,9 +149,9 @@ func (b *bench) against(ctx context.Context, base *bench, c contest) error {
 	first := len(b.report.Rows)
 	for _, load := range c.loads {
 		var sides []side
-		for i, do := range c.work {
-			s := load.side(names[i], do)
-			s.begin, s.cost = begin[i], of[i].usage
+		for i, work := range c.work {
+			s := load.side(names[i], work)
+			s.begin, s.cost = c.turnOf(i), c.sides[i].usage
 			sides = append(sides, s)
 		}
 		turns := b.turns(ctx, c.part, load.how, sides)
@@ -153,35 +161,43 @@ func (b *bench) against(ctx context.Context, base *bench, c contest) error {
 			b.report.Divide(turns, Sides{1, 2, b.Base + " over the same SQL, bare"}, LatencyFigures)
 		}
 	}
-	// Both stop in an orderly way later, and a suspended process cannot.
-	b.rig.Resume()
-	base.rig.Resume()
-	// Rows of the report are in the order of the sides, once for each load.
-	var wrote, failed [2]int // by this build and its statements, and by the base
-	for i, x := range b.report.Rows[first:] {
-		build := map[bool]int{true: 1}[i%len(c.work) == 1]
-		wrote[build] += x.Done
-		failed[build] += x.Failed
+	for _, x := range c.sides { // they stop in an orderly way later, and a suspended process cannot
+		x.rig.Resume()
 	}
-	for i, x := range of[:2] {
+	return c.check(ctx, names, before, b.report.Rows[first:])
+}
+
+// check returns an error unless each request of the rows, which are in the order of the sides, once for each load, has added a row to
+// the table of its side.
+func (c contest) check(ctx context.Context, names []string, before []int, rows []Row) error {
+	for i, x := range c.sides {
+		wrote, failed := 0, 0
+		for k := i; k < len(rows); k += len(c.sides) {
+			wrote += rows[k].Done
+			failed += rows[k].Failed
+		}
 		after, err := x.count(ctx, c.table)
 		if err != nil {
 			return err
 		}
 		// A request that failed may have written its row before.
-		if grew := after - before[i]; grew < wrote[i] || grew > wrote[i]+failed[i] {
-			return fmt.Errorf("%s of %s grew by %d rows and should have grown by %d: one side did not do what it was measured for",
-				c.table, names[i], after-before[i], wrote[i])
+		if grew := after - before[i]; grew < wrote || grew > wrote+failed {
+			return fmt.Errorf("%s of %s grew by %d rows and should have grown by %d: it did not do what it was measured for",
+				c.table, names[i], grew, wrote)
 		}
 	}
 	return nil
 }
 
-// turnOf returns what begins a turn of a build: it lets one build run and pauses the other.
-func turnOf(running, paused *bench) func(context.Context) error {
+// turnOf returns what begins a turn of a side: it lets its service run and pauses the others.
+func (c contest) turnOf(i int) func(context.Context) error {
 	return func(context.Context) error {
-		paused.rig.Pause()
-		running.rig.Resume()
+		for k, x := range c.sides {
+			if k != i {
+				x.rig.Pause()
+			}
+		}
+		c.sides[i].rig.Resume()
 		return nil
 	}
 }

@@ -145,7 +145,7 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 	o := b.Rig
 	o.Temporal, o.Env = p.temporal, p.env
 	if b.Base != "" {
-		o.Namespaces = []string{baseName}
+		o.Namespaces = []string{baseName, bareName}
 	}
 	if b.rig, err = harness.Up(ctx, o); err != nil {
 		return err
@@ -168,19 +168,25 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 }
 
 // compareBuilds starts the other build beside this one and compares them.
-func (b *bench) compareBuilds(ctx context.Context, p part) (err error) {
-	base := &bench{Options: b.Options}
-	if base.rig, err = b.rig.Beside(ctx, baseName, b.base.Binary); err != nil {
-		return err
+func (b *bench) compareBuilds(ctx context.Context, p part) error {
+	base, err := b.companion(ctx, baseName, b.base.Binary)
+	if err != nil {
+		return fmt.Errorf("the build of %s: %w", b.Base, err)
 	}
 	if base.typists, err = b.base.Typists(ctx); err != nil {
 		return err
 	}
 	defer func() { _ = base.typists.Close() }() // it only generates frames
-	if err := base.start(ctx, p.temporal); err != nil {
-		return fmt.Errorf("the build of %s: %w", b.Base, err)
-	}
 	return p.against(ctx, b, base)
+}
+
+// companion starts a build with a worker beside this one, on the same servers.
+func (b *bench) companion(ctx context.Context, name, binary string) (other *bench, err error) {
+	other = &bench{Options: b.Options}
+	if other.rig, err = b.rig.Beside(ctx, name, binary); err != nil {
+		return nil, err
+	}
+	return other, other.start(ctx, true)
 }
 
 // start creates a tenant, starts the processes of the service and makes the
