@@ -45,10 +45,12 @@ func run(ctx context.Context) error {
 	costs := flag.String("costs", "internal/bench/capacity/costs.json", "`file` of the capacity model's costs, in which those that this run measures are replaced; empty writes none")
 	flag.StringVar(&o.Version, "version", "unknown", "version of the binary, for the report")
 	flag.StringVar(&o.OpenFGA, "openfga", "bin/openfga", "`path` of the openfga binary, for the part peers")
+	settings := flag.String("postgres", "", "further `settings` of Postgres, name=value, separated by spaces")
 	flag.StringVar(&o.Base, "base", "", "`commit` whose build is measured in turn with this one, in the parts authorize and evidence")
 	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
 	o.Bar = progress.New(os.Stderr, *quiet)
+	o.Rig.Postgres = strings.Fields(*settings)
 	if *part != "" {
 		o.Parts = strings.Split(*part, ",")
 	}

@@ -232,15 +232,15 @@ func onDatabase(ctx context.Context, url string, do func(conn *pgx.Conn) error) 
 	return do(conn)
 }
 
-// describePostgres records the server's version and its settings of
-// durability, all of which must be on.
+// describePostgres records the server's version, its settings of durability, all of which must be on, and those of its memory and log.
 func (b *bench) describePostgres(ctx context.Context) error {
-	var version, fsync, commit, pages string
+	var version, settings string
 	err := onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `select split_part(version(), ' on ', 1), current_setting('fsync'), current_setting('synchronous_commit'),
-			current_setting('full_page_writes')`).Scan(&version, &fsync, &commit, &pages)
+		return conn.QueryRow(ctx, `select split_part(version(), ' on ', 1), string_agg(name || ' ' || current_setting(name), ', ')
+			from unnest(array['fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers', 'max_wal_size', 'checkpoint_timeout', 'wal_compression']) name`).
+			Scan(&version, &settings)
 	})
-	b.report.Machine.Postgres = fmt.Sprintf("%s, fsync %s, synchronous_commit %s, full_page_writes %s", version, fsync, commit, pages)
+	b.report.Machine.Postgres = version + ", " + settings
 	return err
 }
 

@@ -34,6 +34,7 @@ type Options struct {
 	// DatabaseURL is the service's database on servers that the caller runs; no Postgres is started then, and none is proxied.
 	DatabaseURL string
 	Env         []string // further settings of API and worker, NAME=value
+	Postgres    []string // further settings of Postgres, name=value
 	// Archived gives Temporal a Postgres of its own and has both servers archive their logs, so that each can be restored.
 	Archived bool
 	// TemporalCluster starts Temporal as a cluster of seven processes; nil starts one.
