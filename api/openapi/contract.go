@@ -35,7 +35,7 @@ type Operation struct {
 type Contract struct {
 	ops       []Operation
 	byID      map[string]*operation
-	closed    func() (*jsonschema.Compiler, error)
+	closed    func() (closed, error)
 	responses sync.Map // "operation status" -> *response
 	// compiling serialises calls of closed's compiler, which is not safe for concurrent use.
 	compiling sync.Mutex
@@ -46,11 +46,14 @@ type operation struct {
 	body   *jsonschema.Schema
 	fast   *accepter // of body
 	params []param
-	node   map[string]any
 }
 
-// Compile compiles the schemas of all requests. It takes some milliseconds and is meant to be called once, at start.
-func Compile() (*Contract, error) {
+// Compile returns the compiled schemas of all requests. The first call compiles them, which takes some milliseconds.
+func Compile() (*Contract, error) { return compiled() }
+
+// compiled does not keep the document's tree: it would be a fifth of the live heap of an API that is idle, which each garbage
+// collection reads.
+var compiled = sync.OnceValues(func() (*Contract, error) {
 	doc, err := parse(Document())
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func Compile() (*Contract, error) {
 		return nil, err
 	}
 	fast := accepters{}
-	out := &Contract{byID: map[string]*operation{}, closed: sync.OnceValues(closedCompiler)}
+	out := &Contract{byID: map[string]*operation{}, closed: sync.OnceValues(closeDocument)}
 	var errs []error
 	for path, item := range child(doc, "paths") {
 		for method, node := range item.(map[string]any) {
@@ -82,7 +85,7 @@ func Compile() (*Contract, error) {
 		return a.Path < b.Path || a.Path == b.Path && a.Method < b.Method
 	})
 	return out, errors.Join(errs...)
-}
+})
 
 // Operations returns the operations sorted by path and method. The caller must not change the slice.
 func (c *Contract) Operations() []Operation { return c.ops }
@@ -107,7 +110,7 @@ func compiler(doc map[string]any) (*jsonschema.Compiler, error) {
 }
 
 func compileOperation(c *jsonschema.Compiler, doc map[string]any, path, method string, node map[string]any) (*operation, error) {
-	op := &operation{node: node, Operation: Operation{
+	op := &operation{Operation: Operation{
 		ID:           text(node, "operationId"),
 		Method:       strings.ToUpper(method),
 		Path:         path,
@@ -135,7 +138,7 @@ func compileOperation(c *jsonschema.Compiler, doc map[string]any, path, method s
 		}
 		op.body = sch
 	}
-	return op, op.compileParams(c, doc)
+	return op, op.compileParams(c, doc, node)
 }
 
 func child(m map[string]any, key string) map[string]any {

@@ -22,8 +22,8 @@ type param struct {
 
 const idempotencyHeader = "Idempotency-Key"
 
-func (op *operation) compileParams(c *jsonschema.Compiler, doc map[string]any) error {
-	list, _ := op.node["parameters"].([]any)
+func (op *operation) compileParams(c *jsonschema.Compiler, doc, operation map[string]any) error {
+	list, _ := operation["parameters"].([]any)
 	for _, p := range list {
 		ref := text(p.(map[string]any), "$ref")
 		name := ref[strings.LastIndexByte(ref, '/')+1:]

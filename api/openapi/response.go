@@ -59,11 +59,11 @@ func (c *Contract) response(op *operation, status int) (*response, error) {
 	}
 	c.compiling.Lock()
 	defer c.compiling.Unlock()
-	comp, err := c.closed()
+	in, err := c.closed()
 	if err != nil {
 		return nil, err
 	}
-	a, err := op.compileResponse(comp, strconv.Itoa(status))
+	a, err := op.compileResponse(in, strconv.Itoa(status))
 	if err != nil {
 		return nil, err
 	}
@@ -71,20 +71,16 @@ func (c *Contract) response(op *operation, status int) (*response, error) {
 	return a, nil
 }
 
-func (op *operation) compileResponse(comp *jsonschema.Compiler, status string) (*response, error) {
-	node := child(child(op.node, "responses"), status)
+func (op *operation) compileResponse(in closed, status string) (*response, error) {
+	node := child(child(child(child(child(in.tree, "paths"), op.Path), strings.ToLower(op.Method)), "responses"), status)
 	if node == nil {
 		return &response{}, nil
 	}
 	pointer := docURL + "#/paths/" + escape(op.Path) + "/" + strings.ToLower(op.Method) + "/responses/" + status
 	if ref := text(node, "$ref"); ref != "" {
-		doc, err := parse(Document())
-		if err != nil {
-			return nil, err
-		}
 		pointer = docURL + ref
 		name := ref[strings.LastIndexByte(ref, '/')+1:]
-		node = child(child(child(doc, "components"), "responses"), name)
+		node = child(child(child(in.tree, "components"), "responses"), name)
 	}
 	a := &response{known: true}
 	for mime := range child(node, "content") {
@@ -93,7 +89,7 @@ func (op *operation) compileResponse(comp *jsonschema.Compiler, status string) (
 			a.others = true
 			continue
 		}
-		sch, err := comp.Compile(pointer + "/content/" + escape(mime) + "/schema")
+		sch, err := in.compiler.Compile(pointer + "/content/" + escape(mime) + "/schema")
 		if err != nil {
 			return nil, err
 		}
@@ -107,16 +103,22 @@ func escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(name)
 }
 
-// closedCompiler returns a compiler of the document in which object schemas without additionalProperties are closed.
-func closedCompiler() (*jsonschema.Compiler, error) {
+// closed is the document in which object schemas without additionalProperties are closed.
+type closed struct {
+	tree     map[string]any
+	compiler *jsonschema.Compiler
+}
+
+func closeDocument() (closed, error) {
 	doc, err := parse(Document())
 	if err != nil {
-		return nil, err
+		return closed{}, err
 	}
 	for _, s := range child(child(doc, "components"), "schemas") {
 		closeSchema(s)
 	}
-	return compiler(doc)
+	c, err := compiler(doc)
+	return closed{doc, c}, err
 }
 
 func closeSchema(v any) {
