@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -49,10 +50,11 @@ type layout struct {
 	RequestID string
 }
 
-// section is a Section with parsed templates.
+// section is a Section with its templates, each of which is parsed when its page is first opened: parsed, all of them are
+// half of what the garbage collector reads in a process that serves no pages.
 type section struct {
 	declared Section
-	pages    map[string]*template.Template
+	pages    map[string]func() (*template.Template, error)
 }
 
 func ownTemplates() fs.FS {
@@ -63,17 +65,17 @@ func ownTemplates() fs.FS {
 	return own
 }
 
-// prepare parses one template per page of the section: the base layout, the section's partials (_*.html), and the page.
+// prepare finds the pages of the section: the base layout, the section's partials (_*.html), and the page.
 func (s *Site) prepare(declared Section) (*section, error) {
 	base, err := template.New("base.html").Funcs(s.functions()).Option("missingkey=error").ParseFS(ownTemplates(), "base.html")
 	if err != nil {
 		return nil, err
 	}
-	sec := &section{declared: declared, pages: map[string]*template.Template{}}
-	errors := &section{pages: sec.pages} // without the section's partials, whose data an error page has not
-	if err := errors.parse(base, ownTemplates(), "error.html"); err != nil {
-		return nil, err
-	}
+	sec := &section{declared: declared, pages: map[string]func() (*template.Template, error){}}
+	// Without the section's partials, whose data an error page has not.
+	sec.pages["error.html"] = sync.OnceValues(func() (*template.Template, error) {
+		return Section{}.parse(base, ownTemplates(), "error.html")
+	})
 	names, err := fs.Glob(declared.Templates, "*.html")
 	if err != nil {
 		return nil, err
@@ -82,40 +84,41 @@ func (s *Site) prepare(declared Section) (*section, error) {
 		if strings.HasPrefix(name, "_") || name == "base.html" || sec.pages[name] != nil {
 			continue
 		}
-		if err := sec.parse(base, declared.Templates, name); err != nil {
-			return nil, err
-		}
+		sec.pages[name] = sync.OnceValues(func() (*template.Template, error) {
+			return declared.parse(base, declared.Templates, name)
+		})
 	}
 	return sec, nil
 }
 
-func (sec *section) parse(base *template.Template, files fs.FS, name string) error {
+func (declared Section) parse(base *template.Template, files fs.FS, name string) (*template.Template, error) {
 	page, err := base.Clone()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, folder := range []fs.FS{sec.declared.Partials, sec.declared.Templates} {
+	for _, folder := range []fs.FS{declared.Partials, declared.Templates} {
 		if folder == nil {
 			continue
 		}
 		if partials, err := fs.Glob(folder, "_*.html"); err != nil {
-			return err
+			return nil, err
 		} else if len(partials) > 0 {
 			if page, err = page.ParseFS(folder, partials...); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	if sec.pages[name], err = page.ParseFS(files, name); err != nil {
-		return err
-	}
-	return nil
+	return page.ParseFS(files, name)
 }
 
 func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
-	page, ok := sec.pages[p.Template]
+	parse, ok := sec.pages[p.Template]
 	if !ok {
 		return errors.New("no template named " + p.Template)
+	}
+	page, err := parse()
+	if err != nil {
+		return err
 	}
 	var b bytes.Buffer // a template that fails must not leave half a page in the response
 	data := layout{Page: p, SiteName: SiteName, Path: c.Path(), RequestID: request.ID(c)}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -45,7 +46,7 @@ type Section struct {
 	Routes func(r *Router)
 }
 
-// New builds the site and parses all templates. It returns an error if an asset is missing or a template does not parse.
+// New builds the site. It returns an error if an asset is missing. A template is parsed when its page is first opened (Check).
 func New(config Config, sections ...Section) (*Site, error) {
 	files, err := fs.Sub(dist, "assets/dist")
 	if err != nil {
@@ -66,6 +67,19 @@ func New(config Config, sections ...Section) (*Site, error) {
 		s.sections = append(s.sections, prepared)
 	}
 	return s, nil
+}
+
+// Check parses every template, and returns an error for each that does not parse. It is for tests.
+func (s *Site) Check() error {
+	var errs []error
+	for _, sec := range append(s.sections, s.errors) {
+		for name, parse := range sec.pages {
+			if _, err := parse(); err != nil {
+				errs = append(errs, fmt.Errorf("%s below %s: %w", name, sec.declared.Prefix, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Mount registers the routes of all sections. It is the api.Pages of the application.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -32,7 +33,9 @@ type Options struct {
 // section has the handlers of the pages, with everything they show.
 type section struct {
 	Options
-	router      *web.Router
+	router *web.Router
+	// load reads the contract and the guides, when a page is first opened.
+	load        func() error
 	contract    contract
 	groups      []group
 	uses        map[string][]link // operations by the schemas that they use
@@ -41,38 +44,52 @@ type section struct {
 	index       []byte
 }
 
-// Section reads the contract and the guides, and returns the section under /docs.
+// Section returns the section under /docs.
 func Section(o Options) (web.Section, error) {
 	templates, err := fs.Sub(files, "templates")
 	if err != nil {
 		return web.Section{}, err
 	}
 	s := &section{Options: o, uses: map[string][]link{}, guides: map[string]*guide{}}
+	s.load = sync.OnceValue(s.read)
+	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes}, nil
+}
+
+// read reads the contract and the guides.
+func (s *section) read() (err error) {
 	if err := json.Unmarshal(openapi.Document(), &s.contract); err != nil {
-		return web.Section{}, fmt.Errorf("reading the OpenAPI document: %w", err)
+		return fmt.Errorf("reading the OpenAPI document: %w", err)
 	}
 	s.groups = s.groupsOf()
 	if s.guideGroups, err = s.guidesOf(); err != nil {
-		return web.Section{}, err
+		return err
 	}
-	if s.index, err = s.indexOf(); err != nil {
-		return web.Section{}, err
+	s.index, err = s.indexOf()
+	return err
+}
+
+// loaded returns a handler of a page that shows what load reads.
+func (s *section) loaded(page fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		if err := s.load(); err != nil {
+			return err
+		}
+		return page(c)
 	}
-	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes}, nil
 }
 
 func (s *section) routes(r *web.Router) {
 	s.router = r
 	r.Get("/", "page_front", s.front)
-	r.Get("/docs", "page_docs", s.overview)
+	r.Get("/docs", "page_docs", s.loaded(s.overview))
 	r.Get("/docs/openapi.json", "page_docs", document)
-	r.Get("/docs/search.json", "page_docs", s.search)
-	r.Get("/docs/errors", "page_docs", s.errors)
-	r.Get("/docs/events", "page_docs", s.events)
-	r.Get("/docs/operations/:group", "page_docs", s.operations)
-	r.Get("/docs/schemas", "page_docs", s.schemas)
-	r.Get("/docs/schemas/:name", "page_docs", s.oneSchema)
-	r.Get(guidePath+"*", "page_docs", s.guide)
+	r.Get("/docs/search.json", "page_docs", s.loaded(s.search))
+	r.Get("/docs/errors", "page_docs", s.loaded(s.errors))
+	r.Get("/docs/events", "page_docs", s.loaded(s.events))
+	r.Get("/docs/operations/:group", "page_docs", s.loaded(s.operations))
+	r.Get("/docs/schemas", "page_docs", s.loaded(s.schemas))
+	r.Get("/docs/schemas/:name", "page_docs", s.loaded(s.oneSchema))
+	r.Get(guidePath+"*", "page_docs", s.loaded(s.guide))
 }
 
 // view is the data of every page of the documentation.
