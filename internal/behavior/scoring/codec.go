@@ -6,10 +6,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// stateVersion and templateVersion are the first byte of the stored forms. States of the three previous versions can be read, so that
+// stateVersion and templateVersion are the first byte of the stored forms. States of the four previous versions can be read, so that
 // sessions continue during an upgrade.
 const (
-	stateVersion = 5
+	stateVersion = 6
 	stateOldest  = 2
 	// The first version with the activity, and with the length of the passages of Replay.
 	stateActivity = 3
@@ -17,12 +17,14 @@ const (
 	// relative to other tables.
 	statePattern = 4
 	// The first version with the scatter of frames.
-	stateScatter    = 5
+	stateScatter = 5
+	// The first version whose cells take a third of the space.
+	stateSums       = 6
 	templateVersion = 2
 )
 
-// MarshalBinary encodes the state for storage, in at most about 10 kB.
-func (s State) MarshalBinary() ([]byte, error) { return s.AppendBinary(make([]byte, 0, 10<<10)) }
+// MarshalBinary encodes the state for storage, in at most about 6 kB.
+func (s State) MarshalBinary() ([]byte, error) { return s.AppendBinary(make([]byte, 0, 6<<10)) }
 
 // AppendBinary appends the output of MarshalBinary.
 func (s State) AppendBinary(out []byte) ([]byte, error) { return encode(out, stateVersion, s.pack) }
@@ -107,7 +109,7 @@ func (s *State) packAmounts(p *packer) {
 // pack lists the fields of a window.
 func (w *window) pack(p *packer, mod features.Modality) {
 	list(p, &w.chunks, maxChunks, func(c *chunk) {
-		p.vector(features.Dim(mod), &c.cells)
+		p.cells(features.Dim(mod), &c.cells)
 		p.count(&c.Keys)
 		p.double(&c.ActiveMS)
 		p.whole(&c.EndMS)
@@ -143,7 +145,7 @@ func (t *pattern) pack(p *packer) {
 	}
 	p.double(&t.Keys)
 	p.double(&t.Ratio)
-	p.vector(features.Dim(features.Keystroke), &t.cells)
+	p.cells(features.Dim(features.Keystroke), &t.cells)
 }
 
 // pack lists the fields of one frame's presence values. Earlier versions had correlations with the tables after the keys.

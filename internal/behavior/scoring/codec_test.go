@@ -89,6 +89,58 @@ func TestStorageTakesNoNonsense(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged, "the head of a template is no template")
 }
 
+// Cells of frames, merged or not, take a third of the space that single floats do, and are read as they were; so are other values, as
+// single floats.
+func TestCellsAreReadAsTheyWere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		n, mean float64
+		size    int
+	}{
+		"few":                      {features.CountFew, 4.71, 3},
+		"nothing on average":       {features.CountFew, 0, 2},
+		"below zero":               {features.CountMany, -.35, 3},
+		"merged":                   {features.CountFew + features.CountMany, (2*4.71 + 7*4.8) / 9, 3},
+		"as many as fit":           {255, 5.5, 4},
+		"more":                     {256, 5.5, 9},
+		"weighted":                 {1.8, .33, 9},
+		"mean of no whole number":  {3, .1234567, 9},
+		"far outside of any range": {1, 1e30, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Len(t, appendCell(nil, c.n, c.mean), c.size)
+			dim := features.Dim(features.Keystroke)
+			v := features.NewVector(dim)
+			v.N[0], v.M[0], v.N[dim-1], v.M[dim-1] = c.n, c.mean, c.n, c.mean
+			var back features.Vector
+			data, err := encode(nil, stateVersion, func(p *packer) { p.cells(dim, &v) })
+			require.NoError(t, err)
+			require.NoError(t, decode(stateVersion, stateVersion, data, nil, func(p *packer) { p.cells(dim, &back) }))
+			for i := range v.N {
+				require.InEpsilon(t, 1+v.N[i], 1+back.N[i], 1e-6)
+				require.InEpsilon(t, 1e-9+math.Abs(v.M[i]), 1e-9+math.Abs(back.M[i]), 1e-6)
+			}
+		})
+	}
+}
+
+// A state of the previous version has each cell in single floats.
+func TestStateWithCellsAsFloatsIsRead(t *testing.T) {
+	t.Parallel()
+	was, _, _, _ := stored(t)
+	old, err := encode(nil, stateSums-1, was.pack)
+	require.NoError(t, err)
+	var back State
+	require.NoError(t, back.UnmarshalBinary(old))
+	for i, c := range was.Keystroke.chunks {
+		for k := range c.cells.N {
+			require.InDelta(t, c.cells.N[k], back.Keystroke.chunks[i].cells.N[k], 1e-5)
+			require.InDelta(t, c.cells.M[k], back.Keystroke.chunks[i].cells.M[k], 1e-5)
+		}
+	}
+}
+
 func BenchmarkStorage(b *testing.B) {
 	s, _, state, template := stored(b)
 	for name, do := range map[string]func() error{

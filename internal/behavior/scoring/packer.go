@@ -188,6 +188,66 @@ func (p *packer) vector(dim int, v *features.Vector) {
 	}
 }
 
+// cells packs the filled cells of a state: a bit for each cell, and of the filled ones the count and the sum of the values, in
+// hundredths. A frame has whole counts and means with two decimals, so both are whole numbers, however many frames were merged; other
+// values follow a count of 0.
+func (p *packer) cells(dim int, v *features.Vector) {
+	switch {
+	case p.version < stateSums:
+		p.vector(dim, v)
+	case p.reading:
+		p.readCells(dim, v)
+	default:
+		at := len(p.data)
+		out := append(p.data, make([]byte, (dim+7)/8)...)
+		for i, n := range v.N {
+			if n > 0 {
+				out[at+i/8] |= 1 << (i % 8)
+				out = appendCell(out, n, v.M[i])
+			}
+		}
+		p.data = out
+	}
+}
+
+// appendCell appends a count and a mean.
+func appendCell(out []byte, n, mean float64) []byte {
+	// Merging leaves an error far below a thousandth of a hundredth.
+	const close, most = 1e-3, 1 << 40
+	sum := n * mean * 100
+	whole := math.Round(sum)
+	if n == math.Trunc(n) && n <= math.MaxUint8 && math.Abs(sum-whole) < close && math.Abs(whole) < most {
+		return binary.AppendVarint(append(out, byte(n)), int64(whole))
+	}
+	return appendSingle(appendSingle(append(out, 0), float32(n)), float32(mean))
+}
+
+// readCells reads what cells packed.
+func (p *packer) readCells(dim int, v *features.Vector) {
+	*v = p.newVector(dim)
+	filled := p.take((dim + 7) / 8)
+	for i := range dim {
+		if filled[i/8]&(1<<(i%8)) == 0 {
+			continue
+		}
+		var sum int64
+		n := float64(p.take(1)[0])
+		var mean float64
+		if n > 0 {
+			p.whole(&sum)
+			mean = float64(sum) / (100 * n)
+		} else {
+			raw := p.take(8)
+			n, mean = float64(single(raw)), float64(single(raw[4:]))
+		}
+		if !(n > 0) || math.IsInf(n, 0) || math.IsInf(mean, 0) || math.IsNaN(mean) {
+			p.fail()
+			return
+		}
+		v.N[i], v.M[i] = n, mean
+	}
+}
+
 // print packs a fingerprint: the present cells and their steps.
 func (p *packer) print(v *fingerprint) {
 	if !p.reading {
