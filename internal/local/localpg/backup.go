@@ -28,11 +28,15 @@ func (s *Server) BaseBackup(ctx context.Context, parent, name string) (dir strin
 	return dir, s.copyTo(ctx, dir)
 }
 
-// copyTo runs pg_basebackup into a folder that does not exist.
-func (s *Server) copyTo(ctx context.Context, dir string, options ...string) error {
+// copyTo copies the running cluster into a folder that does not exist, with pg_basebackup if there is one.
+func (s *Server) copyTo(ctx context.Context, dir string) error {
+	program := filepath.Join(s.programs, "pg_basebackup")
+	if !executable(program) {
+		return s.copyFiles(ctx, dir)
+	}
 	return subprocess.Run(ctx, subprocess.Spec{
-		Path: filepath.Join(s.programs, "pg_basebackup"), Dir: filepath.Dir(dir), User: s.user, Env: append(os.Environ(), "PGPASSWORD="+s.password),
-		Args: slices.Concat([]string{"-h", "127.0.0.1", "-p", fmt.Sprint(s.port), "-U", owner, "-D", dir, "-X", "stream", "-c", "fast", "--no-sync"}, options),
+		Path: program, Dir: filepath.Dir(dir), User: s.user, Env: append(os.Environ(), "PGPASSWORD="+s.password),
+		Args: []string{"-h", "127.0.0.1", "-p", fmt.Sprint(s.port), "-U", owner, "-D", dir, "-X", "stream", "-c", "fast", "--no-sync"},
 	})
 }
 
@@ -58,7 +62,12 @@ func (s *Server) Restore(ctx context.Context, o Options, r Recovery) (*Server, e
 
 // Standby starts a new cluster that streams from s and only reads.
 func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
-	return s.derive(ctx, o, func(data string) error { return s.copyTo(ctx, data, "-R") })
+	return s.derive(ctx, o, func(data string) error {
+		if err := s.copyTo(ctx, data); err != nil {
+			return err
+		}
+		return s.follow(data)
+	})
 }
 
 // derive starts a cluster whose data folder is made by fill, from data of s.

@@ -22,13 +22,33 @@ func run(t *testing.T, s *Server, statements ...string) {
 	}
 }
 
+// copied runs a test with each way to copy a running cluster.
+func copied(t *testing.T, test func(t *testing.T, prepare func(s *Server))) {
+	t.Helper()
+	for name, prepare := range map[string]func(t *testing.T, s *Server){
+		"by pg_basebackup": func(*testing.T, *Server) {},
+		"without it":       func(t *testing.T, s *Server) { t.Helper(); s.programs = t.TempDir() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(s *Server) { prepare(t, s) })
+		})
+	}
+}
+
 func TestRestoreEndsAtThePoint(t *testing.T) {
 	t.Parallel()
+	copied(t, restoreEndsAtThePoint)
+}
+
+func restoreEndsAtThePoint(t *testing.T, prepare func(s *Server)) {
+	t.Helper()
 	dir := folder(t)
 	archive := filepath.Join(filepath.Dir(dir), "archive")
 	s, err := Start(t.Context(), Options{Dir: dir, Archive: archive, Settings: []string{"fsync=off"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Stop() })
+	prepare(s)
 	run(t, s, "create table n (n int)", "insert into n values (1)")
 	base, err := s.BaseBackup(t.Context(), filepath.Join(filepath.Dir(dir), "backups"), "first")
 	require.NoError(t, err)
@@ -53,8 +73,14 @@ func TestRestoreEndsAtThePoint(t *testing.T) {
 
 func TestStandbyFollowsUntilItIsPromoted(t *testing.T) {
 	t.Parallel()
+	copied(t, standbyFollowsUntilItIsPromoted)
+}
+
+func standbyFollowsUntilItIsPromoted(t *testing.T, prepare func(s *Server)) {
+	t.Helper()
 	dir := folder(t)
 	s, _ := begin(t, dir, 0)
+	prepare(s)
 	run(t, s, "create table n (n int)")
 	standby, err := s.Standby(t.Context(), Options{Dir: dir + "-2", Ephemeral: true})
 	require.NoError(t, err)
