@@ -96,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Pooler, error) {
 		return nil, err
 	}
 	if o.Prepared > 0 && !follows {
-		return nil, fmt.Errorf("%s is older than 1.21 and follows no prepared statements", path)
+		return nil, fmt.Errorf("%s is older than 1.21 and follows no prepared statements: name a newer program in %s", path, BinaryEnv)
 	}
 	p := &Pooler{server: o.Server, role: "cs_pooler_" + strings.ToLower(rand.Text()[:12]), prepared: o.Prepared}
 	password := rand.Text()
