@@ -37,7 +37,7 @@ func run(ctx context.Context) error {
 	out := flag.String("out", "bench.json", "`file` to write the figures to")
 	flag.DurationVar(&o.Slice, "slice", 4*time.Second, "length of one turn of one side of a comparison")
 	flag.IntVar(&o.Rounds, "rounds", 5, "turns of each side of a comparison")
-	flag.DurationVar(&o.Lasts, "lasts", 0, "length of a measurement without a comparison; 0 is 20s, and 10m of the part tail")
+	flag.DurationVar(&o.Lasts, "lasts", 0, "length of a measurement without a comparison, and of the decisions that the part partitions makes before it measures; 0 is 20s, and 10m of the part tail")
 	flag.StringVar(&o.Picture, "picture", "tail.svg", "`file` that the part tail writes its picture to")
 	flag.DurationVar(&o.Soak, "soak", 0, "length of the part soak")
 	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects; frames of the part partitions")

@@ -308,9 +308,11 @@ func (d *decisionStore) besideFew(ctx context.Context, b *bench, api *harness.Se
 	full := &bench{server: harness.NewRawClient(api.URL, b.tenant.Server, patience)}
 	onFew := func(context.Context, int) error { return b.allowed(few.next()) }
 	onMany := func(context.Context, int) error { return full.allowed(few.next()) }
-	// Plans, caches and the keys of the tenant are made on first use.
+	// Plans, caches and the keys of the tenant are made on first use, and the first change of a page after a checkpoint writes all of it to the
+	// log. With many decisions, the pages that a decision changes are many: minutes pass until most of them were.
 	for _, do := range []loadgen.Work{onFew, onMany} {
-		loadgen.Closed(ctx, clients, 5*time.Second, do)
+		b.say("partitions: making decisions for %s, which are not measured", b.Lasts)
+		loadgen.Closed(ctx, clients, b.Lasts, do)
 	}
 	for i, load := range loads(ctx) {
 		r := b.compare(ctx, "partitions", load.how, load.side(fmt.Sprintf("authorize, %d decisions in partitions", d.decisions), onMany),
