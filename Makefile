@@ -81,7 +81,7 @@ $(BIN)/countersign: $(GO_FILES) $(EMBEDDED) go.mod go.sum
 	@echo "building $@"
 	@$(BUILD) -o $@ -package ./cmd/countersign -- -trimpath -ldflags '$(LDFLAGS)'
 
-$(BIN)/devstack: $(wildcard devstack/*.go) devstack/go.mod devstack/go.sum
+$(BIN)/devstack: $(shell find devstack -name '*.go' -o -name go.mod -o -name go.sum)
 	@echo "building $@: the Temporal server and its UI; takes three to five minutes on two cores the first time"
 	@$(BUILD) -C devstack -o $@ -- -trimpath
 
@@ -277,7 +277,7 @@ BASE ?= origin/main
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, linters, determinism of workflows, go.mod, house style (BASE=origin/main)
 	@$(BIN)/golangci-lint run ./...
-	@cd devstack && ../$(BIN)/golangci-lint run --config ../.golangci.yml ./...
+	@for module in devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 	@cd sdk/go && ../../$(BIN)/golangci-lint run --config ../../.golangci.yml ./...
 	@cd sdk/go/mcpgate && ../../../$(BIN)/golangci-lint run --config ../../../.golangci.yml ./...
 	@$(BIN)/workflowcheck ./workflows/...

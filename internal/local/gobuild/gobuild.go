@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -223,19 +224,21 @@ func complain(r io.Reader, progress func(line string) bool) string {
 	return strings.TrimSpace(said.String())
 }
 
-// Current reports whether the program exists and no file of its source folder is newer: Go files, go.mod and go.sum.
+// Current reports whether the program exists and no file of its source folder is newer: Go files, go.mod and go.sum, also of the modules
+// inside of it.
 func Current(dir, out string) bool {
 	built, err := os.Stat(out)
 	if err != nil {
 		return false
 	}
-	for _, pattern := range []string{"*.go", "go.mod", "go.sum"} {
-		files, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are valid
-		for _, name := range files {
-			if info, err := os.Stat(name); err != nil || info.ModTime().After(built.ModTime()) {
-				return false
-			}
+	current := true
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" && entry.Name() != "go.mod" && entry.Name() != "go.sum" {
+			return err
 		}
-	}
-	return true
+		info, err := entry.Info()
+		current = current && err == nil && !info.ModTime().After(built.ModTime())
+		return err
+	})
+	return current && err == nil
 }

@@ -45,9 +45,12 @@ func TestBuildReportsItsProgress(t *testing.T) {
 		require.LessOrEqual(t, p.Done, p.Total)
 	}
 	require.True(t, gobuild.Current(dir, spec.Out))
-	later := time.Now().Add(time.Hour)
-	require.NoError(t, os.Chtimes(filepath.Join(dir, "main.go"), later, later))
-	require.False(t, gobuild.Current(dir, spec.Out))
+	built, later := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	for _, changed := range []string{"main.go", "word/word.go"} {
+		require.NoError(t, os.Chtimes(filepath.Join(dir, changed), later, later))
+		require.False(t, gobuild.Current(dir, spec.Out), changed)
+		require.NoError(t, os.Chtimes(filepath.Join(dir, changed), built, built))
+	}
 	require.NoFileExists(t, filepath.Join(dir, "bin", "hello.new"))
 }
 

@@ -1,0 +1,4 @@
+// In place of github.com/aws/aws-sdk-go-v2/service/s3, for devstack only (../../README.md).
+module github.com/aws/aws-sdk-go-v2/service/s3
+
+go 1.26.0
