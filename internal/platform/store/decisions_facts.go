@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -111,6 +112,16 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	r := factRow{scope: s}
 	err := row.Scan(&r)
 	return r.facts, err
+}
+
+// readFacts runs a statement of facts, together with those of other requests.
+func (q Decisions) readFacts(ctx context.Context, s Scope, query string, args []any) (Facts, error) {
+	var f Facts
+	err := q.grouped(ctx, q.groups.reads, &grouped{query: q.text(query), args: args, scan: func(row pgx.Row) (err error) {
+		f, err = scanFacts(row, s)
+		return err
+	}})
+	return f, err
 }
 
 // textsOf returns the columns of text, which are parts of one string.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,14 +32,26 @@ type Decision struct {
 // Insert writes a decision in one statement, all of it or nothing. It returns false if the subject has changed since
 // SubjectAsOf (it may have been revoked): the caller reads the facts again and decides again. A reused idempotency key or
 // nonce violates authorizations_idempotency or authorizations_nonce.
+//
+// A first decision is written together with those of other requests: its idempotency key shows whether it has been written. It does not wait
+// for a lock of its subject then, for which the others would wait too: if there is one, nothing is written, and it is written by itself.
 func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
+	if q.groups.writes != nil && d.Authorization.IdempotencyKey != nil {
+		if written, err := q.insert(ctx, d, q.groups.writes); written || err != nil {
+			return written, err
+		}
+	}
+	return q.insert(ctx, d, nil)
+}
+
+func (q Decisions) insert(ctx context.Context, d *Decision, with *group) (bool, error) {
 	as, digests := q.formOf(ctx, d.Authorization.DecidedAt), []byte(nil)
 	if as.bytes {
 		digests = d.Authorization.PackDigests()
 	}
 	shape := shapeOf(d)
 	shape.distributed, shape.keys = q.distributed, q.division.formOf(&d.Authorization)
-	shape.record, shape.digests = as.record, digests != nil
+	shape.record, shape.digests, shape.grouped = as.record, digests != nil, with != nil
 	s := statement{args: make([]any, 0, decisionArgs)}
 	if known, ok := decisionTexts.Load(shape); ok {
 		s.known, _ = known.(string)
@@ -45,7 +59,7 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 	a := &d.Authorization
 	s.args = append(s.args, roomyOf(&a.SubjectUID), textOf(&a.EnvironmentID), textOf(&a.TenantID), textOf(&a.ID), timeOf(&d.SubjectAsOf)) // $1 to $5
 	if s.known == "" {
-		s.with("guard", `select 1 from subjects where uid = $1 and environment_id`+q.noIndex()+` = $2 and updated_at = $5`+shape.keys.guard()+` for share`)
+		s.with("guard", `select 1 from subjects where uid = $1 and environment_id`+q.noIndex()+` = $2 and updated_at = $5`+shape.keys.guard()+shape.lock())
 	}
 	s.insertAuthorization(a, as, digests)
 	if shape.keys == keysWritten {
@@ -79,14 +93,14 @@ func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
 		decisionTexts.Store(shape, s.known)
 	}
 	var written int
-	err := q.queryRow(ctx, s.known, s.args...).Scan(&written)
+	err := q.grouped(ctx, with, &grouped{query: s.known, args: s.args, scan: func(row pgx.Row) error { return row.Scan(&written) }})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err == nil && written == 0 && shape.keys == keysOfTable {
 		// The first statement of a process after decisions were divided.
 		if err = q.readDivision(ctx); err == nil && q.division.level.Load() > undivided {
-			return q.Insert(ctx, d)
+			return q.insert(ctx, d, with)
 		}
 	}
 	return written == 1, err
@@ -99,8 +113,16 @@ const decisionArgs = 64
 type decisionShape struct {
 	proof, challenge, hold, details, kept bool
 	teams, events, outbox                 int
-	distributed, record, digests          bool
+	distributed, record, digests, grouped bool
 	keys                                  keyForm
+}
+
+// lock keeps the subject as it is until the decision is written.
+func (s decisionShape) lock() string {
+	if s.grouped {
+		return " for share skip locked"
+	}
+	return " for share"
 }
 
 func shapeOf(d *Decision) decisionShape {

@@ -103,13 +103,13 @@ const factsByKeys = `, ` + divisionLevel + `, prior.authorization_id, null::byte
 // factsOf runs the statement of FactsFor, again by the keys if the database says that its decisions are divided.
 func (q Decisions) factsOf(ctx context.Context, statement string, args []any, s Scope) (Facts, error) {
 	if q.division.level.Load() < keysComplete {
-		f, err := scanFacts(q.queryRow(ctx, q.text(statement), args...), s)
+		f, err := q.readFacts(ctx, s, statement, args)
 		q.division.learn(f.division)
 		if err != nil || f.division < keysComplete {
 			return f, err
 		}
 	}
-	f, err := scanFacts(q.queryRow(ctx, q.text(strings.Replace(statement, factsFrom, factsByKeys, 1)), args...), s)
+	f, err := q.readFacts(ctx, s, strings.Replace(statement, factsFrom, factsByKeys, 1), args)
 	if err == nil && f.Prior != nil {
 		f.Prior, err = q.prior(ctx, s, f.Prior.ID)
 	}

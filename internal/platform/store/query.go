@@ -21,6 +21,8 @@ type Q struct {
 	division *division
 	// standby serves reads that may be old; nil in a transaction, and without one.
 	standby *standby
+	// groups send statements of concurrent requests together.
+	groups groups
 	// distributed says that the tables are on several servers (Store.Distribute).
 	distributed bool
 	// written says what the transaction wrote so far; nil outside of Write.

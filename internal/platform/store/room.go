@@ -20,8 +20,8 @@ type room struct {
 	row     roomyRow
 }
 
-// roomSize is the size of either memory. A decision with its proof and its event has a quarter of it, and a frame with a full session two
-// thirds; a larger statement gets memory from pgx.
+// roomSize is the size of the memory for arguments, and half of that for messages. A decision with its proof and its event has a quarter of
+// it, and a frame with a full session two thirds; larger statements, or more of them, get memory from pgx.
 const roomSize = 16 << 10
 
 // roomKey is the name of the room in the data of its connection.
@@ -29,7 +29,7 @@ const roomKey = "room"
 
 // makeRoom is run for each new connection.
 func makeRoom(_ context.Context, conn *pgx.Conn) error {
-	r := &room{message: make([]byte, roomSize), values: make([]byte, roomSize)}
+	r := &room{message: make([]byte, 2*roomSize), values: make([]byte, roomSize)}
 	conn.PgConn().CustomData()[roomKey] = r
 	m := conn.TypeMap()
 	m.TryWrapEncodePlanFuncs = append([]pgtype.TryWrapEncodePlanFunc{r.plan}, m.TryWrapEncodePlanFuncs...)

@@ -122,6 +122,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}, division: &division{}, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	if !distributed {
+		s.groups = newGroups(pool)
+	}
 	if divisible {
 		// Without this the first decision finds it out. A failure is left to it, too.
 		_ = s.readDivision(ctx)

@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// groups are those of a store: the statements that read facts, and those that write decisions. They are nil in a transaction, whose
+// statements belong together already, and on a distributed database, where the environments of a transaction may be on several servers.
+type groups struct{ reads, writes *group }
+
+func newGroups(pool *pgxpool.Pool) groups {
+	return groups{reads: newGroup(pool), writes: newGroup(pool)}
+}
+
+func newGroup(pool *pgxpool.Pool) *group {
+	return &group{pool: pool, most: roundTrips(), patience: 100 * time.Millisecond}
+}
+
+// group sends statements of concurrent requests together, in one round trip and one transaction, as the group commit of a database does.
+// No request waits for others to arrive: it queues only while as many round trips are under way as may be, and the next one takes those that
+// have queued. So a single request costs what it costs without a group, and the more there are, the less each of them costs.
+//
+// Requests do not share their failures: if a transaction fails, each of its statements runs again by itself. Therefore a statement may only
+// be grouped if it may run again after a transaction whose end is unknown: because it only reads, or because a unique key shows that it has
+// been done. It must not wait for locks that others hold for long, since the others in its transaction would wait too.
+type group struct {
+	pool     *pgxpool.Pool
+	most     int           // round trips that may be under way
+	patience time.Duration // how long a request queues before it runs by itself: a connection that hangs must not stop the others
+
+	mu       sync.Mutex
+	underWay int
+	queue    []*grouped // oldest first
+}
+
+// groupSize is the number of statements of a round trip, which fit into the room of a connection.
+const groupSize = 8
+
+// roundTrips is the number of round trips of a group that may be under way: a process of two cores makes about as many decisions as one
+// session of Postgres writes together.
+func roundTrips() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+
+// grouped is a statement that returns one row.
+type grouped struct {
+	query string
+	args  []any
+	scan  func(pgx.Row) error
+
+	until   time.Time // deadline of the request
+	scanned error     // what scan returned
+	err     error     // of the statement, or errApart
+	seat    *seat     // of a request that queues
+}
+
+// seat is where a request waits in the queue.
+type seat struct {
+	turn chan turn
+	late *time.Timer // ends its patience
+}
+
+var seats = sync.Pool{New: func() any { return &seat{turn: make(chan turn, 1), late: time.NewTimer(time.Hour)} }}
+
+// turn is why a request is woken.
+type turn int
+
+const (
+	turnDone  turn = iota // its statement was sent
+	turnLead              // it sends the next round trip
+	turnApart             // it has queued for too long
+)
+
+// errApart is the error of a statement whose transaction failed: it is to run by itself.
+var errApart = errors.New("store: the transaction of a group failed")
+
+// grouped runs a statement in a group, or by itself if the group is nil.
+func (q *Q) grouped(ctx context.Context, g *group, s *grouped) error {
+	s.err = errApart
+	if g != nil {
+		if err := g.run(ctx, q, s); err != nil {
+			return err
+		}
+	}
+	if errors.Is(s.err, errApart) {
+		return s.scan(q.queryRow(ctx, s.query, s.args...))
+	}
+	return s.err
+}
+
+// run has a statement sent. It returns an error if the request ended before.
+func (g *group) run(ctx context.Context, q *Q, s *grouped) error {
+	var limited bool
+	if s.until, limited = ctx.Deadline(); !limited {
+		s.until = time.Unix(math.MaxInt32, 0)
+	}
+	if !g.begins() {
+		if t, err := g.wait(ctx, s); err != nil || t != turnLead {
+			return err
+		}
+	}
+	members := g.take(s)
+	defer func() {
+		g.leave()
+		for _, m := range members[1:] {
+			m.seat.turn <- turnDone
+		}
+	}()
+	if len(members) > 1 {
+		g.send(ctx, members)
+	} else {
+		s.err = s.scan(q.queryRow(ctx, s.query, s.args...))
+	}
+	return nil
+}
+
+// begins begins a round trip. It returns false if as many are under way as may be.
+func (g *group) begins() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.underWay == g.most {
+		return false
+	}
+	g.underWay++
+	return true
+}
+
+// wait queues a request until its turn, until it ends, or until it has queued for too long.
+func (g *group) wait(ctx context.Context, s *grouped) (turn, error) {
+	s.seat, _ = seats.Get().(*seat)
+	defer seats.Put(s.seat)
+	if !g.enqueue(s) {
+		return turnLead, nil
+	}
+	s.seat.late.Reset(g.patience)
+	defer s.seat.late.Stop()
+	select {
+	case t := <-s.seat.turn:
+		return t, nil
+	case <-s.seat.late.C:
+		if g.withdraw(s) {
+			return turnApart, nil
+		}
+		return <-s.seat.turn, nil // it was taken meanwhile: until its round trip ends, its arguments are in use
+	case <-ctx.Done():
+		if !g.withdraw(s) && <-s.seat.turn == turnLead {
+			g.leave()
+		}
+		return turnDone, ctx.Err()
+	}
+}
+
+// enqueue returns false if a round trip ended meanwhile: the request sends the next one at once.
+func (g *group) enqueue(s *grouped) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.underWay < g.most {
+		g.underWay++
+		return false
+	}
+	g.queue = append(g.queue, s)
+	return true
+}
+
+// withdraw returns false if the request is not in the queue any more.
+func (g *group) withdraw(s *grouped) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.queue, s)
+	if i >= 0 {
+		g.queue = slices.Delete(g.queue, i, i+1)
+	}
+	return i >= 0
+}
+
+// take returns the statements of a round trip: that of the request that sends it, and the oldest of the queue.
+func (g *group) take(first *grouped) []*grouped {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(len(g.queue), groupSize-1)
+	members := append(append(make([]*grouped, 0, n+1), first), g.queue[:n]...)
+	g.queue = slices.Delete(g.queue, 0, n)
+	return members
+}
+
+// leave ends a round trip. The oldest request of the queue sends the next one.
+func (g *group) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.queue) == 0 {
+		g.underWay--
+		return
+	}
+	next := g.queue[0]
+	g.queue = slices.Delete(g.queue, 0, 1)
+	next.seat.turn <- turnLead
+}
+
+// send runs the statements as one transaction. Only if it was committed do they have another error than errApart.
+func (g *group) send(ctx context.Context, members []*grouped) {
+	if g.sendBatch(ctx, members) != nil {
+		return
+	}
+	for _, m := range members {
+		m.err = m.scanned
+	}
+}
+
+// sendBatch sends a batch with the context of the request that leads it, but not beyond the deadline of any other.
+func (g *group) sendBatch(ctx context.Context, members []*grouped) error {
+	if until := earliest(members); until.Before(members[0].until) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	conn, err := g.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	r := roomOf(conn.Conn())
+	r.restore(conn.Conn())
+	defer r.restore(conn.Conn())
+	b := pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(members))}
+	for _, m := range members {
+		b.Queue(m.query, m.args...)
+	}
+	results := conn.SendBatch(ctx, &b)
+	for _, m := range members {
+		if m.scanned = m.scan(results.QueryRow()); m.scanned != nil && !errors.Is(m.scanned, pgx.ErrNoRows) { // no row concerns no other
+			_ = results.Close()
+			return m.scanned
+		}
+	}
+	return results.Close()
+}
+
+// earliest returns the earliest deadline.
+func earliest(members []*grouped) time.Time {
+	return slices.MinFunc(members, func(a, b *grouped) int { return a.until.Compare(b.until) }).until
+}

@@ -1,0 +1,28 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// RoundTrips returns the number of round trips of a group that may be under way.
+var RoundTrips = roundTrips
+
+// RunGrouped runs a statement together with those of other callers and returns its number.
+func RunGrouped(ctx context.Context, st *Store, query string, args ...any) (n int, err error) {
+	err = st.grouped(ctx, st.groups.writes, &grouped{query: query, args: args, scan: func(row pgx.Row) error { return row.Scan(&n) }})
+	return n, err
+}
+
+// Grouped returns how many statements are queued and how many round trips are under way.
+func Grouped(st *Store) (queued, underWay int) {
+	g := st.groups.writes
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.queue), g.underWay
+}
+
+// Patience sets how long a statement queues before it runs by itself.
+func Patience(st *Store, d time.Duration) { st.groups.writes.patience = d }
