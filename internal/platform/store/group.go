@@ -42,8 +42,8 @@ type group struct {
 	queue    []*grouped // oldest first
 }
 
-// groupSize is the number of statements of a round trip, which fit into the room of a connection.
-const groupSize = 8
+// groupSize is the largest number of statements of a round trip. Four decisions fit into the memory of a connection (room).
+const groupSize = 32
 
 // roundTrips is the number of round trips of a group that may be under way: a process of two cores makes about as many decisions as one
 // session of Postgres writes together.
