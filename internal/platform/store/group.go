@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -203,9 +204,15 @@ func (g *group) leave() {
 	next.seat.turn <- turnLead
 }
 
-// send runs the statements as one transaction. Only if it was committed do they have another error than errApart.
+// send runs the statements as one transaction, and again without the first one that Postgres refuses: requests that are refused cost the
+// others little. Only if it was committed do they have another error than errApart.
 func (g *group) send(ctx context.Context, members []*grouped) {
-	if g.sendBatch(ctx, members) != nil {
+	refused, err := g.sendBatch(ctx, members)
+	if refused != nil && len(members) > 2 {
+		members = slices.DeleteFunc(slices.Clone(members), func(m *grouped) bool { return m == refused })
+		_, err = g.sendBatch(ctx, members)
+	}
+	if err != nil {
 		return
 	}
 	for _, m := range members {
@@ -213,8 +220,9 @@ func (g *group) send(ctx context.Context, members []*grouped) {
 	}
 }
 
-// sendBatch sends a batch with the context of the request that leads it, but not beyond the deadline of any other.
-func (g *group) sendBatch(ctx context.Context, members []*grouped) error {
+// sendBatch sends a batch with the context of the request that leads it, but not beyond the deadline of any other. If Postgres refused a
+// statement, it is returned with the error.
+func (g *group) sendBatch(ctx context.Context, members []*grouped) (refused *grouped, err error) {
 	if until := earliest(members); until.Before(members[0].until) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, until)
@@ -222,7 +230,7 @@ func (g *group) sendBatch(ctx context.Context, members []*grouped) error {
 	}
 	conn, err := g.pool.Acquire(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer conn.Release()
 	r := roomOf(conn.Conn())
@@ -236,10 +244,14 @@ func (g *group) sendBatch(ctx context.Context, members []*grouped) error {
 	for _, m := range members {
 		if m.scanned = m.scan(results.QueryRow()); m.scanned != nil && !errors.Is(m.scanned, pgx.ErrNoRows) { // no row concerns no other
 			_ = results.Close()
-			return m.scanned
+			var pg *pgconn.PgError
+			if errors.As(m.scanned, &pg) {
+				refused = m
+			}
+			return refused, m.scanned
 		}
 	}
-	return results.Close()
+	return nil, results.Close()
 }
 
 // earliest returns the earliest deadline.

@@ -7,9 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RoundTrips returns the number of round trips of a group that may be under way.
-var RoundTrips = roundTrips
-
 // RunGrouped runs a statement together with those of other callers and returns its number.
 func RunGrouped(ctx context.Context, st *Store, query string, args ...any) (n int, err error) {
 	err = st.grouped(ctx, st.groups.writes, &grouped{query: query, args: args, scan: func(row pgx.Row) error { return row.Scan(&n) }})
@@ -24,5 +21,7 @@ func Grouped(st *Store) (queued, underWay int) {
 	return len(g.queue), g.underWay
 }
 
-// Patience sets how long a statement queues before it runs by itself.
-func Patience(st *Store, d time.Duration) { st.groups.writes.patience = d }
+// LimitGroup sets how many round trips may be under way, and how long a statement queues before it runs by itself.
+func LimitGroup(st *Store, roundTrips int, patience time.Duration) {
+	st.groups.writes.most, st.groups.writes.patience = roundTrips, patience
+}
