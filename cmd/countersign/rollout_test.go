@@ -30,11 +30,16 @@ func (c cli) work(build string) {
 func (c cli) eventually(args ...string) string {
 	c.t.Helper()
 	var out string
+	var last error
+	defer func() {
+		if last != nil {
+			c.t.Logf("the last error of %v: %v", args, last)
+		}
+	}()
 	require.Eventually(c.t, func() bool {
-		var err error
-		out, err = c.run(args...)
-		return err == nil
-	}, 2*time.Minute, 200*time.Millisecond, "%v", args)
+		out, last = c.run(args...)
+		return last == nil
+	}, 4*time.Minute, 200*time.Millisecond, "%v", args)
 	return out
 }
 
