@@ -102,10 +102,8 @@ func (g *group) run(ctx context.Context, q *Q, s *grouped) error {
 	if s.until, limited = ctx.Deadline(); !limited {
 		s.until = time.Unix(math.MaxInt32, 0)
 	}
-	if !g.begins() {
-		if t, err := g.wait(ctx, s); err != nil || t != turnLead {
-			return err
-		}
+	if t, err := g.wait(ctx, s); err != nil || t != turnLead {
+		return err
 	}
 	members := g.take(s)
 	defer func() {
@@ -122,22 +120,12 @@ func (g *group) run(ctx context.Context, q *Q, s *grouped) error {
 	return nil
 }
 
-// begins begins a round trip. It returns false if as many are under way as may be.
-func (g *group) begins() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.underWay == g.most {
-		return false
-	}
-	g.underWay++
-	return true
-}
-
-// wait queues a request until its turn, until it ends, or until it has queued for too long.
+// wait returns at once if a round trip may begin. Otherwise it queues a request until its turn, until it ends, or until it has queued for too
+// long.
 func (g *group) wait(ctx context.Context, s *grouped) (turn, error) {
 	s.seat, _ = seats.Get().(*seat)
 	defer seats.Put(s.seat)
-	if !g.enqueue(s) {
+	if g.begins(s) {
 		return turnLead, nil
 	}
 	s.seat.late.Reset(g.patience)
@@ -158,16 +146,16 @@ func (g *group) wait(ctx context.Context, s *grouped) (turn, error) {
 	}
 }
 
-// enqueue returns false if a round trip ended meanwhile: the request sends the next one at once.
-func (g *group) enqueue(s *grouped) bool {
+// begins begins a round trip. If as many are under way as may be, it queues the request and returns false.
+func (g *group) begins(s *grouped) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.underWay < g.most {
 		g.underWay++
-		return false
+		return true
 	}
 	g.queue = append(g.queue, s)
-	return true
+	return false
 }
 
 // withdraw returns false if the request is not in the queue any more.
