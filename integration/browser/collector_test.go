@@ -220,43 +220,53 @@ func TestCollectorSurvivesALostConnection(t *testing.T) {
 	require.GreaterOrEqual(t, len(ids), 3)
 }
 
-// The collector's share of the main thread is measured at fifteen keys a second. Other load on the machine only adds to it, so
-// the lowest of three measurements counts.
+// yardstick is work that a page does for each key, to compare the collector's with: a figure in milliseconds would be the machine's.
+const yardstick = `document.addEventListener('keydown', () => {
+	let sum = 0
+	for (let i = 1; i < 100000; i++) sum += Math.log(i)
+	window.sum_ = sum
+})
+//# sourceURL=/yardstick.js`
+
+// TestCollectorUsesLittleMainThreadTime measures typing at fifteen keys a second. docs/integrate-browser.md quotes the share that it logs.
 func TestCollectorUsesLittleMainThreadTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")
-	least := 1.0
-	for range 3 {
-		if least = min(least, s.collectorShare(t)); least < 0.01 {
-			break
-		}
-	}
-	require.Positive(t, least, "the profile does not show the collector")
-	require.Less(t, least, 0.01)
+	s.eval(yardstick, nil)
+	keys := fast(typist("anna").Type(600))
+	profile := s.profile(func() {
+		s.types(keys)
+		s.eval("collector.flush().then(() => 1)", nil)
+	})
+	collector, compared, typed := timeIn(profile, "/collector.js"), timeIn(profile, "/yardstick.js"), float64(len(keys))/keysASecond
+	t.Logf("the collector: %.1f ms for %d keys in %.0f s of typing, %.3f %% of the main thread, %.2f times the yardstick",
+		collector*1000, len(keys), typed, 100*collector/typed, collector/compared)
+	require.Positive(t, collector, "the profile does not show the collector")
+	require.Less(t, collector, compared)
 }
 
-// collectorShare is the collector's share of the main thread while 600 keys are typed.
-func (s *shop) collectorShare(t *testing.T) float64 {
-	t.Helper()
-	const keysASecond = 15
-	keys := typist("anna").Type(600)
+const keysASecond = 15
+
+// fast makes a person press keysASecond keys a second.
+func fast(keys []features.KeyEvent) []features.KeyEvent {
 	for i := range keys {
 		hold := keys[i].Release - keys[i].Press
 		keys[i].Press = float64(i) * 1000 / keysASecond
 		keys[i].Release = keys[i].Press + min(hold, 110)
 	}
+	return keys
+}
+
+// profile returns where the main thread's time went while f ran.
+func (s *shop) profile(f func()) (profile *profiler.Profile) {
 	s.run(profiler.Enable(), profiler.SetSamplingInterval(100), profiler.Start())
-	s.types(keys)
-	s.eval("collector.flush().then(() => 1)", nil)
-	var profile *profiler.Profile
+	f()
 	s.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		profile, err = profiler.Stop().Do(ctx)
 		return err
 	}))
-	busy, typed := timeIn(profile, "/collector.js"), float64(len(keys))/keysASecond
-	t.Logf("the collector: %.1f ms for %d keys in %.0f s of typing, %.3f %% of the main thread", busy*1000, len(keys), typed, 100*busy/typed)
-	return busy / typed
+	return profile
 }
 
 // timeIn returns the seconds spent in a script and in what it called.
