@@ -58,27 +58,24 @@ func appendPlace(out []byte, subjectUID, device string) []byte {
 	return append(append(append(append(out, subjectUID...), '/'), device...), '/')
 }
 
-// The lock is a statement of its own, so that the statement that reads the blocks has a later snapshot: it sees those that the
-// previous frame wrote while this one waited for the lock.
-const (
-	lockTyped = `select pg_advisory_xact_lock(hashtextextended(subject_uid || '/' || device_class, 30)) from sessions
-		where tenant_id = $1 and environment_id = $2 and id = $3`
-	typedOfSession = `select p.block, p.passages from sessions s
-		join typed_passages p on p.environment_id = s.environment_id and p.subject_uid = s.subject_uid and p.device_class = s.device_class
-		where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
-)
+const typedOfSession = `select p.block, p.passages from sessions s
+	join typed_passages p on p.environment_id = s.environment_id and p.subject_uid = s.subject_uid and p.device_class = s.device_class
+	where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
 
+// The statements after it have a later snapshot: they see the blocks that the previous frame of the subject wrote while this one waited
+// for its lock ($6), which it takes before that of the session.
 const lockForFrame = `select ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until,
-	p.frame_id, p.status, p.reason_codes, d.session_id
+	p.frame_id, p.status, p.reason_codes, d.session_id,
+	case when $6::boolean then pg_advisory_xact_lock(hashtextextended(ses.subject_uid || '/' || ses.device_class, 30)) is null end
 	from sessions ses join subjects s on s.uid = ses.subject_uid and s.environment_id || '' = $2 and s.status <> 'erasing'
 	left join frames p on p.session_id = ses.id and p.environment_id || '' = $2 and p.frame_id = $4
 	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
 	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3 for update of ses`
 
 // LockForFrame returns a session and what is known of a frame, and locks the session until the transaction ends, so that
-// its frames are processed one at a time.
+// its frames are processed one at a time. If it reads passages, it locks those of the subject on the class of device too.
 //
 // A caller that waited for the lock sees the present session, but frames as of before the wait. A frame that was sent
 // twice at once therefore violates frames_pkey, or frame_digests_pkey if it was sent to two sessions, and the caller must
@@ -91,14 +88,13 @@ func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameL
 		Session: models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment, State: f.State},
 	}}
 	b, of := &pgx.Batch{}, []any{textOf(&s.Tenant), textOf(&s.Environment), textOf(&id)}
-	b.Queue(q.text(lockForFrame), of[0], of[1], of[2], textOf(&f.ID), bytesOf(&f.Digest)).QueryRow(o.scan)
+	b.Queue(q.text(lockForFrame), of[0], of[1], of[2], textOf(&f.ID), bytesOf(&f.Digest), f.Passages != nil).QueryRow(o.scan)
 	if f.Templates != nil {
 		b.Queue(templatesOfSession, of...).Query(func(rows pgx.Rows) error {
 			return eachTemplate(rows, s.Environment, f.Templates)
 		})
 	}
 	if f.Passages != nil {
-		b.Queue(lockTyped, of...)
 		b.Queue(typedOfSession, of...).Query(func(rows pgx.Rows) error { return o.eachBlock(rows, f.Passages) })
 	}
 	err := q.batch(ctx, b)
@@ -145,12 +141,13 @@ func (o *FrameContext) eachBlock(rows pgx.Rows, take func(place []byte, block in
 
 func (o *FrameContext) scan(row pgx.Row) error {
 	var frame, status, seen pgtype.Text
+	var typing pgtype.Bool // the lock
 	var reasons []string
 	e, u := &o.Session, &o.Subject
 	err := row.Scan(&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
 		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
 		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil,
-		&frame, &status, &reasons, &seen)
+		&frame, &status, &reasons, &seen, &typing)
 	u.UID = e.SubjectUID
 	if status.Valid {
 		o.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -157,6 +158,37 @@ func TestEvidenceCountsConcurrentRepetitionsOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, v.Session.EvidenceWindows)
 	require.Equal(t, 1, b.Count("select count(*) from frames where session_id = $1", id))
+}
+
+// Frames of one person in several sessions at once each see the passages of those before them, or one would overwrite another's.
+func TestEvidenceKeepsThePassagesOfConcurrentSessions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const sessions, frames = 4, 5 // more than a block has
+	var errs [sessions][frames]error
+	var wg sync.WaitGroup
+	for i := range sessions {
+		id := b.start(t)
+		for n := range frames {
+			frame := b.frame()
+			wg.Go(func() { _, errs[i][n] = b.Evidence(t.Context(), b.principal, id, frame) })
+		}
+	}
+	wg.Wait()
+	require.Zero(t, errs)
+	known := 0
+	assessor := assurance.New(scoring.Default(), b.keys)
+	rows, err := b.Store.Pool().Query(t.Context(), "select block, passages from typed_passages")
+	require.NoError(t, err)
+	var block int
+	var sealed []byte
+	_, err = pgx.ForEachRow(rows, []any{&block, &sealed}, func() error {
+		passages, err := assessor.OpenPassages(store.PassagePlace(b.Subject.UID, "desktop", block), sealed)
+		known += passages.Len()
+		return err
+	})
+	require.NoError(t, err)
+	require.Equal(t, sessions*frames, known)
 }
 
 // A client token reaches its own subject and session only, and sends frames for its purposes only.
