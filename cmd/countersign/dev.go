@@ -32,6 +32,8 @@ type devOptions struct {
 	port     int
 	opsPort  int
 	quiet    bool
+	// temporalPort and uiPort are preferred; 0 is any. Machines that start at the same moment on one host must not prefer the same.
+	temporalPort, uiPort int
 	// build builds devstack in place of the go command; nil outside tests.
 	build func(ctx context.Context, report func(step string)) error
 }
@@ -58,6 +60,8 @@ func devFlags(cmd *cobra.Command, o *devOptions) {
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print the addresses and keys only")
 	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one if it is taken")
 	cmd.Flags().IntVar(&o.opsPort, "ops-port", dev.OpsPort, "`port` of metrics and health on localhost")
+	cmd.Flags().IntVar(&o.temporalPort, "temporal-port", dev.TemporalPort, "`port` of the private Temporal server on localhost; a free one if it is taken")
+	cmd.Flags().IntVar(&o.uiPort, "temporal-ui-port", dev.TemporalUIPort, "`port` of its UI on localhost; a free one if it is taken")
 }
 
 // ownTemporal names a Temporal server to use instead of a private one.
@@ -204,7 +208,7 @@ func (m *machine) startStack(ctx context.Context) error {
 	stack, err := dev.Up(ctx, dev.Options{
 		Dir: m.o.dir, Devstack: m.o.devstack, DatabaseURL: m.o.databaseURL, TemporalAddress: m.o.temporalAddress,
 		SearchAttributes: workflows.SearchAttributes(), CodecEndpoint: m.state.OpsURL + "/codec", Say: m.say,
-		Startup: m.startup, Build: m.builder(),
+		Startup: m.startup, Build: m.builder(), TemporalPort: m.o.temporalPort, TemporalUIPort: m.o.uiPort,
 	})
 	if err != nil {
 		return err

@@ -41,6 +41,8 @@ type Options struct {
 	Devstack         string // path of the devstack binary
 	DatabaseURL      string
 	TemporalAddress  string
+	TemporalPort     int      // preferred; a free one if it is taken, or 0
+	TemporalUIPort   int      // likewise
 	SearchAttributes []string // registered as Keyword
 	CodecEndpoint    string   // where the Temporal UI has payloads decoded; empty for none
 	// Build builds the devstack binary, or returns at once if it is up to date; nil: it must exist. It runs beside the service.

@@ -36,22 +36,22 @@ func findDevstack(path string) error {
 	return nil
 }
 
-// reserveTemporal reserves the ports of the frontend and the UI, preferably the usual ones.
+// reserveTemporal reserves the ports of the frontend and the UI.
 func reserveTemporal(o Options, database string) (*temporal, error) {
-	grpc, err := reserve(TemporalPort)
+	grpc, err := reserve(o.TemporalPort)
 	if err != nil {
 		return nil, err
 	}
-	ui, err := reserve(TemporalUIPort)
+	ui, err := reserve(o.TemporalUIPort)
 	if err != nil {
 		grpc.release()
 		return nil, err
 	}
-	if grpc.port != TemporalPort {
-		o.Say("port %d is taken: Temporal listens on %d", TemporalPort, grpc.port)
+	if o.TemporalPort != 0 && grpc.port != o.TemporalPort {
+		o.Say("port %d is taken: Temporal listens on %d", o.TemporalPort, grpc.port)
 	}
-	if ui.port != TemporalUIPort {
-		o.Say("port %d is taken: the Temporal UI listens on %d", TemporalUIPort, ui.port)
+	if o.TemporalUIPort != 0 && ui.port != o.TemporalUIPort {
+		o.Say("port %d is taken: the Temporal UI listens on %d", o.TemporalUIPort, ui.port)
 	}
 	// Not a child of the caller's context: Down stops the server after the service that uses it.
 	ctx, cancel := context.WithCancel(context.Background())
