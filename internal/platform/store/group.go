@@ -30,9 +30,10 @@ func newGroup(pool *pgxpool.Pool) *group {
 // No request waits for others to arrive: it queues only while as many round trips are under way as may be, and the next one takes those that
 // have queued. So a single request costs what it costs without a group, and the more there are, the less each of them costs.
 //
-// Requests do not share their failures: if a transaction fails, its statements run again, without the one that was refused or each by itself. Therefore a statement may only
-// be grouped if it may run again after a transaction whose end is unknown: because it only reads, or because a unique key shows that it has
-// been done. It must not wait for locks that others hold for long, since the others in its transaction would wait too.
+// Requests do not share their failures: if a transaction fails, its statements run again, without the one that was refused or each by
+// itself. Therefore a statement may only be grouped if it may run again after a transaction whose end is unknown: because it only reads, or
+// because a unique key shows that it has been done. It must not wait for locks that others hold for long, since the others in its transaction
+// would wait too.
 type group struct {
 	pool     *pgxpool.Pool
 	most     int           // round trips that may be under way
