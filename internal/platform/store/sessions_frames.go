@@ -68,7 +68,7 @@ const lockForFrame = `select ses.id, ses.subject_uid, ses.device_class, ses.stat
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until,
 	p.frame_id, p.status, p.reason_codes, d.session_id,
-	case when $6::boolean then pg_advisory_xact_lock(hashtextextended(ses.subject_uid || '/' || ses.device_class, 30)) is null end
+	case when $6::boolean then pg_advisory_xact_lock(hashtextextended(ses.subject_uid || '/' || ses.device_class, 30)) end
 	from sessions ses join subjects s on s.uid = ses.subject_uid and s.environment_id || '' = $2 and s.status <> 'erasing'
 	left join frames p on p.session_id = ses.id and p.environment_id || '' = $2 and p.frame_id = $4
 	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
@@ -141,13 +141,12 @@ func (o *FrameContext) eachBlock(rows pgx.Rows, take func(place []byte, block in
 
 func (o *FrameContext) scan(row pgx.Row) error {
 	var frame, status, seen pgtype.Text
-	var typing pgtype.Bool // the lock
 	var reasons []string
 	e, u := &o.Session, &o.Subject
 	err := row.Scan(&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
 		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
 		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil,
-		&frame, &status, &reasons, &seen, &typing)
+		&frame, &status, &reasons, &seen, nil) // the lock has no value
 	u.UID = e.SubjectUID
 	if status.Valid {
 		o.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}
