@@ -230,13 +230,14 @@ const yardstick = `document.addEventListener('keydown', () => {
 //# sourceURL=/yardstick.js`
 
 // The collector takes a fifth of the yardstick's time on a quiet machine, and up to half of it on a busy one, which slows code that
-// runs rarely most: the lowest of three measurements counts. docs/integrate-browser.md quotes the share that is logged.
+// runs rarely most: the lowest of three measurements counts. On a quiet machine the limit is about the 1 % of the main thread that
+// docs/integrate-browser.md promises.
 func TestCollectorUsesLittleMainThreadTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.begin("score")
 	s.eval(yardstick, nil)
-	const most = .7
+	const most = .55
 	least := math.Inf(1)
 	for try := 0; try < 3 && least > most; try++ {
 		least = min(least, s.collectorTime(t))
