@@ -46,7 +46,7 @@ func dumped(t *testing.T, from string) string {
 	shell := fmt.Sprintf("'%s' --no-owner '%s' | '%s' -q -v ON_ERROR_STOP=1 '%s'", postgresTool(t, "pg_dump"), from, postgresTool(t, "psql"), into)
 	out, err := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", shell).CombinedOutput()
 	if bytes.Contains(out, []byte("server version mismatch")) {
-		t.Skipf("pg_dump on this machine is older than the server: %s", out)
+		t.Skipf("a pg_dump of the server's version is not on this machine: %s", out)
 	}
 	require.NoError(t, err, "%s", out)
 	return into
