@@ -23,13 +23,6 @@ var (
 	ErrUnsettled    = errors.New("the change is stored, but some task queues do not know it yet: repeat the command until it succeeds")
 )
 
-// settleEvery is the pause between two looks at whether every task queue knows a new routing, which takes some 100 ms.
-// settleWithin is longer than the pauses after which Temporal repeats what failed.
-const (
-	settleEvery  = 50 * time.Millisecond
-	settleWithin = time.Minute
-)
-
 // Rollout is the deployment of a namespace's workers.
 type Rollout struct {
 	temporal   client.Client
@@ -139,32 +132,4 @@ func (r *Rollout) describe(ctx context.Context) (*deploymentpb.WorkerDeploymentI
 		return nil, fmt.Errorf("deployment %q: %w", r.deployment, ErrNoDeployment)
 	}
 	return out.GetWorkerDeploymentInfo(), err
-}
-
-// settled waits until every task queue knows a change of the routing, unless it failed with err.
-func (r *Rollout) settled(ctx context.Context, err error) error {
-	var unknown *serviceerror.NotFound
-	var refused *serviceerror.FailedPrecondition
-	if errors.As(err, &unknown) || errors.As(err, &refused) {
-		return fmt.Errorf("%w (%w)", ErrNoBuild, err)
-	}
-	give := time.NewTimer(settleWithin)
-	defer give.Stop()
-	for err == nil {
-		var info *deploymentpb.WorkerDeploymentInfo
-		if info, err = r.describe(ctx); err != nil {
-			break
-		}
-		if info.GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS {
-			return nil
-		}
-		select {
-		case <-give.C:
-			return ErrUnsettled
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(settleEvery):
-		}
-	}
-	return err
 }
