@@ -29,11 +29,12 @@ import (
 // allowed decision with its proof about an enrolled subject, and a frame of such a subject. make bench shows the same.
 const (
 	decisionObjects, decisionBytes = 231, 46_400
-	frameObjects, frameBytes       = 327, 35_600
+	frameObjects, frameBytes       = 319, 36_500
 )
 
 // rounds are the requests that one figure is the mean of. The least of many short figures counts: the rest of the process allocates from
-// time to time, and each processor fills its own pools.
+// time to time, and each processor fills its own pools. Which requests these are is chance, and the bytes of a frame depend on what it
+// holds, so that they get a wider tolerance than the objects.
 const (
 	rounds  = 5
 	figures = 24
@@ -78,7 +79,7 @@ func TestRequestsAllocateTheSame(t *testing.T) {
 			}
 			t.Logf("%.1f objects, %.0f bytes", least.objects, least.bytes)
 			require.InEpsilon(t, c.want.objects, least.objects, 0.03, "objects")
-			require.InEpsilon(t, c.want.bytes, least.bytes, 0.05, "bytes")
+			require.InEpsilon(t, c.want.bytes, least.bytes, 0.08, "bytes")
 		})
 	}
 }
