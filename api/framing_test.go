@@ -108,6 +108,36 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 	}
 }
 
+// A request that does not arrive in time gets a response that says so. A connection that was only opened gets none: it could be taken
+// for the response to the request that the client is about to send.
+func TestRequestThatDoesNotArriveInTime(t *testing.T) {
+	t.Parallel()
+	at := listening(t, func(app *fiber.App) { app.Server().ReadTimeout = 50 * time.Millisecond })
+	for name, c := range map[string]struct{ sent, detail string }{
+		"nothing":              {},
+		"a part of the header": {"POST /seen HTTP/1.1\r\nHost", "did not arrive completely in time"},
+		"a part of the body":   {"POST /seen HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "did not arrive completely in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", at)
+			require.NoError(t, err)
+			defer func() { _ = conn.Close() }()
+			require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+			_, err = io.WriteString(conn, c.sent)
+			require.NoError(t, err)
+			received, err := io.ReadAll(conn)
+			require.NoError(t, err)
+			if c.detail == "" {
+				require.Empty(t, string(received))
+				return
+			}
+			require.True(t, strings.HasPrefix(string(received), "HTTP/1.1 400 "), string(received))
+			require.Contains(t, string(received), c.detail)
+		})
+	}
+}
+
 func TestHeaderSizeLimit(t *testing.T) {
 	t.Parallel()
 	at := listening(t, func(app *fiber.App) {

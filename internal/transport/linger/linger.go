@@ -2,10 +2,16 @@
 //
 // Such a connection is reset, and the client reports a broken connection instead of, say, 413. The package therefore discards
 // what still arrives for a while before it closes (lingering close, RFC 9112 section 9.6). It does not parse HTTP.
+//
+// A connection on which nothing arrives is closed without a response. Clients open connections in advance, and would take a response that
+// crosses their first request for that request's.
 package linger
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +55,17 @@ type conn struct {
 	net.Conn
 	slots  chan struct{}
 	unread atomic.Bool
+	began  bool // a byte was received
+}
+
+// Read reports the end of a connection that timed out before its first byte.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.began = c.began || n > 0
+	if !c.began && errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, io.EOF
+	}
+	return n, err
 }
 
 // Close drains the connection first if its request is unread and a slot is free.

@@ -47,6 +47,8 @@ func problemOfFiber(f *fiber.Error) *problem.Error {
 		return problem.New(problem.BodyTooLarge, "The body is larger than this operation allows.")
 	case http.StatusRequestHeaderFieldsTooLarge:
 		return problem.Newf(problem.BadRequest, "The request line and the headers must not exceed %d KiB.", MaxHeaderBytes>>10)
+	case http.StatusRequestTimeout:
+		return problem.New(problem.BadRequest, "The request did not arrive completely in time. Nothing was changed; retry the request.")
 	default:
 		return problem.New(problem.BadRequest, "The request is not valid HTTP/1.1.")
 	}
