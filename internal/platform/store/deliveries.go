@@ -97,7 +97,8 @@ type Attempted struct {
 
 // RecordAttempts stores attempts of one environment, each of another delivery, and updates the deliveries, in one statement. A delivery
 // that was changed since its attempt began stays as it is. No index of pending deliveries matches its condition: with statistics from
-// before they became many, the planner would compare each of them with each attempt.
+// before they became many, the planner would compare each of them with each attempt. Nor does it read all deliveries for the attempts, by a
+// plan from when they were few: behind a limit that it does not know it expects one.
 func (q Deliveries) RecordAttempts(ctx context.Context, made []Attempted) error {
 	if len(made) == 0 {
 		return nil
@@ -113,7 +114,7 @@ func (q Deliveries) RecordAttempts(ctx context.Context, made []Attempted) error 
 			select id, $1, delivery_id, endpoint_id, event_id, type, attempt, at, status_code, latency_ms, response_digest, error, succeeded from made)
 		update webhook_deliveries d set status = m.status, attempts = m.attempt, next_attempt_at = coalesce(m.next, d.next_attempt_at),
 			settled_at = case when m.status <> 'pending' then m.at end
-		from made m where d.id = m.delivery_id and d.event_id = m.event_id and d.environment_id = $1 and d.status || '' = 'pending' and d.attempts = m.attempt - 1`,
+		from (select * from made limit cardinality($2::text[])) m where d.id = m.delivery_id and d.event_id = m.event_id and d.environment_id = $1 and d.status || '' = 'pending' and d.attempts = m.attempt - 1`,
 		made[0].EnvironmentID, c.id, c.delivery, c.endpoint, c.event, c.kind, c.attempt, c.at, c.code, c.latency, c.digest, c.failure, c.succeeded, c.status, c.next)
 	return err
 }

@@ -34,6 +34,38 @@ func TestAttemptsReadTheirDeliveriesOnly(t *testing.T) {
 		pairs(t, st, "select status, count(*)::text from webhook_deliveries group by 1 order by 1"))
 }
 
+// A plan that a connection made while there were few deliveries does not read all of them when there are many.
+func TestAttemptsAreStoredByAPlanOfAYoungTable(t *testing.T) {
+	t.Parallel()
+	st := overOneConnection(t, testenv.Database(t))
+	const fill = `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at)
+		select 'whd_' || n, 'env_1', 'whe_1', 'evt_' || n, 'subject.created', 'pending', now(), now() from generate_series(%d, %d) n`
+	execute(t, st, "set session_replication_role = replica", "alter table webhook_deliveries set (autovacuum_enabled = false)",
+		fmt.Sprintf(fill, 1, 300), "vacuum analyze webhook_deliveries")
+	next := 0
+	record := func() {
+		var made []store.Attempted
+		for range 8 {
+			next++
+			made = append(made, store.Attempted{Status: "succeeded", WebhookAttempt: models.WebhookAttempt{
+				ID: fmt.Sprintf("wha_%d", next), DeliveryID: fmt.Sprintf("whd_%d", next), EndpointID: "whe_1", EnvironmentID: "env_1",
+				EventID: fmt.Sprintf("evt_%d", next), Type: "subject.created", Attempt: 1, At: time.Now(), Succeeded: true,
+			}})
+		}
+		require.NoError(t, st.Deliveries().RecordAttempts(t.Context(), made))
+	}
+	for range 10 {
+		record()
+	}
+	execute(t, st, fmt.Sprintf(fill, 301, 10_000))
+	const reads = "select seq_tup_read::int from pg_stat_user_tables where relname = 'webhook_deliveries'"
+	before := counted(t, st, reads)
+	record()
+	require.Equal(t, before, counted(t, st, reads))
+	require.Equal(t, [][2]string{{"pending", "9912"}, {"succeeded", "88"}},
+		pairs(t, st, "select status, count(*)::text from webhook_deliveries group by 1 order by 1"))
+}
+
 // What is due of an endpoint is read in its order, a page at a time, whether the planner knows of none, of all or of nothing, and also if all
 // is due at the same time, as it is once the endpoint responds again.
 func TestDueDeliveriesReadTheirPageOnly(t *testing.T) {
