@@ -25,7 +25,18 @@ type lane struct {
 	// One token per idle worker.
 	free chan struct{}
 	done chan int64 // rows to delete
+	// Every row that became due before it was claimed; zero: that is not known.
+	since time.Time
+	// Claims until the next one of all rows.
+	untilAll int
 }
+
+const (
+	// recentClaims is how many claims of a busy lane, which never polls, leave out what was due before the last claim of all rows. They
+	// miss a row whose transaction ended only then, or whose replica's clock is behind by more than overlap: it waits for so many claims.
+	recentClaims = 16
+	overlap      = time.Second
+)
 
 // newLane prepares a lane with all its workers idle.
 func (r *Relay) newLane(l Lane, wake chan struct{}) *lane {
@@ -66,6 +77,7 @@ func (l *lane) run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-l.wake:
 		case <-time.After(or(l.relay.Poll, defaultPoll)):
+			l.since = time.Time{}
 		}
 	}
 	stop := time.AfterFunc(drainWait, cancel)
@@ -81,11 +93,18 @@ func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
 	if idle == 0 {
 		return false
 	}
-	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle*l.each, l.relay.Clock.Now(), l.timeout+leaseMargin)
+	if l.untilAll--; l.untilAll < 0 {
+		l.since = time.Time{}
+	}
+	now := l.relay.Clock.Now()
+	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle*l.each, l.since, now, l.timeout+leaseMargin)
 	if err != nil && ctx.Err() == nil {
 		l.relay.Log.Warn("outbox cannot be read", "error", err)
 	}
 	more := len(rows) == idle*l.each
+	if err == nil && !more && l.since.IsZero() {
+		l.since, l.untilAll = now.Add(-overlap), recentClaims
+	}
 	for batch := range slices.Chunk(rows, l.each) {
 		idle--
 		workers.Go(func() { l.work(work, batch) })

@@ -204,19 +204,49 @@ func TestRelayDoesNotTrustTheWritersClock(t *testing.T) {
 }
 
 // The rows of a relay that dies are due again when their reservation ends.
+// A lane that is always woken reads what is new, and all rows now and then: one whose transaction lasted long is handled too.
+func TestBusyLaneFindsARowThatWasDueLongAgo(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var handled []string
+	b := setup(t, func(_ context.Context, row models.Outbox) error {
+		mu.Lock()
+		defer mu.Unlock()
+		handled = append(handled, row.Ref)
+		return nil
+	})
+	b.relay.Poll = time.Hour
+	b.add(t, "first", now)
+	b.run(t)
+	require.NoError(t, b.next(t))
+	b.add(t, "late", now.Add(-time.Hour))
+	const most = 40
+	for n := range most {
+		b.add(t, "new", now)
+		require.NoError(t, b.next(t))
+		mu.Lock()
+		found := slices.Contains(handled, "late")
+		mu.Unlock()
+		if found {
+			return
+		}
+		require.Less(t, n, most-1, "the row was not found")
+	}
+}
+
 func TestALeaseEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	b.add(t, "a", now)
 	claim := func(at time.Duration) int {
-		rows, err := b.store.Outbox().Claim(t.Context(), []string{"test"}, 10, now.Add(at), time.Minute)
+		rows, err := b.store.Outbox().Claim(t.Context(), []string{"test"}, 10, time.Time{}, now.Add(at), time.Minute)
 		require.NoError(t, err)
 		return len(rows)
 	}
 	require.Equal(t, 1, claim(0))
 	require.Equal(t, 0, claim(time.Minute-time.Microsecond))
 	require.Equal(t, 1, claim(time.Minute))
-	rows, err := b.store.Outbox().Claim(t.Context(), []string{"another"}, 10, now.Add(time.Hour), time.Minute)
+	rows, err := b.store.Outbox().Claim(t.Context(), []string{"another"}, 10, time.Time{}, now.Add(time.Hour), time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, rows, "a lane takes its own topics only")
 }

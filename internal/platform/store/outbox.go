@@ -22,22 +22,23 @@ func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 	return err
 }
 
-// Claim returns at most limit due rows of the topics and hides them from other relays for a duration, after which they are
-// due again: the rows of a relay that dies are claimed by another. A row without an attempt is due at once, even if the clock
-// of the replica that inserted it was ahead.
+// Claim returns at most limit rows of the topics that became due since a time, or ever if it is zero, and hides them from other relays for
+// a duration, after which they are due again: the rows of a relay that dies are claimed by another. A row without an attempt is due at
+// once, even if the clock of the replica that inserted it was ahead.
 //
-// Nearly all of a busy outbox is rows that were deleted, and the planner counts them. It follows the index of due rows, in which those are
-// skipped, only if it expects to find enough of the topics at once: it has no estimate for an expression with their array.
-func (q Outbox) Claim(ctx context.Context, topics []string, limit int, now time.Time, hidden time.Duration) ([]models.Outbox, error) {
+// Nearly all of a busy outbox is rows that were deleted: the index of due rows has an entry for each until the next vacuum, and those
+// from before the time are not read. The planner counts them too. It follows that index only if it expects to find enough of the topics
+// at once: it has no estimate for an expression with their array.
+func (q Outbox) Claim(ctx context.Context, topics []string, limit int, since, now time.Time, hidden time.Duration) ([]models.Outbox, error) {
 	var rows []models.Outbox
-	err := q.gorm(ctx).Raw(`with due as (select id from outbox where array_position(cast(@topics as text[]), topic) is not null and available_at <= @now
-			order by available_at, id limit @limit for update skip locked),
+	err := q.gorm(ctx).Raw(`with due as (select id from outbox where array_position(cast(@topics as text[]), topic) is not null
+			and available_at > @since and available_at <= @now order by available_at, id limit @limit for update skip locked),
 		ahead as (select id from outbox where topic = any(@topics) and attempts = 0 and available_at > @now and available_at = created_at
 			limit @limit for update skip locked)
 		update outbox o set attempts = o.attempts + 1, available_at = @until
 		from (select id from due union all select id from ahead limit @limit) claimed
 		where o.id = claimed.id returning o.*`, map[string]any{
-		"until": now.Add(hidden), "topics": models.Strings(topics), "now": now, "limit": limit,
+		"until": now.Add(hidden), "topics": models.Strings(topics), "since": since, "now": now, "limit": limit,
 	}).Scan(&rows).Error
 	return rows, err
 }

@@ -19,8 +19,28 @@ func TestDueWorkIsFoundAmongDeletedRows(t *testing.T) {
 		"analyze outbox", "delete from outbox where id <= 19000")
 	const scans = "select seq_scan::int from pg_stat_user_tables where relname = 'outbox'"
 	before := counted(t, st, scans)
-	rows, err := st.Outbox().Claim(t.Context(), []string{"rare"}, 64, time.Now(), time.Minute)
+	rows, err := st.Outbox().Claim(t.Context(), []string{"rare"}, 64, time.Time{}, time.Now(), time.Minute)
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.Equal(t, before, counted(t, st, scans))
+}
+
+// A busy relay does not read the index of what was done before its last claims.
+func TestRecentWorkIsFoundBehindDeletedRows(t *testing.T) {
+	t.Parallel()
+	st := overOneConnection(t, testenv.Database(t))
+	now := time.Now()
+	execute(t, st, "alter table outbox set (autovacuum_enabled = false)",
+		`insert into outbox (topic, environment_id, ref, payload, created_at, available_at) select 'test', 'env_1', n, '{}', now() - interval '1 hour', now() - interval '1 hour'
+			from generate_series(1, 20000) n`, "analyze outbox", "delete from outbox where id > 10",
+		`insert into outbox (topic, environment_id, ref, payload, created_at, available_at) select 'test', 'env_1', n, '{}', now(), now() from generate_series(1, 5) n`)
+	const reads = "select (seq_tup_read + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'outbox'))::int from pg_stat_user_tables where relname = 'outbox'"
+	before := counted(t, st, reads)
+	rows, err := st.Outbox().Claim(t.Context(), []string{"test"}, 64, now.Add(-time.Minute), now.Add(time.Minute), time.Minute)
+	require.NoError(t, err)
+	require.Len(t, rows, 5)
+	require.LessOrEqual(t, counted(t, st, reads)-before, 20)
+	rows, err = st.Outbox().Claim(t.Context(), []string{"test"}, 64, time.Time{}, now, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, rows, 10)
 }
