@@ -15,10 +15,8 @@ const (
 	// lateFor is how long a transaction may last after it wrote an event. An event of one that lasted longer is not sealed, like one
 	// that was inserted by hand among events of the past: Verify reports both.
 	lateFor = 10 * time.Minute
-	// markEvery is the shortest time between two marks, and markApart between two that are older than markDense.
-	markEvery = 2 * time.Second
-	markDense = openFor + markEvery
-	markApart = time.Minute
+	// markEvery is the shortest time between two marks. Older marks are at least half their age apart.
+	markEvery = 500 * time.Millisecond
 )
 
 // mark is a number up to which all events of an environment had been written at a time: what is found below it openFor later was
@@ -27,6 +25,7 @@ type mark struct {
 	At    time.Time `json:"at"`
 	Top   int64     `json:"top"`
 	Links int64     `json:"links,omitempty"` // 0 in a mark of an earlier version
+	Next  int64     `json:"next,omitempty"`  // what was written by then has a lower transaction id; 0 if that is not known
 }
 
 // marksOf returns the marks of a head, oldest first.
@@ -37,14 +36,15 @@ func marksOf(head store.AuditHead) (marks []mark, err error) {
 	return marks, err
 }
 
-// advance moves the numbers of a head whose log was read to its end, and reports whether one changed.
+// advance moves the numbers of a head whose log was read to its end, and reports whether one changed. They follow the marks behind which
+// every transaction is over or, while one stays open, those that are old enough.
 func advance(head *store.AuditHead, marks []mark, late bool) (moved bool, err error) {
 	before := *head
-	marks, added := add(marks, mark{head.Now, head.Seen, head.Links})
+	marks, added := add(marks, mark{head.Now, head.Seen, head.Links, head.Next})
 	head.Top = max(head.Top, head.Seen)
-	head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)))
+	head.Settled = max(head.Settled, below(marks, head.Now.Add(-openFor)), closed(marks, *head, markEvery))
 	if late {
-		head.Late = max(head.Late, below(marks, head.Now.Add(-lateFor)))
+		head.Late = max(head.Late, below(marks, head.Now.Add(-lateFor)), closed(marks, *head, openFor))
 	}
 	head.Marks, err = json.Marshal(marks)
 	return added || head.Top != before.Top || head.Settled != before.Settled || head.Late != before.Late, err
@@ -63,7 +63,7 @@ func add(marks []mark, m mark) (out []mark, added bool) {
 		if i+1 < len(marks) {
 			next := marks[i+1]
 			age := m.At.Sub(next.At)
-			if age >= lateFor || age > markDense && len(out) > 0 && next.At.Sub(out[len(out)-1].At) < markApart {
+			if age >= lateFor || len(out) > 0 && next.At.Sub(out[len(out)-1].At) < age/2 {
 				continue
 			}
 		}
@@ -77,6 +77,20 @@ func below(marks []mark, t time.Time) (top int64) {
 	for _, m := range marks {
 		if !m.At.After(t) {
 			top = max(top, m.Top)
+		}
+	}
+	return top
+}
+
+// closed returns the number of the newest mark behind which no transaction can write any more, as far as the transaction ids of a locked
+// head say; 0 if there is none. A transaction draws the number of an event at most an instant before it has an id: the id that counts
+// is that of a mark which was made at least as long as after later, and before the head was locked.
+func closed(marks []mark, head store.AuditHead, after time.Duration) (top int64) {
+	for i, m := range marks {
+		for _, next := range marks[i+1:] {
+			if next.Next != 0 && next.Next <= head.Oldest && next.At.Before(head.Now) && next.At.Sub(m.At) >= after {
+				top = max(top, m.Top)
+			}
 		}
 	}
 	return top

@@ -18,7 +18,7 @@ func TestMarksAreFewAndFollowTheLog(t *testing.T) {
 	for second := int64(1); second < 3*3600; second++ {
 		now := start.Add(time.Duration(second) * time.Second)
 		marks, _ = add(marks, mark{At: now, Top: second, Links: second - 1})
-		require.LessOrEqual(t, len(marks), 20)
+		require.LessOrEqual(t, len(marks), 30)
 		for _, age := range []time.Duration{openFor, lateFor} {
 			wanted := second - int64(age/time.Second)
 			got := below(marks, now.Add(-age))
@@ -33,6 +33,33 @@ func TestMarksAreFewAndFollowTheLog(t *testing.T) {
 	marks, added := add(marks, marks[len(marks)-1])
 	require.False(t, added)
 	require.NotEmpty(t, marks)
+}
+
+// A number is closed by the transaction id of a mark that was made later, and not by that of its own, nor while one is open that had an id.
+func TestNumbersAreClosedByALaterMark(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration, top, next int64) mark { return mark{At: now.Add(-d), Top: top, Next: next} }
+	marks := []mark{ago(time.Minute, 10, 0), ago(13*time.Second, 20, 120), ago(2*time.Second, 30, 130), ago(time.Second, 40, 140), ago(0, 50, 150)}
+	for name, c := range map[string]struct {
+		oldest int64
+		after  time.Duration
+		want   int64
+	}{
+		"nothing is known":                   {0, markEvery, 0},
+		"one is open since before the marks": {119, markEvery, 0},
+		"since the second":                   {120, markEvery, 10},
+		"since the third":                    {139, markEvery, 20},
+		"since the fourth":                   {140, markEvery, 30},
+		"none is open":                       {150, markEvery, 30},
+		"none, and much later":               {150, openFor, 20},
+		"one, and much later":                {129, openFor, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, closed(marks, store.AuditHead{Now: now, Oldest: c.oldest}, c.after))
+		})
+	}
 }
 
 // Marks of an earlier version do not count links.

@@ -78,6 +78,44 @@ func TestALateCommitIsSealedLate(t *testing.T) {
 	}
 }
 
+// What is behind every open transaction is not read again, within seconds; what is not behind all of them is.
+func TestOnlyTheEndOfTheLogIsReadAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := 0
+	// follow lets a second pass and writes an entry, sealed with late ones every ten seconds.
+	follow := func() store.AuditHead {
+		b.age(time.Second)
+		b.append(b.st.Q, n)
+		seal := b.sealer.SealAll
+		if n++; n%10 == 0 {
+			seal = b.sealer.SealLate
+		}
+		_, err := seal(t.Context())
+		require.NoError(t, err)
+		h, err := b.st.Audit().Head(t.Context(), b.scope)
+		require.NoError(t, err)
+		return h
+	}
+	b.log(1)
+	// Transactions of other tests on the same server count, too.
+	require.Eventually(t, func() bool { h := follow(); return h.Settled >= h.Top-3 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { h := follow(); return h.Late >= h.Top-20 && h.Late > 0 }, time.Minute, time.Millisecond)
+	b.open(n, func() {
+		n++
+		var own int64
+		require.NoError(t, b.st.Pool().QueryRow(t.Context(), "select max(seq) from events").Scan(&own)) // the open one has the next
+		for range 5 {
+			h := follow()
+			require.LessOrEqual(t, h.Settled, own)
+			require.LessOrEqual(t, h.Late, own)
+		}
+	})
+	follow()
+	require.Len(t, b.order(), n+1)
+	require.True(t, b.verify(nil).Intact())
+}
+
 // What a transaction wrote that began after another had ended is behind what that wrote, whenever the two are sealed.
 func TestAConsequenceIsSealedBehindItsCause(t *testing.T) {
 	t.Parallel()

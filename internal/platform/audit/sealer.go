@@ -27,7 +27,7 @@ type Sealer struct {
 }
 
 // lateRounds is the number of rounds after which a sealer looks for events of transactions that lasted longer than openFor.
-const lateRounds = 60
+const lateRounds = 30
 
 // Run seals new events until ctx ends.
 func (s *Sealer) Run(ctx context.Context) {
