@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -22,30 +24,41 @@ func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
 	return err
 }
 
+// byIndex keeps the planner from reading the whole outbox in the transaction. The outbox is small whenever it was vacuumed, when every row
+// is read sooner than an index is, and has many times as many deleted rows before the next time: a connection keeps its plans meanwhile.
+const byIndex = "select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
+
+const claimOutbox = `with due as (select ctid from outbox where topic = any($1) and available_at > $2 and available_at <= $3
+		order by available_at, id limit $4 for update skip locked),
+	ahead as (select ctid from outbox where topic = any($1) and attempts = 0 and available_at > $3 and available_at = created_at
+		limit $4 for update skip locked)
+	update outbox set attempts = attempts + 1, available_at = $5
+	where ctid = any(array(select ctid from due union all select ctid from ahead limit $4))
+	returning id, topic, environment_id, ref, payload, created_at, available_at, attempts, last_error`
+
 // Claim returns at most limit rows of the topics that became due since a time, or ever if it is zero, and hides them from other relays for
 // a duration, after which they are due again: the rows of a relay that dies are claimed by another. A row without an attempt is due at
 // once, even if the clock of the replica that inserted it was ahead.
 //
-// Nearly all of a busy outbox is rows that were deleted: the index of due rows has an entry for each until the next vacuum, and those
-// from before the time are not read. The planner counts them too. It follows that index only if it expects to find enough of the topics
-// at once: it has no estimate for an expression with their array.
-func (q Outbox) Claim(ctx context.Context, topics []string, limit int, since, now time.Time, hidden time.Duration) ([]models.Outbox, error) {
-	var rows []models.Outbox
-	err := q.gorm(ctx).Raw(`with due as (select id from outbox where array_position(cast(@topics as text[]), topic) is not null
-			and available_at > @since and available_at <= @now order by available_at, id limit @limit for update skip locked),
-		ahead as (select id from outbox where topic = any(@topics) and attempts = 0 and available_at > @now and available_at = created_at
-			limit @limit for update skip locked)
-		update outbox o set attempts = o.attempts + 1, available_at = @until
-		from (select id from due union all select id from ahead limit @limit) claimed
-		where o.id = claimed.id returning o.*`, map[string]any{
-		"until": now.Add(hidden), "topics": models.Strings(topics), "since": since, "now": now, "limit": limit,
-	}).Scan(&rows).Error
-	return rows, err
+// The index of due rows has an entry for each deleted row until the next vacuum. Those from before the time are not read.
+func (q Outbox) Claim(ctx context.Context, topics []string, limit int, since, now time.Time, hidden time.Duration) (out []models.Outbox, err error) {
+	b := &pgx.Batch{}
+	b.Queue(byIndex)
+	b.Queue(claimOutbox, topics, since, now, limit, now.Add(hidden)).Query(func(rows pgx.Rows) error {
+		out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (o models.Outbox, err error) {
+			return o, row.Scan(&o.ID, &o.Topic, &o.EnvironmentID, &o.Ref, &o.Payload, &o.CreatedAt, &o.AvailableAt, &o.Attempts, &o.LastError)
+		})
+		return err
+	})
+	return out, q.batch(ctx, b)
 }
 
 // Delete deletes rows whose work is done.
 func (q Outbox) Delete(ctx context.Context, ids []int64) error {
-	return q.gorm(ctx).Exec("delete from outbox where id in ?", ids).Error
+	b := &pgx.Batch{}
+	b.Queue(byIndex)
+	b.Queue("delete from outbox where id = any($1)", ids)
+	return q.batch(ctx, b)
 }
 
 // Delay sets the time of a row's next attempt and stores the reason.
