@@ -1,4 +1,4 @@
--- ANALYZE does not sample columns by which no statement selects, joins or sorts (models.Unsampled).
+-- ANALYZE does not sample columns by which no statement selects, joins or sorts (TestAnalyzeSamplesWhatIsSelected).
 -- +goose Up
 set lock_timeout = '5s';
 alter table authorizations

@@ -212,12 +212,12 @@ func (p partPlan) like(name, model, clause string) string {
 		name, model, clause)
 }
 
-// unsampled has ANALYZE ignore the columns of a table that it ignores in the divided one, which like does not copy.
-func (p partPlan) unsampled(name string) (statements []string) {
-	for _, column := range models.Unsampled[p.Table] {
-		statements = append(statements, fmt.Sprintf("alter table %s alter column %s set statistics 0", name, column))
-	}
-	return statements
+// sampled has ANALYZE sample a table as it samples another with the same columns: like does not copy that.
+func (p partPlan) sampled(name, model string) string {
+	return fmt.Sprintf(`do $$ declare c record; begin
+		for c in select attname, attstattarget from pg_attribute where attrelid = '%s'::regclass and attnum > 0 and not attisdropped and attstattarget >= 0 loop
+			execute format('alter table %s alter column %%I set statistics %%s', c.attname, c.attstattarget);
+		end loop; end $$`, model, name)
 }
 
 // dress makes the indexes of a table. A violation names that of the partition: Violates knows it by the name without the digits.
@@ -259,9 +259,7 @@ func (p partPlan) divide(at time.Time) []string {
 	if p.number != "" {
 		statements = append(statements, fmt.Sprintf("alter sequence %s rename to %s", p.sequence(p.Table), p.sequence(first)))
 	}
-	statements = append(statements, p.like(p.Table, first, fmt.Sprintf(" including identity) partition by range (%s)", p.Key)))
-	statements = append(statements, p.unsampled(p.Table)...)
-	statements = append(statements,
+	statements = append(statements, p.like(p.Table, first, fmt.Sprintf(" including identity) partition by range (%s)", p.Key)), p.sampled(p.Table, first),
 		fmt.Sprintf("alter table %s drop constraint %s", p.Table, fence(p.Table)))
 	if p.number != "" {
 		statements = append(statements, fmt.Sprintf("select setval('%s', nextval('%s'))", p.sequence(p.Table), p.sequence(first)),
@@ -278,7 +276,7 @@ func (p partPlan) divide(at time.Time) []string {
 
 // follow makes an empty partition from a time on, the last of the table.
 func (p partPlan) follow(name string, from time.Time) []string {
-	statements := append([]string{p.like(name, p.Table, ")"+p.options)}, p.unsampled(name)...)
+	statements := []string{p.like(name, p.Table, ")"+p.options), p.sampled(name, p.Table)}
 	statements = append(statements, p.dress(name, strings.TrimPrefix(name, p.Table))...)
 	return append(statements, p.attach(part{name: name, from: from}))
 }
