@@ -39,7 +39,7 @@ type AuditHead struct {
 // Stretch is a part of the log of an environment.
 type Stretch struct {
 	After, UpTo int64 // the numbers of events that it is behind, and ends with
-	Links       int64 // so many links seal no event of it; 0 if none are known
+	Links       int64 // so many links seal no event of it; 0 if none are known, or if it is the whole log
 }
 
 // AuditLink is one link of an audit chain. Event is nil if the event is gone.
@@ -108,7 +108,7 @@ func (q Audit) Unsealed(ctx context.Context, environment string, s Stretch, limi
 	// Each event is looked up: with an anti-join the planner may read the whole chain.
 	unsealed := "(select true from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id limit 1) is null"
 	args := []any{environment, s.After, s.UpTo}
-	if s.Links > 0 {
+	if s.Links > 0 || s.After == 0 {
 		// The links behind that number are read once, which takes a third of the time. The newest rows are not in the planner's
 		// statistics: it expects one, and would compare each event with each link.
 		if _, err := q.exec(ctx, "select set_config('enable_nestloop', 'off', true)"); err != nil {
