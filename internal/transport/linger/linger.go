@@ -3,8 +3,7 @@
 // Such a connection is reset, and the client reports a broken connection instead of, say, 413. The package therefore discards
 // what still arrives for a while before it closes (lingering close, RFC 9112 section 9.6). It does not parse HTTP.
 //
-// A connection on which nothing arrives is closed without a response. Clients open connections in advance, and would take a response that
-// crosses their first request for that request's.
+// A connection on which nothing arrives is closed without a response, which could be taken for that to a first request that crosses it.
 package linger
 
 import (
@@ -26,7 +25,7 @@ const (
 	maxConnections = 256             // at the same time; further ones are closed at once
 )
 
-// NewListener returns a listener whose connections linger on Close if MarkUnread was called for them.
+// NewListener returns a listener whose connections linger on Close after MarkUnread.
 func NewListener(l net.Listener) net.Listener {
 	return &listener{Listener: l, slots: make(chan struct{}, maxConnections)}
 }
