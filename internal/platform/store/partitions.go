@@ -206,18 +206,17 @@ func removeAnew(ctx context.Context, config *pgx.ConnConfig, statement string) e
 // its partitions have none.
 func (p partPlan) sequence(table string) string { return table + "_" + p.number + "_seq" }
 
-// like makes a table with the columns, defaults and checks of the divided one. clause closes the list of what is included.
-func (p partPlan) like(name, model, clause string) string {
-	return fmt.Sprintf("create table %s (like %s including defaults including constraints including generated including storage including compression%s",
-		name, model, clause)
-}
-
-// sampled has ANALYZE sample a table as it samples another with the same columns: like does not copy that.
-func (p partPlan) sampled(name, model string) string {
-	return fmt.Sprintf(`do $$ declare c record; begin
-		for c in select attname, attstattarget from pg_attribute where attrelid = '%s'::regclass and attnum > 0 and not attisdropped and attstattarget >= 0 loop
-			execute format('alter table %s alter column %%I set statistics %%s', c.attname, c.attstattarget);
-		end loop; end $$`, model, name)
+// like makes a table with the columns, defaults and checks of another, which ANALYZE samples as it samples that: the clauses of Postgres do
+// not copy it. clause closes the list of what is included.
+func (p partPlan) like(name, model, clause string) []string {
+	return []string{
+		fmt.Sprintf("create table %s (like %s including defaults including constraints including generated including storage including compression%s",
+			name, model, clause),
+		fmt.Sprintf(`do $$ declare c record; begin
+			for c in select attname, attstattarget from pg_attribute where attrelid = '%s'::regclass and attnum > 0 and not attisdropped and attstattarget >= 0 loop
+				execute format('alter table %s alter column %%I set statistics %%s', c.attname, c.attstattarget);
+			end loop; end $$`, model, name),
+	}
 }
 
 // dress makes the indexes of a table. A violation names that of the partition: Violates knows it by the name without the digits.
@@ -259,8 +258,8 @@ func (p partPlan) divide(at time.Time) []string {
 	if p.number != "" {
 		statements = append(statements, fmt.Sprintf("alter sequence %s rename to %s", p.sequence(p.Table), p.sequence(first)))
 	}
-	statements = append(statements, p.like(p.Table, first, fmt.Sprintf(" including identity) partition by range (%s)", p.Key)), p.sampled(p.Table, first),
-		fmt.Sprintf("alter table %s drop constraint %s", p.Table, fence(p.Table)))
+	statements = append(statements, p.like(p.Table, first, fmt.Sprintf(" including identity) partition by range (%s)", p.Key))...)
+	statements = append(statements, fmt.Sprintf("alter table %s drop constraint %s", p.Table, fence(p.Table)))
 	if p.number != "" {
 		statements = append(statements, fmt.Sprintf("select setval('%s', nextval('%s'))", p.sequence(p.Table), p.sequence(first)),
 			fmt.Sprintf("alter table %s alter column %s drop identity", first, p.number))
@@ -276,7 +275,7 @@ func (p partPlan) divide(at time.Time) []string {
 
 // follow makes an empty partition from a time on, the last of the table.
 func (p partPlan) follow(name string, from time.Time) []string {
-	statements := []string{p.like(name, p.Table, ")"+p.options), p.sampled(name, p.Table)}
+	statements := p.like(name, p.Table, ")"+p.options)
 	statements = append(statements, p.dress(name, strings.TrimPrefix(name, p.Table))...)
 	return append(statements, p.attach(part{name: name, from: from}))
 }

@@ -200,7 +200,7 @@ func (p partPlan) replaceFirst(first part) []string {
 	for _, i := range p.indexes {
 		statements = append(statements, fmt.Sprintf("alter index %s rename to %s", i.Name+firstPart, i.Name+firstPart+dropped))
 	}
-	statements = append(statements, p.like(first.name, p.Table, ")"+p.options), p.sampled(first.name, p.Table))
+	statements = append(statements, p.like(first.name, p.Table, ")"+p.options)...)
 	statements = append(statements, p.dress(first.name, firstPart)...)
 	return append(statements, p.attach(first))
 }
