@@ -38,6 +38,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.Slice, "slice", 4*time.Second, "length of one turn of one side of a comparison")
 	flag.IntVar(&o.Rounds, "rounds", 5, "turns of each side of a comparison")
 	flag.DurationVar(&o.Lasts, "lasts", 0, "length of a measurement without a comparison, and of the decisions that the part partitions makes before it measures; 0 is 20s, and 10m of the part tail")
+	flag.Float64Var(&o.Rate, "rate", 0, "decisions a second of the part tail, so that builds can be compared; 0 is three quarters of what saturates the machine")
 	flag.StringVar(&o.Picture, "picture", "tail.svg", "`file` that the part tail writes its picture to")
 	flag.DurationVar(&o.Soak, "soak", 0, "length of the part soak")
 	flag.IntVar(&o.Seeded, "seeded", 1_000_000, "authorizations that the part size stores before it measures, for a tenth as many subjects; frames of the part partitions")

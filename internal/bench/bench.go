@@ -23,6 +23,7 @@ type Options struct {
 	Slice     time.Duration // how long one side of a comparison runs before it is the other's turn
 	Rounds    int           // turns of each side
 	Lasts     time.Duration // of a measurement that is compared with nothing; 0 is the part's own
+	Rate      float64       // decisions a second of the part tail; 0 is a share of the machine's own saturation
 	Soak      time.Duration // how long the part soak runs
 	Seeded    int           // authorizations that the part size stores first, frames of the part partitions
 	Decisions int           // that the part partitions stores
@@ -159,6 +160,9 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 		return err
 	}
 	if err := b.describePostgres(ctx); err != nil {
+		return err
+	}
+	if err := b.makeSegments(ctx); err != nil {
 		return err
 	}
 	if b.Base == "" {
