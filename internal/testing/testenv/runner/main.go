@@ -84,7 +84,8 @@ func main() {
 
 // run returns the exit code of the first module whose tests failed.
 func run(ctx context.Context, o options) (int, error) {
-	dir, err := os.MkdirTemp("", "countersign-test-")
+	parent, settings := place()
+	dir, err := os.MkdirTemp(parent, "countersign-test-")
 	if err != nil {
 		return 1, err
 	}
@@ -92,7 +93,7 @@ func run(ctx context.Context, o options) (int, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // #nosec G302 -- the user that Postgres runs as must enter it
 		return 1, err
 	}
-	env, down, err := servers(ctx, o, dir)
+	env, down, err := servers(ctx, o, dir, settings)
 	defer down() // also after an error: one of the servers may have started
 	if err != nil {
 		return 1, err
@@ -109,9 +110,9 @@ func run(ctx context.Context, o options) (int, error) {
 	return code, nil
 }
 
-// servers starts the servers that the environment does not name. It returns the environment variables of all of them and a
-// function that stops those it started.
-func servers(ctx context.Context, o options, dir string) (env []string, down func(), err error) {
+// servers starts the servers that the environment does not name, Postgres with settings. It returns the environment variables of all of
+// them and a function that stops those it started.
+func servers(ctx context.Context, o options, dir string, settings []string) (env []string, down func(), err error) {
 	var stops []func()
 	down = func() {
 		for i := len(stops) - 1; i >= 0; i-- {
@@ -120,7 +121,7 @@ func servers(ctx context.Context, o options, dir string) (env []string, down fun
 	}
 	database := os.Getenv(databaseEnv)
 	if database == "" {
-		pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), Ephemeral: true, Say: logf})
+		pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), Ephemeral: true, Settings: settings, Say: logf})
 		if err != nil {
 			return nil, down, err
 		}
