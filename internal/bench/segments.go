@@ -12,8 +12,8 @@ import (
 func (b *bench) makeSegments(ctx context.Context) error {
 	return onDatabase(ctx, b.rig.DatabaseURL(), func(conn *pgx.Conn) error {
 		var n int
-		if err := conn.QueryRow(ctx, `select sum(case name when 'max_wal_size' then setting::bigint * 1024 * 1024 end) /
-			sum(case name when 'wal_segment_size' then setting::bigint end) from pg_settings`).Scan(&n); err != nil {
+		if err := conn.QueryRow(ctx, `select (max(setting::bigint) filter (where name = 'max_wal_size') * 1024 * 1024 /
+			max(setting::bigint) filter (where name = 'wal_segment_size'))::int from pg_settings where name in ('max_wal_size', 'wal_segment_size')`).Scan(&n); err != nil {
 			return err
 		}
 		for i := range n {
