@@ -119,7 +119,7 @@ func (b *bench) watchTail(ctx context.Context, rate float64, load string, work l
 	all, slowest := over(x.P99, x.P50), over(ms(worst), x.P50)
 	if x.PerSecond < sustained*rate { // latencies are then those of a growing queue, and equally bad
 		all, slowest = 0, 0
-		note += fmt.Sprintf(" The machine made %.0f of %g decisions a second: it has less to give than when its saturation was measured, so nothing is compared.", x.PerSecond, rate)
+		note += fmt.Sprintf(" The machine made %.0f of the %g decisions a second that were due, so nothing is compared.", x.PerSecond, rate)
 	}
 	b.report.under("p99 over p50 at "+load, all, mostTail, "x")
 	b.report.under("p99 of the worst minute over p50", slowest, worstMinute, "x")
