@@ -23,9 +23,8 @@ BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 # Tests are compiled with the same flags, so that a cold cache compiles the Temporal server, this service and the standard library once.
 # The race detector needs cgo.
 TESTED   = $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
-# Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end. Those of worker
-# stay last: beside these, a rollout of builds did not settle within 90 s.
-SLOWEST := ./cmd/chaos$(comma)./integration$(comma)./integration/browser
+# Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
+SLOWEST := ./cmd/chaos$(comma)./integration$(comma)./integration/browser$(comma)./worker
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
 
 GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
@@ -118,25 +117,30 @@ $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/test
 
 ## Test
 
-# npm packages that verify webhook signatures (standardwebhooks) and passkey assertions (@simplewebauthn/server), and evaluate
-# conditions of rules (@bufbuild/cel). Without npm the tests that use them are skipped.
-NPM_VERIFIERS := $(addsuffix /node_modules,internal/delivery/webhook/testdata/npm integration/testdata/simplewebauthn integration/testdata/oidcprovider integration/testdata/maildev internal/authz/rules/testdata/npm)
-$(NPM_VERIFIERS): %/node_modules: %/package-lock.json
+# npm packages of the JavaScript package and its example, and those that verify webhook signatures (standardwebhooks) and passkey assertions
+# (@simplewebauthn/server), and evaluate conditions of rules (@bufbuild/cel). Without npm the tests that use them are skipped.
+NPM_PACKAGES := $(addsuffix /node_modules,sdk/js examples/shop/express internal/delivery/webhook/testdata/npm integration/testdata/simplewebauthn integration/testdata/oidcprovider integration/testdata/maildev internal/authz/rules/testdata/npm)
+$(NPM_PACKAGES): %/node_modules: %/package-lock.json
 	@if command -v npm >/dev/null; then \
 		cd $* && npm ci --ignore-scripts --no-audit --no-fund --silent && touch node_modules || \
-		echo "npm ci failed: the tests with the npm package in $* are skipped"; fi
+		echo "npm ci failed in $*: the tests with its packages cannot run"; fi
 
+# Two at a time: npm waits for the network and the disk while the Temporal server is compiled.
+.PHONY: test-needs
+test-needs:
+	@$(MAKE) -s -j 2 $(BIN)/devstack $(NPM_PACKAGES)
+
+# The service is built before its tests because go test shows no progress while it compiles.
 .PHONY: test
-test: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum test-js $(NPM_VERIFIERS) ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum test-js ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
 	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) --first $(SLOWEST) -- -vet=off -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js
-test-js: ## check types and sizes of the JavaScript package and run its tests; skipped without Node
+test-js: sdk/js/node_modules ## check types and sizes of the JavaScript package and run its tests; skipped without Node
 	@if ! command -v npm >/dev/null; then \
 		echo "npm is missing: the tests of sdk/js are skipped"; \
 	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
-		cd sdk/js && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; } && npm run --silent test && \
-		cd ../../examples/shop/express && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent; }; \
+		cd sdk/js && npm run --silent test; \
 	fi
 
 .PHONY: test-unit

@@ -115,6 +115,6 @@ func requireMCP(t *testing.T) {
 		t.Skip("Node is not installed")
 	}
 	if _, err := os.Stat(filepath.Join(packageJS, "node_modules", "@modelcontextprotocol")); err != nil {
-		t.Skip("the packages are not installed: make test-js installs them")
+		t.Skip("the packages are not installed: make test installs them")
 	}
 }

@@ -60,7 +60,7 @@ func TestShopExamples(t *testing.T) {
 	for name, command := range map[string]func(t *testing.T) *exec.Cmd{
 		"express": func(t *testing.T) *exec.Cmd {
 			if _, err := os.Stat(filepath.Join(repository, "examples/shop/express/node_modules/express")); err != nil {
-				t.Skip("Express is not installed: make test-js installs it")
+				t.Skip("Express is not installed: make test installs it")
 			}
 			cmd := exec.Command("node", "server.js")
 			cmd.Dir = filepath.Join(repository, "examples/shop/express")

@@ -1,6 +1,7 @@
 // Bundles the tests (Node.js 20 cannot run TypeScript) and runs them with Node.js's test runner.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { build } from 'esbuild'
 
 const tests = readdirSync('test').filter((name) => name.endsWith('.test.ts'))
@@ -12,5 +13,6 @@ await build({
 })
 const only = process.argv[2] ?? ''
 const files = tests.filter((name) => name.includes(only)).map((name) => out + '/' + name.replace('.ts', '.mjs'))
-const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=' + (process.env.REPORTER ?? 'dot'), ...files], { stdio: 'inherit' })
+const flags = ['--test-concurrency=' + availableParallelism(), '--test-reporter=' + (process.env.REPORTER ?? 'dot')] // Node.js leaves one processor idle
+const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...flags, ...files], { stdio: 'inherit' })
 process.exit(run.status ?? 1)
