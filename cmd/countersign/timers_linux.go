@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// usualSlack is the timer slack that Linux gives a process, unless the operator or the service manager set another one.
+	// usualSlack is the timer slack that Linux gives a process, unless the service manager set a different value.
 	usualSlack = 50 * time.Microsecond
 	// slack is how much later than asked for a sleeping thread of the API or of the worker may wake up. The shortest timeout of the service
 	// is many times longer.

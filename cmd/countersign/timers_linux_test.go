@@ -29,7 +29,7 @@ func TestTimersOfAllThreadsAreRelaxed(t *testing.T) {
 		// A thread that is made by others than the one that executed the binary.
 		found := make(chan time.Duration)
 		go func() {
-			runtime.LockOSThread() // it ends with its thread, so that another one is made
+			runtime.LockOSThread() // it ends with its thread, so that a new one is made
 			found <- slackOfThread(t)
 		}()
 		fmt.Printf("process %d, slack %v and %v\n", os.Getpid(), slackOfThread(t), <-found)
