@@ -44,6 +44,9 @@ func dynamicConfig() dynamicconfig.Client {
 	set(dynamicconfig.MatchingNumTaskqueueReadPartitions, 1)
 	set(dynamicconfig.MatchingNumTaskqueueWritePartitions, 1)
 
+	// A worker that stops is handed no further task. Otherwise a task that is on its way to it is lost until it times out.
+	set(dynamicconfig.EnableCancelWorkerPollsOnShutdown, true)
+
 	// The server makes no requests to hosts outside this machine.
 	set(dynamicconfig.EnableServerVersionCheck, false)
 	return settings

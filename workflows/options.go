@@ -52,6 +52,11 @@ type startRequest struct {
 	page        string // of the record in the console, behind the environment; empty if it has none
 }
 
+// taskTimeout is how long a worker may take for one workflow task before Temporal hands the task to another one. A worker that is lost
+// with a task delays it by this much, and a caller waits updateWait for it; with Temporal's default of 10 s the caller would give up. A step
+// that takes longer does not end its task: the SDK sends heartbeats.
+const taskTimeout = 2 * time.Second
+
 // startOptions returns the options of a start. A workflow runs once per record. Only one that was terminated or has failed may
 // be started again, so that an operator's mistake does not leave a record waiting for ever.
 func (c *Client) startOptions(r startRequest) client.StartWorkflowOptions {
@@ -69,6 +74,7 @@ func (c *Client) startOptions(r startRequest) client.StartWorkflowOptions {
 		TaskQueue:                TaskQueue,
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowTaskTimeout:      taskTimeout,
 		TypedSearchAttributes:    temporal.NewSearchAttributes(updates...),
 		StaticSummary:            r.summary,
 		StaticDetails:            details[r.kind] + c.consoleLink(r),
