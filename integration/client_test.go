@@ -48,17 +48,6 @@ func (c caller) post(t testing.TB, path string, body any) response {
 	return c.do(t, "POST", path, body)
 }
 
-// postUntilSettled posts a request that a workflow handles and retries while the response is 503 with Retry-After. That is the
-// response if the workflow task went to a worker of another test that was stopping.
-func (c caller) postUntilSettled(t *testing.T, path string, body any) (a response) {
-	t.Helper()
-	eventually(t, func() bool {
-		a = c.post(t, path, body)
-		return a.status != 503 || a.header.Get("Retry-After") == ""
-	}, "the response to "+path)
-	return a
-}
-
 func (c caller) patch(t testing.TB, path string, body any) response {
 	return c.do(t, "PATCH", path, body)
 }

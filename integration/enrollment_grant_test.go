@@ -21,7 +21,7 @@ func (w world) enrollmentSession(t *testing.T, page caller, subject string, who 
 
 func (w world) complete(t *testing.T, subject, session string) response {
 	t.Helper()
-	return w.Server.postUntilSettled(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": session}).is(200)
+	return w.Server.post(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": session}).is(200)
 }
 
 // If the environment requires it, enrolling needs a token with the purpose enroll, for one enrollment. Earlier frames do not

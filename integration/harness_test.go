@@ -180,10 +180,15 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 	if err != nil {
 		return nil, l, err
 	}
-	p, err := wiring.New(core, wiring.Options{
-		WebhookLoopback: true, Research: true, Mail: s.mailer, Temporal: workflows.DialOptions{Address: s.address, Namespace: s.namespace},
-	})
+	p, err := wiring.New(core, s.options())
 	return p, l, err
+}
+
+// options are those of a process with a worker on the shared namespace. Every such worker takes tasks of all tests, also webhooks and mails.
+func (s *service) options() wiring.Options {
+	return wiring.Options{
+		WebhookLoopback: true, Research: true, Mail: s.mailer, Temporal: workflows.DialOptions{Address: s.address, Namespace: s.namespace},
+	}
 }
 
 func logger() *slog.Logger {

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -55,11 +56,6 @@ func open(t *testing.T, s wiring.Settings) *wiring.Core {
 	require.NoError(t, err)
 	t.Cleanup(core.Close)
 	return core
-}
-
-// sharedTemporal are the options of a process on the namespace that all tests share.
-func sharedTemporal() wiring.Options {
-	return wiring.Options{Temporal: workflows.DialOptions{Address: shared.address, Namespace: shared.namespace}}
 }
 
 // replicaAhead starts an API on the shared data whose clock is ahead by d.
@@ -110,7 +106,7 @@ func replicaWithMovableClock(t *testing.T) (*movableClock, string) {
 // serveAPI starts an API on a core and the shared Temporal.
 func serveAPI(t *testing.T, core *wiring.Core) (*wiring.Process, string) {
 	t.Helper()
-	p, err := wiring.New(core, sharedTemporal())
+	p, err := wiring.New(core, shared.options())
 	require.NoError(t, err)
 	return p, start(t, p, listen(t), false)
 }
@@ -128,9 +124,9 @@ func skewedReplica(t *testing.T, off time.Duration) string {
 	t.Helper()
 	core := open(t, wiring.Settings{
 		Log: shared.log, Machine: clock.Offset(clock.System(), off), DatabaseURL: shared.database, Keys: shared.keys,
-		BaseURL: shared.baseURL, MaxConns: 6, // its worker also signs proofs for the other tests
+		BaseURL: shared.baseURL, Providers: webhook.Policy{AllowLoopback: true}, MaxConns: 6, // its worker also signs proofs for the other tests
 	})
-	p, err := wiring.New(core, sharedTemporal())
+	p, err := wiring.New(core, shared.options())
 	require.NoError(t, err)
 	return start(t, p, listen(t), true)
 }
