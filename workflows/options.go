@@ -52,7 +52,7 @@ type startRequest struct {
 	page        string // of the record in the console, behind the environment; empty if it has none
 }
 
-// taskTimeout is how long a worker may take for one workflow task before Temporal hands the task to another one. A worker that is lost
+// taskTimeout is how long a worker may take for one workflow task before Temporal hands the task to another. A worker that is lost
 // with a task delays it by this much, and a caller waits updateWait for it; with Temporal's default of 10 s the caller would give up. A step
 // that takes longer does not end its task: the SDK sends heartbeats.
 const taskTimeout = 2 * time.Second
