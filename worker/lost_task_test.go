@@ -55,19 +55,22 @@ func TestReviewOutlivesAWorkerThatIsLost(t *testing.T) {
 	b := setup(t)
 	h := b.Hold(time.Hour, 1)
 	p := b.review(t, h, "crd_ann", hold.Approve)
-	lost := make(chan error, 1)
+	type result struct {
+		status models.HoldStatus
+		err    error
+	}
+	reviewed := make(chan result, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		_, err := b.temporal.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
-			Namespace: b.namespace, Identity: "lost",
-			TaskQueue: &taskqueue.TaskQueue{Name: workflows.TaskQueue, Kind: enums.TASK_QUEUE_KIND_NORMAL},
-		})
-		lost <- err
-		b.startWorker()
+		out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
+		reviewed <- result{out.Status, err}
 	}()
-	out, err := b.runs.ReviewHold(t.Context(), p.Workflow, p.Resolution, p.Request)
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // the SDK requires a deadline
+	defer cancel()
+	_, err := b.temporal.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
+		Namespace: b.namespace, Identity: "lost",
+		TaskQueue: &taskqueue.TaskQueue{Name: workflows.TaskQueue, Kind: enums.TASK_QUEUE_KIND_NORMAL},
+	})
 	require.NoError(t, err)
-	require.Equal(t, models.HoldApproved, out.Status)
-	require.NoError(t, <-lost)
+	b.startWorker()
+	require.Equal(t, result{status: models.HoldApproved}, <-reviewed)
 }
