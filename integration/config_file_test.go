@@ -49,7 +49,7 @@ func (f byFile) export(t *testing.T) string {
 
 func (f byFile) plan(t *testing.T, file string, prune bool) (*configfile.Plan, error) {
 	t.Helper()
-	path := filepath.Join(f.dir, "given.yaml")
+	path := filepath.Join(t.TempDir(), "given.yaml") // not of f: subtests plan at the same time
 	require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
 	doc, err := configfile.Load(path)
 	require.NoError(t, err, "%s", file)

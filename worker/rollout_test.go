@@ -166,9 +166,13 @@ func TestRollbackLeavesWhatOldCodeCannotReplay(t *testing.T) {
 	require.Equal(t, newBuild, b.buildOf(t, workflows.HoldID(changed.AuthorizationID)))
 
 	listed(t, r, newBuild)
-	var out rollout.RolledBack
-	b.route(t, func() (err error) { out, err = r.Rollback(t.Context(), newBuild); return err })
-	require.Equal(t, rollout.RolledBack{From: newBuild, To: oldBuild, Held: 1}, out)
+	held := 0 // by all calls: one that Temporal does not finish may have held the run already
+	b.route(t, func() error {
+		out, err := r.Rollback(t.Context(), newBuild)
+		held += out.Held
+		return err
+	})
+	require.Equal(t, 1, held)
 	require.Equal(t, "approved", b.approve(t, fresh, "crd_ann"))
 	require.Equal(t, oldBuild, b.buildOf(t, workflows.HoldID(fresh.AuthorizationID)))
 	require.Equal(t, "approved", b.approve(t, changed, "crd_bob"))
