@@ -14,7 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -124,7 +123,7 @@ func skewedReplica(t *testing.T, off time.Duration) string {
 	t.Helper()
 	core := open(t, wiring.Settings{
 		Log: shared.log, Machine: clock.Offset(clock.System(), off), DatabaseURL: shared.database, Keys: shared.keys,
-		BaseURL: shared.baseURL, Providers: webhook.Policy{AllowLoopback: true}, MaxConns: 6, // its worker also signs proofs for the other tests
+		BaseURL: shared.baseURL, MaxConns: 6, // its worker also signs proofs for the other tests
 	})
 	p, err := wiring.New(core, shared.options())
 	require.NoError(t, err)
