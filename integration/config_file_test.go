@@ -49,9 +49,12 @@ func (f byFile) export(t *testing.T) string {
 
 func (f byFile) plan(t *testing.T, file string, prune bool) (*configfile.Plan, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "given.yaml") // not of f: subtests plan at the same time
-	require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
-	doc, err := configfile.Load(path)
+	given, err := os.CreateTemp(f.dir, "given-*.yaml") // subtests plan at the same time, and the logo is beside it
+	require.NoError(t, err)
+	_, err = given.WriteString(file)
+	require.NoError(t, err)
+	require.NoError(t, given.Close())
+	doc, err := configfile.Load(given.Name())
 	require.NoError(t, err, "%s", file)
 	return configfile.Compare(t.Context(), f.api, doc, prune)
 }
