@@ -43,6 +43,17 @@ func needChromium(t testing.TB) {
 	}
 }
 
+func TestWithoutABrowserNoTestFails(t *testing.T) {
+	t.Parallel()
+	if chromium() == "" {
+		t.Skip("this is the run without a browser")
+	}
+	run := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very program
+	run.Env = append(os.Environ(), browserEnv+"=none")
+	out, err := run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 // instance is the one browser process of all tests; each tab has a profile of its own.
 var instance struct {
 	once   sync.Once

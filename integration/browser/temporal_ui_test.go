@@ -23,6 +23,7 @@ func TestTemporalUIShowsHistoriesToAuditors(t *testing.T) {
 	if ui == "" {
 		t.Skip("the runner of the tests starts no Temporal UI: " + temporaltest.UIEnv + " is not set")
 	}
+	needChromium(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(shared.StartCodec(wiring.CodecOptions{Origin: ui}, make(chan error, 1), l))
