@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -27,7 +27,8 @@ const listPage = 200
 // RolledBack is the result of a rollback.
 type RolledBack struct {
 	From, To string
-	// Held is how many open workflow runs stay on From, because they recorded a change of the code that To does not know.
+	// Held is how many open workflow runs stay on From, because they recorded a change of the code that To does not know, whether
+	// this call or an earlier one held them.
 	Held int
 }
 
@@ -47,7 +48,8 @@ func (r *Rollout) Rollback(ctx context.Context, build string) (RolledBack, error
 	if err != nil {
 		return out, err
 	}
-	if err := r.hold(ctx, &out, flags); err != nil {
+	held, err := r.hold(ctx, out.From, flags)
+	if err != nil {
 		return out, err
 	}
 	switch build {
@@ -56,26 +58,39 @@ func (r *Rollout) Rollback(ctx context.Context, build string) (RolledBack, error
 	case s.Current:
 		err = r.SetCurrent(ctx, out.To)
 	}
-	if err != nil {
-		return out, err
+	if err == nil {
+		// Again, for those that recorded a flag meanwhile. One that already got a task of the other build fails it and tries again.
+		var late []string
+		late, err = r.hold(ctx, out.From, flags)
+		held = append(held, late...)
 	}
-	// Again, for those that recorded a flag meanwhile. One that already got a task of the other build fails it and tries again.
-	return out, r.hold(ctx, &out, flags)
+	slices.Sort(held)
+	out.Held = len(slices.Compact(held))
+	return out, err
 }
 
-// hold pins the workflow runs that recorded one of the flags to the build that they are on.
-func (r *Rollout) hold(ctx context.Context, out *RolledBack, flags []string) error {
-	if len(flags) == 0 {
-		return nil
+// hold pins the workflow runs that recorded one of the flags to the build that they are on. It returns the ids of all that are pinned to
+// it. The list of Temporal follows with a delay, so that two calls may return and pin the same run.
+func (r *Rollout) hold(ctx context.Context, build string, flags []string) ([]string, error) {
+	before, err := r.runs(ctx, r.openOn(build)+heldOnly)
+	if err != nil {
+		return nil, err
 	}
-	n, err := r.override(ctx, r.openOn(out.From)+with(flags), &client.PinnedVersioningOverride{Version: r.version(out.From)})
-	out.Held += n
-	return err
+	var held []string
+	for _, run := range before {
+		held = append(held, run.GetRunId())
+	}
+	if len(flags) == 0 {
+		return held, nil
+	}
+	pinned, err := r.override(ctx, r.openOn(build)+with(flags), &client.PinnedVersioningOverride{Version: r.version(build)})
+	return append(held, pinned...), err
 }
 
 // Release lets the open workflow runs that a rollback left on a build move again. It returns how many.
 func (r *Rollout) Release(ctx context.Context, build string) (int, error) {
-	return r.override(ctx, r.openOn(build)+heldOnly, nil)
+	released, err := r.override(ctx, r.openOn(build)+heldOnly, nil)
+	return len(released), err
 }
 
 // without returns the build that receives the tasks of a build that is left.
@@ -115,24 +130,34 @@ func (r *Rollout) count(ctx context.Context, query string) (int64, error) {
 	return out.GetCount(), err
 }
 
-// override sets the override of the workflow runs of a query, or removes it if it is nil. It returns how many it changed.
-func (r *Rollout) override(ctx context.Context, query string, to client.VersioningOverride) (changed int, err error) {
-	var runs []*workflowpb.WorkflowExecutionInfo
+// runs lists the workflow runs of a query.
+func (r *Rollout) runs(ctx context.Context, query string) ([]*commonpb.WorkflowExecution, error) {
+	var out []*commonpb.WorkflowExecution
 	for page := []byte(nil); ; {
-		out, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		listed, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Namespace: r.namespace, Query: query, PageSize: listPage, NextPageToken: page,
 		})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		runs = append(runs, out.GetExecutions()...)
-		if page = out.GetNextPageToken(); len(page) == 0 {
-			break
+		for _, run := range listed.GetExecutions() {
+			out = append(out, run.GetExecution())
 		}
+		if page = listed.GetNextPageToken(); len(page) == 0 {
+			return out, nil
+		}
+	}
+}
+
+// override sets the override of the workflow runs of a query, or removes it if it is nil. It returns the ids of those it changed.
+func (r *Rollout) override(ctx context.Context, query string, to client.VersioningOverride) (changed []string, err error) {
+	runs, err := r.runs(ctx, query)
+	if err != nil {
+		return nil, err
 	}
 	for _, run := range runs {
 		_, err := r.temporal.UpdateWorkflowExecutionOptions(ctx, client.UpdateWorkflowExecutionOptionsRequest{
-			WorkflowId: run.GetExecution().GetWorkflowId(), RunId: run.GetExecution().GetRunId(),
+			WorkflowId: run.GetWorkflowId(), RunId: run.GetRunId(),
 			WorkflowExecutionOptionsChanges: client.WorkflowExecutionOptionsChanges{VersioningOverride: &client.VersioningOverrideChange{Value: to}},
 		})
 		var closed *serviceerror.NotFound
@@ -142,7 +167,7 @@ func (r *Rollout) override(ctx context.Context, query string, to client.Versioni
 		if err != nil {
 			return changed, err
 		}
-		changed++
+		changed = append(changed, run.GetRunId())
 	}
 	return changed, nil
 }
