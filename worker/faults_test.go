@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
@@ -16,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
 )
 
 // If a worker dies in the middle of a move, another worker makes the move once, and a repeated request gets the response.
@@ -104,5 +106,37 @@ func TestDatabaseOutageDuringAMove(t *testing.T) {
 		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
 		return err == nil && out.Status == "completed"
 	}, 2*patience, 100*time.Millisecond)
+	require.Equal(t, 1, b.Events("challenge.completed"))
+}
+
+// A run that is terminated while it works on an accepted request leaves the outcome to the record: the request is not refused, and its
+// repeat makes the move.
+func TestRunTerminatedDuringAMove(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.startWorker()
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
+	p, id := b.confirm(t, c), workflows.ChallengeID(c.ID)
+	b.Exec("alter table move_requests rename to move_requests_away")
+	asked := make(chan error, 1)
+	go func() {
+		_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+		asked <- err
+	}()
+	require.Eventually(t, func() bool {
+		for it := b.temporal.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+			if e, err := it.Next(); err != nil || e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED {
+				return err == nil
+			}
+		}
+		return false
+	}, patience, 10*time.Millisecond)
+	require.NoError(t, b.temporal.TerminateWorkflow(t.Context(), id, "", "stuck"))
+	require.ErrorIs(t, <-asked, durable.ErrClosed)
+	b.Exec("alter table move_requests_away rename to move_requests")
+	require.Eventually(t, func() bool {
+		out, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+		return err == nil && out.Status == models.ChallengeCompleted
+	}, patience, 100*time.Millisecond)
 	require.Equal(t, 1, b.Events("challenge.completed"))
 }

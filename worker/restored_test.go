@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -59,4 +60,32 @@ func TestARestoredRecordIsSettledAlthoughItsRunHasClosed(t *testing.T) {
 		b.Exec("delete from reviews where authorization_id = $1", h.AuthorizationID)
 		b.Exec("delete from authorizations where parent_id = $1", h.AuthorizationID)
 	}
+}
+
+// The service's database is restored to a point at which a subject was being erased, and Temporal's is not: what was restored is erased
+// by another run of the workflow, because the first has closed.
+func TestARestoredErasureEndsAlthoughItsRunHasClosed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the erasure's grace period of 30 s, twice")
+	}
+	t.Parallel()
+	b := setup(t)
+	erasures, _ := b.subjects(t)
+	b.Exec("create table kept as select * from subjects where uid = $1", b.Subject.UID)
+	r, err := erasures.Erase(t.Context(), b.Principal(fixture.Asker), b.Subject.ExternalID)
+	require.NoError(t, err)
+	completed := func() bool {
+		return b.Count("select count(*) from erasures where id = $1 and status = 'completed'", r.Erasure) == 1
+	}
+	require.Eventually(t, completed, erasureTimeout, 100*time.Millisecond)
+
+	b.Exec("insert into subjects select * from kept")
+	b.Exec("update subjects set status = 'erasing', external_id = uid where uid = $1", b.Subject.UID)
+	b.Exec("update erasures set status = 'erasing', subject_uid = $2, subject = 'ada', completed_at = null where id = $1", r.Erasure, b.Subject.UID)
+	run, wanted, err := erasures.WorkflowInput(t.Context(), b.Scope.Environment, r.Erasure)
+	require.NoError(t, err)
+	require.True(t, wanted)
+	require.NoError(t, b.runs.StartErasure(t.Context(), run))
+	require.Eventually(t, completed, erasureTimeout, 100*time.Millisecond)
+	require.Zero(t, b.Count("select count(*) from subjects where uid = $1", b.Subject.UID))
 }

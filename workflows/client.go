@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/opentelemetry"
 	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/countersign-dev/countersign/activities"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
@@ -213,9 +214,18 @@ func notAccepted(err error) error {
 	return refusedOr(err, unavailable)
 }
 
+// runEnded is the type of the error that Temporal gives those who wait for an accepted update whose run ends.
+const runEnded = "AcceptedUpdateCompletedWorkflow"
+
 // notFinished maps the error of an update that the workflow accepted. The server ends a call at the same deadline as the caller, and may
 // be a moment earlier: the context is then not over yet, and the error says so.
+//
+// If the run ended before it finished the update, because an operator or an erasure terminated it, the record decides.
 func notFinished(ctx context.Context, err error) error {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Type() == runEnded {
+		return durable.ErrClosed
+	}
 	return refusedOr(err, func(err error) error {
 		var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
 		if ctx.Err() == nil && !errors.As(err, &timeout) {

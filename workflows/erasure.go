@@ -99,10 +99,11 @@ func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 	}
 }
 
-// StartErasure starts the workflow of an erasure unless it exists.
+// StartErasure starts the workflow of an erasure unless it is running. A run that has closed erased what was restored since, if the
+// record says that the subject is being erased: it starts again.
 func (c *Client) StartErasure(ctx context.Context, r subject.WorkflowInput) error {
 	in := ErasureInput{Erasure: r.Erasure, Environment: r.Environment}
-	return c.start(ctx, startRequest{
+	return c.restart(ctx, startRequest{
 		id: ErasureID(in.Erasure), input: in, kind: NameErasure, environment: in.Environment, state: subject.Erasing, summary: fmt.Sprintf("Erasure %s", in.Erasure),
 	})
 }

@@ -23,25 +23,47 @@ func TestRunsRecordTheSameEvents(t *testing.T) {
 	for _, name := range []string{"challenge-completed", "hold-approved"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			address, namespace := temporaltest.Namespace(t)
-			c, err := client.Dial(client.Options{HostPort: address, Namespace: namespace, Logger: quiet{}})
-			require.NoError(t, err)
-			defer c.Close()
-			s := scenarios()[name]()
-			w := worker.New(worker.Deps{Temporal: c, Services: s.services})
-			require.NoError(t, w.Start())
-			defer w.Stop()
-			s.drive(t, workflows.NewClient(c, namespace))
-			require.NoError(t, c.GetWorkflow(t.Context(), s.id, "").Get(t.Context(), nil))
 			var run []enumspb.EventType
-			for it := c.GetWorkflowHistory(t.Context(), s.id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
-				e, err := it.Next()
-				require.NoError(t, err)
+			for _, e := range eventsOf(t, name) {
 				run = append(run, e.GetEventType())
 			}
 			require.ElementsMatch(t, withoutTasks(newest(t, name)), withoutTasks(run))
 		})
 	}
+}
+
+// Temporal stores the ids of updates in the clear, and a caller chooses its request id.
+func TestUpdateIDsContainNoRequestID(t *testing.T) {
+	t.Parallel()
+	updates := 0
+	for _, e := range eventsOf(t, "change-rejected-by-its-start") {
+		if a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes(); a != nil {
+			updates++
+			require.NotContains(t, a.GetProtocolInstanceId(), "req_1")
+		}
+	}
+	require.Equal(t, 1, updates)
+}
+
+// eventsOf drives a scenario and returns the events of its run.
+func eventsOf(t *testing.T, name string) (events []*historypb.HistoryEvent) {
+	t.Helper()
+	address, namespace := temporaltest.Namespace(t)
+	c, err := client.Dial(client.Options{HostPort: address, Namespace: namespace, Logger: quiet{}})
+	require.NoError(t, err)
+	defer c.Close()
+	s := scenarios()[name]()
+	w := worker.New(worker.Deps{Temporal: c, Services: s.services})
+	require.NoError(t, w.Start())
+	defer w.Stop()
+	s.drive(t, workflows.NewClient(c, namespace))
+	require.NoError(t, c.GetWorkflow(t.Context(), s.id, "").Get(t.Context(), nil))
+	for it := c.GetWorkflowHistory(t.Context(), s.id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		require.NoError(t, err)
+		events = append(events, e)
+	}
+	return events
 }
 
 // newest returns the events of the newest recording of a scenario.

@@ -2,6 +2,8 @@ package workflows
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
@@ -75,9 +77,15 @@ func (c *Client) StartChange(ctx context.Context, r change.WorkflowInput) error 
 func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d change.Decision) (change.Outcome, error) {
 	var out change.Outcome
 	err := c.updateWithStart(ctx, ChangeInputOf(r).start(), update{
-		id: UpdateDecide + ":" + d.Resolution + ":" + d.Actor + ":" + d.RequestID, name: UpdateDecide, arg: ChangeDecision(d),
+		id: decideID(d), name: UpdateDecide, arg: ChangeDecision(d),
 	}, &out)
 	return out, err
+}
+
+// decideID returns the update id of a decision: a digest, because Temporal stores it in the clear, and the caller chooses its request id.
+func decideID(d change.Decision) string {
+	sum := sha256.Sum256([]byte(d.Resolution + ":" + d.Actor + ":" + d.RequestID))
+	return UpdateDecide + ":" + hex.EncodeToString(sum[:])
 }
 
 // StartEvaluation starts the workflow of an evaluation unless it exists.

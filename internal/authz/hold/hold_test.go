@@ -137,6 +137,7 @@ func TestSeveralApprovals(t *testing.T) {
 		require.Equal(t, models.HoldPending, out.Status)
 		require.Equal(t, 1, out.Approvals, "one reviewer is one approval")
 	}
+	require.Equal(t, 1, b.Events("hold.reviewed"), "a worker that lost the result repeats the review")
 	p, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Approve, nil)
 	require.NoError(t, err)
 	require.Equal(t, hold.PendingAt(h.AuthorizationID, hold.Approve, 1, 2), p.Pending)

@@ -118,7 +118,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := r.save(ctx, receipt); err != nil {
+	if _, err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
 	if err := r.q.Holds().RecordRejection(ctx, r.held.Hold, r.request.NoteDigest, r.move.At); err != nil {
@@ -131,7 +131,8 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 // approve records the approval and counts it with those of other reviewers in good standing. The last one required resolves the
 // hold and makes the follow-up decision, which may be a denial.
 func (r review) approve(ctx context.Context) (Outcome, error) {
-	if err := r.save(ctx, nil); err != nil {
+	repeated, err := r.save(ctx, nil)
+	if err != nil {
 		return Outcome{}, err
 	}
 	h := r.held.Hold
@@ -141,6 +142,9 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	}
 	given := tally.Given
 	if given < h.ApprovalsRequired {
+		if repeated { // by a worker that lost the result of the first attempt, which has written the event
+			return pendingOutcome(ctx, r.q, h, given)
+		}
 		e := r.entry(events.HoldReviewedData{Approvals: given, ApprovalsRequired: h.ApprovalsRequired})
 		if err := events.Append(ctx, r.q, e); err != nil {
 			return Outcome{}, err
@@ -167,7 +171,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := r.save(ctx, receipt); err != nil {
+	if _, err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
 	if err := r.q.Holds().SetFollowUp(ctx, h.EnvironmentID, r.move.ID, followUp.ID); err != nil {
@@ -187,12 +191,12 @@ func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
 	return err
 }
 
-// save stores the review with the principal that the reviewer belonged to at the time.
-func (r review) save(ctx context.Context, receipt []byte) error {
+// save stores the review with the principal that the reviewer belonged to at the time. It reports whether the same was stored already.
+func (r review) save(ctx context.Context, receipt []byte) (repeated bool, err error) {
 	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
 	principal, err := r.q.Principals().Get(ctx, scope, r.request.Actor)
 	if err != nil {
-		return err
+		return false, err
 	}
 	return r.q.Holds().PutReview(ctx, models.Review{
 		AuthorizationID: r.move.ID, EnvironmentID: scope.Environment, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,

@@ -78,13 +78,17 @@ func (q Holds) SetFollowUp(ctx context.Context, environment, authorization, chil
 	return err
 }
 
-// PutReview stores the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it.
-func (q Holds) PutReview(ctx context.Context, r models.Review) error {
-	_, err := q.exec(ctx, `insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id)
+// PutReview stores the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it. It reports whether
+// the reviewer had already resolved so, with the same note.
+func (q Holds) PutReview(ctx context.Context, r models.Review) (repeated bool, err error) {
+	err = q.queryRow(ctx, `with before as (select * from reviews where authorization_id = $1 and reviewer = $2 and environment_id = $8)
+		insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id)
 		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict on constraint reviews_pkey
-		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7`,
-		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID)
-	return err
+		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7
+		returning exists (select from before b where (b.resolution, b.note_digest, b.principal)
+			is not distinct from (reviews.resolution, reviews.note_digest, reviews.principal))`,
+		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID).Scan(&repeated)
+	return repeated, err
 }
 
 // ReviewedBy returns the reviewer's resolution of a hold, or "" if there is none.
