@@ -173,7 +173,7 @@ func TestRollbackLeavesWhatOldCodeCannotReplay(t *testing.T) {
 	}
 	b.route(t, rollback)
 	require.Equal(t, rollout.RolledBack{From: newBuild, To: oldBuild, Held: 1}, out)
-	b.route(t, rollback) // by an operator who was told that the first had not settled
+	b.route(t, rollback) // as an operator does if the first was not settled
 	require.Equal(t, rollout.RolledBack{From: newBuild, To: oldBuild, Held: 1}, out)
 	require.Equal(t, "approved", b.approve(t, fresh, "crd_ann"))
 	require.Equal(t, oldBuild, b.buildOf(t, workflows.HoldID(fresh.AuthorizationID)))

@@ -99,8 +99,8 @@ func (r *erasureRun) repeat(ctx workflow.Context, todo string) error {
 	}
 }
 
-// StartErasure starts the workflow of an erasure unless it is running. A run that has closed erased what was restored since, if the
-// record says that the subject is being erased: it starts again.
+// StartErasure starts the workflow of an erasure unless it is running. The caller asks only while the record says that the subject is being
+// erased: if a run has closed before that, the record was restored to an earlier point, and another run erases what came back.
 func (c *Client) StartErasure(ctx context.Context, r subject.WorkflowInput) error {
 	in := ErasureInput{Erasure: r.Erasure, Environment: r.Environment}
 	return c.restart(ctx, startRequest{

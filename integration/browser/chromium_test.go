@@ -48,7 +48,7 @@ func TestWithoutABrowserNoTestFails(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("this is the run without a browser")
 	}
-	run := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very program
+	run := exec.CommandContext(t.Context(), os.Args[0])
 	run.Env = append(os.Environ(), browserEnv+"=none")
 	out, err := run.CombinedOutput()
 	require.NoError(t, err, "%s", out)
