@@ -74,10 +74,7 @@ func TestARestoredErasureEndsAlthoughItsRunHasClosed(t *testing.T) {
 	b.Exec("create table kept as select * from subjects where uid = $1", b.Subject.UID)
 	r, err := erasures.Erase(t.Context(), b.Principal(fixture.Asker), b.Subject.ExternalID)
 	require.NoError(t, err)
-	completed := func() bool {
-		return b.Count("select count(*) from erasures where id = $1 and status = 'completed'", r.Erasure) == 1
-	}
-	require.Eventually(t, completed, erasureTimeout, 100*time.Millisecond)
+	b.requireErased(t, r.Erasure)
 
 	b.Exec("insert into subjects select * from kept")
 	b.Exec("update subjects set status = 'erasing', external_id = uid where uid = $1", b.Subject.UID)
@@ -86,6 +83,6 @@ func TestARestoredErasureEndsAlthoughItsRunHasClosed(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, wanted)
 	require.NoError(t, b.runs.StartErasure(t.Context(), run))
-	require.Eventually(t, completed, erasureTimeout, 100*time.Millisecond)
+	b.requireErased(t, r.Erasure)
 	require.Zero(t, b.Count("select count(*) from subjects where uid = $1", b.Subject.UID))
 }

@@ -37,6 +37,14 @@ func (b *bundle) subjects(t *testing.T) (*subject.Service, *recovery.Service) {
 	return erasures, recoveries
 }
 
+// requireErased waits until an erasure is completed.
+func (b *bundle) requireErased(t *testing.T, id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return b.Count("select count(*) from erasures where id = $1 and status = 'completed'", id) == 1
+	}, erasureTimeout, 100*time.Millisecond)
+}
+
 // requireForgotten requires that a workflow has ended. The server removes its history within about a minute.
 func (b *bundle) requireForgotten(t *testing.T, id string) {
 	t.Helper()
@@ -73,9 +81,7 @@ func TestErasureRemovesRowsAndHistories(t *testing.T) {
 
 	r, err := erasures.Erase(t.Context(), p, b.Subject.ExternalID)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		return b.Count("select count(*) from erasures where id = $1 and status = 'completed'", r.Erasure) == 1
-	}, erasureTimeout, 100*time.Millisecond)
+	b.requireErased(t, r.Erasure)
 	for _, table := range []string{"authorizations", "challenges", "holds", "recoveries"} {
 		require.Zero(t, b.Count("select count(*) from "+table), table)
 	}

@@ -2,13 +2,12 @@ package workflows
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
 // StartChallenge starts the workflow of a challenge unless it exists.
@@ -76,16 +75,12 @@ func (c *Client) StartChange(ctx context.Context, r change.WorkflowInput) error 
 // a refusal is not returned to a later request.
 func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d change.Decision) (change.Outcome, error) {
 	var out change.Outcome
+	// A digest, because Temporal stores the id in the clear, and the caller chooses its request id.
+	request := canonical.DigestBytes([]byte(d.Resolution + ":" + d.Actor + ":" + d.RequestID))
 	err := c.updateWithStart(ctx, ChangeInputOf(r).start(), update{
-		id: decideID(d), name: UpdateDecide, arg: ChangeDecision(d),
+		id: UpdateDecide + ":" + request, name: UpdateDecide, arg: ChangeDecision(d),
 	}, &out)
 	return out, err
-}
-
-// decideID returns the update id of a decision: a digest, because Temporal stores it in the clear, and the caller chooses its request id.
-func decideID(d change.Decision) string {
-	sum := sha256.Sum256([]byte(d.Resolution + ":" + d.Actor + ":" + d.RequestID))
-	return UpdateDecide + ":" + hex.EncodeToString(sum[:])
 }
 
 // StartEvaluation starts the workflow of an evaluation unless it exists.

@@ -45,9 +45,7 @@ func needChromium(t testing.TB) {
 
 func TestWithoutABrowserNoTestFails(t *testing.T) {
 	t.Parallel()
-	if chromium() == "" {
-		t.Skip("this is the run without a browser")
-	}
+	needChromium(t) // this is that run otherwise
 	run := exec.CommandContext(t.Context(), os.Args[0])
 	run.Env = append(os.Environ(), browserEnv+"=none")
 	out, err := run.CombinedOutput()

@@ -48,6 +48,10 @@ func (r *Rollout) Rollback(ctx context.Context, build string) (RolledBack, error
 	if err != nil {
 		return out, err
 	}
+	before, err := r.runs(ctx, r.openOn(out.From)+heldOnly)
+	if err != nil {
+		return out, err
+	}
 	held, err := r.hold(ctx, out.From, flags)
 	if err != nil {
 		return out, err
@@ -64,27 +68,21 @@ func (r *Rollout) Rollback(ctx context.Context, build string) (RolledBack, error
 		late, err = r.hold(ctx, out.From, flags)
 		held = append(held, late...)
 	}
+	for _, run := range before {
+		held = append(held, run.GetRunId())
+	}
+	// Temporal's list follows with a delay, so that a run may have been held twice.
 	slices.Sort(held)
 	out.Held = len(slices.Compact(held))
 	return out, err
 }
 
-// hold pins the workflow runs that recorded one of the flags to the build that they are on. It returns the ids of all that are pinned to
-// it. The list of Temporal follows with a delay, so that two calls may return and pin the same run.
+// hold pins the workflow runs that recorded one of the flags to the build that they are on. It returns their ids.
 func (r *Rollout) hold(ctx context.Context, build string, flags []string) ([]string, error) {
-	before, err := r.runs(ctx, r.openOn(build)+heldOnly)
-	if err != nil {
-		return nil, err
-	}
-	var held []string
-	for _, run := range before {
-		held = append(held, run.GetRunId())
-	}
 	if len(flags) == 0 {
-		return held, nil
+		return nil, nil
 	}
-	pinned, err := r.override(ctx, r.openOn(build)+with(flags), &client.PinnedVersioningOverride{Version: r.version(build)})
-	return append(held, pinned...), err
+	return r.override(ctx, r.openOn(build)+with(flags), &client.PinnedVersioningOverride{Version: r.version(build)})
 }
 
 // Release lets the open workflow runs that a rollback left on a build move again. It returns how many.

@@ -142,12 +142,11 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	}
 	given := tally.Given
 	if given < h.ApprovalsRequired {
-		if repeated { // by a worker that lost the result of the first attempt, which has written the event
-			return pendingOutcome(ctx, r.q, h, given)
-		}
-		e := r.entry(events.HoldReviewedData{Approvals: given, ApprovalsRequired: h.ApprovalsRequired})
-		if err := events.Append(ctx, r.q, e); err != nil {
-			return Outcome{}, err
+		if !repeated { // a worker that lost the result of its review makes it again, and the event is there
+			e := r.entry(events.HoldReviewedData{Approvals: given, ApprovalsRequired: h.ApprovalsRequired})
+			if err := events.Append(ctx, r.q, e); err != nil {
+				return Outcome{}, err
+			}
 		}
 		return pendingOutcome(ctx, r.q, h, given)
 	}
