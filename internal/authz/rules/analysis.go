@@ -7,7 +7,9 @@ import (
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 )
 
 // path is a value that a condition reads: a variable and the properties below it.
@@ -124,6 +126,7 @@ func (a *analysis) call(e ast.Expr, present []string) {
 		}
 	}
 	a.comparison(e)
+	a.zone(e)
 	if a.limit(e) {
 		return
 	}
@@ -199,6 +202,21 @@ func (a *analysis) possible(value, literal ast.Expr) {
 		return
 	}
 	a.fault(literal.ID(), fmt.Sprintf("%s is never %q; it is one of %s", textOf(value), s, strings.Join(f.enum, ", ")))
+}
+
+// zone refuses a time zone that no timestamp can be converted to: the condition would fail in every evaluation.
+func (a *analysis) zone(e ast.Expr) {
+	c := e.AsCall()
+	if !c.IsMemberFunction() || len(c.Args()) != 1 || a.tree.GetType(c.Target().ID()).Kind() != types.TimestampKind {
+		return
+	}
+	name, ok := stringLiteral(c.Args()[0])
+	if !ok {
+		return
+	}
+	if types.IsError(types.Timestamp{}.Receive(overloads.TimeGetHours, overloads.TimestampToHoursWithTz, []ref.Val{types.String(name)})) {
+		a.fault(c.Args()[0].ID(), fmt.Sprintf("%q is not a time zone: name one of the IANA database, such as \"Europe/Berlin\", or an offset, such as \"+02:00\"", name))
+	}
 }
 
 // fieldOf returns the declared field that an expression selects; nil if it selects none.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	_ "time/tzdata" // an image without files has named time zones too
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"

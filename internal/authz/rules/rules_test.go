@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +132,14 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// The image of a release has no file of a time zone, and a rule that cannot be evaluated applies to every request.
+func TestTimeZonesArePartOfTheBinary(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	require.True(t, slices.Contains(strings.Fields(string(out)), "time/tzdata"), "the package must import time/tzdata")
+}
+
 // A rule that cannot be evaluated applies, and says why without repeating a value.
 func TestMatchFailsStrict(t *testing.T) {
 	t.Parallel()
@@ -197,6 +207,8 @@ func TestCompileRefuses(t *testing.T) {
 		"may be missing on one side":     {`has(context.exact) || context.exact == "x"`, 1, 30, "can be missing"},
 		"tested afterwards":              {`context.exact == "x" && has(context.exact)`, 1, 8, "can be missing"},
 		"the object may be missing":      {`context.payee.name == "x"`, 1, 8, "context.payee can be missing"},
+		"unknown time zone":              {`now.getHours("Europe/Berlim") >= 22`, 1, 14, `"Europe/Berlim" is not a time zone`},
+		"offset out of range":            {`now.getHours("+24:00") >= 22`, 1, 14, `"+24:00" is not a time zone`},
 		"has of a missing object":        {`has(context.payee.country)`, 1, 12, "context.payee can be missing"},
 		"an item's may be missing":       {`context.lines.exists(l, l.tag == "x")`, 1, 26, "l.tag can be missing"},
 		"tested of another list":         {`context.lines.exists(l, has(l.tag)) && context.lines.exists(l, l.tag == "x")`, 1, 65, "l.tag can be missing"},
