@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -71,9 +72,10 @@ func contains(list []string, s string) bool {
 
 // cache holds the active contracts. It is safe for concurrent use.
 type cache struct {
-	mu     sync.RWMutex
-	rows   map[string]cachedInForce // keyed by notice
-	weight int                      // total of rows; at most cacheMax
+	mu      sync.RWMutex
+	rows    map[string]cachedInForce // keyed by notice
+	weight  int                      // total of rows; at most cacheMax
+	changes int                      // number of invalidations; a row read before the latest one is not cached
 
 	lookups singleflight.Group[*InForce]
 }
@@ -97,15 +99,23 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 	now := s.clock.Now()
 	s.cache.mu.RLock()
 	hit, ok := s.cache.rows[name]
+	changes := s.cache.changes
 	s.cache.mu.RUnlock()
 	if ok && now.Before(hit.until) {
 		return hit.InForce, nil
 	}
-	return s.cache.lookups.Do(ctx, name, func(ctx context.Context) (*InForce, error) { return s.lookup(ctx, scope, key, name, now) })
+	// A lookup that began before the latest change is not shared: it may have read what was in force before.
+	return s.cache.lookups.Do(ctx, name+" "+strconv.Itoa(changes), func(ctx context.Context) (*InForce, error) {
+		f, err := s.lookup(ctx, scope, key)
+		if err == nil {
+			s.cache.put(name, cachedInForce{f, now.Add(cacheFor)}, changes)
+		}
+		return f, err
+	})
 }
 
-// lookup reads the action and its active contract, and caches them.
-func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name string, now time.Time) (*InForce, error) {
+// lookup reads the action and its active contract.
+func (s *Service) lookup(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
 	a, err := s.store.Actions().ByKey(ctx, scope, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, problem.NotFoundBy("action")
@@ -116,18 +126,17 @@ func (s *Service) lookup(ctx context.Context, scope store.Scope, key, name strin
 	if a.ActivePolicyVersion == nil {
 		return nil, problem.Newf(problem.NoActivePolicy, "The action %q has no active policy version: create one and activate it.", key)
 	}
-	f, err := s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
-	if err != nil {
-		return nil, err
-	}
-	s.cache.put(name, cachedInForce{f, now.Add(cacheFor)})
-	return f, nil
+	return s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
 }
 
-// put caches a row. A full cache is cleared: rows in use are read again, once.
-func (c *cache) put(name string, row cachedInForce) {
+// put caches a row that was read after this number of changes, unless there has been another since. A full cache is cleared: rows in use
+// are read again, once.
+func (c *cache) put(name string, row cachedInForce, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.changes != changes {
+		return
+	}
 	c.drop(name)
 	if c.weight+row.weight > cacheMax {
 		clear(c.rows)
@@ -182,14 +191,16 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
 
 // Forget drops the cached action of a notification, or everything if the name is empty.
-func (s *Service) Forget(name string) {
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
-	s.cache.lookups.Forget(name)
+func (s *Service) Forget(name string) { s.cache.forget(name) }
+
+func (c *cache) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
 	if strings.TrimSpace(name) == "" {
-		clear(s.cache.rows)
-		s.cache.weight = 0
+		clear(c.rows)
+		c.weight = 0
 		return
 	}
-	s.cache.drop(name)
+	c.drop(name)
 }
