@@ -36,12 +36,17 @@ type Decision struct {
 // A first decision is written together with those of other requests: its idempotency key shows whether it has been written. It does not wait
 // for a lock of its subject then, for which the others would wait too: if there is one, nothing is written, and it is written by itself.
 func (q Decisions) Insert(ctx context.Context, d *Decision) (bool, error) {
-	if q.groups.writes != nil && d.Authorization.IdempotencyKey != nil {
-		if written, err := q.insert(ctx, d, q.groups.writes); written || err != nil {
-			return written, err
-		}
+	if q.groups.writes == nil || d.Authorization.IdempotencyKey == nil {
+		return q.insert(ctx, d, nil)
 	}
-	return q.insert(ctx, d, nil)
+	written, err := q.insert(ctx, d, q.groups.writes)
+	if !written && err == nil {
+		written, err = q.insert(ctx, d, nil)
+	}
+	if Violates(err, "authorizations_pkey") {
+		return true, nil // the connection was lost after the commit of its group: no other decision has the id
+	}
+	return written, err
 }
 
 func (q Decisions) insert(ctx context.Context, d *Decision, with *group) (bool, error) {

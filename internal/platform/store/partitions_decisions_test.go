@@ -65,6 +65,9 @@ func (p decider) repeat(ctx context.Context, d *store.Decision) error {
 	if err != nil || string(proof.Sealed) != string(d.Proof.Sealed) {
 		return fmt.Errorf("%s has the proof %+v: %w", d.Authorization.ID, proof, err)
 	}
+	if err := p.write(ctx, d); err != nil && !store.Violates(err, "authorizations_idempotency") {
+		return fmt.Errorf("%s written again, as after a lost acknowledgement: %w", d.Authorization.ID, err)
+	}
 	for _, c := range []struct{ nonce, key, violates string }{
 		{d.Authorization.Nonce, "other", "authorizations_nonce"},
 		{"other", *d.Authorization.IdempotencyKey, "authorizations_idempotency"},
