@@ -291,6 +291,9 @@ func TestOutcomeIsRecordedOnce(t *testing.T) {
 	}
 	unknown, err := report("unknown")
 	require.NoError(t, err)
+	repeated, err := report("unknown")
+	require.NoError(t, err)
+	require.Equal(t, unknown, repeated, "unknown does not replace itself")
 	executed, err := report("executed")
 	require.NoError(t, err, "unknown may be replaced")
 	require.NotEqual(t, unknown.ReportedAt, executed.ReportedAt)

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -124,6 +125,36 @@ func TestRejectRecordsTheOutcome(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from authorizations where outcome = 'manually_rejected' and outcome_reported_at = $1", now))
 	b.refused(t, "crd_ann", h.AuthorizationID, hold.Approve, problem.ReviewResolved)
 	require.Equal(t, 0, b.Count("select count(*) from authorizations where parent_id is not null"))
+}
+
+// What the relying party has reported while the hold waited is not replaced, unless it was unknown.
+func TestRejectKeepsAReportedOutcome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	reported := now.Add(-time.Minute)
+	for _, c := range []struct {
+		before, after string
+		at            time.Time
+	}{
+		{"confirmed_attack", "confirmed_attack", reported},
+		{"manually_rejected", "manually_rejected", reported},
+		{"unknown", "manually_rejected", now},
+	} {
+		h := b.Hold(life, 1)
+		moved, err := b.Store.Decisions().ReportOutcome(t.Context(), b.Scope, h.AuthorizationID, c.before, nil, reported)
+		require.NoError(t, err)
+		require.True(t, moved)
+		_, err = b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Reject))
+		require.NoError(t, err)
+		receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Reject)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"authorization":"`+h.AuthorizationID+`","resolution":"reject","outcome":{"authorization":"`+h.AuthorizationID+
+			`","outcome":"`+c.after+`","reported_at":"`+apitime.Time(c.at)+`"}}`, string(receipt), c.before)
+		require.Equal(t, 1, b.Count("select count(*) from authorizations where id = $1 and outcome = $2 and outcome_reported_at = $3",
+			h.AuthorizationID, c.after, c.at), c.before)
+		require.Equal(t, 1, b.Count("select count(*) from events where type = 'hold.rejected' and authorization_id = $1 and data->>'outcome' = $2",
+			h.AuthorizationID, c.after), c.before)
+	}
 }
 
 func TestSeveralApprovals(t *testing.T) {

@@ -106,14 +106,18 @@ type review struct {
 	decide  followup.Decider
 }
 
-// reject resolves the hold and records the outcome manually_rejected on the authorization.
+// reject resolves the hold and records the outcome manually_rejected on the authorization, unless another one has been reported.
 func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.resolve(ctx, models.HoldRejected); err != nil {
 		return Outcome{}, err
 	}
+	outcome, reportedAt, err := r.q.Holds().RecordRejection(ctx, r.held.Hold, r.request.NoteDigest, r.move.At)
+	if err != nil {
+		return Outcome{}, err
+	}
 	receipt, err := json.Marshal(rejectedReceipt{
 		Authorization: r.move.ID, Resolution: Reject,
-		Outcome: outcomeReceipt{Authorization: r.move.ID, Outcome: rejection, ReportedAt: apitime.Time(r.move.At)},
+		Outcome: outcomeReceipt{Authorization: r.move.ID, Outcome: outcome, ReportedAt: apitime.Time(reportedAt)},
 	})
 	if err != nil {
 		return Outcome{}, err
@@ -121,10 +125,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if _, err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.Holds().RecordRejection(ctx, r.held.Hold, r.request.NoteDigest, r.move.At); err != nil {
-		return Outcome{}, err
-	}
-	e := r.entry(events.HoldRejectedData{ResolvedBy: r.request.Actor, Outcome: rejection})
+	e := r.entry(events.HoldRejectedData{ResolvedBy: r.request.Actor, Outcome: outcome})
 	return Outcome{Status: models.HoldRejected}, events.Append(ctx, r.q, e)
 }
 

@@ -2,9 +2,6 @@ package hold
 
 import "encoding/json"
 
-// rejection is the outcome that a rejected hold records on its authorization.
-const rejection = "manually_rejected"
-
 // approvedReceipt is the contract's ReviewApprovedReceipt. It is stored without the proof of its decision.
 type approvedReceipt struct {
 	Authorization string          `json:"authorization"`

@@ -117,11 +117,15 @@ func (q Holds) ReviewReceipt(ctx context.Context, h models.Hold) (StoredReceipt,
 	return orNotFound(r, err)
 }
 
-// RecordRejection records the outcome of a rejected hold on its authorization.
-func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *string, at time.Time) error {
-	_, err := q.exec(ctx, `update authorizations set outcome = 'manually_rejected', outcome_reported_at = $2,
-		outcome_note_digest = $3 where id = $1 and environment_id = $4`, h.AuthorizationID, at, noteDigest, h.EnvironmentID)
-	return err
+// RecordRejection records the outcome of a rejected hold on its authorization, and returns the outcome that the authorization has: the
+// relying party may have reported one while the hold waited.
+func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *string, at time.Time) (outcome string, reportedAt time.Time, err error) {
+	err = q.queryRow(ctx, `update authorizations set outcome = coalesce(nullif(outcome, 'unknown'), 'manually_rejected'),
+		outcome_reported_at = case when outcome <> 'unknown' then outcome_reported_at else $2 end,
+		outcome_note_digest = case when outcome <> 'unknown' then outcome_note_digest else $3 end
+		where id = $1 and environment_id = $4 returning outcome, outcome_reported_at`,
+		h.AuthorizationID, at, noteDigest, h.EnvironmentID).Scan(&outcome, &reportedAt)
+	return outcome, reportedAt, err
 }
 
 // inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
