@@ -26,6 +26,9 @@ const (
 	reservationMax   = 500
 	// reservationLife is how long a replica holds a reservation that it does not use before it returns it.
 	reservationLife = 10 * time.Second
+	// usedUpFor is how long requests of a quota that is used up are refused without asking the source: it may have more, since others
+	// return reservations.
+	usedUpFor = time.Second
 )
 
 // Source has the shared count of each bucket and window. store.Quotas implements it in Postgres.
@@ -61,6 +64,7 @@ type bucket struct {
 	reserved   int       // granted to this process and not yet used
 	used       int       // shared count as of the last reservation, reservations included
 	reservedAt time.Time // of the last reservation
+	usedUp     time.Time // until then the source is not asked
 }
 
 // New returns a limiter over a shared source. The caller calls Sweep regularly and Drain at the end of the process.
@@ -71,16 +75,16 @@ func New(source Source, c clock.Clock) *Limiter {
 // Take counts one request against the bucket. An error means that the source is unavailable and the request was not counted;
 // the caller decides whether to serve it.
 func (l *Limiter) Take(ctx context.Context, name string, limit int) (Decision, error) {
-	now := l.clock.Now()
-	window := now.Truncate(Window)
 	b := l.bucket(name)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := l.clock.Now() // behind the lock: a request that waited for it over the full hour must not go back to the earlier window
+	window := now.Truncate(Window)
 	if !b.window.Equal(window) {
-		b.window, b.reserved, b.used = window, 0, 0
+		b.window, b.reserved, b.used, b.usedUp = window, 0, 0, time.Time{}
 	}
 	d := Decision{Limit: limit, Reset: window.Add(Window).Sub(now)}
-	if b.reserved == 0 {
+	if b.reserved == 0 && !now.Before(b.usedUp) {
 		if err := l.reserve(ctx, name, b, limit, now); err != nil {
 			return d, err
 		}
@@ -107,6 +111,7 @@ func (l *Limiter) reserve(ctx context.Context, name string, b *bucket, limit int
 			return nil
 		}
 		if n == 1 {
+			b.usedUp = now.Add(usedUpFor)
 			return nil
 		}
 		n = 1

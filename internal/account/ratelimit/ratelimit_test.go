@@ -117,3 +117,27 @@ func TestTakeReturnsTheErrorOfTheSource(t *testing.T) {
 	_, err := ratelimit.New(src, clk).Take(t.Context(), "a", 10)
 	require.Error(t, err)
 }
+
+func TestAUsedUpQuotaIsAskedForOnceASecond(t *testing.T) {
+	t.Parallel()
+	src, clk := setup()
+	one, two := ratelimit.New(src, clk), ratelimit.New(src, clk)
+	for range 10 {
+		d, err := one.Take(t.Context(), "a", 10)
+		require.NoError(t, err)
+		require.True(t, d.Allowed)
+	}
+	before := src.asks
+	for range 100 {
+		d, err := two.Take(t.Context(), "a", 10)
+		require.NoError(t, err)
+		require.False(t, d.Allowed)
+		require.Zero(t, d.Remaining)
+	}
+	require.Equal(t, before+1, src.asks, "refusals cost no query each")
+	require.NoError(t, src.Return(t.Context(), "a", clk.Now().Truncate(ratelimit.Window), 1))
+	clk.Advance(time.Second)
+	d, err := two.Take(t.Context(), "a", 10)
+	require.NoError(t, err)
+	require.True(t, d.Allowed, "what another replica has returned")
+}
