@@ -25,9 +25,9 @@ type ErasureSteps interface {
 	Finish(ctx context.Context, run subject.Run, workflowID string, at time.Time) (more bool, err error)
 }
 
-// WorkflowForgetter terminates a workflow and deletes its history (workflows.Client). It is no error if there is none.
+// WorkflowForgetter terminates workflows and deletes the histories of their runs (workflows.Client). It is no error if there are none.
 type WorkflowForgetter interface {
-	Forget(ctx context.Context, workflowID string) error
+	Forget(ctx context.Context, workflowIDs []string) error
 }
 
 // ErasureStep is the payload of one step of an erasure.
@@ -62,19 +62,21 @@ type Erasures struct {
 // Forget terminates some of the workflows of the subject and deletes their histories. A workflow id is the kind, a slash and
 // the id of the record.
 func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	runs, err := a.Steps.Workflows(ctx, in.run(), store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
+	page, err := a.Steps.Workflows(ctx, in.run(), store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}
-	for _, r := range runs {
-		if err := a.Workflows.Forget(ctx, r.Kind+"/"+r.ID); err != nil {
-			return ErasureProgress{}, report(ctx, a.Log, err)
-		}
-	}
-	if len(runs) == 0 {
+	if len(page) == 0 {
 		return ErasureProgress{}, nil
 	}
-	last := runs[len(runs)-1]
+	ids := make([]string, len(page))
+	for i, w := range page {
+		ids[i] = w.Kind + "/" + w.ID
+	}
+	if err := a.Workflows.Forget(ctx, ids); err != nil {
+		return ErasureProgress{}, report(ctx, a.Log, err)
+	}
+	last := page[len(page)-1]
 	return ErasureProgress{More: true, AfterKind: last.Kind, AfterID: last.ID}, nil
 }
 

@@ -248,21 +248,30 @@ func TestClientIsUnavailableWithoutTemporal(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from challenges where status = 'open'"))
 }
 
-func TestForgetTerminatesTheWorkflow(t *testing.T) {
+// An operator has terminated a run twice, and others were started: the histories of all three are deleted.
+func TestForgetDeletesEveryRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.startWorker()
 	c := b.Challenge(challengeTTL, "sandbox_confirm")
 	run, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
 	require.NoError(t, err)
-	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	id := workflows.ChallengeID(c.ID)
-	require.NoError(t, b.runs.Forget(t.Context(), id))
-	// The server removes the history asynchronously. Until then the workflow is terminated.
-	d, err := b.temporal.DescribeWorkflowExecution(t.Context(), id, "")
-	require.True(t, err != nil || d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, "%v", err)
-	require.NoError(t, b.runs.Forget(t.Context(), id), "forgetting is idempotent")
-	require.NoError(t, b.runs.Forget(t.Context(), workflows.ChallengeID(ids.New(ids.Challenge))), "an unknown workflow counts as forgotten")
+	runs := func() int64 {
+		n, err := b.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: b.namespace, Query: "WorkflowId = '" + id + "'",
+		})
+		require.NoError(t, err)
+		return n.GetCount()
+	}
+	for range 2 {
+		require.NoError(t, b.runs.RestartChallenge(t.Context(), run))
+		require.NoError(t, b.temporal.TerminateWorkflow(t.Context(), id, "", "by accident"))
+	}
+	require.NoError(t, b.runs.RestartChallenge(t.Context(), run))
+	require.Eventually(t, func() bool { return runs() == 3 }, patience, 50*time.Millisecond)
+	require.NoError(t, b.runs.Forget(t.Context(), []string{id, workflows.ChallengeID(ids.New(ids.Challenge))}), "an unknown workflow counts as forgotten")
+	require.Eventually(t, func() bool { return runs() == 0 }, patience, 50*time.Millisecond)
+	require.NoError(t, b.runs.Forget(t.Context(), []string{id}), "forgetting is idempotent")
 }
 
 // If a workflow was terminated by accident, the next request starts it again, since the record is still open.

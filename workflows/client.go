@@ -260,26 +260,5 @@ func (c *Client) signal(ctx context.Context, id, name string) error {
 	if err := c.started(); err != nil {
 		return err
 	}
-	err := c.temporal.SignalWorkflow(ctx, id, "", name, nil)
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		return nil
-	}
-	return unavailable(err)
-}
-
-// Forget terminates a workflow and deletes its history, for the erasure of a subject. It is no error if there is none.
-func (c *Client) Forget(ctx context.Context, id string) error {
-	if err := c.started(); err != nil {
-		return err
-	}
-	var missing *serviceerror.NotFound
-	err := c.temporal.TerminateWorkflow(ctx, id, "", "the subject is erased")
-	if err != nil && !errors.As(err, &missing) {
-		return unavailable(err)
-	}
-	if err := c.deleteHistory(ctx, id); err != nil && !errors.As(err, &missing) {
-		return unavailable(err)
-	}
-	return nil
+	return unavailable(present(c.temporal.SignalWorkflow(ctx, id, "", name, nil)))
 }

@@ -29,6 +29,7 @@ type ErasureInput struct {
 	Erasure     string
 	Environment string
 	Swept       bool   // the first pass is done
+	Forgotten   bool   // the workflows are removed in the current pass
 	AfterKind   string // workflows up to this one are removed
 	AfterID     string
 }
@@ -50,7 +51,7 @@ func Erasure(ctx workflow.Context, in ErasureInput) (ErasureResult, error) {
 		if err := workflow.Sleep(ctx, erasureGrace); err != nil {
 			return ErasureResult{}, err
 		}
-		r.in.Swept = true
+		r.in.Swept, r.in.Forgotten = true, false
 	}
 	if err := r.pass(ctx); err != nil {
 		return ErasureResult{}, err
@@ -71,8 +72,11 @@ type erasureRun struct {
 
 // pass removes the workflows, which the rows name, and then the rows.
 func (r *erasureRun) pass(ctx workflow.Context) error {
-	if err := r.repeat(ctx, activities.ErasureForget); err != nil {
-		return err
+	if !r.in.Forgotten {
+		if err := r.repeat(ctx, activities.ErasureForget); err != nil {
+			return err
+		}
+		r.in.Forgotten = true
 	}
 	return r.repeat(ctx, activities.ErasureSweep)
 }

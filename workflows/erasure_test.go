@@ -3,10 +3,13 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -59,7 +62,9 @@ func (e *erasing) Finish(_ context.Context, _ subject.Run, _ string, at time.Tim
 	return e.finishes >= 0, e.step("finish")
 }
 
-func (e *erasing) Forget(_ context.Context, id string) error { return e.step("forget " + id) }
+func (e *erasing) Forget(_ context.Context, ids []string) error {
+	return e.step("forget " + strings.Join(ids, " "))
+}
 
 func erase(t *testing.T, e *erasing, in workflows.ErasureInput) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
@@ -79,7 +84,7 @@ func TestErasureMakesTwoPasses(t *testing.T) {
 	env := erase(t, e, workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1"})
 	require.NoError(t, env.GetWorkflowError())
 	pass := []string{
-		"runs after ", "forget challenge/chl_1", "forget hold/azn_1", "runs after azn_1", "forget recovery/rcv_1", "runs after rcv_1",
+		"runs after ", "forget challenge/chl_1 hold/azn_1", "runs after azn_1", "forget recovery/rcv_1", "runs after rcv_1",
 	}
 	want := append([]string{}, pass...)
 	want = append(want, "sweep", "sweep")
@@ -116,6 +121,34 @@ func TestErasureContinuesAsNew(t *testing.T) {
 	require.ErrorAs(t, env.GetWorkflowError(), &next)
 	require.Equal(t, workflows.NameErasure, next.WorkflowType.Name)
 	require.Len(t, e.asked, 1000)
+}
+
+// An erasure whose run is full when the last workflow is forgotten goes on with the rows, and does not begin again.
+func TestErasureOfAFullRunGoesOn(t *testing.T) {
+	t.Parallel()
+	e := &erasing{runs: make([]store.WorkflowRef, 1998)} // and the page after them: 1,000 steps
+	for i := range e.runs {
+		e.runs[i] = store.WorkflowRef{Kind: "challenge", ID: fmt.Sprintf("chl_%04d", i)}
+	}
+	in := workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1"}
+	for range 3 {
+		env := erase(t, e, in)
+		var next *workflow.ContinueAsNewError
+		if !errors.As(env.GetWorkflowError(), &next) {
+			require.NoError(t, env.GetWorkflowError())
+			break
+		}
+		in = workflows.ErasureInput{}
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	}
+	passes := 0
+	for _, step := range e.asked {
+		if step == "runs after " {
+			passes++
+		}
+	}
+	require.Equal(t, 2, passes)
+	require.Equal(t, "finish", e.asked[len(e.asked)-1])
 }
 
 func TestErasureContinuesAfterFirstPass(t *testing.T) {

@@ -212,7 +212,7 @@ func (erasureRecord) Finish(context.Context, subject.Run, string, time.Time) (bo
 	return false, nil
 }
 
-func (erasureRecord) Forget(context.Context, string) error { return nil }
+func (erasureRecord) Forget(context.Context, []string) error { return nil }
 
 func erasureScenarios() map[string]func() scenario {
 	return map[string]func() scenario{"erasure-completed": func() scenario {

@@ -31,7 +31,7 @@ func TestRequestsAreRefusedWhileTemporalStarts(t *testing.T) {
 		"signal":    func(ctx context.Context) error { return c.SettleHold(ctx, "azn_1") },
 		"wake":      func(ctx context.Context) error { return c.WakeEndpoint(ctx, "env_1", "whe_1", false) },
 		"schedules": func(ctx context.Context) error { return c.EnsureSchedules(ctx, nil) },
-		"forget":    func(ctx context.Context) error { return c.Forget(ctx, "challenge/chl_1") },
+		"forget":    func(ctx context.Context) error { return c.Forget(ctx, []string{"challenge/chl_1"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
