@@ -70,6 +70,8 @@ func (r *directRuns) RestartChallenge(context.Context, challenge.WorkflowInput) 
 
 func (r *directRuns) RestartHold(context.Context, hold.WorkflowInput) error { return nil }
 
+func (r *directRuns) RestartEvaluation(context.Context, evaluation.WorkflowInput) error { return nil }
+
 func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.WorkflowInput, by evaluation.CloseRequest) (evaluation.Outcome, error) {
 	if r.fail != nil {
 		return evaluation.Outcome{}, r.fail

@@ -7,10 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/worker"
+	"github.com/countersign-dev/countersign/workflows"
 )
 
 // The service's database is restored to a point before a challenge and a hold were settled, and Temporal's is not: they are open again,
@@ -60,6 +65,43 @@ func TestARestoredRecordIsSettledAlthoughItsRunHasClosed(t *testing.T) {
 		b.Exec("delete from reviews where authorization_id = $1", h.AuthorizationID)
 		b.Exec("delete from authorizations where parent_id = $1", h.AuthorizationID)
 	}
+}
+
+// The same for an evaluation, whose close is one update however often it is asked for.
+func TestARestoredEvaluationIsClosedAlthoughItsRunHasClosed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.startWorker()
+	v, err := b.evaluations.Create(t.Context(), b.Principal("crd_1"), evaluation.Create{ActionKeys: []string{b.Action.Key}})
+	require.NoError(t, err)
+	closer := evaluation.NewCloser(b.evaluations, b.runs)
+	for range 2 {
+		require.Eventually(t, func() bool {
+			closed, finished, err := closer.Close(t.Context(), b.Principal("crd_1"), v.ID)
+			require.NoError(t, err)
+			require.True(t, !finished || closed.Status == string(models.EvaluationClosed), "a finished close has closed")
+			return finished
+		}, patience, 50*time.Millisecond)
+		b.eventually(t, 1, "select count(*) from evaluations where id = $1 and status = 'closed'", v.ID)
+		require.NoError(t, b.temporal.GetWorkflow(t.Context(), workflows.EvaluationID(v.ID), "").Get(t.Context(), nil))
+		b.Exec("update evaluations set status = 'open', closed_at = null, report = null where id = $1", v.ID)
+	}
+}
+
+// The same for an enrollment, whose workflow upkeep asks for.
+func TestARestoredEnrollmentIsTrainedAlthoughItsRunHasClosed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.runProcess(func(d *worker.Deps) { d.Services.Enrollments = enrollment.New(b.Store, clock.System(), nil) })
+	in := enrollment.WorkflowInput{Enrollment: "enr_1", Environment: b.Scope.Environment}
+	runs := map[string]bool{}
+	for range 2 {
+		require.NoError(t, b.runs.StartEnrollment(t.Context(), in))
+		run := b.temporal.GetWorkflow(t.Context(), workflows.EnrollmentID(in.Enrollment), "")
+		require.NoError(t, run.Get(t.Context(), nil))
+		runs[run.GetRunID()] = true
+	}
+	require.Len(t, runs, 2)
 }
 
 // The service's database is restored to a point at which a subject was being erased, and Temporal's is not: what was restored is erased

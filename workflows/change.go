@@ -56,7 +56,7 @@ func (r *changeRun) validate(ctx workflow.Context, m ChangeDecision) error {
 		return activities.Refuse(problem.Conflict, "The decision has no actor or no resolution.")
 	case r.settled != nil:
 		return r.closed(m.Resolution)
-	case !workflow.Now(ctx).Before(r.in.ExpiresAt):
+	case !r.moving() && !workflow.Now(ctx).Before(r.in.ExpiresAt):
 		return activities.Refuse(problem.ChangeExpired, "The change has expired.")
 	default:
 		return nil

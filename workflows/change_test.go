@@ -26,6 +26,7 @@ type changeRecord struct {
 	stale   bool
 	moves   []string
 	fault   func(n int) error
+	lost    int // results that are lost
 	calls   int
 }
 
@@ -76,7 +77,11 @@ func (r *changeRecord) call(f func() (change.Outcome, error)) (change.Outcome, e
 			return change.Outcome{}, err
 		}
 	}
-	return f()
+	out, err := f()
+	if r.lost--; r.lost >= 0 {
+		return change.Outcome{}, errUnavailable
+	}
+	return out, err
 }
 
 func (r *changeRecord) outcome() change.Outcome {
@@ -201,6 +206,22 @@ func TestChangeRaces(t *testing.T) {
 			require.Equal(t, c.code, second.code())
 		})
 	}
+}
+
+// A decision that is repeated at the deadline, while the first is still being made, gets the result of the first.
+func TestChangeDecisionIsRepeatedAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	r := newChangeRecord(start.Add(changeLife))
+	r.lost = 20
+	var first, second *answer
+	out, _ := runChange(t, r, func(env *testsuite.TestWorkflowEnvironment) {
+		first = ask(env, changeLife-time.Second, workflows.UpdateDecide, "u1", decides("bob", change.Approve))
+		second = ask(env, changeLife+time.Second, workflows.UpdateDecide, "u2", decides("bob", change.Approve))
+	})
+	require.NoError(t, first.err)
+	require.NoError(t, second.err)
+	require.Equal(t, models.ChangeApproved, out.Status)
+	require.Equal(t, out, second.result)
 }
 
 func TestChangeSurvivesAnOutage(t *testing.T) {

@@ -144,7 +144,7 @@ func (c *Client) restart(ctx context.Context, r startRequest) error {
 		return err
 	}
 	options := c.startOptions(r)
-	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	options.EnableEagerStart, options.WorkflowIDReusePolicy = !c.lazy, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, r.kind, r.input)
 	return unavailable(err)
 }

@@ -88,10 +88,11 @@ func (in EnrollmentInput) start() startRequest {
 	}
 }
 
-// StartEnrollment starts the workflow of an enrollment unless it exists.
+// StartEnrollment starts the workflow of an enrollment unless it is running. The caller asks only while the enrollment is pending: if a run
+// has closed before that, the record was restored to an earlier point, and another run trains.
 func (c *Client) StartEnrollment(ctx context.Context, r enrollment.WorkflowInput) error {
 	in := EnrollmentInput{Enrollment: r.Enrollment, Environment: r.Environment}
-	return c.start(ctx, in.start())
+	return c.restart(ctx, in.start())
 }
 
 // AwaitEnrollment starts the workflow of an enrollment unless it exists and waits until the enrollment has ended.

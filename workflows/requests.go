@@ -71,6 +71,11 @@ func (c *Client) StartChange(ctx context.Context, r change.WorkflowInput) error 
 	return c.start(ctx, ChangeInputOf(r).start())
 }
 
+// RestartChange starts another workflow run of a pending change request whose run has closed.
+func (c *Client) RestartChange(ctx context.Context, r change.WorkflowInput) error {
+	return c.restart(ctx, ChangeInputOf(r).start())
+}
+
 // DecideChange settles the change request. The record makes a repeated decision safe, so the update id covers one request only:
 // a refusal is not returned to a later request.
 func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d change.Decision) (change.Outcome, error) {
@@ -86,6 +91,11 @@ func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d cha
 // StartEvaluation starts the workflow of an evaluation unless it exists.
 func (c *Client) StartEvaluation(ctx context.Context, r evaluation.WorkflowInput) error {
 	return c.start(ctx, EvaluationInputOf(r).start())
+}
+
+// RestartEvaluation starts another workflow run of an open evaluation whose run has closed.
+func (c *Client) RestartEvaluation(ctx context.Context, r evaluation.WorkflowInput) error {
+	return c.restart(ctx, EvaluationInputOf(r).start())
 }
 
 // CloseEvaluation closes the evaluation. The update id is that of the evaluation: closing twice is one close.

@@ -20,6 +20,7 @@ type Decision struct {
 // Workflow serialises the decisions about a change request (workflows.Client). Its errors are problems, or durable.ErrClosed.
 type Workflow interface {
 	DecideChange(ctx context.Context, in WorkflowInput, d Decision) (Outcome, error)
+	RestartChange(ctx context.Context, in WorkflowInput) error
 }
 
 // Decider settles change requests for the API and the console.
@@ -51,7 +52,16 @@ func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resoluti
 	case err == nil && out.Status == models.ChangePending:
 		return nil, problem.NewUnavailable("The change is not settled yet. Repeat the request.", nil)
 	}
-	return d.settled(ctx, p, id, resolution)
+	closed := err == nil || errors.Is(err, durable.ErrClosed)
+	v, err := d.settled(ctx, p, id, resolution)
+	if closed && problem.Is(err, problem.Unavailable) {
+		// A workflow closes after it has settled the record, so that this one was restored to an earlier point than its workflow: it
+		// receives a workflow run again, and the caller repeats the decision.
+		if err := d.workflow.RestartChange(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	return v, err
 }
 
 // settled returns a change request that was resolved this way, and its refusal otherwise.

@@ -255,10 +255,10 @@ func (s *Service) prepare(ctx context.Context, p identity.Principal, id, resolut
 	if err != nil {
 		return WorkflowInput{}, false, err
 	}
-	now := s.clock.Now()
-	if status := Effective(c, now); status != models.ChangePending {
-		return WorkflowInput{}, true, refuseSettled(status, resolution)
+	// The row and not the clock: a decision that began in time may settle the change after its deadline, and the workflow knows it.
+	if c.Status != models.ChangePending {
+		return WorkflowInput{}, true, refuseSettled(c.Status, resolution)
 	}
-	m := Move{ID: id, Resolution: resolution, Actor: p.Actor(), At: now}
+	m := Move{ID: id, Resolution: resolution, Actor: p.Actor(), At: s.clock.Now()}
 	return workflowInput(c), false, permit(ctx, s.store.Q, c, m)
 }

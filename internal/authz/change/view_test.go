@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,7 +121,14 @@ type flow struct {
 	service *change.Service
 	err     error
 	skip    bool
+	late    time.Duration // since the move began
 	b       *bundle
+	again   *atomic.Int32 // runs started again
+}
+
+func (f flow) RestartChange(context.Context, change.WorkflowInput) error {
+	f.again.Add(1)
+	return nil
 }
 
 func (f flow) DecideChange(ctx context.Context, in change.WorkflowInput, d change.Decision) (change.Outcome, error) {
@@ -127,7 +136,7 @@ func (f flow) DecideChange(ctx context.Context, in change.WorkflowInput, d chang
 		return change.Outcome{}, f.err
 	}
 	out, err := f.service.Decide(ctx, change.Move{
-		ID: in.Change, Resolution: d.Resolution, Actor: d.Actor, RequestID: d.RequestID, At: f.b.clock.Now(), WorkflowID: "change/" + in.Change,
+		ID: in.Change, Resolution: d.Resolution, Actor: d.Actor, RequestID: d.RequestID, At: f.b.clock.Now().Add(-f.late), WorkflowID: "change/" + in.Change,
 	})
 	return out, errors.Join(err, f.err)
 }
@@ -140,6 +149,7 @@ func TestDecider(t *testing.T) {
 		prepare func(t *testing.T, b *bundle, v *change.View)
 		code    problem.Code
 		status  models.ChangeStatus
+		again   int32
 	}{
 		"approves": {status: models.ChangeApproved},
 		"repeated": {prepare: func(t *testing.T, b *bundle, v *change.View) {
@@ -153,8 +163,11 @@ func TestDecider(t *testing.T) {
 		"expired before":       {prepare: func(_ *testing.T, b *bundle, _ *change.View) { b.clock.Advance(life) }, code: problem.ChangeExpired},
 		"superseded":           {prepare: func(_ *testing.T, b *bundle, _ *change.View) { b.Exec("update actions set mode = 'shadow'") }, code: problem.ChangeSuperseded},
 		"the result is lost":   {flow: flow{err: durable.ErrClosed}, status: models.ChangeApproved},
-		"the workflow is gone": {flow: flow{err: durable.ErrClosed, skip: true}, code: problem.Unavailable},
-		"Temporal is down":     {flow: flow{err: unavailable, skip: true}, code: problem.Unavailable},
+		"the workflow is gone": {flow: flow{err: durable.ErrClosed, skip: true}, code: problem.Unavailable, again: 1},
+		"begun in time": {
+			flow: flow{late: time.Minute}, prepare: func(_ *testing.T, b *bundle, _ *change.View) { b.clock.Advance(life) }, status: models.ChangeApproved,
+		},
+		"Temporal is down": {flow: flow{err: unavailable, skip: true}, code: problem.Unavailable},
 		"the approver is alone": {prepare: func(_ *testing.T, b *bundle, _ *change.View) {
 			b.Exec("update credentials set created_by = 'credential:crd_ann' where id = 'crd_bob'")
 		}, code: problem.SelfApproval},
@@ -166,8 +179,9 @@ func TestDecider(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, b, v)
 			}
-			c.flow.b, c.flow.service = b, b.service
+			c.flow.b, c.flow.service, c.flow.again = b, b.service, new(atomic.Int32)
 			got, err := change.NewDecider(b.service, c.flow).Decide(t.Context(), b.bob, v.ID, change.Approve)
+			require.Equal(t, c.again, c.flow.again.Load())
 			if c.code != "" {
 				require.True(t, problem.Is(err, c.code), "%v", err)
 				return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // CloseRequest asks the workflow of an evaluation to close it. Workflow histories contain it: fields are added, never renamed.
@@ -17,6 +18,7 @@ type CloseRequest struct {
 // Workflow closes an evaluation at its end or on request (workflows.Client). Its errors are problems, or durable.ErrClosed.
 type Workflow interface {
 	CloseEvaluation(ctx context.Context, in WorkflowInput, r CloseRequest) (Outcome, error)
+	RestartEvaluation(ctx context.Context, in WorkflowInput) error
 }
 
 // Closer closes evaluations on request.
@@ -37,14 +39,25 @@ func (c *Closer) Close(ctx context.Context, p identity.Principal, id string) (v 
 	if err != nil {
 		return View{}, false, err
 	}
-	finished = true
-	_, err = c.workflow.CloseEvaluation(ctx, in, CloseRequest{Actor: p.Actor(), RequestID: p.RequestID})
-	switch {
-	case errors.Is(err, durable.ErrAccepted):
-		finished = false
-	case err != nil && !errors.Is(err, durable.ErrClosed):
+	by := CloseRequest{Actor: p.Actor(), RequestID: p.RequestID}
+	if v, finished, err = c.close(ctx, p, in, by); err != nil || !finished || v.Status == string(models.EvaluationClosed) {
+		return v, finished, err
+	}
+	// A workflow closes after it has settled the record, so that this one was restored to an earlier point than its workflow: another run
+	// closes it.
+	if err := c.workflow.RestartEvaluation(ctx, in); err != nil {
 		return View{}, false, err
 	}
-	v, err = c.evaluations.Get(ctx, p.Store(), id)
+	return c.close(ctx, p, in, by)
+}
+
+// close asks the workflow to close the evaluation and reads what became of it.
+func (c *Closer) close(ctx context.Context, p identity.Principal, in WorkflowInput, by CloseRequest) (v View, finished bool, err error) {
+	_, err = c.workflow.CloseEvaluation(ctx, in, by)
+	finished = !errors.Is(err, durable.ErrAccepted)
+	if finished && err != nil && !errors.Is(err, durable.ErrClosed) {
+		return View{}, false, err
+	}
+	v, err = c.evaluations.Get(ctx, p.Store(), in.Evaluation)
 	return v, finished, err
 }

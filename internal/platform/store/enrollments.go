@@ -46,6 +46,13 @@ func (q Enrollments) List(ctx context.Context, s Scope, subjectUID string, p Pag
 	return rows, next, nil
 }
 
+// Unfinished returns at most limit enrollments requested before t that are pending, oldest first.
+func (q Enrollments) Unfinished(ctx context.Context, t time.Time, limit int) ([]models.Enrollment, error) {
+	var rows []models.Enrollment
+	err := q.gorm(ctx).Where("status = 'pending' and created_at < ?", t).Order("created_at, id").Limit(limit).Find(&rows).Error
+	return rows, err
+}
+
 // Settle moves a pending enrollment to the status of e. It returns false if it is not pending.
 func (q Enrollments) Settle(ctx context.Context, e models.Enrollment, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update enrollments set status = $2, windows_accepted = $3, limitations = $4, refused_sessions = $5, completed_at = $6

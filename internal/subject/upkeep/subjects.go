@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// stalled is how long an erasure may take before its workflow is started again. Starting it while it runs has no effect.
+// stalled is how long an enrollment or an erasure may take before its workflow is started again. Starting it while it runs has no effect.
 const stalled = 15 * time.Minute
 
 // SubjectDeps are the dependencies of SubjectTasks; all are required.
@@ -19,11 +19,12 @@ type SubjectDeps struct {
 	Recoveries *recovery.Service
 }
 
-// SubjectTasks returns the tasks about recoveries and erasures. They repair both after a loss of workflows in Temporal.
+// SubjectTasks returns the tasks about recoveries, erasures and enrollments. They repair them after a loss of workflows in Temporal.
 func SubjectTasks(d SubjectDeps) []Task {
 	return []Task{
 		{Name: "overdue-recoveries", Every: 15 * time.Minute, About: "Advance recoveries whose workflow is lost", Do: d.recoveries},
 		{Name: "unfinished-erasures", Every: 15 * time.Minute, About: "Restart erasures whose workflow is lost", Do: d.erasures},
+		{Name: "unfinished-enrollments", Every: 15 * time.Minute, About: "Restart enrollments whose workflow is lost", Do: d.enrollments},
 	}
 }
 
@@ -42,6 +43,15 @@ func (d SubjectDeps) erasures(ctx context.Context, at time.Time, _ string) (int,
 	found, err := d.Store.Erasures().Unfinished(ctx, at.Add(-stalled), batch)
 	n, _, err := forEach(found, err, func(e models.Erasure) error {
 		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicErasureStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
+	})
+	return n, false, err
+}
+
+// enrollments restarts one batch in the same way.
+func (d SubjectDeps) enrollments(ctx context.Context, at time.Time, _ string) (int, bool, error) {
+	found, err := d.Store.Enrollments().Unfinished(ctx, at.Add(-stalled), batch)
+	n, _, err := forEach(found, err, func(e models.Enrollment) error {
+		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
 	})
 	return n, false, err
 }

@@ -64,6 +64,15 @@ func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 	require.Zero(t, run("unfinished-erasures", storetest.Epoch.Add(time.Minute)))
 	require.Equal(t, 1, run("unfinished-erasures", storetest.Epoch.Add(time.Hour)))
 	var topic string
-	require.NoError(t, st.Pool().QueryRow(ctx, "select topic from outbox").Scan(&topic))
+	require.NoError(t, st.Pool().QueryRow(ctx, "delete from outbox returning topic").Scan(&topic))
 	require.Equal(t, "erasure.start", topic)
+
+	require.NoError(t, st.Enrollments().Create(ctx, models.Enrollment{
+		ID: "enr_1", TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: begun.SubjectUID, SessionID: "ses_1", Anchor: "none",
+		Status: models.EnrollmentPending, Limitations: models.Strings{}, CreatedAt: storetest.Epoch,
+	}))
+	require.Zero(t, run("unfinished-enrollments", storetest.Epoch.Add(time.Minute)))
+	require.Equal(t, 1, run("unfinished-enrollments", storetest.Epoch.Add(time.Hour)))
+	require.NoError(t, st.Pool().QueryRow(ctx, "select topic from outbox where ref = 'enr_1'").Scan(&topic))
+	require.Equal(t, "enrollment.start", topic)
 }

@@ -28,6 +28,7 @@ var acrossEnvironments = map[string]string{
 	"Deliveries.Drop":            upkeep,
 	"Deliveries.DropAttempts":    upkeep,
 	"Endpoints.Overdue":          upkeep,
+	"Enrollments.Unfinished":     upkeep,
 	"Erasures.Unfinished":        upkeep,
 	"Evaluations.Overdue":        upkeep,
 	"Holds.Overdue":              upkeep,
