@@ -106,7 +106,7 @@ type review struct {
 	decide  followup.Decider
 }
 
-// reject resolves the hold and records the outcome manually_rejected on the authorization, unless another one has been reported.
+// reject resolves the hold and records the outcome manually_rejected on the authorization, unless a different one has been reported.
 func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.resolve(ctx, models.HoldRejected); err != nil {
 		return Outcome{}, err

@@ -9,7 +9,6 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
 )
 
 // path is a value that a condition reads: a variable and the properties below it.
@@ -214,7 +213,7 @@ func (a *analysis) zone(e ast.Expr) {
 	if !ok {
 		return
 	}
-	if types.IsError(types.Timestamp{}.Receive(overloads.TimeGetHours, overloads.TimestampToHoursWithTz, []ref.Val{types.String(name)})) {
+	if types.IsError(partInZone(overloads.TimeGetHours)(types.Timestamp{}, types.String(name))) {
 		a.fault(c.Args()[0].ID(), fmt.Sprintf("%q is not a time zone: name one of the IANA database, such as \"Europe/Berlin\", or an offset, such as \"+02:00\"", name))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	_ "time/tzdata" // an image without files has named time zones too
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
@@ -20,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// functions are the standard functions that conditions may use. Left out are regular expressions, whose cost is hard to bound,
+// functions are the standard functions that conditions may use, beside timeParts. Left out are regular expressions, whose cost is hard to bound,
 // conversions to dyn, which would evade the type check, and conversions that conditions do not need.
 var functions = []string{
 	operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.NotStrictlyFalse,
@@ -28,8 +27,6 @@ var functions = []string{
 	operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate,
 	operators.In, operators.Index, overloads.Size, overloads.Contains, overloads.StartsWith, overloads.EndsWith,
 	overloads.TypeConvertInt, overloads.TypeConvertDouble, overloads.TypeConvertTimestamp, overloads.TypeConvertDuration,
-	overloads.TimeGetFullYear, overloads.TimeGetMonth, overloads.TimeGetDate, overloads.TimeGetDayOfMonth, overloads.TimeGetDayOfWeek,
-	overloads.TimeGetDayOfYear, overloads.TimeGetHours, overloads.TimeGetMinutes, overloads.TimeGetSeconds,
 }
 
 // base is the environment that all sets extend: the functions, and the variables that do not depend on a context.
@@ -37,6 +34,13 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 	subset := env.NewLibrarySubset()
 	for _, f := range functions {
 		subset.AddIncludedFunctions(env.NewFunction(f))
+	}
+	var unzoned []*env.Overload
+	for _, id := range withoutZone {
+		unzoned = append(unzoned, env.NewOverload(id, nil, nil))
+	}
+	for f := range timeParts {
+		subset.AddIncludedFunctions(env.NewFunction(f, unzoned...))
 	}
 	options := []cel.EnvOption{
 		cel.StdLib(cel.StdLibSubset(subset)), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true), cel.EnableIdentifierEscapeSyntax(),
@@ -47,7 +51,7 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 	for name, o := range fixed {
 		options = append(options, cel.Variable(name, types.NewObjectType(o.name)))
 	}
-	return cel.NewCustomEnv(append(options, decimalFunctions()...)...)
+	return cel.NewCustomEnv(slices.Concat(options, zoneFunctions(), decimalFunctions())...)
 })
 
 // environment compiles the conditions of one context.

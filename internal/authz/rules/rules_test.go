@@ -132,6 +132,17 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// A call in a zone is one unit of a rule's cost: it must not read the zone's file each time.
+//nolint:paralleltest // other tests allocate
+func TestZonesAreReadOnce(t *testing.T) {
+	v := vars(`"count": 1`)
+	allocations := func(when string) float64 {
+		set := compile(t, when)
+		return testing.AllocsPerRun(100, func() { set.Match(t.Context(), v) })
+	}
+	require.LessOrEqual(t, allocations(`now.getHours("America/St_Johns") == 24`), allocations(`now.getHours() == 24`)+2)
+}
+
 // The image of a release has no file of a time zone, and a rule that cannot be evaluated applies to every request.
 func TestTimeZonesArePartOfTheBinary(t *testing.T) {
 	t.Parallel()

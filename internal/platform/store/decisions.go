@@ -153,7 +153,7 @@ func (q Decisions) Requester(ctx context.Context, s Scope, id string) (Requester
 }
 
 // ReportOutcome records the outcome of a decision. It returns false if an outcome is recorded already. Only unknown may be replaced, by
-// another one.
+// a different one.
 func (q Decisions) ReportOutcome(ctx context.Context, s Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
 		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or (outcome = 'unknown' and $4 <> 'unknown'))`,
