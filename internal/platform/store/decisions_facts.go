@@ -114,10 +114,10 @@ func scanFacts(row pgx.Row, s Scope) (Facts, error) {
 	return r.facts, err
 }
 
-// readFacts runs a statement of facts, together with those of other requests.
-func (q Decisions) readFacts(ctx context.Context, s Scope, query string, args []any) (Facts, error) {
+// readFacts runs a statement of facts, together with those of other requests if it has a group.
+func (q Decisions) readFacts(ctx context.Context, s Scope, query string, args []any, with *group) (Facts, error) {
 	var f Facts
-	err := q.grouped(ctx, q.groups.reads, &grouped{query: q.text(query), args: args, scan: func(row pgx.Row) (err error) {
+	err := q.grouped(ctx, with, &grouped{query: q.text(query), args: args, scan: func(row pgx.Row) (err error) {
 		f, err = scanFacts(row, s)
 		return err
 	}})

@@ -101,15 +101,15 @@ const factsByKeys = `, ` + divisionLevel + `, prior.authorization_id, null::byte
 		left join decision_keys prior on prior.idempotency_key = substring(sha256(convert_to($5, 'UTF8')) for 16) and prior.environment_id || '' = $2`
 
 // factsOf runs the statement of FactsFor, again by the keys if the database says that its decisions are divided.
-func (q Decisions) factsOf(ctx context.Context, statement string, args []any, s Scope) (Facts, error) {
+func (q Decisions) factsOf(ctx context.Context, statement string, args []any, s Scope, with *group) (Facts, error) {
 	if q.division.level.Load() < keysComplete {
-		f, err := q.readFacts(ctx, s, statement, args)
+		f, err := q.readFacts(ctx, s, statement, args, with)
 		q.division.learn(f.division)
 		if err != nil || f.division < keysComplete {
 			return f, err
 		}
 	}
-	f, err := q.readFacts(ctx, s, strings.Replace(statement, factsFrom, factsByKeys, 1), args)
+	f, err := q.readFacts(ctx, s, strings.Replace(statement, factsFrom, factsByKeys, 1), args, with)
 	if err == nil && f.Prior != nil {
 		f.Prior, err = q.prior(ctx, s, f.Prior.ID)
 	}

@@ -25,3 +25,23 @@ func Grouped(st *Store) (queued, underWay int) {
 func LimitGroup(st *Store, roundTrips int, patience time.Duration) {
 	st.groups.writes.most, st.groups.writes.patience = roundTrips, patience
 }
+
+// OccupyReads makes facts that are read together queue until release is called.
+func OccupyReads(st *Store) (release func()) {
+	g := st.groups.reads
+	g.most, g.patience = 0, time.Hour
+	return func() {
+		g.mu.Lock()
+		g.underWay++ // the round trip that ends
+		g.mu.Unlock()
+		g.leave()
+	}
+}
+
+// QueuedReads returns how many statements that read facts are queued.
+func QueuedReads(st *Store) int {
+	g := st.groups.reads
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.queue)
+}

@@ -12,6 +12,27 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 )
 
+// A decision that counts many others is no part of a round trip with those of other tenants, which would wait for it.
+func TestFactsWithLargeCountsAreReadAlone(t *testing.T) {
+	t.Parallel()
+	st := undivided(t)
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	w := fixture.New(t, st, now)
+	read := func(most int) error {
+		_, err := st.Decisions().FactsFor(t.Context(), w.Scope, store.Wanted{Subject: w.Subject.ExternalID, IdempotencyKey: "none", Tallies: []store.DecisionTally{
+			{Action: w.Action.Key, Decisions: []string{"allow"}, Since: now, Most: most},
+		}})
+		return err
+	}
+	release := store.OccupyReads(st)
+	require.NoError(t, read(1000))
+	small := make(chan error, 1)
+	go func() { small <- read(10) }()
+	require.Eventually(t, func() bool { return store.QueuedReads(st) == 1 }, 10*time.Second, time.Millisecond)
+	release()
+	require.NoError(t, <-small)
+}
+
 // The counts of a decision are read with its facts, each as a range of an index that has all columns, however many other decisions
 // the subject has.
 func TestFactsCountDecisionsByIndex(t *testing.T) {
