@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -211,13 +212,40 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 
 func TestAnEntryMadeToLookErasedIsFound(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.log(5)
-	_, err := b.st.Erasures().EraseEvents(t.Context(), b.scope.Environment, "sub_3", noon, 10)
-	require.NoError(t, err)
-	r := b.verify(nil)
-	require.NotEmpty(t, r.Findings)
-	require.Equal(t, audit.Unsupported, r.Findings[0].Kind, "%+v", r.Findings)
+	const gone = "subject_uid = null, subject = null, request_id = null, data = null, packed = null, salt = null, erased_at = "
+	run := "(select at from events where type = 'retention.executed')"
+	retained := events.RetentionExecutedData{Class: "events", Removed: 1, OlderThan: apitime.Time(noon.AddDate(0, 11, 0))}
+	frames, older := retained, retained
+	frames.Class, older.OlderThan = "frames", apitime.Time(noon.AddDate(-1, 0, 0))
+	for name, c := range map[string]struct {
+		set  string
+		run  events.RetentionExecutedData
+		kind audit.Kind // empty: intact
+	}{
+		"at no time of an erasure":       {gone + "at + interval '1 hour'", retained, audit.Unsupported},
+		"by retention of something else": {gone + run, frames, audit.Unsupported},
+		"by retention of older entries":  {gone + run, older, audit.Unsupported},
+		"by retention":                   {gone + run, retained, ""},
+		"with other data":                {`salt = null, packed = null, data = '{"forged": true}', erased_at = ` + run, retained, audit.Altered},
+		"with a subject":                 {strings.Replace(gone, "subject = null", "subject = 'someone-else'", 1) + run, retained, audit.Altered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.log(5)
+			e := events.Entry{Scope: b.scope, At: noon.AddDate(1, 0, 0), Actor: "workflow:upkeep", Data: c.run}
+			require.NoError(t, events.Append(t.Context(), b.st.Q, e))
+			b.seal()
+			b.exec("update events set " + c.set + " where subject_uid = 'sub_3'")
+			r := b.verify(nil)
+			if c.kind == "" {
+				require.True(t, r.Intact(), "%+v", r.Findings)
+				return
+			}
+			require.NotEmpty(t, r.Findings)
+			require.Equal(t, c.kind, r.Findings[0].Kind, "%+v", r.Findings)
+		})
+	}
 }
 
 func TestARewrittenChainIsFoundByAnEarlierHead(t *testing.T) {

@@ -103,14 +103,13 @@ func (r *reconciliation) decisions(ctx context.Context) error {
 
 // page compares one page of decisions; those missing because of an erasure or retention are counted as removed.
 func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) error {
-	var uids []string
-	var times []time.Time
+	var uids, erased []string
 	for _, d := range page {
 		if d.Decided.SubjectUID != nil && d.Authorization == nil {
 			uids = append(uids, *d.Decided.SubjectUID)
 		}
 		if d.Decided.ErasedAt != nil && d.Authorization != nil {
-			times = append(times, *d.Decided.ErasedAt)
+			erased = append(erased, d.Decided.ID)
 		}
 	}
 	erasing := map[string]bool{}
@@ -120,7 +119,7 @@ func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) 
 			return err
 		}
 	}
-	byRetention, err := r.q.Audit().RetentionRuns(ctx, r.scope, times)
+	byRetention, err := r.q.Audit().ErasedByRetention(ctx, r.scope, erased)
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) 
 		case d.Authorization == nil:
 			r.found(Finding{Kind: Missing, Event: e.ID, Target: *e.AuthorizationID,
 				Detail: "the decision is in the log and stored no more, and neither an erasure nor retention removed it"})
-		case e.ErasedAt != nil && !byRetention[e.ErasedAt.UTC()]:
+		case e.ErasedAt != nil && !byRetention[e.ID]:
 			r.found(Finding{Kind: Contradicted, Event: e.ID, Target: *e.AuthorizationID,
 				Detail: "the entry was erased with its subject, and the decision is still stored"})
 		default:

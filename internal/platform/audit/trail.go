@@ -249,7 +249,7 @@ func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Even
 		out.sequence[l.Event.ID] = l.Seq
 		digest, err := events.Digest(*l.Event)
 		altered := !bytes.Equal(Hash(l.Previous, l.Seq, *l.Event), l.Hash) || err == nil && !bytes.Equal(digest, l.Event.Digest) ||
-			err != nil && l.Event.ErasedAt == nil
+			err != nil && !errors.Is(err, events.ErrErased)
 		if altered {
 			out.findings = append(out.findings, Finding{Kind: Altered, Sequence: l.Seq, Event: l.Event.ID, Detail: "the entry is not what was sealed"})
 		}

@@ -199,7 +199,7 @@ func (w *traversal) checkEvent(l store.AuditLink) {
 	}
 	digest, err := events.Digest(*l.Event)
 	switch {
-	case errors.Is(err, events.ErrErased) && l.Event.ErasedAt != nil:
+	case errors.Is(err, events.ErrErased):
 		w.result.Erased++
 	case err != nil:
 		w.find(Altered, l.Seq, l.EventID, "the entry's data cannot be read and was not erased")

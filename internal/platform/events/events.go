@@ -147,9 +147,13 @@ var ErrErased = errors.New("events: the event's personal data is erased")
 var ErrAltered = errors.New("events: the event was altered after it was written")
 
 // Digest computes the salted SHA-256 of the part of an event that can be erased: the subject, the request id and the data. The
-// audit chain covers this digest and not the data, so an erasure leaves the chain valid. It returns ErrErased after an erasure.
+// audit chain covers this digest and not the data, so an erasure leaves the chain valid. It returns ErrErased after an erasure, and
+// ErrAltered if only some of that part is there: an erasure leaves nothing of it.
 func Digest(row models.Event) ([]byte, error) {
 	if row.Salt == nil || row.Data == nil {
+		if row.ErasedAt == nil || row.Salt != nil || row.Data != nil || row.Packed != nil || row.SubjectUID != nil || row.Subject != nil || row.RequestID != nil {
+			return nil, ErrAltered
+		}
 		return nil, ErrErased
 	}
 	data, err := canonical.JSON(json.RawMessage(row.Data))

@@ -47,8 +47,26 @@ func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]Eras
 	return rows, err
 }
 
-// byRetention is the condition that retention erased the event e: a retention.executed event has the same time.
-const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at)`
+// byRetention is the condition that retention erased the event e: a retention.executed event of events as old as e has the same time. Its
+// older_than is truncated to milliseconds. One whose own data retention has erased is taken for the shortest retention of events.
+const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at
+	and case when x.data is null then e.at < x.at - interval '30 days'
+		else x.data->>'class' = 'events' and e.at < (x.data->>'older_than')::timestamptz + interval '1 millisecond' end)`
+
+// ErasedByRetention returns those of the events of an environment that retention erased, according to the log.
+func (q Audit) ErasedByRetention(ctx context.Context, s Scope, ids []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	var found []string
+	err := q.gorm(ctx).Raw("select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.id in ? and "+byRetention,
+		s.Tenant, s.Environment, ids).Scan(&found).Error
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
 
 // UnprovenErased returns at most limit ids of events whose personal part was removed by no erasure and no retention that
 // the log records.

@@ -208,21 +208,6 @@ func (q Audit) Erasing(ctx context.Context, s Scope, uids []string) (map[string]
 	return out, err
 }
 
-// RetentionRuns returns those of the times at which the log records that retention was executed.
-func (q Audit) RetentionRuns(ctx context.Context, s Scope, times []time.Time) (map[time.Time]bool, error) {
-	out := map[time.Time]bool{}
-	if len(times) == 0 {
-		return out, nil
-	}
-	var found []time.Time
-	err := q.gorm(ctx).Raw(`select distinct at from events where tenant_id = ? and environment_id = ? and type = 'retention.executed' and at in ?`,
-		s.Tenant, s.Environment, times).Scan(&found).Error
-	for _, at := range found {
-		out[at.UTC()] = true
-	}
-	return out, err
-}
-
 // RetainedFrom returns the time before which retention has removed the rows of a class, according to the log, or the zero
 // time if it never did. An event that does not name that time (an old one, or one whose data is gone) is taken for the
 // shortest retention that can be set.
