@@ -85,11 +85,12 @@ type EnrollFrame struct {
 const enrollFrames = 1000
 
 // enrollFloor is the time at or before which the frames of a subject do not count for an enrollment: the latest of the
-// last completed enrollment, the end of every recovery's cool-down and, if the environment requires a grant for
+// last completed enrollment on the class of device (on any, if its session is deleted), the end of every recovery's cool-down and, if the environment requires a grant for
 // enrolling, the time just before the enrollment was requested explicitly. If it was not, that is infinity and no frame
 // counts.
 const enrollFloor = `coalesce(greatest(
-	(select max(completed_at) from enrollments e where e.environment_id = @environment and e.subject_uid = @uid and e.status = 'completed'),
+	(select max(e.completed_at) from enrollments e left join sessions es on es.id = e.session_id and es.environment_id = e.environment_id
+		where e.environment_id = @environment and e.subject_uid = @uid and e.status = 'completed' and coalesce(es.device_class, @device) = @device),
 	(select max(ready_at) from recoveries r where r.environment_id = @environment and r.subject_uid = @uid),
 	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
 		join environments v on v.id = s.environment_id where s.environment_id = @environment and s.uid = @uid and v.enrollment_grant_required)), '-infinity')`

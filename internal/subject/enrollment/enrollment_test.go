@@ -49,9 +49,14 @@ func setup(t *testing.T) *bundle {
 // session sends n enrollment frames of a typist in a session of its own, a day later, and returns the session's id.
 func (b *bundle) session(t *testing.T, who *synthetic.Typist, n int) string {
 	t.Helper()
+	return b.sessionOn(t, "desktop", who, n)
+}
+
+func (b *bundle) sessionOn(t *testing.T, device string, who *synthetic.Typist, n int) string {
+	t.Helper()
 	b.clock.Advance(24 * time.Hour)
 	who.NewDay()
-	v, err := b.sessions.Start(t.Context(), b.principal, "ada", "desktop")
+	v, err := b.sessions.Start(t.Context(), b.principal, "ada", device)
 	require.NoError(t, err)
 	for range n {
 		b.frames++
@@ -169,6 +174,21 @@ func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, pending, "a settled enrollment starts no workflow")
 	require.Equal(t, e.ID, b.begin(t, last).ID, "the session has enrolled the subject already")
+}
+
+// An enrollment uses up the frames of its class of device, and no others.
+func TestTrainLeavesTheFramesOfOtherDevices(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	who, last := synthetic.NewTypist(1), map[string]string{}
+	for range 3 {
+		for _, device := range []string{"mobile", "desktop"} {
+			last[device] = b.sessionOn(t, device, who, 4)
+		}
+	}
+	require.Equal(t, models.EnrollmentCompleted, b.train(t, b.begin(t, last["desktop"]).ID))
+	require.Equal(t, models.EnrollmentCompleted, b.train(t, b.begin(t, last["mobile"]).ID))
+	require.Equal(t, models.EnrollmentFailed, b.train(t, b.begin(t, b.session(t, who, 1)).ID), "the frames on the desktop are used up")
 }
 
 // A subject that was erased or revoked meanwhile is not enrolled.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -183,6 +184,8 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 	if f.Purpose == purposeEnroll && accepted && !counts {
 		reasons = append(reasons[:len(reasons):len(reasons)], recovery.LimitationCooling)
 	}
+	// Copies fit each other, so that training would take one recording for several sessions.
+	counts = counts && !slices.Contains(reasons, scoring.ReasonReplayNear)
 	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
 	if f.ResearchOptin && accepted {
 		if err := s.saveForResearch(ctx, q, o.SubjectSession, f.parsed.Frame, f.now); err != nil {

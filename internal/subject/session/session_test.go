@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -141,6 +142,32 @@ func TestEvidenceCountsAFrameOnce(t *testing.T) {
 	next, err := b.Evidence(t.Context(), b.principal, id, b.frame())
 	require.NoError(t, err)
 	require.Equal(t, 2, next.EvidenceWindows)
+}
+
+// Copies of a recording with some noise fit each other. Training must not take them for evidence of its own.
+func TestNearCopiesAreNoEvidenceForAnEnrollment(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, recorded := b.start(t), b.typist.Frame(50)
+	copied := b.typist.Frame(50)
+	cells, noisy := recorded.Blocks[features.Keystroke].Cells, copied.Blocks[features.Keystroke].Cells
+	copy(noisy.N, cells.N)
+	for i, m := range cells.M {
+		noisy.M[i] = m + .01*float64(i%2)
+	}
+	for i, c := range []struct {
+		frame  features.Frame
+		stored int
+	}{{recorded, 1}, {copied, 1}, {b.typist.Frame(50), 2}} {
+		b.clock.Advance(time.Minute)
+		f := b.frame()
+		f.Features, f.Purpose = c.frame.Tree(), identity.PurposeEnroll
+		ack, err := b.Evidence(t.Context(), b.principal, id, f)
+		require.NoError(t, err)
+		require.Equal(t, string(features.Accepted), ack.Status)
+		require.Equal(t, i == 1, slices.Contains(ack.ReasonCodes, scoring.ReasonReplayNear), ack.ReasonCodes)
+		require.Equal(t, c.stored, b.Count("select count(*) from frames where session_id = $1 and vector is not null", id))
+	}
 }
 
 func TestEvidenceCountsConcurrentRepetitionsOnce(t *testing.T) {
