@@ -66,11 +66,12 @@ func (s *Service) RetireKey(ctx context.Context, scope store.Scope, r Retirement
 	if err != nil || !r.AtOnce {
 		return after, 0, err
 	}
-	// In batches: a key may have signed more open proofs than one transaction should lock.
+	// In batches: a key may have signed more open proofs than one transaction should lock. A batch that is not full is no end: proofs of it
+	// may have been consumed meanwhile.
 	for {
 		n, err := s.revokeSome(ctx, retired, r.Actor)
 		revoked += n
-		if err != nil || n < revokeBatch {
+		if err != nil || n == 0 {
 			return after, revoked, err
 		}
 	}

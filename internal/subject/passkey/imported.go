@@ -49,7 +49,7 @@ func (s *Service) Import(ctx context.Context, p identity.Principal, subjectID st
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, q, sub); err != nil {
+		if _, err := checkLimit(ctx, q, sub); err != nil {
 			return err
 		}
 		env, err := ruled(ctx, q, p.Store())

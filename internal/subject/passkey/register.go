@@ -45,7 +45,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, q, sub); err != nil {
+		if _, err := checkLimit(ctx, q, sub); err != nil {
 			return err
 		}
 		g.SubjectUID = sub.UID
@@ -175,7 +175,7 @@ func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Sco
 	if grant.SubjectUID != sub.UID || grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
 		return candidate{}, errGrantInvalid()
 	}
-	passkeys, err := q.Passkeys().Active(ctx, scope, sub.UID)
+	passkeys, err := checkLimit(ctx, q, sub)
 	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err
 }
 
@@ -222,9 +222,9 @@ func refuseRegistration(detail string, cause error) error {
 	return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 }
 
-// activeSubject finds a subject that is not revoked.
+// activeSubject finds a subject that is not revoked, and locks it: of concurrent registrations each counts the passkeys of the one before.
 func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Subject, error) {
-	sub, err := q.Subjects().Get(ctx, scope, id)
+	sub, err := q.Subjects().Lock(ctx, scope, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return sub, problem.NewNotFound()
@@ -234,13 +234,13 @@ func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string
 	return sub, err
 }
 
-// checkLimit returns the problem conflict if the subject has MaxPasskeys active passkeys.
-func checkLimit(ctx context.Context, q *store.Q, sub models.Subject) error {
+// checkLimit returns the active passkeys of the subject, which must be locked. It returns the problem conflict if there are MaxPasskeys.
+func checkLimit(ctx context.Context, q *store.Q, sub models.Subject) ([]models.Passkey, error) {
 	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) >= MaxPasskeys {
-		return problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the maximum. Revoke one first.", MaxPasskeys)
+		err = problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the maximum. Revoke one first.", MaxPasskeys)
 	}
-	return err
+	return passkeys, err
 }
 
 // transportNames converts the library's transports to the names that are stored.

@@ -269,10 +269,14 @@ func TestRevokeEndsAPasskey(t *testing.T) {
 func TestGrantLimitsPasskeysPerSubject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	early, late := b.grant(t), b.device(virtualwebauthn.AuthenticatorOptions{})
+	response := virtualwebauthn.CreateAttestationResponse(b.rp, late.Authenticator, late.credential, b.options(t, early))
 	for range passkey.MaxPasskeys {
 		b.register(t, b.device(virtualwebauthn.AuthenticatorOptions{}))
 	}
-	_, err := b.service.Grant(context.Background(), b.principal, b.subject.ExternalID)
+	_, err := b.service.Complete(context.Background(), b.principal, b.subject.ExternalID, early, json.RawMessage(response))
+	requireCode(t, problem.Conflict, err)
+	_, err = b.service.Grant(context.Background(), b.principal, b.subject.ExternalID)
 	requireCode(t, problem.Conflict, err)
 }
 
