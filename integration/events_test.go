@@ -68,6 +68,8 @@ func TestAuditLogRecordsChangesAndVerifies(t *testing.T) {
 	}, patience, 50*time.Millisecond, "the entries are sealed: %v", kinds)
 	require.Subset(t, kinds, []string{"credential.created", "action.created", "policy.created", "policy.activated", "action.updated", "subject.created",
 		"authorization.decided", "hold.opened", "hold.approved", "proof.consumed"})
+	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'proof.consumed' and subject_uid is not null", w.ID),
+		"an erasure and an export of the subject find it")
 
 	scope := w.scope()
 	var head audit.Head

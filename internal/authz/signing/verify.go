@@ -140,7 +140,7 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: p.Store(), At: now, AuthorizationID: row.AuthorizationID, Actor: p.Actor(),
+			Scope: p.Store(), At: now, SubjectUID: row.SubjectUID, AuthorizationID: row.AuthorizationID, Actor: p.Actor(),
 			RequestID: p.RequestID, Data: events.ProofConsumedData{ProofID: row.JTI},
 		})
 	})
