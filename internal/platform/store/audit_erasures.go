@@ -48,10 +48,10 @@ func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]Eras
 }
 
 // byRetention is the condition that retention erased the event e: a retention.executed event of events as old as e has the same time. Its
-// older_than is truncated to milliseconds. One whose own data retention has erased is taken for the shortest retention of events.
+// older_than is truncated to milliseconds. One that does not name it, as in RetainedFrom, is taken for the shortest retention of events.
 const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at
-	and case when x.data is null then e.at < x.at - interval '30 days'
-		else x.data->>'class' = 'events' and e.at < (x.data->>'older_than')::timestamptz + interval '1 millisecond' end)`
+	and (x.data is null or x.data->>'class' = 'events')
+	and e.at < coalesce((x.data->>'older_than')::timestamptz + interval '1 millisecond', x.at - interval '30 days'))`
 
 // ErasedByRetention returns those of the events of an environment that retention erased, according to the log.
 func (q Audit) ErasedByRetention(ctx context.Context, s Scope, ids []string) (map[string]bool, error) {
