@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Collector } from '../src/collector/collector.js'
 import type { CollectorError, CollectorOptions, EndReason, State } from '../src/collector/options.js'
-import { TestPage, ack, element, problem, settled, text } from './page.js'
+import { TestPage, type TestElement, ack, element, later, problem, settled, text, tree } from './page.js'
 
 function start(over: Partial<CollectorOptions> = {}) {
   const page = new TestPage()
@@ -48,21 +48,60 @@ test('nothing is observed before consent, and withdrawing it deletes unsent data
   assert.deepEqual(seen.states, [['listening', undefined], ['ended', 'consent_withdrawn']])
 })
 
-test('only times are recorded from a password field, even once its text is shown', async () => {
+const secretFields: [string, Record<string, string>][] = [
+  ['a password field', { type: 'password' }], ['a password field in capitals', { type: 'Password' }],
+  ['a field of a code', { autocomplete: 'One-Time-Code' }], ['a field of a card', { autocomplete: 'section-pay CC-Number' }],
+]
+
+for (const [name, attributes] of secretFields) {
+  test('nothing is sent of presses in ' + name, async () => {
+    const { page, collector } = start()
+    page.type(text(15), element(attributes))
+    await collector.flush()
+    assert.deepEqual(page.requests, [])
+  })
+}
+
+test('the frames before, beside and after a secret do not count its presses', async () => {
   const { page, collector } = start()
-  const attributes: Record<string, string> = { type: 'password' }
-  const field = element(attributes)
-  page.type(text(10), field)
-  attributes.type = 'text'
-  page.type(text(5), field)
+  const secret = element({ type: 'password' })
   page.type(text(10), element())
+  page.type(text(7), secret)
+  const moved = page.time
+  page.move(20)
+  page.type(text(8), secret)
+  page.type(text(12), element())
   await collector.flush()
   await settled()
-  const [secret, open] = page.requests.map((r) => r.body.features)
-  assert.equal(secret.keystroke, undefined)
-  assert.equal(secret.rhythm.events, 15)
-  assert.equal(open.keystroke.events, 10)
+  const [before, beside, after] = page.requests.map((r) => r.body)
+  assert.equal(before!.features.rhythm.events, 10)
+  assert.equal(beside!.features.keystroke, undefined)
+  assert.equal(beside!.features.rhythm.events, 20)
+  assert.equal(beside!.duration_ms, 19 * 16)
+  assert.equal(beside!.window_end, (page.epoch + moved + 20 * 16) / 1000)
+  assert.equal(after!.features.rhythm.events, 12)
 })
+
+const shown: { name: string; see: (page: TestPage, field: TestElement) => void }[] = [
+  { name: 'after a key', see: (p, field) => p.type(text(1), field) },
+  { name: 'before the first key', see: (p, field) => { p.elements.push(field); p.hide('hidden'); p.hide('visible') } },
+  { name: 'in a form that appeared later', see: (p, field) => { p.elements.push(field); p.press(element()) } },
+  { name: 'after the focus', see: (p, field) => { p.elements.push(field); p.fire('focusin', { target: field }) } },
+  { name: 'by a button in the same shadow tree', see: (p, field) => p.press(element(), tree([field])) },
+]
+
+for (const { name, see } of shown) {
+  test('a password field whose text is shown stays secret: ' + name, async () => {
+    const { page, collector } = start()
+    const attributes: Record<string, string> = { type: 'password' }
+    const field = element(attributes)
+    see(page, field)
+    attributes.type = 'text'
+    page.type(text(20), field)
+    await collector.flush()
+    assert.deepEqual(page.requests, [])
+  })
+}
 
 test('events in an ignored element are not recorded', async () => {
   const { page, collector } = start()
@@ -206,6 +245,47 @@ test('a refused token is requested again, once', async () => {
   await settled()
   assert.equal(collector.state, 'ended')
   assert.deepEqual(seen.states.at(-1), ['ended', 'unauthorized'])
+})
+
+const refusal = (): Response => problem(401, 'unauthenticated')
+const tokensOf = (page: TestPage): string[] => page.requests.map((r) => (r.init.headers as Record<string, string>).Authorization!.replace('Bearer ', ''))
+
+/** Starts a collector with two frames in flight: one that was sent as usual, and one that was sent as the user left. */
+async function twoInFlight() {
+  const started = start()
+  const [first, second] = [later<Response>(), later<Response>()]
+  started.page.responses = [first.promise, second.promise]
+  started.page.type(text(50))
+  await settled()
+  started.page.type(text(30))
+  started.page.window.dispatchEvent(new Event('pagehide'))
+  await settled()
+  assert.deepEqual(tokensOf(started.page), ['token-1', 'token-1'])
+  return { ...started, first, second }
+}
+
+for (const late of [false, true]) {
+  test(`a token that two requests used is replaced once, the second refusal ${late ? 'after' : 'before'} the new token`, async () => {
+    const { page, collector, seen, first, second } = await twoInFlight()
+    first.resolve(refusal())
+    if (late) await settled()
+    second.resolve(refusal())
+    await page.pass(1000)
+    assert.equal(collector.state, 'listening')
+    assert.deepEqual(tokensOf(page), ['token-1', 'token-1', 'token-2', 'token-2'])
+    assert.deepEqual(new Set(page.requests.slice(2).map((r) => r.body.frame_id)), new Set(['frame-1', 'frame-2']))
+    assert.equal(seen.tokens, 2)
+  })
+}
+
+test('a frame that was sent as the user left is sent again when its token was refused', async () => {
+  const { page, first, second } = await twoInFlight()
+  first.resolve(ack())
+  await settled()
+  second.resolve(refusal())
+  await page.pass(1000)
+  assert.deepEqual(page.requests.map((r) => r.body.frame_id), ['frame-1', 'frame-2', 'frame-2'])
+  assert.equal(tokensOf(page)[2], 'token-2')
 })
 
 test('the token callback receives session and purpose', async () => {

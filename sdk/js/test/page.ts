@@ -1,19 +1,22 @@
+import assert from 'node:assert/strict'
 import type { Host } from '../src/collector/host.js'
 
 /** A page under a test's control: its clock moves only with pass, and the test fires its events. */
 export class TestPage implements Host {
-  document = Object.assign(new EventTarget(), { visibilityState: 'visible' })
+  /** The elements of the document that the collector may look for. */
+  elements: TestElement[] = []
+  document = Object.assign(new EventTarget(), { visibilityState: 'visible' }, tree(this.elements))
   window = Object.assign(new EventTarget(), { innerHeight: 800 })
   time = 5000
   epoch = 1_795_231_234_000
   requests: { url: string; init: RequestInit; body: Record<string, any> }[] = []
-  responses: (Response | Error)[] = []
+  responses: (Response | Error | Promise<Response>)[] = []
   timers: { run: () => void; at: number }[] = []
   private ids = 0
 
   fetch: typeof fetch = async (url, init) => {
     this.requests.push({ url: String(url), init: init!, body: JSON.parse(String(init!.body)) })
-    const next = this.responses.shift() ?? ack()
+    const next = await (this.responses.shift() ?? ack())
     if (next instanceof Error) throw next
     return next
   }
@@ -50,7 +53,7 @@ export class TestPage implements Host {
   fire(type: string, props: object = {}, target: EventTarget = this.document): void {
     const at = 'target' in props ? (props as { target: unknown }).target : null
     const event = new Event(type)
-    const all = { isTrusted: true, timeStamp: this.time, composedPath: () => (at ? [at] : []), ...props }
+    const all = { isTrusted: true, timeStamp: this.time, composedPath: () => (at ? [at, this.document] : [this.document]), ...props }
     for (const [name, value] of Object.entries(all)) Object.defineProperty(event, name, { value })
     target.dispatchEvent(event)
   }
@@ -72,6 +75,11 @@ export class TestPage implements Host {
 
   finger(): void {
     this.fire('pointerdown', { pointerType: 'touch', clientX: 0, clientY: 0, target: null })
+  }
+
+  /** Presses a mouse button on an element of the document, or of a shadow tree in it. */
+  press(target: object, shadow?: object): void {
+    this.fire('pointerdown', { pointerType: 'mouse', clientX: 0, clientY: 0, target, composedPath: () => [target, ...(shadow ? [shadow] : []), this.document] })
   }
 
   /** Begins a composition with so many characters. */
@@ -123,6 +131,12 @@ export class TestPage implements Host {
 
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+/** A promise that a test resolves. */
+export function later<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve!: (value: T) => void
+  return { promise: new Promise<T>((r) => { resolve = r }), resolve }
+}
+
 export function ack(): Response {
   return Response.json({
     status: 'accepted', coverage: 'sparse', evidence_windows: 1, active_seconds: 5, enrollment_ready: false, modalities_present: ['keystroke'],
@@ -133,10 +147,21 @@ export function ack(): Response {
 export const problem = (status: number, code: string, headers: Record<string, string> = {}): Response =>
   Response.json({ status, code, title: code, detail: code }, { status, headers })
 
+/** The members of a document or a shadow root that the collector reads. */
+export const tree = (elements: TestElement[]) => ({
+  activeElement: null,
+  querySelectorAll(selector: string): TestElement[] {
+    assert.equal(selector, '[type=password i]')
+    return elements.filter((e) => e.getAttribute('type')?.toLowerCase() === 'password')
+  },
+})
+
+export type TestElement = ReturnType<typeof element>
+
 /** An element with the members that the collector reads. */
-export function element(attributes: Record<string, string> = {}, ignored = false): object {
+export function element(attributes: Record<string, string> = {}, ignored = false) {
   return {
-    nodeType: 1, getAttribute: (name: string) => attributes[name] ?? null, hasAttribute: (name: string) => name in attributes,
+    nodeType: 1, getAttribute: (name: string): string | null => attributes[name] ?? null, hasAttribute: (name: string) => name in attributes,
     closest: () => (ignored ? {} : null), getRootNode: () => ({}),
     get value(): string { throw new Error('a value was read') },
   }

@@ -1,6 +1,11 @@
+/** A document or a shadow tree. */
+export interface Tree {
+  querySelectorAll(selector: string): Iterable<object>
+}
+
 /** The parts of the page that the collector uses. Tests replace them. */
 export interface Host {
-  document: EventTarget & { visibilityState: string }
+  document: EventTarget & Tree & { visibilityState: string }
   window: EventTarget & { innerHeight: number }
   fetch: typeof fetch
   /** Whether the main pointer is a finger. */

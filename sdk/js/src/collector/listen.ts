@@ -1,14 +1,24 @@
-import type { Host } from './host.js'
+import type { Host, Tree } from './host.js'
 import type { FieldKind, Recorder } from './recorder.js'
 import type { Typing } from './typing.js'
 
 export const IGNORE_ATTRIBUTE = 'data-countersign-ignore'
 
 const LINE_PX = 16
-const secretCompletes = /\b(current-password|new-password|one-time-code|cc-\w+)\b/
+const secretCompletes = /\b(current-password|new-password|one-time-code|cc-\w+)\b/i
 
 // A field that ever held a password stays secret when "show password" makes it a text field.
 const oncePassword = new WeakSet<object>()
+
+/** Finds the password fields before their text is shown: that can be before the first key in them. */
+function rememberPasswords(tree: Tree): void {
+  for (const field of tree.querySelectorAll('[type=password i]')) oncePassword.add(field)
+}
+
+/** Remembers the password fields of the document and of each open shadow tree that an event passes through. */
+function rememberPasswordsAround(event: Event): void {
+  for (const at of event.composedPath()) if ('activeElement' in at) rememberPasswords(at as Document | ShadowRoot)
+}
 
 /** Returns the element of an event, including elements inside open shadow trees. */
 function origin(event: Event): Element | null {
@@ -25,11 +35,11 @@ function isIgnored(event: Event): boolean {
 }
 
 function fieldKindOf(event: Event): FieldKind {
-  if (isIgnored(event)) return 'ignored'
+  if (isIgnored(event)) return 'private'
   const at = origin(event)
   if (!at) return 'open'
-  if (at.getAttribute('type') === 'password') oncePassword.add(at)
-  return oncePassword.has(at) || secretCompletes.test(at.getAttribute('autocomplete') ?? '') ? 'secret' : 'open'
+  if (at.getAttribute('type')?.toLowerCase() === 'password') oncePassword.add(at)
+  return oncePassword.has(at) || secretCompletes.test(at.getAttribute('autocomplete') ?? '') ? 'private' : 'open'
 }
 
 /** Reports whether a key event names the key's position. Those of most on-screen keyboards do not. */
@@ -46,6 +56,9 @@ export function listen(host: Host, into: Recorder, typing: Typing): () => void {
     const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E) }
     target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
   }
+  rememberPasswords(host.document)
+  on(host.document, 'focusin', rememberPasswordsAround)
+  on(host.document, 'pointerdown', rememberPasswordsAround) // Safari does not focus a button that is clicked
   let unnamed: number | undefined // when a key without a name was pressed that is not released yet
   on<KeyboardEvent>(host.document, 'keydown', (e) => {
     if (!isNamed(e)) {

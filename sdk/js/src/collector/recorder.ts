@@ -8,8 +8,11 @@ import type { Tap, TapKind } from '../features/touch.js'
 import { ClockGrid } from './clock.js'
 import type { Typing } from './typing.js'
 
-/** The field that a key was typed in: an ordinary one, a secret one (only the time of the press counts), or an ignored one. */
-export type FieldKind = 'open' | 'secret' | 'ignored'
+/**
+ * The field that a key was typed in. A private one holds a secret or is ignored: no press in it is recorded, not even its time, because the
+ * number of presses is the length of the secret.
+ */
+export type FieldKind = 'open' | 'private'
 
 export interface Cut {
   features: Features
@@ -25,7 +28,6 @@ export interface Limits {
 interface Held {
   key: Key
   press: number
-  field: FieldKind
 }
 
 // If possible, a frame ends between two presses with no key held, so that the fewest presses and pairs are lost.
@@ -42,7 +44,6 @@ const FEWEST_MOVES = 10
  */
 export class Recorder {
   private keys: KeyPress[] = []
-  private secretPresses: number[] = []
   private pointer: PointerSample[] = []
   private scroll: ScrollSample[] = []
   private taps: Tap[] = []
@@ -58,11 +59,10 @@ export class Recorder {
   keyDown(code: string, t: number, field: FieldKind): void {
     if (this.field !== undefined && field !== this.field) this.cut() // keys of different kinds of field make no pair
     this.field = field
-    if (field === 'ignored') return
+    if (field === 'private') return
     this.held.delete(code) // its release was lost
-    this.held.set(code, { key: keyOf(code), press: t, field })
+    this.held.set(code, { key: keyOf(code), press: t })
     this.extend(t)
-    if (field === 'secret') this.secretPresses.push(t)
     this.cutIfDue(t)
   }
 
@@ -71,7 +71,7 @@ export class Recorder {
     if (!down) return
     this.held.delete(code)
     this.extend(t)
-    if (down.field === 'open' && t - down.press <= STUCK_MS) {
+    if (t - down.press <= STUCK_MS) {
       if (this.typing.keyUp(down.press, t)) this.taps.push({ t: down.press, kind: down.key.group === BACKSPACE ? 'delete' : 'key', hold: 0 })
       else this.keys.push({ key: down.key, press: down.press, release: t })
     }
@@ -82,7 +82,7 @@ export class Recorder {
   tap(kind: TapKind, t: number, field: FieldKind): void {
     if (this.field !== undefined && field !== this.field) this.cut()
     this.field = field
-    if (field !== 'open') return
+    if (field === 'private') return
     this.extend(t)
     this.taps.push({ t, kind, hold: 0 })
     this.cutIfDue(t)
@@ -118,19 +118,18 @@ export class Recorder {
 
   /** Ends the current frame and passes it on, unless it is empty. */
   cut(): void {
-    const { keys, secretPresses, pointer, scroll, taps, from, to } = this
+    const { keys, pointer, scroll, taps, from, to } = this
     this.clear()
-    if (Math.max(keys.length, secretPresses.length, taps.length) < FEWEST_KEYS && pointer.length < FEWEST_MOVES && scroll.length === 0) return
+    if (Math.max(keys.length, taps.length) < FEWEST_KEYS && pointer.length < FEWEST_MOVES && scroll.length === 0) return
     keys.sort((a, b) => a.press - b.press)
     const resolution = this.clock.resolution()
-    const features = extract({ keys, secretPresses, pointer, scroll, taps, ...(resolution ? { clockMS: resolution } : {}) })
+    const features = extract({ keys, pointer, scroll, taps, ...(resolution ? { clockMS: resolution } : {}) })
     if (!isEmpty(features)) this.full({ features, from, to })
   }
 
   /** Deletes everything that was not passed on. */
   clear(): void {
     this.keys = []
-    this.secretPresses = []
     this.pointer = []
     this.scroll = []
     this.taps = []

@@ -16,6 +16,8 @@ const REQUEST_MS = 10_000
 const RENEW_BEFORE_MS = 30_000
 const OLDEST_MS = 10 * 60_000 // older evidence does not describe the present
 
+const AT_ONCE = 0 // resend without a pause
+
 const endings: Record<number, EndReason> = { 403: 'forbidden', 404: 'session_not_found', 409: 'session_closed' }
 
 /** Sends frames in order, one at a time. A frame is resent with its id until the service responds, so it counts once. */
@@ -71,7 +73,7 @@ export class Sender {
         continue
       }
       const wait = await this.send(frame)
-      if (wait !== undefined) return this.later(wait)
+      if (wait) return this.later(wait)
     }
   }
 
@@ -81,7 +83,7 @@ export class Sender {
     this.retry = this.host.timer(() => void this.flush(), wait)
   }
 
-  /** Sends one frame; returns the milliseconds to wait before a retry, or undefined to continue. */
+  /** Sends one frame; returns the milliseconds to wait before it is sent again, or undefined if it is not. */
   private async send(frame: Frame): Promise<number | undefined> {
     this.flying.add(frame)
     try {
@@ -92,22 +94,23 @@ export class Sender {
   }
 
   private async attempt(frame: Frame): Promise<number | undefined> {
-    if (!(await this.authorized())) return this.over ? undefined : this.backoff()
+    const token = await this.authorized()
+    if (!token) return this.over ? undefined : this.backoff()
     let response: Response
     try {
       response = await this.host.fetch(this.o.url, {
         method: 'POST', body: JSON.stringify(frame), keepalive: true, credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer',
-        headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + this.token! },
+        headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + token },
         signal: AbortSignal.timeout(REQUEST_MS),
       })
     } catch {
       this.o.failed({ kind: 'network', detail: 'the service could not be reached' })
       return this.backoff()
     }
-    return this.handle(frame, response)
+    return this.handle(frame, token, response)
   }
 
-  private async handle(frame: Frame, response: Response): Promise<number | undefined> {
+  private async handle(frame: Frame, token: string, response: Response): Promise<number | undefined> {
     const status = response.status
     const body = (await response.json().catch(() => ({}))) as { code?: string; detail?: unknown }
     if (response.ok) {
@@ -118,11 +121,8 @@ export class Sender {
       return undefined
     }
     if (status === 401) {
-      const retry = !this.refused
-      this.token = undefined
-      this.refused = true
-      if (!retry) this.end('unauthorized')
-      return undefined
+      this.refuse(token)
+      return AT_ONCE
     }
     const reason = endings[status]
     if (reason) {
@@ -139,6 +139,17 @@ export class Sender {
     return undefined
   }
 
+  /**
+   * Drops a token that was refused; ends when the token after it is refused too. The refusal of an earlier token, which several requests can
+   * have used, says nothing about the current one.
+   */
+  private refuse(token: string): void {
+    if (token !== this.token) return
+    if (this.refused) return this.end('unauthorized')
+    this.token = undefined
+    this.refused = true
+  }
+
   private remove(frame: Frame): void {
     this.queue = this.queue.filter((f) => f !== frame)
   }
@@ -148,17 +159,18 @@ export class Sender {
     this.o.ended(reason)
   }
 
-  private async authorized(): Promise<boolean> {
-    if (this.token && this.host.date() < this.expires - RENEW_BEFORE_MS) return true
+  /** Returns a token to send with, or nothing if there is none or the collector has ended. */
+  private async authorized(): Promise<string | undefined> {
+    if (this.token && this.host.date() < this.expires - RENEW_BEFORE_MS) return this.token
     try {
       const got = await this.o.token()
       this.token = typeof got === 'string' ? got : got.client_token
       this.expires = typeof got === 'string' || !got.expires_at ? Infinity : got.expires_at * 1000
-      return !this.over && !!this.token
+      return this.over ? undefined : this.token
     } catch {
       this.token = undefined
       this.o.failed({ kind: 'token', detail: 'the token callback returned no token' })
-      return false
+      return undefined
     }
   }
 

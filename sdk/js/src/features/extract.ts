@@ -10,8 +10,6 @@ import { extractTouch, type Tap } from './touch.js'
 /** The events of one frame. They stay in the page. */
 export interface Observed {
   keys: KeyPress[]
-  /** Times of presses in secret fields, and nothing else. */
-  secretPresses?: number[]
   pointer: PointerSample[]
   scroll: ScrollSample[]
   /** Of keyboards that do not report their keys. */
@@ -30,7 +28,7 @@ export function extract(o: Observed): Features {
   put('pointer', extractPointer(o.pointer))
   put('scroll', extractScroll(o.scroll))
   put('touch', extractTouch(o.taps ?? []))
-  put('rhythm', extractRhythm([...o.keys.map((k) => k.press), ...(o.secretPresses ?? [])], o.pointer, o.scroll))
+  put('rhythm', extractRhythm(o.keys.map((k) => k.press), o.pointer, o.scroll))
   const presence = { ...keyPresence(o.keys), ...pointerPresence(o.pointer) }
   if (Object.keys(presence).length > 0) out.presence = presence
   return out
