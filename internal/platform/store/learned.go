@@ -151,12 +151,12 @@ func (q Learned) Backgrounds(ctx context.Context, s Scope) ([]models.Environment
 	return rows, err
 }
 
-// InUse returns the backgrounds that processes load: those in force and those that an active template was trained with.
+// InUse returns the backgrounds that processes load: those in force and those that a template was trained with which is active or may be again.
 func (q Learned) InUse(ctx context.Context) ([]models.EnvironmentBackground, error) {
 	var rows []models.EnvironmentBackground
 	err := q.gorm(ctx).Where(`status = 'active' or status = 'retired' and exists (select from templates t
 		where t.environment_id = environment_backgrounds.environment_id and t.modality = environment_backgrounds.modality
-		and t.model_version = environment_backgrounds.version and t.status = 'active')`).Order("environment_id, number").Find(&rows).Error
+		and t.model_version = environment_backgrounds.version and t.status <> 'retired')`).Order("environment_id, number").Find(&rows).Error
 	return rows, err
 }
 

@@ -69,11 +69,11 @@ func (s *Store) onParts(ctx context.Context, f func(conn *pgx.Conn) error) error
 }
 
 func extend(ctx context.Context, conn *pgx.Conn, t models.PartitionedTable, now time.Time) (made int, err error) {
-	parts, err := partsOf(ctx, conn, t)
-	if err != nil || len(parts) == 0 {
+	if err := removeFences(ctx, conn, t); err != nil {
 		return 0, err
 	}
-	if err := removeFences(ctx, conn, t); err != nil {
+	parts, err := partsOf(ctx, conn, t)
+	if err != nil || len(parts) == 0 {
 		return 0, err
 	}
 	p, err := planParts(ctx, conn, t)
@@ -101,11 +101,11 @@ func extend(ctx context.Context, conn *pgx.Conn, t models.PartitionedTable, now 
 	return made, err
 }
 
-// removeFences removes the fences that a process left which ended meanwhile.
+// removeFences removes the fences that a process left which ended meanwhile: of partitions, and of a table that it did not divide.
 func removeFences(ctx context.Context, conn *pgx.Conn, t models.PartitionedTable) error {
 	rows, err := conn.Query(ctx, `select format('alter table %I drop constraint %I', c.relname, k.conname) from pg_constraint k
-		join pg_class c on c.oid = k.conrelid join pg_inherits i on i.inhrelid = c.oid
-		where i.inhparent = $1::text::regclass and k.conname = c.relname || '_fence'`, t.Table)
+		join pg_class c on c.oid = k.conrelid left join pg_inherits i on i.inhrelid = c.oid
+		where $1::text::regclass in (c.oid, i.inhparent) and k.conname = c.relname || '_fence'`, t.Table)
 	if err != nil {
 		return err
 	}

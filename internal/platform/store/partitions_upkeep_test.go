@@ -90,6 +90,21 @@ func TestExtendPartitionsRemovesAFenceThatWasLeft(t *testing.T) {
 	require.NoError(t, writeAt(t.Context(), st, partNow.AddDate(0, 2, 0), 2))
 }
 
+func TestExtendPartitionsRemovesTheFenceOfATableThatWasNotDivided(t *testing.T) {
+	t.Parallel()
+	st := newPartWorld(t)
+	for _, table := range []string{"frames", "authorizations"} {
+		key := map[string]string{"frames": "session_id", "authorizations": "id"}[table]
+		_, err := st.Pool().Exec(t.Context(), fmt.Sprintf("alter table %s add constraint %s_fence check (%s < '%s') not valid", table, table, key, "a"))
+		require.NoError(t, err)
+	}
+	require.Error(t, writeAt(t.Context(), st, partNow, 1))
+	made, err := st.ExtendPartitions(t.Context(), partNow)
+	require.NoError(t, err)
+	require.Zero(t, made, "upkeep divides no table")
+	require.NoError(t, writeAt(t.Context(), st, partNow, 2))
+}
+
 // dropFrames drops partitions of frames and returns what was recorded.
 func dropFrames(t *testing.T, st *store.Store, before time.Time) (recorded []store.EnvironmentCount) {
 	t.Helper()

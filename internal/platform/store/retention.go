@@ -66,7 +66,7 @@ var expiring = map[Expiring]string{
 		where b.status <> 'active' and coalesce(b.retired_at, b.made_at) < $1
 		and exists (select from environment_backgrounds n where n.environment_id = b.environment_id and n.modality = b.modality and n.number > b.number)
 		and not exists (select from templates t where t.environment_id = b.environment_id and t.modality = b.modality
-			and t.model_version = b.version and t.status = 'active') limit $2)
+			and t.model_version = b.version and t.status <> 'retired') limit $2)
 		returning environment_id`,
 	ExpiringResearch: `delete from research_vectors where id in (select id from research_vectors where created_at < $1 limit $2)
 		returning environment_id`,

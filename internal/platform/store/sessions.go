@@ -115,6 +115,6 @@ func (q Sessions) ExpireIdle(ctx context.Context, t, at time.Time, limit int) ([
 	var rows []models.Session
 	err := q.gorm(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
 		where status = 'active' and started_at < ? and last_activity_at < ? order by started_at limit ? for update skip locked) idle
-		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at`, at, t, t, limit).Scan(&rows).Error
+		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at, s.coverage`, at, t, t, limit).Scan(&rows).Error
 	return rows, err
 }

@@ -176,11 +176,16 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 		if err != nil {
 			return err
 		}
+		enrolled := f.Enrolled()
 		if f, err = f.Enrol(reactions, intervals); err != nil {
 			return invalid(f, reactions, err)
 		}
 		out = Enrolled{Samples: len(f.Samples), Enrolled: f.Enrolled()}
-		return s.saveTemplate(ctx, q, p.Store(), sub.UID, f, s.clock.Now())
+		now := s.clock.Now()
+		if err := s.saveTemplate(ctx, q, p.Store(), sub.UID, f, now); err != nil || enrolled || !out.Enrolled {
+			return err
+		}
+		return recovery.CompleteByEnrollment(ctx, q, p.Store(), sub.UID, now)
 	})
 	return out, err
 }

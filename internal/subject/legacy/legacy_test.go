@@ -2,11 +2,13 @@ package legacy_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -14,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -70,6 +73,23 @@ func TestEnrolCountsSamples(t *testing.T) {
 	require.Equal(t, legacy.Enrolled{Samples: scoring.FixedMinSamples - 1}, b.enrol(t, "new user", scoring.FixedMinSamples-1))
 	require.Equal(t, legacy.Enrolled{Samples: scoring.FixedMinSamples, Enrolled: true}, b.enrol(t, "new user", 1))
 	require.Equal(t, 1, b.Count("select count(*) from subjects where external_id = 'new user'"), "the first sample creates the subject")
+}
+
+// The timing template is an enrollment too: it completes a recovery, and with the anchor none claims stay capped from there.
+func TestEnrolCompletesARecovery(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.enrol(t, "user", 1)
+	recoveries := recovery.New(b.Store, b.clock, learned.Counter{})
+	r, err := recoveries.Begin(t.Context(), b.principal, "user", recovery.Begin{Anchor: recovery.AnchorNone})
+	require.NoError(t, err)
+	b.clock.Set(r.ExpiresAt.Add(-time.Minute))
+	b.enrol(t, "user", scoring.FixedMinSamples-1)
+	require.Zero(t, b.Events("recovery.completed"))
+	b.enrol(t, "user", 2)
+	require.Equal(t, 1, b.Events("recovery.completed"))
+	limit := recovery.TermsOf(b.principal.Kind, recovery.AnchorNone).Cap
+	require.Equal(t, 1, b.Count("select count(*) from subjects where external_id = 'user' and claim_cap_until = $1", b.clock.Now().Add(limit)))
 }
 
 func TestEnrolRefuses(t *testing.T) {

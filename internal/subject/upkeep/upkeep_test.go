@@ -140,10 +140,12 @@ func TestIdleSessionsExpire(t *testing.T) {
 	b.session("ses_idle", "active", now)
 	b.session("ses_busy", "active", now.Add(time.Second))
 	b.session("ses_ended", "ended", now)
+	b.Exec("update sessions set coverage = 'sufficient' where id = 'ses_idle'")
 	require.Equal(t, 1, b.run(t, "idle-sessions", assurance.SessionIdle+time.Second))
 	require.Equal(t, 1, b.Count("select count(*) from sessions where id = 'ses_idle' and status = 'expired' and ended_at is not null"))
 	require.Equal(t, 1, b.Count("select count(*) from sessions where id = 'ses_busy' and status = 'active'"))
 	require.Equal(t, 1, b.Events("session.expired"))
+	require.Equal(t, 1, b.Count("select count(*) from outbox where topic = 'adaptation.start' and ref = 'ses_idle'"), "its evidence adapts the templates")
 }
 
 func TestSigningKeysRotateAtTheEndOfTheirLife(t *testing.T) {
