@@ -27,6 +27,14 @@ func TestConsoleIssuesAndRevokesKeys(t *testing.T) {
 	id := described.string("credential")
 	require.Contains(t, v.get(at).body, "Staff Member", "the issuer is named")
 	require.NotContains(t, v.get(at).body, key)
+	foreign := w.narrowed(t, models.PermissionDecide).get(t, "/api/v1/credential").is(200).string("credential")
+	list := v.get(at).body
+	require.Contains(t, list, id+"/rotate")
+	require.NotContains(t, list, foreign+"/rotate", "the key of a different principal")
+	require.Contains(t, list, foreign+"/revoke")
+	refused := v.submit(at+"/"+foreign+"/rotate", overlapping("0"))
+	require.Equal(t, http.StatusForbidden, refused.status)
+	require.Contains(t, refused.body, "belongs to a different principal")
 
 	for name, c := range map[string]struct {
 		out  visit

@@ -48,3 +48,21 @@ func TestCredentialRotationAcceptsOldKeyForADay(t *testing.T) {
 	old.at(after).get(t, "/api/v1/credential").problem(401, "unauthenticated")
 	next.at(after).get(t, "/api/v1/credential").is(200)
 }
+
+// With the key of a different party, an admin key would approve what it requested itself.
+func TestCredentialRotationIsForTheOwner(t *testing.T) {
+	t.Parallel()
+	w, other := fourEyes(t)
+	theirs := other.get(t, "/api/v1/credential").is(200).string("credential")
+	const path = "/api/v1/credentials/"
+	a := w.Admin.post(t, path+theirs+"/rotate", nil)
+	a.problem(403, "insufficient_scope")
+	require.Contains(t, a.string("detail"), "belongs to a different principal")
+	other.get(t, "/api/v1/credential").is(200)
+	require.Zero(t, count(t, "select count(*) from events where environment_id = $1 and type = 'credential.rotated'", w.ID))
+
+	_, issued := other.issue(t, "server")
+	w.Admin.post(t, path+issued+"/rotate", nil).problem(403, "insufficient_scope")
+	other.post(t, path+issued+"/rotate", nil).is(200)
+	other.post(t, path+theirs+"/rotate", nil).is(200)
+}

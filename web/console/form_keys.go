@@ -92,11 +92,12 @@ func (c *console) revokeKey(v *visit) error {
 	return v.back("keys")
 }
 
-// keyAsks are the changes of a key. A key that the user may not rotate has no such button.
-func (v *visit) keyAsks(k models.Credential) []ask {
+// keyAsks are the changes of a key; owned says that its principal is the user. A key that the user may not rotate has no such button.
+func (v *visit) keyAsks(k models.Credential, owned bool) []ask {
 	revoke := ask{ID: "revoke-" + k.ID, Label: "Revoke", To: v.at("keys", k.ID, "revoke"), Verb: "revoke it", Danger: true,
 		Text: "Requests with this key, and with client tokens that it issued, are refused at once. This cannot be undone."}
-	if k.Scope != models.ScopeClient && !models.Issuable(v.grant.Roles).Covers(k.Permissions) {
+	rotates := k.Scope == models.ScopeClient || owned && models.Issuable(v.grant.Roles).Covers(k.Permissions)
+	if !rotates {
 		return []ask{revoke}
 	}
 	return []ask{{ID: "rotate-" + k.ID, Label: "Rotate", To: v.at("keys", k.ID, "rotate"), Verb: "rotate it", Overlap: true,

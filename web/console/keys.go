@@ -42,15 +42,19 @@ func (c *console) keys(v *visit) error {
 		return err
 	}
 	view := keysView{Export: v.exports(nil, "keys")}
+	var owned map[string]bool
+	if v.may(ChangeKeys) {
+		if owned, err = c.Credentials.Owned(v.ctx, v.scope(), v.principal().Actor(), rows); err != nil {
+			return err
+		}
+		view.New = v.at("keys", "new")
+	}
 	for _, r := range rows {
 		row := c.keyRow(r, names)
 		if v.may(ChangeKeys) && r.RevokedAt == nil {
-			row.Asks = v.keyAsks(r)
+			row.Asks = v.keyAsks(r, owned[r.ID])
 		}
 		view.Rows = append(view.Rows, row)
-	}
-	if v.may(ChangeKeys) {
-		view.New = v.at("keys", "new")
 	}
 	if next != "" {
 		view.Next = v.at("keys") + "?cursor=" + url.QueryEscape(next)

@@ -81,6 +81,28 @@ func credentialData(c models.Credential) events.CredentialCreatedData {
 	return events.CredentialCreatedData{Credential: c.ID, Scope: string(c.Scope), Permissions: c.Permissions.Strings()}
 }
 
+// Owned reports of each of the credentials, by id, whether its principal is that of the actor.
+func (s *Service) Owned(ctx context.Context, scope store.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
+	return owned(ctx, s.store.Q, scope, actor, credentials)
+}
+
+func owned(ctx context.Context, q *store.Q, scope store.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
+	own, err := q.Principals().Get(ctx, scope, actor)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]string, len(credentials))
+	for i, c := range credentials {
+		all[i] = c.ID
+	}
+	owners, err := q.Principals().List(ctx, scope, all)
+	out := map[string]bool{}
+	for id, owner := range owners {
+		out[id] = owner == own
+	}
+	return out, err
+}
+
 // List returns a page of the environment's credentials, newest first, and the cursor of the next page. Revoked ones are
 // included.
 func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Credential, string, error) {
@@ -91,11 +113,30 @@ func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]
 type Rotation struct {
 	ID      string
 	Overlap time.Duration // how long the old key stays valid
-	Issuer  *Principal    // who must have at least as much as the credential, because it receives the key; nil is the operator
+	Issuer  *Principal    // who must have as much as the credential and be its principal, because it receives the key; nil is the operator
+}
+
+// permitted returns the problem insufficient_scope if the issuer may not receive a key of the credential. With the key of a
+// different principal it would be that principal to everything that asks who approves, and so approve what it requested itself.
+// A publishable key approves nothing and is no secret.
+func (in Rotation) permitted(ctx context.Context, q *store.Q, scope store.Scope, c models.Credential) error {
+	if in.Issuer == nil {
+		return nil
+	}
+	if err := in.Issuer.mayIssue(c.Scope, c.Permissions); err != nil || c.Scope == models.ScopeClient {
+		return err
+	}
+	own, err := owned(ctx, q, scope, in.Issuer.Actor(), []models.Credential{c})
+	if err == nil && !own[c.ID] {
+		err = problem.New(problem.InsufficientScope, "This key belongs to a different principal, for which it can approve. Its owner rotates it, "+
+			"or the operator with countersign credential rotate; or revoke it and create a new key.")
+	}
+	return err
 }
 
 // Rotate gives a credential a new key; its scope and permissions stay. A second rotation within the overlap returns the problem
-// rotation_in_progress: a credential has at most two valid keys.
+// rotation_in_progress: a credential has at most two valid keys. Only the credential's own principal and the operator may rotate
+// it; everyone else gets insufficient_scope.
 func (s *Service) Rotate(ctx context.Context, scope store.Scope, in Rotation, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	var out Issued
@@ -107,10 +148,8 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, in Rotation, ac
 		if err != nil {
 			return err
 		}
-		if in.Issuer != nil {
-			if err := in.Issuer.mayIssue(c.Scope, c.Permissions); err != nil {
-				return err
-			}
+		if err := in.permitted(ctx, q, scope, c); err != nil {
+			return err
 		}
 		if c.RevokedAt != nil {
 			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated. Create a new credential.")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ type Service struct {
 
 	mu      sync.RWMutex
 	cache   map[string]cached // by the MAC under the active master key
-	epoch   int               // incremented by Forget; the result of a lookup from an earlier epoch is not cached
+	epoch   int               // incremented by Forget; the result of a lookup from an earlier epoch is neither cached nor shared
 	lookups singleflight.Group[cached]
 	gate    *admission.Gate // limits concurrent lookups
 }
@@ -80,7 +81,7 @@ func (s *Service) Check(ctx context.Context, k Key) (Principal, error) {
 	s.mu.RUnlock()
 	if !ok || now.After(hit.until) {
 		var err error
-		if hit, err = s.fetch(ctx, k, now); err != nil {
+		if hit, err = s.fetch(ctx, k, now, epoch); err != nil {
 			return Principal{}, err
 		}
 		s.cacheKey(string(k.mac), hit, epoch)
@@ -92,10 +93,14 @@ func (s *Service) Check(ctx context.Context, k Key) (Principal, error) {
 }
 
 // fetch looks the key up, once for all that wait for it. The lookup may outlive the request and its text, so that it has a copy.
-func (s *Service) fetch(ctx context.Context, k Key, now time.Time) (cached, error) {
+func (s *Service) fetch(ctx context.Context, k Key, now time.Time, epoch int) (cached, error) {
 	k.text = bytes.Clone(k.text)
-	return s.lookups.Do(ctx, string(k.mac), func(ctx context.Context) (cached, error) { return s.lookup(ctx, k, now) })
+	return s.lookups.Do(ctx, flight(k, epoch), func(ctx context.Context) (cached, error) { return s.lookup(ctx, k, now) })
 }
+
+// flight names a lookup. One that began before the latest call of Forget is not shared: it may have read the key before the change
+// that Forget reports.
+func flight(k Key, epoch int) string { return string(k.mac) + " " + strconv.Itoa(epoch) }
 
 // lookup finds the key in the database. The stored MAC was made with the master key that was active when the key was issued, so
 // the MACs under all master keys are searched.
@@ -212,7 +217,6 @@ func (s *Service) Forget(credentialID string) {
 	for mac, c := range s.cache {
 		if credentialID == "" || c.principal.CredentialID == credentialID {
 			delete(s.cache, mac)
-			s.lookups.Forget(mac)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,6 +97,32 @@ func TestForgetDiscardsConcurrentLookups(t *testing.T) {
 	require.NotContains(t, b.cache, "mac")
 	b.cacheKey("mac", cached{principal: Principal{CredentialID: "crd_1"}}, b.epoch)
 	require.Contains(t, b.cache, "mac")
+}
+
+// A lookup may have read the key before it was revoked. A request that comes after the revocation does not wait for its result.
+func TestLookupBeforeARevocationIsNotShared(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	issued, err := b.Issue(t.Context(), b.scope, Issue{Scope: models.ScopeServer}, "cli:test", "")
+	require.NoError(t, err)
+	k := b.Read([]byte(issued.Key))
+	begun, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_, _ = b.lookups.Do(t.Context(), flight(k, b.epoch), func(ctx context.Context) (cached, error) {
+			close(begun)
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return cached{principal: Principal{CredentialID: issued.ID}}, nil
+		})
+	})
+	<-begun
+	require.NoError(t, b.Revoke(t.Context(), b.scope, issued.ID, "cli:test", ""))
+	require.False(t, b.holds(t, issued.Key))
+	close(release)
+	all.Wait()
 }
 
 func TestClientGrantRestrictsPurposesAndSessions(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -460,6 +461,42 @@ func TestLogoutTokenIsAcceptedOnce(t *testing.T) {
 	require.Equal(t, sso.ReasonLogoutToken, sso.ReasonOf(b.service.Logout(t.Context(), b.env.TenantID, "corp", raw, "")))
 	_, err := b.session(opened.Cookie)
 	require.NoError(t, err, "a replayed token ends nothing")
+}
+
+// Without this, the invitation of a first passkey would open a new session after the provider signed the person out, with the roles
+// that the provider may have withdrawn.
+func TestInvitationEndsWithTheSessions(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(b *bundle) error{
+		"back-channel logout": func(b *bundle) error {
+			return b.service.Logout(t.Context(), b.env.TenantID, "corp", b.fake.logoutToken(nil), "")
+		},
+		"changed settings": func(b *bundle) error {
+			_, err := b.service.Set(t.Context(), b.env.TenantID, b.settings(), "cli:test")
+			return err
+		},
+		"removed provider": func(b *bundle) error { return b.service.Remove(t.Context(), b.env.TenantID, "corp", "cli:test") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			refused := func(in staff.Invited, err error) {
+				t.Helper()
+				require.NoError(t, err)
+				require.NoError(t, end(b))
+				_, token, _ := strings.Cut(in.URL, "#")
+				_, err = b.people.AcceptInvitation(t.Context(), token, json.RawMessage(`{}`), "")
+				require.True(t, problem.Is(err, problem.GrantInvalid), "%v", err)
+			}
+			session := b.signedIn().Session
+			refused(b.people.FirstPasskey(t.Context(), session, ""))
+			_, err := b.people.FirstPasskey(t.Context(), session, "")
+			require.True(t, problem.Is(err, problem.Unauthenticated), "a request under way invites no more: %v", err)
+			if name != "removed provider" {
+				refused(b.people.Invite(t.Context(), b.env.TenantID, session.Person.ID, "cli:test"))
+			}
+		})
+	}
 }
 
 // Every message names the field and the rule.

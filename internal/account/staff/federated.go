@@ -216,6 +216,9 @@ func (s *Service) FirstPasskey(ctx context.Context, in Session, requestID string
 		if err != nil {
 			return err
 		}
+		if err := in.lasts(ctx, q); err != nil {
+			return err
+		}
 		needed, err := needsPasskey(ctx, q, p)
 		if err != nil {
 			return err
@@ -232,6 +235,16 @@ func (s *Service) FirstPasskey(ctx context.Context, in Session, requestID string
 	return out, err
 }
 
+// lasts rejects a session that ended after it was authenticated. With the person's row locked, the answer holds until the
+// transaction ends.
+func (in Session) lasts(ctx context.Context, q *store.Q) error {
+	row, _, err := q.ConsoleSessions().Get(ctx, [][]byte{in.mac})
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.EndedAt != nil {
+		return errSignedOut()
+	}
+	return err
+}
+
 // Logout is a verified logout token. It names a subject, a session, or both.
 type Logout struct {
 	Provider         models.IdentityProvider
@@ -240,8 +253,8 @@ type Logout struct {
 	ExpiresAt        time.Time
 }
 
-// SignOutFrom ends all sessions of the people whom a logout token names: those of the subject, and those who signed in within
-// the provider's session. It returns a conflict if the token was accepted before. People it does not know are not an error.
+// SignOutFrom ends all sessions and invitations of the people whom a logout token names: those of the subject, and those who signed
+// in within the provider's session. It returns a conflict if the token was accepted before. People it does not know are not an error.
 func (s *Service) SignOutFrom(ctx context.Context, l Logout, requestID string) error {
 	op := operation{actor: "identity_provider:" + l.Provider.ID, requestID: requestID, at: s.clock.Now()}
 	return s.store.Write(ctx, func(q *store.Q) error {
@@ -277,8 +290,12 @@ func (s *Service) SignOutFrom(ctx context.Context, l Logout, requestID string) e
 	})
 }
 
-// signOutEverywhere ends the sessions of a person, with one event for each.
+// signOutEverywhere ends the sessions of a person whose row is locked, with one event for each, and the invitations, which would open
+// a new session. The invitations end first: if one was being accepted, its session is among those that end.
 func (op operation) signOutEverywhere(ctx context.Context, p models.Person) error {
+	if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
+		return err
+	}
 	ended, err := op.q.ConsoleSessions().EndAll(ctx, p.ID, op.at)
 	if err != nil {
 		return err
@@ -294,11 +311,11 @@ func (op operation) signOutEverywhere(ctx context.Context, p models.Person) erro
 	return nil
 }
 
-// Dismissal ends the sessions of a provider's people in the caller's transaction.
+// Dismissal ends the sessions and invitations of a provider's people in the caller's transaction.
 type Dismissal struct {
 	Tenant, Provider string
 	Actor            string
-	Roles            bool // withdraw all their roles and invitations as well: the provider is removed
+	Roles            bool // withdraw all their roles as well: the provider is removed
 }
 
 // Dismiss carries out a dismissal. It reads the people in parts, so that the size of a company bounds the time of the transaction but
@@ -312,14 +329,14 @@ func (s *Service) Dismiss(ctx context.Context, q *store.Q, d Dismissal) error {
 		}
 		for _, p := range people {
 			after = p.ID
+			if _, err := q.Staff().Lock(ctx, p.TenantID, p.ID); err != nil {
+				return err
+			}
 			if err := op.signOutEverywhere(ctx, p); err != nil {
 				return err
 			}
 			if !d.Roles {
 				continue
-			}
-			if err := q.Invitations().Void(ctx, p.ID, op.at); err != nil {
-				return err
 			}
 			if err := s.setRoles(ctx, op, p, nil); err != nil {
 				return err

@@ -31,7 +31,7 @@ type Invited struct {
 // The refusals of an invitation. A token cannot be guessed: its holder learns of no other invitation.
 var (
 	errInvitationUnknown = problem.New(problem.GrantInvalid, "This invitation is unknown. Check that the link is complete, or ask your administrator for a new one.")
-	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, or a newer one replaced it. Use the newest, or ask your administrator for one.")
+	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used or has ended: a newer one replaced it, or your company signed you out. Use the newest, or ask your administrator for one.")
 	errInvitationExpired = problem.New(problem.GrantInvalid, "This invitation has expired. Ask your administrator for a new one.")
 	errInvitationRevoked = problem.New(problem.GrantInvalid, "You no longer have access to the console. Ask your administrator.")
 )
@@ -257,9 +257,16 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 }
 
 // usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its
-// row for the transaction.
+// row and the person's for the transaction.
 func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
-	i, p, err := q.Invitations().Get(ctx, s.keys.MACs(invitationPurpose, []byte(token)), lock)
+	macs := s.keys.MACs(invitationPurpose, []byte(token))
+	i, p, err := q.Invitations().Get(ctx, macs, false)
+	if err == nil && lock {
+		// The person comes first, as in everything that voids invitations: in the opposite order the two could deadlock.
+		if _, err = q.Staff().Lock(ctx, p.TenantID, p.ID); err == nil {
+			i, p, err = q.Invitations().Get(ctx, macs, true)
+		}
+	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return i, p, errInvitationUnknown

@@ -28,6 +28,7 @@ type Session struct {
 	ExpiresAt   time.Time // latest possible end
 	// NeedsPasskey is set for a person whom an identity provider signed in and who has no passkey to confirm changes with.
 	NeedsPasskey bool
+	mac          []byte // of the cookie
 }
 
 // Grant returns the person's roles in an environment; false if there are none.
@@ -256,7 +257,7 @@ func view(row models.ConsoleSession, p models.Person, held []Grant) Session {
 	if row.ExpiresAt.Before(idle) {
 		idle = row.ExpiresAt
 	}
-	return Session{ID: row.ID, Person: p, Grants: held, ConfirmedAt: row.ConfirmedAt, IdleAt: idle, ExpiresAt: row.ExpiresAt}
+	return Session{ID: row.ID, Person: p, Grants: held, ConfirmedAt: row.ConfirmedAt, IdleAt: idle, ExpiresAt: row.ExpiresAt, mac: row.MAC}
 }
 
 // RequestOrigin says whether the person or a script of the page made a request.
