@@ -542,7 +542,8 @@ func (c *Client) RevokeCredential(ctx context.Context, credentialID string, opti
 	return err
 }
 
-// RotateCredential: Replace a key. The old key remains valid during the overlap. Permission: `credentials`.
+// RotateCredential: Replace a key. The old key remains valid during the overlap. A key is rotated by itself, by a key
+// of its chain of issue or by the person at its root; a publishable key by any admin key. Permission: `credentials`.
 //
 // POST /api/v1/credentials/{credential_id}/rotate
 func (c *Client) RotateCredential(ctx context.Context, credentialID string, body *RotateRequest, options ...RequestOption) (*CredentialWithKey, error) {

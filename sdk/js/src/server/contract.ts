@@ -111,7 +111,7 @@ export interface paths {
         put?: never;
         /**
          * Replace a key
-         * @description The old key remains valid during the overlap.
+         * @description The old key remains valid during the overlap. A key is rotated by itself, by a key of its chain of issue or by the person at its root; a publishable key by any admin key.
          *
          *     Permission: `credentials`.
          */
