@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel/trace"
@@ -32,12 +33,22 @@ func serveCommand() *cobra.Command {
 					return nil, err
 				}
 				stop, err := p.StartAPI(ctx, failed, l)
-				return func() { stopCodec(); stop() }, err
+				return together(stopCodec, stop), err
 			})
 		},
 	}
 	bind(cmd, s.table(":8080")...)
 	return cmd
+}
+
+// together stops two servers at the same time: neither is to serve on while the other waits for its requests.
+func together(first, second func()) func() {
+	return func() {
+		var done sync.WaitGroup
+		done.Go(first)
+		second()
+		done.Wait()
+	}
 }
 
 func workerCommand() *cobra.Command {

@@ -62,7 +62,7 @@ func TestLimitsMatchAlertsAndDocumentation(t *testing.T) {
 		metric, row string
 		limit       time.Duration
 	}{
-		{`{kind="outbox",topic!="event"}`, "work that follows a commit | %d min | CountersignRunsNotStarted", consolequery.LateOutbox},
+		{`{kind="outbox",topic!~"event|notice.*|address[.]code"}`, "work that follows a commit | %d min | CountersignRunsNotStarted", consolequery.LateOutbox},
 		{`{kind="endpoints_failing"}`, "an endpoint fails | %d min | CountersignEndpointFailing", consolequery.LateEndpoint},
 		{`{kind="deliveries"}`, "deliveries are due | %d min | CountersignDeliveriesWait", consolequery.LateDelivery},
 		{`{kind=~"challenges_overdue|holds_overdue|changes_overdue|evaluations_overdue"}`, "a timer did not fire | %d min | CountersignExpiryLate", consolequery.LateTimer},

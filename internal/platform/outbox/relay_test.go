@@ -285,6 +285,14 @@ func TestBacklog(t *testing.T) {
 	require.NotEqual(t, -1, i)
 	require.EqualValues(t, 1, queues[i].Count, "what is not due yet does not wait")
 	require.Equal(t, 30*time.Second, queues[i].Oldest)
+
+	_, err = b.store.Pool().Exec(t.Context(), "update outbox set attempts = 7, available_at = $1", now.Add(time.Hour))
+	require.NoError(t, err)
+	queues, err = b.store.Console().Queues(t.Context(), now.Add(30*time.Second))
+	require.NoError(t, err)
+	i = slices.IndexFunc(queues, func(q store.Queue) bool { return q.Kind == "outbox" })
+	require.NotEqual(t, -1, i, "what fails again and again waits, although it is not due")
+	require.Equal(t, 30*time.Second, queues[i].Oldest)
 }
 
 // While the system that a lane depends on starts, no row is tried and none backs off.

@@ -20,11 +20,12 @@ func (q Console) ActionOf(ctx context.Context, s Scope, authorization string) (m
 		where a.tenant_id = ? and a.environment_id = ? and a.id = ?`, s.Tenant, s.Environment, authorization).Take(&a).Error)
 }
 
-// OutboxBacklogs returns, for each topic, the number of outbox rows of the environment that are due and since when the oldest is.
+// OutboxBacklogs returns, for each topic, the number of outbox rows of the environment and since when the oldest waits. A row that has failed waits too, although it
+// is not due until its next attempt.
 func (q Console) OutboxBacklogs(ctx context.Context, s Scope, now time.Time) ([]Backlog, error) {
 	var rows []Backlog
-	err := q.gorm(ctx).Raw(`select o.topic, count(*) as waiting, min(o.available_at) as oldest from outbox o
-		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? and o.available_at <= ?
+	err := q.gorm(ctx).Raw(`select o.topic, count(*) as waiting, min(o.created_at) as oldest from outbox o
+		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? and o.created_at <= ?
 		group by o.topic order by o.topic`, s.Tenant, s.Environment, now).Scan(&rows).Error
 	return rows, err
 }
@@ -127,7 +128,7 @@ type Queue struct {
 	Kind   string        // outbox, deliveries, endpoints_failing, challenges_overdue, holds, holds_overdue, changes_overdue, evaluations_overdue, signing_key
 	Topic  string        // of the outbox; otherwise empty
 	Count  int64         // rows
-	Oldest time.Duration // time since the oldest was due, was opened or, for a signing key, began to sign
+	Oldest time.Duration // time since the oldest was added, was due, was opened or, for a signing key, began to sign
 }
 
 // Queues measures every kind of waiting work over all environments, for the operator, who belongs to no tenant. A kind
@@ -139,8 +140,8 @@ func (q Console) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
 		Seconds     float64
 	}
 	err := q.gorm(ctx).Raw(`
-		select 'outbox' as kind, topic, count(*) as count, extract(epoch from @now - min(available_at)) as seconds
-		from outbox where available_at <= @now group by topic
+		select 'outbox' as kind, topic, count(*) as count, extract(epoch from @now - min(created_at)) as seconds
+		from outbox where created_at <= @now group by topic
 		union all
 		select 'deliveries', '', count(*), coalesce(extract(epoch from @now - min(next_attempt_at)), 0)
 		from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id and e.status = 'enabled' and e.deleted_at is null

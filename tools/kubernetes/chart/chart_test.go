@@ -58,7 +58,7 @@ func (o objects) add(t *testing.T, text string) {
 	metadata, ok := object["metadata"].(map[string]any)
 	require.True(t, ok)
 	delete(metadata, "namespace")
-	if annotations, ok := metadata["annotations"].(map[string]any); ok && annotations["helm.sh/hook"] != nil {
+	if annotations, ok := metadata["annotations"].(map[string]any); ok && (annotations["helm.sh/hook"] != nil || annotations["helm.sh/resource-policy"] != nil) {
 		delete(metadata, "annotations")
 	}
 	key := object["kind"].(string) + " " + metadata["name"].(string)

@@ -218,6 +218,9 @@ apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ include "countersign.settings" . }}
+  annotations:
+    # Pods of the earlier settings need theirs until the last of them is gone, which may be a restart or a rollback away.
+    helm.sh/resource-policy: keep
 data:
 {{- range $name, $value := .Values.settings }}
   {{ $name }}: {{ $value | quote }}
