@@ -66,13 +66,18 @@ func (s *Service) SetAddress(ctx context.Context, p identity.Principal, text str
 			return err
 		}
 		if !set {
-			return problem.New(problem.Conflict, "A code was mailed less than a minute ago. Wait a minute, then save the address again.")
+			return errJustMailed()
 		}
 		if err := outbox.Add(ctx, q, outbox.Item{Topic: outbox.TopicAddressCode, Environment: p.EnvironmentID, Ref: p.Person, Payload: codeFor{p.TenantID}, At: now}); err != nil {
 			return err
 		}
 		return appendAddress(ctx, q, p, "set", now)
 	})
+}
+
+// errJustMailed is the refusal of a change that could lead to a further mail within changeEvery.
+func errJustMailed() error {
+	return problem.New(problem.Conflict, "A code was mailed less than a minute ago. Wait a minute, then save the address again.")
 }
 
 // addressFault says why a text is not an address that mail can be sent to; empty if it is one.
@@ -89,15 +94,26 @@ func addressFault(text string) string {
 	return ""
 }
 
-// removeAddress deletes the address of the caller. Choices of e-mail stay and have no effect without one.
+// removeAddress deletes the address of the caller. Choices of e-mail stay and have no effect without one. An address that is not
+// confirmed stays for changeEvery, because its row limits the mails.
 func (s *Service) removeAddress(ctx context.Context, p identity.Principal) error {
 	now := s.Clock.Now()
 	return s.Store.Write(ctx, func(q *store.Q) error {
-		removed, err := q.Notices().RemoveAddress(ctx, p.TenantID, p.Person)
-		if err != nil || !removed {
+		removed, err := q.Notices().RemoveAddress(ctx, p.TenantID, p.Person, now.Add(-changeEvery))
+		if err != nil {
 			return err
 		}
-		return appendAddress(ctx, q, p, "removed", now)
+		if removed {
+			return appendAddress(ctx, q, p, "removed", now)
+		}
+		switch _, err := q.Notices().Address(ctx, p.TenantID, p.Person); {
+		case errors.Is(err, store.ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		default:
+			return errJustMailed()
+		}
 	})
 }
 

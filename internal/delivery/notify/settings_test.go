@@ -69,6 +69,22 @@ func TestAddressIsConfirmedByItsCode(t *testing.T) {
 	require.Zero(t, b.Count("select count(*) from events where data::text like '%example.com%'"))
 }
 
+// Removing an address does not reset the limit of the mails to addresses that are not the person's.
+func TestRemovalDoesNotCauseMoreMail(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.reviewer()
+	require.NoError(t, b.service.SetAddress(t.Context(), p, ""), "there is none")
+	require.NoError(t, b.service.SetAddress(t.Context(), p, "ann@example.com"))
+	require.True(t, problem.Is(b.service.SetAddress(t.Context(), p, ""), problem.Conflict), "a code was just mailed")
+	require.True(t, problem.Is(b.service.SetAddress(t.Context(), p, "bob@example.com"), problem.Conflict), "one mail a minute")
+	b.clock.Set(now.Add(time.Minute))
+	require.NoError(t, b.service.SetAddress(t.Context(), p, ""))
+	require.Zero(t, b.Count("select count(*) from person_addresses"))
+	require.NoError(t, b.service.SetAddress(t.Context(), b.reachable(t, "cid@example.com"), ""), "a confirmed address can be removed at once")
+	require.Zero(t, b.Count("select count(*) from person_addresses"))
+}
+
 func TestChoicesAreCheckedAndBelongToTheEnvironment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -158,19 +158,23 @@ func (r *deliverState) loop(ctx context.Context, beat func()) error {
 			_, err := r.release(ctx)
 			return err
 		case first := <-r.results:
-			results := r.collect(first)
-			// The receiver need not wait until they are stored, unless it failed and the breaker may open.
-			if !slices.ContainsFunc(results, failed) && r.current(r.clock.Now()) {
-				if _, err := r.startQueued(ctx, concurrency-len(r.underWay)+len(results), r.clock.Now()); err != nil {
-					return err
-				}
-			}
-			if err := r.record(ctx, results); err != nil {
+			if err := r.finish(ctx, r.collect(first)); err != nil {
 				return err
 			}
 		case <-time.After(r.poll):
 		}
 	}
+}
+
+// finish records results, and starts the next deliveries that have been read.
+func (r *deliverState) finish(ctx context.Context, results []finishedAttempt) error {
+	var starting error
+	// The receiver need not wait until they are stored, unless it failed and the breaker may open.
+	if !slices.ContainsFunc(results, failed) && r.current(r.clock.Now()) {
+		_, starting = r.startQueued(ctx, concurrency-len(r.underWay)+len(results), r.clock.Now())
+	}
+	// Recorded also after a failed start: nothing else has these results, and drain would wait for them.
+	return errors.Join(r.record(ctx, results), starting)
 }
 
 // refreshEvery is how often a Deliver reads the endpoint's URL and secrets again. quietLife is how long the fan-out leaves an

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -251,6 +252,49 @@ func TestFiveDaysOfFailureDisableAndEnableReplaysTheGap(t *testing.T) {
 	require.Empty(t, b.receiver.take(), "enabling twice replays nothing twice")
 }
 
+// The outbox row of an event that was recorded before the endpoint was disabled can be handled afterwards, when the fan-out skips the endpoint.
+func TestEnableReplaysWhatWasFannedOutTooLate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.occur("before the endpoint")
+	b.time.Advance(time.Minute)
+	e, _ := b.endpoint("subject.*")
+	b.receiver.answer(410, nil)
+	gone := b.happen("user-1")
+	late := b.occur("user-2")
+	b.time.Advance(time.Minute)
+	require.True(t, b.deliver(e, Breaker{}).Gone)
+	b.relay()
+	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
+
+	b.receiver.take()
+	b.receiver.answer(204, nil)
+	_, err := b.endpoints.Enable(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	b.deliver(e, Breaker{})
+	ids := []string{}
+	for _, m := range b.receiver.take() {
+		ids = append(ids, m.id)
+	}
+	require.ElementsMatch(t, []string{gone, late}, ids, "and nothing from before the endpoint")
+}
+
+// A gap of more events than one replay schedules is replayed completely.
+func TestEnableReplaysALongGap(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint("subject.*")
+	_, err := b.endpoints.Update(t.Context(), b.admin, e.ID, Patch{Status: ptr(Disabled)})
+	require.NoError(t, err)
+	row := b.happen("user-1")
+	many := fmt.Sprintf("select r.* from events e, generate_series(1, %d) n, jsonb_populate_record(e, jsonb_build_object('id', e.id || n)) r where e.id = $1", MaxReplay)
+	_, err = b.st.Pool().Exec(t.Context(), "insert into events overriding user value "+many, row)
+	require.NoError(t, err)
+	_, err = b.endpoints.Enable(t.Context(), b.admin, e.ID)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"pending": MaxReplay + 1}, b.status(e))
+}
+
 func TestGoneDisablesTheEndpointAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -330,6 +374,57 @@ func TestStoppedDeliverLeavesDeliveriesPending(t *testing.T) {
 	require.Len(t, got, 2)
 	require.Equal(t, got[0].id, got[1].id)
 	require.Equal(t, string(got[0].body), string(got[1].body))
+}
+
+// What was received is recorded also if the next delivery cannot be started, and Deliver ends with the error.
+func TestResultsAreRecordedWhenTheNextStartFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	for range concurrency {
+		b.happen("user-1")
+	}
+	b.happen("user-2")
+	_, err := b.st.Erasures().EraseEvents(t.Context(), b.admin.EnvironmentID, "sub_user-2", b.time.Now(), 10)
+	require.NoError(t, err)
+	// The delivery of the erased event is next behind the first requests, and cannot be discarded.
+	_, err = b.st.Pool().Exec(t.Context(), "alter table webhook_deliveries add constraint no_discards check (status <> 'discarded')")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.deliverer.Deliver(t.Context(), DeliverJob{Endpoint: e.ID}, func() {})
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return len(done) == 1 }, 20*time.Second, time.Millisecond, "Deliver ends")
+	require.ErrorContains(t, <-done, "no_discards")
+	require.Equal(t, map[string]int{"succeeded": concurrency, "pending": 1}, b.status(e))
+}
+
+// A success that is being recorded when the worker stops is recorded: otherwise its event would be sent again.
+func TestASuccessIsRecordedWhileTheWorkerStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.happen("user-1")
+	holder, err := b.st.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), "select from webhook_deliveries for update")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.deliverer.Deliver(ctx, DeliverJob{Endpoint: e.ID}, func() {})
+		done <- err
+	}()
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := b.st.Pool().QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&waiting)
+		return err == nil && waiting > 0
+	}, 20*time.Second, time.Millisecond)
+	stop()
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Equal(t, map[string]int{"succeeded": 1}, b.status(e))
 }
 
 // A Deliver that ends before it has lingered leaves its endpoint to the fan-out, which otherwise would not wake the workflow for the events of

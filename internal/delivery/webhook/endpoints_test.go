@@ -86,6 +86,27 @@ func TestReplaySchedulesSelectedDeliveries(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// Calls of a replay of all reach what is missed and, one after the other, everything: what was sent again last comes last.
+func TestReplayOfAllReachesEverything(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	early := b.happen("before the endpoint")
+	e, _ := b.endpoint("subject.*")
+	const settled = `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at, settled_at)
+		select 'whd_' || n, 'env_1', $1, 'evt_' || n, 'subject.created', 'succeeded', $2, $2, $2 from generate_series(1, $3::int) n`
+	_, err := b.st.Pool().Exec(t.Context(), settled, e.ID, b.time.Now(), MaxReplay)
+	require.NoError(t, err)
+	n, err := b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{Status: "all"})
+	require.NoError(t, err)
+	require.EqualValues(t, MaxReplay, n)
+	missed := func() (n int) {
+		require.NoError(t, b.st.Pool().QueryRow(t.Context(), "select count(*) from webhook_deliveries where event_id = $1 and status = 'pending'", early).Scan(&n))
+		return n
+	}
+	require.Equal(t, 1, missed(), "the missed event is scheduled beside as many deliveries as fit")
+	require.Equal(t, map[string]int{"pending": MaxReplay, "succeeded": 1}, b.status(e))
+}
+
 func ptr[T any](v T) *T { return &v }
 
 func TestErasedEventsAreNotDelivered(t *testing.T) {

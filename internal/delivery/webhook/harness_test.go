@@ -65,11 +65,18 @@ func (b *bundle) endpoint(patterns ...string) (models.WebhookEndpoint, string) {
 // happen records an event and fans it out, like the relay.
 func (b *bundle) happen(subject string) string {
 	b.t.Helper()
+	id := b.occur(subject)
+	b.relay()
+	return id
+}
+
+// occur records an event that is not fanned out yet.
+func (b *bundle) occur(subject string) string {
+	b.t.Helper()
 	row, err := events.Row(events.Entry{Scope: b.admin.Store(), Data: events.SubjectCreatedData{}, At: b.time.Now(), Subject: subject, SubjectUID: "sub_" + subject,
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, true))
-	b.relay()
 	return row.ID
 }
 

@@ -17,9 +17,15 @@ import (
 // failed reports whether an attempt did not succeed.
 func failed(res finishedAttempt) bool { return !res.outcome.Succeeded }
 
+// recordWithin limits the time to record results, which ctx does not.
+const recordWithin = 5 * time.Second
+
 // record stores the results of some attempts in one transaction: the attempts, the new state of their deliveries, and the
-// consequences for the endpoint. It returns errGone if the endpoint was disabled.
+// consequences for the endpoint. It returns errGone if the endpoint was disabled. It continues after ctx has ended because the worker
+// stops: what a receiver got would otherwise be sent again.
 func (r *deliverState) record(ctx context.Context, results []finishedAttempt) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
 	for _, res := range results {
 		delete(r.underWay, res.delivery.ID)
 	}
@@ -152,7 +158,7 @@ func (r *deliverState) drain(ctx context.Context, beat func()) {
 	for len(r.underWay) > 0 {
 		select {
 		case res := <-r.results:
-			r.recordLast(context.WithoutCancel(ctx), res)
+			r.recordLast(ctx, res)
 		case <-time.After(time.Second):
 			beat()
 		}
@@ -162,8 +168,6 @@ func (r *deliverState) drain(ctx context.Context, beat func()) {
 // recordLast records a result while the process shuts down. A failure is logged only: the delivery stays pending and is sent
 // again with the same webhook-id.
 func (r *deliverState) recordLast(ctx context.Context, res finishedAttempt) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	if err := r.record(ctx, []finishedAttempt{res}); err != nil && !errors.Is(err, errGone) {
 		r.logger.LogAttrs(ctx, slog.LevelWarn, "a webhook attempt was not recorded and will be repeated",
 			slog.String("endpoint", r.job.Endpoint), slog.String("error", err.Error()))

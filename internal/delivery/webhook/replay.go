@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// MaxReplay is the maximum number of deliveries that one replay schedules. The oldest come first; a further call schedules
+// MaxReplay is the maximum number of deliveries that one replay schedules. Those settled longest ago come first; a further call schedules
 // the next ones.
 const MaxReplay = 10_000
 
@@ -104,33 +104,64 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 	return e, nil
 }
 
+// latestFanOut is how long before its disabling an endpoint may have missed events: those that were recorded before it, and fanned out
+// after it.
+const latestFanOut = time.Hour
+
+// gapRounds limits how often MaxReplay deliveries of one kind are scheduled for one gap: the request has to end, and the fan-out waits for the
+// endpoint's row meanwhile.
+const gapRounds = 5
+
 // replayGap schedules everything that the endpoint missed. Before is the endpoint as it was while disabled.
 func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.WebhookEndpoint) (int64, error) {
-	discarded, err := s.schedule(ctx, q, before, store.ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}}, false)
+	requeue := func(f store.ReplayFilter) (int64, error) {
+		return inRounds(func() (int64, error) { return s.schedule(ctx, q, before, f, false) })
+	}
+	discarded, err := requeue(store.ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}})
 	if err != nil {
 		return 0, err
 	}
 	var failed, missed int64
 	if before.FailingSince != nil {
 		// Select by the time of settling: the first failed delivery may be older than the failure.
-		f := store.ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}
-		if failed, err = s.schedule(ctx, q, before, f, false); err != nil {
+		if failed, err = requeue(store.ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}); err != nil {
 			return 0, err
 		}
 	}
 	if before.DisabledAt != nil {
-		missed, err = s.scheduleMissed(ctx, q, before, store.ReplayFilter{Since: before.DisabledAt}, MaxReplay)
+		since := before.DisabledAt.Add(-latestFanOut)
+		if since.Before(before.CreatedAt) {
+			since = before.CreatedAt
+		}
+		missed, err = inRounds(func() (int64, error) {
+			return s.scheduleMissed(ctx, q, before, store.ReplayFilter{Since: &since}, MaxReplay)
+		})
 	}
 	return discarded + failed + missed, err
 }
 
-// schedule makes settled deliveries due again and, if missed is set, creates those of events that have none.
-func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (int64, error) {
-	n, err := q.Deliveries().Requeue(ctx, e, f, s.clock.Now(), MaxReplay)
-	if err != nil || !missed {
-		return n, err
+// inRounds repeats schedule until it schedules nothing, at most gapRounds times, and returns how many it scheduled in all. A round may
+// schedule less than it found: events about the endpoint itself are not for it.
+func inRounds(schedule func() (int64, error)) (total int64, err error) {
+	for range gapRounds {
+		n, err := schedule()
+		if err != nil || n == 0 {
+			return total, err
+		}
+		total += n
 	}
-	m, err := s.scheduleMissed(ctx, q, e, f, MaxReplay-int(n))
+	return total, nil
+}
+
+// schedule makes settled deliveries due again and, if missed is set, first creates those of events that have none: there may always be
+// enough settled ones to use up the limit.
+func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (n int64, err error) {
+	if missed {
+		if n, err = s.scheduleMissed(ctx, q, e, f, MaxReplay); err != nil {
+			return 0, err
+		}
+	}
+	m, err := q.Deliveries().Requeue(ctx, e, f, s.clock.Now(), MaxReplay-int(n))
 	return n + m, err
 }
 

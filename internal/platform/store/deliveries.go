@@ -162,7 +162,8 @@ type ReplayFilter struct {
 	SettledSince *time.Time
 }
 
-// Requeue makes at most limit settled deliveries pending and due again, oldest first, and returns their number.
+// Requeue makes at most limit settled deliveries pending and due again, those settled longest ago first, and returns their number. What
+// is sent again is settled later, so that repeated calls reach every delivery.
 func (q Deliveries) Requeue(ctx context.Context, to models.WebhookEndpoint, f ReplayFilter, now time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null
 		where environment_id = $9 and (id, event_id) in (
@@ -170,7 +171,7 @@ func (q Deliveries) Requeue(ctx context.Context, to models.WebhookEndpoint, f Re
 			where d.environment_id = $9 and d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
 			and ($4::timestamptz is null or coalesce(e.at, d.created_at) >= $4) and ($5::timestamptz is null or coalesce(e.at, d.created_at) < $5)
 			and ($8::timestamptz is null or d.settled_at >= $8)
-			order by d.created_at, d.id limit $7 for update of d)`,
+			order by d.settled_at nulls first, d.created_at, d.id limit $7 for update of d)`,
 		to.ID, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince, to.EnvironmentID)
 }
 
@@ -183,10 +184,11 @@ func statuses(in []models.DeliveryStatus) []string {
 }
 
 // UndeliveredEvents returns at most limit events of the types, oldest first, that have no delivery to the endpoint.
-// Erased events are left out: their payload is gone.
+// Erased events are left out: their payload is gone. The offset makes the planner look up each event's delivery: it otherwise compares each
+// event with each delivery of an endpoint of which it expects few.
 func (q Deliveries) UndeliveredEvents(ctx context.Context, s Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
 	tx := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
-		Where("not exists (select 1 from webhook_deliveries d where d.environment_id = events.environment_id and d.endpoint_id = ? and d.event_id = events.id)", endpoint)
+		Where("not exists (select 1 from webhook_deliveries d where d.environment_id = ? and d.endpoint_id = ? and d.event_id = events.id offset 0)", s.Environment, endpoint)
 	if f.Event != "" {
 		tx = tx.Where("id = ?", f.Event)
 	}

@@ -97,3 +97,21 @@ func TestDueDeliveriesReadTheirPageOnly(t *testing.T) {
 		})
 	}
 }
+
+// What was sent again goes to the end, so that repeated calls reach every delivery, the oldest created or not.
+func TestRequeueTakesWhatWasSettledFirst(t *testing.T) {
+	t.Parallel()
+	st := overOneConnection(t, testenv.Database(t))
+	const insert = `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at, settled_at)
+		select 'whd_' || n, 'env_1', 'whe_1', 'evt_' || n, 'subject.created', 'succeeded', now(), now() + n * interval '1 second', now() from generate_series(1, 5) n`
+	execute(t, st, "set session_replication_role = replica", insert) // without foreign keys: the endpoint does not exist
+	e := models.WebhookEndpoint{ID: "whe_1", EnvironmentID: "env_1"}
+	all := store.ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliverySucceeded}}
+	for i, want := range [][][2]string{{{"whd_1", ""}, {"whd_2", ""}}, {{"whd_3", ""}, {"whd_4", ""}}, {{"whd_1", ""}, {"whd_5", ""}}} {
+		n, err := st.Deliveries().Requeue(t.Context(), e, all, time.Now(), 2)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, n)
+		require.Equal(t, want, pairs(t, st, "select id, '' from webhook_deliveries where status = 'pending' order by id"), "call %d", i+1)
+		execute(t, st, fmt.Sprintf("update webhook_deliveries set status = 'succeeded', settled_at = now() + interval '%d minutes' where status = 'pending'", i+1))
+	}
+}

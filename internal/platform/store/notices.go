@@ -126,9 +126,11 @@ func (q Notices) SetAddress(ctx context.Context, a models.PersonAddress, notSinc
 	return n == 1, err
 }
 
-// RemoveAddress deletes the address of a person and reports whether there was one.
-func (q Notices) RemoveAddress(ctx context.Context, tenant, person string) (bool, error) {
-	n, err := q.exec(ctx, "delete from person_addresses where tenant_id = $1 and person_id = $2", tenant, person)
+// RemoveAddress deletes the address of a person, unless it is not confirmed and the person changed it after notSince. It reports whether
+// it did.
+func (q Notices) RemoveAddress(ctx context.Context, tenant, person string, notSince time.Time) (bool, error) {
+	n, err := q.exec(ctx, `delete from person_addresses where tenant_id = $1 and person_id = $2
+		and (confirmed_at is not null or changed_at <= $3)`, tenant, person, notSince)
 	return n == 1, err
 }
 

@@ -54,8 +54,8 @@ type Subscription struct {
 }
 
 // Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It returns
-// problem.TooManyStreams if the environment has used up its share, problem.Unavailable if the process is full or stopping,
-// and problem.Unauthenticated if the key was revoked meanwhile.
+// problem.TooManyStreams if the environment has used up its share, problem.Unavailable if the process is full or stopping or cannot
+// check the key, and problem.Unauthenticated if the key was revoked meanwhile.
 func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	ctx := request.Context(c)
 	sub, err := s.Hub.Subscribe(ctx, in.Principal.Store(), in.Key, in.Filter, string(c.Request().Header.Peek("Last-Event-ID")))
@@ -70,8 +70,10 @@ func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	case err != nil:
 		return err
 	}
-	if in.Principal.KeyID() != "" && !sub.Hold(ctx, s.holder(in.Principal)) {
-		return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
+	if in.Principal.KeyID() != "" {
+		if err := s.hold(ctx, sub, in.Principal); err != nil {
+			return err
+		}
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
@@ -111,9 +113,17 @@ func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, life time.Dura
 	return nil
 }
 
-// holder lets the hub check that the caller's key is still as it was when the stream began.
-func (s *Server) holder(p identity.Principal) stream.Holder {
-	return stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return s.Identity.StillValid(ctx, p) }}
+// hold lets the hub check, now and later, that the caller's key is still as it was when the stream began.
+func (s *Server) hold(ctx context.Context, sub *stream.Subscription, p identity.Principal) error {
+	by := stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return s.Identity.StillValid(ctx, p) }}
+	switch holds, err := sub.Hold(ctx, by); {
+	case err != nil: // not unauthenticated: a client would give up a key that is valid
+		return problem.NewUnavailable("The key could not be checked. Retry after the Retry-After header.", err)
+	case !holds:
+		return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
+	default:
+		return nil
+	}
 }
 
 func or(d, otherwise time.Duration) time.Duration {

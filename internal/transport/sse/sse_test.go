@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,8 +19,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // streamBundle is a server of streams behind a real connection, for a fixed caller.
@@ -30,6 +34,7 @@ type streamBundle struct {
 	url   string
 	stop  context.CancelFunc
 	hub   *stream.Hub
+	as    identity.Principal // the caller; one without a key unless the test sets it before it connects
 }
 
 func setupStream(t testing.TB, beat time.Duration) *streamBundle {
@@ -40,6 +45,7 @@ func setupStream(t testing.TB, beat time.Duration) *streamBundle {
 func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 	t.Helper()
 	b := &streamBundle{t: t, st: testenv.Store(t), scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}}
+	b.as = identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: "env_1"}
 	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), o)
 	b.hub, s.Hub = hub, hub
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,9 +59,10 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 	}})
 	app.Server().KeepHijackedConns = true
 	app.Get("/stream", func(c *fiber.Ctx) error {
-		env := c.Get("X-Environment", "env_1")
+		as := b.as
+		as.EnvironmentID = c.Get("X-Environment", as.EnvironmentID)
 		return s.Serve(c, Subscription{
-			Principal: identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: env}, Key: "crd_1", Life: MaxLife,
+			Principal: as, Key: "crd_1", Life: MaxLife,
 			Filter: stream.Filter{Type: c.Query("type"), Subject: c.Query("subject"), Action: c.Query("action")},
 		})
 	})
@@ -134,6 +141,27 @@ func TestServeWritesHeartbeatsAndEndsWithTheHub(t *testing.T) {
 	require.Eventually(t, func() bool { return next() == "end" }, 20*time.Second, time.Millisecond, "a hub that stops ends its streams")
 	_, res := b.connect("", "")
 	require.Equal(t, http.StatusTeapot, res.StatusCode, "a stopped hub opens no streams")
+}
+
+// A key that cannot be checked is not refused: clients give up after 401 and connect again after 503.
+func TestServeIsUnavailableIfTheKeyCannotBeChecked(t *testing.T) {
+	t.Parallel()
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	broken := testenv.Store(t)
+	b := setupStreams(t, &Server{Identity: identity.New(broken, keys, clock.System())}, stream.Options{Every: 5 * time.Millisecond})
+	env := storetest.Environment(t, b.st, models.Sandbox)
+	service := identity.New(b.st, keys, clock.System())
+	issued, err := service.Issue(t.Context(), storetest.Scope(env), identity.Issue{Scope: models.ScopeServer}, "cli:test", "")
+	require.NoError(t, err)
+	b.as, err = service.Authenticate(t.Context(), issued.Key)
+	require.NoError(t, err)
+	broken.Close()
+	_, res := b.connect("", "")
+	said, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(said), "unavailable: ")
+	require.Zero(t, b.hub.Count(), "the stream has ended")
 }
 
 func TestServeSendsResyncForAnUnknownLastEventID(t *testing.T) {

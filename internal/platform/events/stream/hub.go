@@ -153,13 +153,8 @@ const recheckWithin = 5 * time.Second
 // recheck ends the concerned streams that are no longer authorized, for example because their key was revoked or rotated.
 func (h *Hub) recheck(ctx context.Context, concerned func(*Subscription) bool) {
 	for by, subs := range h.rights(concerned) {
-		if by.Check != nil {
-			ctx, cancel := context.WithTimeout(ctx, recheckWithin)
-			holds, err := by.Check(ctx)
-			cancel()
-			if err == nil && holds {
-				continue
-			}
+		if holds, err := by.holds(ctx); err == nil && holds {
+			continue
 		}
 		h.mu.Lock()
 		for _, s := range subs {

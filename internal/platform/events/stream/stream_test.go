@@ -147,6 +147,33 @@ func TestResumeMissesNothingAndRepeatsNothing(t *testing.T) {
 	require.Equal(t, want[1:], ids(take(t, sub, len(want)-1)))
 }
 
+// A stream that has to read past many events it does not select says that it is alive meanwhile, and goes on from there.
+func TestHeartbeatsAreDueWhileAStreamCatchesUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, stream.Options{})
+	from := b.append(entry(mine, "from"))
+	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
+		for range 450 { // more than two batches
+			row, err := events.Row(entry(mine, "other"))
+			if err != nil {
+				return err
+			}
+			if err := q.Events().Append(t.Context(), row, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	want := b.append(entry(mine, "wanted"))
+	sub := b.subscribe(mine, stream.Filter{Subject: "wanted"}, from)
+	for range 2 {
+		_, ok, err := sub.Next(t.Context(), time.Nanosecond)
+		require.NoError(t, err)
+		require.False(t, ok, "a heartbeat is due after each batch")
+	}
+	require.Equal(t, []string{want}, ids(take(t, sub, 1)))
+}
+
 func TestResyncWhereTheIDCannotBeResumedFrom(t *testing.T) {
 	t.Parallel()
 	b := setup(t, stream.Options{Window: time.Hour})
@@ -297,10 +324,12 @@ func TestHoldersAreAskedAgain(t *testing.T) {
 		sub, err := b.hub.Subscribe(t.Context(), mine, credential, stream.Filter{}, "")
 		require.NoError(t, err)
 		t.Cleanup(sub.Close)
-		require.True(t, sub.Hold(t.Context(), stream.Holder{Key: credential, Check: func(context.Context) (bool, error) {
+		ok, err := sub.Hold(t.Context(), stream.Holder{Key: credential, Check: func(context.Context) (bool, error) {
 			asked[credential].Add(1)
 			return holds()
-		}}))
+		}})
+		require.NoError(t, err)
+		require.True(t, ok)
 		return sub
 	}
 	ends := func(sub *stream.Subscription) bool {
@@ -328,11 +357,13 @@ func TestHoldersAreAskedAgain(t *testing.T) {
 
 	sub, err := b.hub.Subscribe(t.Context(), mine, "crd_4", stream.Filter{}, "")
 	require.NoError(t, err)
-	require.False(t, sub.Hold(t.Context(), stream.Holder{Key: "crd_4", Check: func(context.Context) (bool, error) { return false, nil }}),
-		"what was revoked between the request's authentication and the stream is seen")
+	ok, err := sub.Hold(t.Context(), stream.Holder{Key: "crd_4", Check: func(context.Context) (bool, error) { return false, nil }})
+	require.NoError(t, err)
+	require.False(t, ok, "what was revoked between the request's authentication and the stream is seen")
 	require.True(t, ends(sub))
 	sub, err = b.hub.Subscribe(t.Context(), mine, "crd_5", stream.Filter{}, "")
 	require.NoError(t, err)
-	require.False(t, sub.Hold(t.Context(), stream.Holder{Key: "crd_5", Check: func(context.Context) (bool, error) { return true, io.ErrUnexpectedEOF }}),
-		"what cannot be found out does not hold")
+	_, err = sub.Hold(t.Context(), stream.Holder{Key: "crd_5", Check: func(context.Context) (bool, error) { return true, io.ErrUnexpectedEOF }})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "what cannot be found out is not taken for a revocation")
+	require.True(t, ends(sub), "and does not hold")
 }

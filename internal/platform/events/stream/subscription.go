@@ -55,18 +55,26 @@ type Holder struct {
 }
 
 // Hold sets the holder of the stream and checks it at once, because a revocation before the subscription began was notified to no
-// stream. It reports false if the holder is no longer authorized; the stream has then ended.
-func (s *Subscription) Hold(ctx context.Context, by Holder) bool {
+// stream. It reports false if the holder is no longer authorized, and an error if that cannot be found out; the stream has then ended.
+func (s *Subscription) Hold(ctx context.Context, by Holder) (bool, error) {
 	s.hub.mu.Lock()
 	s.holder = by
 	s.hub.mu.Unlock()
-	s.hub.recheck(ctx, func(other *Subscription) bool { return other == s })
-	select {
-	case <-s.done:
-		return false
-	default:
-		return true
+	holds, err := by.holds(ctx)
+	if err != nil || !holds {
+		s.Close()
 	}
+	return holds, err
+}
+
+// holds reports whether the holder is still authorized.
+func (by Holder) holds(ctx context.Context) (bool, error) {
+	if by.Check == nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recheckWithin)
+	defer cancel()
+	return by.Check(ctx)
 }
 
 // Subscribe starts a stream behind the event lastID, or at the present if lastID is empty. If the id is unknown in the
@@ -155,6 +163,11 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 			if err := s.read(ctx); err != nil {
 				return nil, false, err
 			}
+			// Many events may be skipped before one is selected, and a reader that hears nothing meanwhile would connect again and
+			// begin anew.
+			if len(s.ready) == 0 && expired(timer) {
+				return nil, false, nil
+			}
 			continue
 		}
 		if len(s.live) == 0 && s.lagged.CompareAndSwap(true, false) {
@@ -175,6 +188,16 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 	}
 }
 
+// expired reports whether the timer has fired, without waiting.
+func expired(t *time.Timer) bool {
+	select {
+	case <-t.C:
+		return true
+	default:
+		return false
+	}
+}
+
 // readBatch limits the events that one stream reads from the database at once.
 const readBatch = 200
 
@@ -191,7 +214,10 @@ func (s *Subscription) read(ctx context.Context) error {
 	}
 	for _, row := range rows {
 		s.cursor = row.Position
-		if m, ok := render(row); ok && s.wants(*row.Event) {
+		if row.Event == nil || !s.wants(*row.Event) {
+			continue
+		}
+		if m, ok := render(row); ok {
 			s.ready = append(s.ready, m)
 		}
 	}
