@@ -222,7 +222,7 @@ func refuseRegistration(detail string, cause error) error {
 	return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 }
 
-// activeSubject finds a subject that is not revoked, and locks it: of concurrent registrations each counts the passkeys of the one before.
+// activeSubject finds a subject that is not revoked, and locks it: of concurrent registrations each counts the passkeys of those before it.
 func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Subject, error) {
 	sub, err := q.Subjects().Lock(ctx, scope, id)
 	switch {

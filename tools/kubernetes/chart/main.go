@@ -219,7 +219,7 @@ kind: ConfigMap
 metadata:
   name: {{ include "countersign.settings" . }}
   annotations:
-    # Pods of the earlier settings need theirs until the last of them is gone, which may be a restart or a rollback away.
+    # Pods of the earlier settings need theirs as long as they run, also after a restart or a rollback.
     helm.sh/resource-policy: keep
 data:
 {{- range $name, $value := .Values.settings }}
