@@ -113,6 +113,9 @@ func (h *accessHandlers) item(c *fiber.Ctx, index int, value map[string]any) acc
 		return out
 	}
 	p := request.ProblemOf(asBadRequest(err))
+	if !decidesFalse(p) {
+		c.Locals(localUnstored, true) // a repeat may be decided
+	}
 	if problem.Of(p.Code).Status >= http.StatusInternalServerError {
 		h.Log.LogAttrs(request.Context(c), slog.LevelError, "an evaluation of a batch failed",
 			slog.String("request_id", request.ID(c)), slog.Int("index", index), slog.String("error", err.Error()))

@@ -1,12 +1,9 @@
 package api
 
 import (
-	"encoding/json"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -31,11 +28,11 @@ func (h *evaluationHandlers) list(c *fiber.Ctx) error {
 
 func (h *evaluationHandlers) create(c *fiber.Ctx) error {
 	body, err := bind[struct {
-		Name       string          `json:"name"`
-		ActionKeys []string        `json:"action_keys"`
-		StartsAt   *string         `json:"starts_at"`
-		EndsAt     *string         `json:"ends_at"`
-		Criteria   json.RawMessage `json:"success_criteria"`
+		Name       string               `json:"name"`
+		ActionKeys []string             `json:"action_keys"`
+		StartsAt   *string              `json:"starts_at"`
+		EndsAt     *string              `json:"ends_at"`
+		Criteria   *evaluation.Criteria `json:"success_criteria"`
 	}](c)
 	if err != nil {
 		return err
@@ -47,10 +44,8 @@ func (h *evaluationHandlers) create(c *fiber.Ctx) error {
 	if in.EndsAt, err = bodyTime(body.EndsAt, "ends_at"); err != nil {
 		return err
 	}
-	if len(body.Criteria) > 0 {
-		if err := json.Unmarshal(body.Criteria, &in.Criteria); err != nil {
-			return problem.Invalid([]any{"body", "success_criteria"}, "success_criteria does not match the contract.", "model_type")
-		}
+	if body.Criteria != nil {
+		in.Criteria = *body.Criteria
 	}
 	v, err := h.Evaluations.Create(request.Context(c), principal(c), in)
 	if err != nil {

@@ -24,6 +24,8 @@ const (
 	idempotencyPurpose   = subject.ResponsePurpose
 	// abandonedAfter is the time after which a reserved key whose request did not finish can be reserved again.
 	abandonedAfter = time.Minute
+	// localUnstored is the key of the mark of a response that a repeated request must not get.
+	localUnstored = "unstored"
 )
 
 // replayedHeaders are the headers that are stored with a response. The chain sets all others anew.
@@ -77,7 +79,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 	}
 	status := c.Response().StatusCode()
 	// A streamed response is too large to store: a repeated request runs the handler again.
-	if status >= http.StatusInternalServerError || c.Response().IsBodyStream() {
+	if status >= http.StatusInternalServerError || c.Response().IsBodyStream() || c.Locals(localUnstored) != nil {
 		return nil
 	}
 	row.Status = &status

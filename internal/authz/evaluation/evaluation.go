@@ -32,6 +32,17 @@ func DefaultCriteria() Criteria {
 	return Criteria{MinShadowDecisions: 50, MinOutcomeCoverage: 0.5, MaxAbstentionRate: 0.5}
 }
 
+// UnmarshalJSON fills in the defaults of the contract.
+func (c *Criteria) UnmarshalJSON(text []byte) error {
+	type plain Criteria // without this method
+	in := plain(DefaultCriteria())
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	*c = Criteria(in)
+	return nil
+}
+
 // Create describes a new evaluation.
 type Create struct {
 	Name string
@@ -181,7 +192,7 @@ func (s *Service) view(e models.Evaluation) (View, error) {
 
 // criteriaOf decodes the stored criteria.
 func criteriaOf(e models.Evaluation) (Criteria, error) {
-	c := DefaultCriteria()
+	var c Criteria
 	if err := json.Unmarshal(e.SuccessCriteria, &c); err != nil {
 		return c, fmt.Errorf("success criteria of %s: %w", e.ID, err)
 	}

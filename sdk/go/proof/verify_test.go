@@ -261,11 +261,14 @@ func read(t *testing.T, path string, out any) {
 func TestKeysOffTheCurveAreRefused(t *testing.T) {
 	t.Parallel()
 	x := b64.EncodeToString(big.NewInt(1).FillBytes(make([]byte, 32)))
-	_, err := proof.ParseJWKS([]byte(fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","kid":"k","x":%q,"y":%q}]}`, x, x)))
-	require.Error(t, err)
-	set, err := proof.ParseJWKS([]byte(`{"keys":[{"kty":"RSA","kid":"r"},{"kty":"EC","crv":"P-256","kid":"e","use":"enc"}]}`))
+	off := fmt.Sprintf(`{"kty":"EC","crv":"P-256","kid":"k","x":%q,"y":%q}`, x, x)
+	set, err := proof.ParseJWKS([]byte(`{"keys":[{"kty":"RSA","kid":"r"},{"kty":"EC","crv":"P-256","kid":"e","use":"enc"},` + off + `]}`))
 	require.NoError(t, err)
 	require.Empty(t, set)
+	set, err = proof.ParseJWKS([]byte(`{"keys":[` + off + `,` + newIssuer(t, "good").jwk(t) + `]}`))
+	require.NoError(t, err)
+	require.Len(t, set, 1, "the other keys of the set are used")
+	require.Contains(t, set, "good")
 }
 
 func TestTheKeySetIsFetchedOnceAndAgainForANewKey(t *testing.T) {
@@ -303,7 +306,144 @@ func TestTheKeySetIsFetchedOnceAndAgainForANewKey(t *testing.T) {
 	_, err = remote.Key(t.Context(), "k1")
 	require.NoError(t, err, "a known key remains usable while the service is unavailable")
 	_, err = remote.Key(t.Context(), "k3")
+	requireUnavailable(t, err)
+}
+
+// requireUnavailable requires an error that is not a refusal: missing keys do not make the proof invalid.
+func requireUnavailable(t *testing.T, err error) {
+	t.Helper()
 	require.Error(t, err)
 	var refused *proof.Error
-	require.False(t, errors.As(err, &refused), "missing keys do not make the proof invalid")
+	require.False(t, errors.As(err, &refused), "%v", err)
+}
+
+// published is a service whose key set can be changed and made unavailable.
+type published struct {
+	*proof.Remote
+	fetches atomic.Int32
+	answer  atomic.Value // of http.HandlerFunc
+	clock   time.Time
+}
+
+func publish(t *testing.T, keys ...*issuer) *published {
+	t.Helper()
+	p := &published{clock: time.Unix(now, 0)}
+	p.set(t, keys...)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.fetches.Add(1)
+		p.answer.Load().(http.HandlerFunc)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	p.Remote = proof.NewRemoteAt(server.URL, nil, func() time.Time { return p.clock })
+	return p
+}
+
+func (p *published) set(t *testing.T, keys ...*issuer) {
+	t.Helper()
+	var texts []string
+	for _, k := range keys {
+		texts = append(texts, k.jwk(t))
+	}
+	p.answer.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		_, _ = fmt.Fprintf(w, `{"keys":[%s]}`, strings.Join(texts, ","))
+	}))
+}
+
+func (p *published) fail() {
+	p.answer.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+}
+
+func TestAFailedFetchIsNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	p := publish(t, newIssuer(t, "k1"))
+	_, err := p.Key(t.Context(), "k1")
+	require.NoError(t, err)
+	p.fail()
+	p.clock = p.clock.Add(301 * time.Second)
+	for n := range 20 {
+		_, err = p.Key(t.Context(), "k1")
+		require.NoError(t, err)
+		_, err = p.Key(t.Context(), fmt.Sprintf("forged-%d", n))
+		requireUnavailable(t, err)
+	}
+	require.EqualValues(t, 2, p.fetches.Load())
+	p.clock = p.clock.Add(10 * time.Second)
+	_, err = p.Key(t.Context(), "forged")
+	requireUnavailable(t, err)
+	require.EqualValues(t, 3, p.fetches.Load())
+}
+
+func TestAKnownKeyDoesNotWaitForAServiceThatHangs(t *testing.T) {
+	t.Parallel()
+	p := publish(t, newIssuer(t, "k1"))
+	_, err := p.Key(t.Context(), "k1")
+	require.NoError(t, err)
+	p.fail()
+	p.clock = p.clock.Add(301 * time.Second)
+	_, err = p.Key(t.Context(), "k1")
+	require.NoError(t, err)
+
+	hangs := make(chan struct{})
+	p.answer.Store(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hangs }))
+	t.Cleanup(func() { close(hangs) })
+	p.clock = p.clock.Add(10 * time.Second)
+	waiting := make(chan error, 20)
+	ctx, cancel := context.WithCancel(t.Context())
+	for n := range cap(waiting) {
+		go func() {
+			_, err := p.Key(ctx, fmt.Sprintf("unknown-%d", n))
+			waiting <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return p.fetches.Load() == 3 }, 4*time.Second, time.Millisecond)
+	start := time.Now()
+	for range 100 {
+		_, err = p.Key(t.Context(), "k1")
+		require.NoError(t, err)
+	}
+	require.Less(t, time.Since(start), 2*time.Second)
+	cancel()
+	for range cap(waiting) {
+		require.ErrorIs(t, <-waiting, context.Canceled)
+	}
+	require.EqualValues(t, 3, p.fetches.Load(), "all wait for the same fetch")
+}
+
+func TestACallerThatLeavesDoesNotEndTheFetchOfTheOthers(t *testing.T) {
+	t.Parallel()
+	p := publish(t)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	k1 := newIssuer(t, "k1")
+	p.answer.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		_, _ = fmt.Fprintf(w, `{"keys":[%s]}`, k1.jwk(t))
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := p.Key(ctx, "k1"); first <- err }()
+	<-arrived
+	go func() { _, err := p.Key(t.Context(), "k1"); second <- err }()
+	cancel()
+	require.ErrorIs(t, <-first, context.Canceled)
+	close(release)
+	require.NoError(t, <-second)
+	require.EqualValues(t, 1, p.fetches.Load())
+}
+
+func TestAKeyEndsAnHourAfterTheLastFetch(t *testing.T) {
+	t.Parallel()
+	k1, k2 := newIssuer(t, "k1"), newIssuer(t, "k2")
+	p := publish(t, k1, k2)
+	key := func(kid string) error { _, err := p.Key(t.Context(), kid); return err }
+	require.NoError(t, key("k1"))
+	p.fail()
+	p.clock = p.clock.Add(time.Hour)
+	require.NoError(t, key("k1"))
+	p.clock = p.clock.Add(time.Second)
+	requireUnavailable(t, key("k1"))
+	p.set(t, k2)
+	require.NoError(t, key("k2"))
+	requireCode(t, key("k1"), "proof_key_unknown")
 }

@@ -21,16 +21,19 @@ const ProofHeader = "Countersign-Proof"
 
 // Ask is the action that a route is about to perform. Fill it from the request's own session and body, never from what
 // only the page claims about its user. Subject and both parts of the resource are required.
+//
+// Each Check is an attempt of its own: its nonce and idempotency key are fresh and cover the retries of the client. To repeat
+// an attempt yourself, for example after a restart, keep its AuthorizeRequest and send it with Client.Authorize.
 type Ask struct {
-	Subject        string
-	ResourceType   string
-	ResourceID     string
-	Context        map[string]any // as the action's context_schema requires
-	Session        string         // pins an observation session; empty: the subject's latest
-	IdempotencyKey string         // 8 to 128 characters; empty: a fresh one. Reuse it for retries of the same attempt
+	Subject      string
+	ResourceType string
+	ResourceID   string
+	Context      map[string]any // as the action's context_schema requires
+	Session      string         // pins an observation session; empty: the subject's latest
 }
 
-// Failure selects how a gate treats requests while the service is unavailable.
+// Failure selects how a gate treats requests while the service is unavailable. A request whose own context has ended never
+// goes through: its sender disconnected, which must not replace a decision.
 type Failure int
 
 // FailClosed, the zero value, refuses the request with 503. FailOpen lets the request through and sets Outcome.Unavailable,
@@ -74,7 +77,7 @@ const decideWithin = 2 * time.Second
 // Check requests a decision on ask. If compact is not empty, it verifies and consumes that proof instead; an invalid proof is
 // refused without a new decision. The error reports an invalid gate or ask, or a request that the service rejected
 // (*countersign.Error), for example because the context violates the action's schema.
-func (g *Gate) Check(ctx context.Context, ask Ask, compact string) (*Outcome, error) {
+func (g *Gate) Check(parent context.Context, ask Ask, compact string) (*Outcome, error) {
 	if g.Client == nil || g.Verifier == nil || g.Action == "" {
 		return nil, errors.New("protect: Gate.Client, Verifier and Action must be set")
 	}
@@ -85,7 +88,7 @@ func (g *Gate) Check(ctx context.Context, ask Ask, compact string) (*Outcome, er
 	if within <= 0 {
 		within = decideWithin
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(parent, within)
 	defer cancel()
 	check := g.authorize
 	if compact != "" {
@@ -93,7 +96,7 @@ func (g *Gate) Check(ctx context.Context, ask Ask, compact string) (*Outcome, er
 	}
 	outcome, err := check(ctx, ask)
 	if err != nil && undecided(err) {
-		return &Outcome{Unavailable: true, Allowed: g.Failure == FailOpen && compact == ""}, nil
+		return &Outcome{Unavailable: true, Allowed: g.Failure == FailOpen && compact == "" && !ended(parent)}, nil
 	}
 	return outcome, err
 }
@@ -103,15 +106,17 @@ func undecided(err error) bool {
 	return countersign.Unavailable(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// ended reports whether the caller's own context is over. A connection that gives up at the deadline can be ahead of Err.
+func ended(ctx context.Context) bool {
+	deadline, has := ctx.Deadline()
+	return ctx.Err() != nil || (has && !time.Now().Before(deadline))
+}
+
 func (g *Gate) authorize(ctx context.Context, ask Ask) (*Outcome, error) {
-	key := ask.IdempotencyKey
-	if key == "" {
-		key = rand.Text()
-	}
 	decision, err := g.Client.Authorize(ctx, countersign.AuthorizeRequest{
 		Subject: ask.Subject, Action: g.Action, Audience: g.Verifier.Audience, Session: ask.Session, Context: ask.Context,
 		Resource: countersign.Resource{Type: ask.ResourceType, ID: ask.ResourceID},
-		Nonce:    rand.Text(), RequestedAt: time.Now().Unix(), IdempotencyKey: key,
+		Nonce:    rand.Text(), RequestedAt: time.Now().Unix(), IdempotencyKey: rand.Text(),
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package protect_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +178,43 @@ func TestABroughtProofIsNeverTakenUnread(t *testing.T) {
 	res, body := both(t, gate(t, decided("allow", "enforce"), protect.FailOpen), nil, protect.ProofHeader, "forged")
 	require.Equal(t, 403, res.StatusCode)
 	require.Contains(t, body, "proof_malformed")
+}
+
+// A requester that disconnects, or whose request has a deadline, cannot choose that there is no decision.
+func TestARequestThatEndsDoesNotOpenTheGate(t *testing.T) {
+	t.Parallel()
+	for name, parent := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"already cancelled": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		},
+		"cancelled meanwhile": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+		"its own deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 20*time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gate(t, stuck, protect.FailOpen)
+			g.Within = time.Minute
+			ctx, cancel := parent(t.Context())
+			defer cancel()
+			outcome, err := g.Check(ctx, transfer, "")
+			require.NoError(t, err)
+			require.Equal(t, &protect.Outcome{Unavailable: true}, outcome)
+
+			recorder := httptest.NewRecorder()
+			g.Handler(func(*http.Request) (protect.Ask, error) { return transfer, nil }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				t.Error("the route ran")
+			})).ServeHTTP(recorder, httptest.NewRequestWithContext(ctx, http.MethodPost, "/transfer", nil))
+			require.Equal(t, http.StatusServiceUnavailable, recorder.Code)
+		})
+	}
 }
 
 func TestAGateSaysWhatItLacks(t *testing.T) {

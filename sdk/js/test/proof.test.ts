@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { CompactSign, exportJWK, generateKeyPair } from 'jose'
-import { ProofError, ProofVerifier, actionHash, canonical } from '../src/server/index.js'
+import { ProofError, ProofVerifier, UnreachableError, actionHash, canonical } from '../src/server/index.js'
 import { importKeys } from '../src/server/jwks.js'
 import { verifyCompact } from '../src/server/proof.js'
 
@@ -79,6 +79,22 @@ test('cached keys stay in use while the key set is unavailable', async () => {
   unavailable = true
   now += 60_000
   await v.verify(sample.proof, about)
+})
+
+test('cached keys end an hour after the last successful fetch', async () => {
+  let now = at
+  let unavailable = false
+  const { v } = verifier({ now: () => now, leewaySeconds: 60, fetch: async () => { if (unavailable) throw new Error('unavailable'); return Response.json(sample.jwks) } })
+  await v.verify(sample.proof, about)
+  unavailable = true
+  const find = (): Promise<unknown> => v['keys'].find(sample.jwks.keys[0].kid) // the proof itself expires earlier
+  now += 3_595_000
+  assert.ok(await find())
+  now += 5001 // within the pause after the failed fetch
+  await assert.rejects(find(), UnreachableError)
+  await assert.rejects(find(), UnreachableError)
+  unavailable = false
+  assert.ok(await find())
 })
 
 test('a proof has only one valid spelling', async () => {

@@ -32,7 +32,7 @@ func New(g *protect.Gate, describe func(*fiber.Ctx) (protect.Ask, error)) fiber.
 // copied owns its strings: those that Fiber hands out are good until the handler returns only, and a lost call may still
 // be on its way out then.
 func copied(ask protect.Ask) protect.Ask {
-	for _, s := range []*string{&ask.Subject, &ask.ResourceType, &ask.ResourceID, &ask.Session, &ask.IdempotencyKey} {
+	for _, s := range []*string{&ask.Subject, &ask.ResourceType, &ask.ResourceID, &ask.Session} {
 		*s = string([]byte(*s))
 	}
 	return ask

@@ -9,12 +9,14 @@ const LONGEST_MS = 10 * 60_000
 const SHORTEST_MS = 10_000
 const REFETCH_MS = 10_000 // the shortest interval between fetches because of an unknown kid
 const WITHIN_MS = 5000
+const BEYOND_MS = 60 * 60_000 // how long after the last successful fetch the keys are used: one may have been removed since
 
 /** A published key set, cached for as long as its Cache-Control says and fetched again, once, for an unknown kid. */
 export class KeySet {
   private keys = new Map<string, Key>()
   private until = -Infinity
   private fetchedAt = -Infinity
+  private loadedAt = -Infinity
   private pending: Promise<void> | undefined
 
   constructor(private readonly url: string, private readonly fetcher: typeof fetch, private readonly now: () => number) {}
@@ -27,7 +29,7 @@ export class KeySet {
     return this.keys.get(kid)
   }
 
-  /** Concurrent callers share one request. Cached keys stay in use while the service does not respond. */
+  /** Concurrent callers share one request. Cached keys stay in use for an hour while the service does not respond. */
   private refresh(): Promise<void> {
     this.pending ??= this.load().finally(() => { this.pending = undefined })
     return this.pending
@@ -40,10 +42,12 @@ export class KeySet {
       const text = await response.text().catch((cause) => { throw notASet(response, cause) })
       if (response.status !== 200 || response.redirected) throw notASet(response)
       this.keys = await importKeys(keysOf(response, text))
+      this.loadedAt = this.fetchedAt
       this.until = this.now() + lifetime(response.headers.get('Cache-Control'))
     } catch (error) {
-      if (this.keys.size === 0) throw error
-      this.until = this.now() + SHORTEST_MS
+      const end = this.loadedAt + BEYOND_MS
+      if (this.keys.size === 0 || this.now() > end) throw error
+      this.until = Math.min(this.now() + SHORTEST_MS, end)
     }
   }
 
