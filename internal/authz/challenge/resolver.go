@@ -67,10 +67,10 @@ func (r *Resolver) Cancel(ctx context.Context, p identity.Principal, id string) 
 	return cancelled(r.settled(ctx, p, prepared.Workflow, moveErr))
 }
 
-// settled is settledOtherwise after a move with this result. A workflow closes after it has settled the record, so that a record that is
-// open now was restored to an earlier point than its workflow: it receives a workflow run again, and the caller repeats the request.
+// settled is settledOtherwise after a move with this result. A challenge that is open although its run has closed receives a new run, and
+// the caller repeats the request.
 func (r *Resolver) settled(ctx context.Context, p identity.Principal, in WorkflowInput, moveErr error) (models.ChallengeStatus, error) {
-	closed := moveErr == nil || errors.Is(moveErr, durable.ErrClosed)
+	closed := durable.HasClosed(moveErr)
 	status, err := r.challenges.settledOtherwise(ctx, p.Store(), in.Challenge, closed)
 	if closed && status == models.ChallengeOpen {
 		if err := r.workflow.RestartChallenge(ctx, in); err != nil {

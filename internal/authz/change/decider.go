@@ -52,11 +52,11 @@ func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resoluti
 	case err == nil && out.Status == models.ChangePending:
 		return nil, problem.NewUnavailable("The change is not settled yet. Repeat the request.", nil)
 	}
-	closed := err == nil || errors.Is(err, durable.ErrClosed)
+	closed := durable.HasClosed(err)
 	v, err := d.settled(ctx, p, id, resolution)
 	if closed && problem.Is(err, problem.Unavailable) {
-		// A workflow closes after it has settled the record, so that this one was restored to an earlier point than its workflow: it
-		// receives a workflow run again, and the caller repeats the decision.
+		// It was restored to a point before its run closed: the change request receives a new run, which expires it at its time if no
+		// decision comes, and the caller repeats this one.
 		if err := d.workflow.RestartChange(ctx, in); err != nil {
 			return nil, err
 		}

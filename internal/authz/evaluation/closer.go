@@ -43,8 +43,7 @@ func (c *Closer) Close(ctx context.Context, p identity.Principal, id string) (v 
 	if v, finished, err = c.close(ctx, p, in, by); err != nil || !finished || v.Status == string(models.EvaluationClosed) {
 		return v, finished, err
 	}
-	// A workflow closes after it has settled the record, so that this one was restored to an earlier point than its workflow: another run
-	// closes it.
+	// It is open although its run has closed (durable.HasClosed): a new run closes it.
 	if err := c.workflow.RestartEvaluation(ctx, in); err != nil {
 		return View{}, false, err
 	}
@@ -55,7 +54,7 @@ func (c *Closer) Close(ctx context.Context, p identity.Principal, id string) (v 
 func (c *Closer) close(ctx context.Context, p identity.Principal, in WorkflowInput, by CloseRequest) (v View, finished bool, err error) {
 	_, err = c.workflow.CloseEvaluation(ctx, in, by)
 	finished = !errors.Is(err, durable.ErrAccepted)
-	if finished && err != nil && !errors.Is(err, durable.ErrClosed) {
+	if finished && !durable.HasClosed(err) {
 		return View{}, false, err
 	}
 	v, err = c.evaluations.Get(ctx, p.Store(), in.Evaluation)

@@ -58,9 +58,9 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 	}
 	// The record and not the workflow's refusal is returned: a step whose workflow task was lost can still commit.
 	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared.Resolution)
-	if closed := reviewErr == nil || errors.Is(reviewErr, durable.ErrClosed); closed && problem.Is(err, problem.Unavailable) {
-		// A workflow closes after it has settled the record, so that this one was restored to an earlier point than its workflow: it
-		// receives a workflow run again, and the caller repeats the review.
+	if durable.HasClosed(reviewErr) && problem.Is(err, problem.Unavailable) {
+		// It was restored to a point before its run closed: the hold receives a new run, which is as if none had been started yet, and
+		// the caller repeats the review.
 		if err := r.workflow.RestartHold(ctx, prepared.Workflow); err != nil {
 			return Reviewed{}, err
 		}

@@ -64,11 +64,14 @@ const knownZones = 1000
 // zones keeps the zones that conditions have used.
 var zones = zoneCache{known: map[string]*time.Location{}}
 
+// zoneCache is safe for concurrent use: the rules of all environments share it.
 type zoneCache struct {
 	mu    sync.RWMutex
 	known map[string]*time.Location
 }
 
+// load returns the zone of a name. A name that is no zone is not kept: it may come from a request, and requests could fill the cache with
+// such names.
 func (c *zoneCache) load(name string) (*time.Location, error) {
 	c.mu.RLock()
 	zone, ok := c.known[name]

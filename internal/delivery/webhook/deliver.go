@@ -140,7 +140,7 @@ func (r *deliverState) loop(ctx context.Context, beat func()) error {
 		// steady stream.
 		if started > 0 || len(r.underWay) > 0 {
 			idle.Reset(r.linger)
-		} else if r.breaker.Open || expired(idle) {
+		} else if r.breaker.Open || clock.Fired(idle) {
 			if more, err := r.release(ctx); err != nil || !more {
 				return err
 			}
@@ -358,16 +358,6 @@ func (r *deliverState) nextWake(ctx context.Context) (DeliverResult, error) {
 		next = &r.breaker.ProbeAt // the probe sends a delivery even if none is due
 	}
 	return DeliverResult{Breaker: r.breaker, Next: next}, nil
-}
-
-// expired reports whether the timer has fired, without waiting.
-func expired(t *time.Timer) bool {
-	select {
-	case <-t.C:
-		return true
-	default:
-		return false
-	}
 }
 
 // orDefault returns d, or otherwise if d is zero.

@@ -59,3 +59,13 @@ func (f *Fake) Set(t time.Time) {
 	defer f.mu.Unlock()
 	f.now = t.UTC()
 }
+
+// Fired reports whether the timer has fired, without waiting. It takes what the timer sent.
+func Fired(t *time.Timer) bool {
+	select {
+	case <-t.C:
+		return true
+	default:
+		return false
+	}
+}

@@ -13,3 +13,7 @@ var (
 	// caller could wait. It is the cause of a problem with the code unavailable; repeating the request returns the outcome.
 	ErrAccepted = errors.New("the workflow run has accepted the request and not finished it")
 )
+
+// HasClosed reports whether the workflow run of a record has closed after a move that settles it had this result. A workflow closes after
+// it has settled the record: if the record is open then, it was restored to an earlier point than its workflow, and needs a new run.
+func HasClosed(result error) bool { return result == nil || errors.Is(result, ErrClosed) }

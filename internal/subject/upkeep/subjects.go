@@ -37,21 +37,23 @@ func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (i
 	})
 }
 
-// erasures restarts one batch and never reports more: erasures in progress stay in the list.
 func (d SubjectDeps) erasures(ctx context.Context, at time.Time, _ string) (int, bool, error) {
-	// The outbox relay starts the workflow by the erasure's id, so one that still runs is not started twice.
 	found, err := d.Store.Erasures().Unfinished(ctx, at.Add(-stalled), batch)
-	n, _, err := forEach(found, err, func(e models.Erasure) error {
-		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicErasureStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
+	return restart(ctx, d.Store.Q, found, err, func(e models.Erasure) outbox.Item {
+		return outbox.Item{Topic: outbox.TopicErasureStart, Environment: e.EnvironmentID, Ref: e.ID, At: at}
 	})
-	return n, false, err
 }
 
-// enrollments restarts one batch in the same way.
 func (d SubjectDeps) enrollments(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	found, err := d.Store.Enrollments().Unfinished(ctx, at.Add(-stalled), batch)
-	n, _, err := forEach(found, err, func(e models.Enrollment) error {
-		return outbox.Add(ctx, d.Store.Q, outbox.Item{Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: at})
+	return restart(ctx, d.Store.Q, found, err, func(e models.Enrollment) outbox.Item {
+		return outbox.Item{Topic: outbox.TopicEnrollmentStart, Environment: e.EnvironmentID, Ref: e.ID, At: at}
 	})
+}
+
+// restart starts the workflows of one batch again and never reports more: records in progress stay in the list. The outbox relay starts a
+// workflow by the id of its record, so one that still runs is not started twice.
+func restart[T any](ctx context.Context, q *store.Q, found []T, err error, start func(T) outbox.Item) (int, bool, error) {
+	n, _, err := forEach(found, err, func(f T) error { return outbox.Add(ctx, q, start(f)) })
 	return n, false, err
 }

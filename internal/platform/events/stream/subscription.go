@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -165,7 +166,7 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 			}
 			// Many events may be skipped before one is selected, and a reader that hears nothing meanwhile would connect again and
 			// begin anew.
-			if len(s.ready) == 0 && expired(timer) {
+			if len(s.ready) == 0 && clock.Fired(timer) {
 				return nil, false, nil
 			}
 			continue
@@ -185,16 +186,6 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 		case <-timer.C:
 			return nil, false, nil
 		}
-	}
-}
-
-// expired reports whether the timer has fired, without waiting.
-func expired(t *time.Timer) bool {
-	select {
-	case <-t.C:
-		return true
-	default:
-		return false
 	}
 }
 
