@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,7 +46,12 @@ type cluster struct {
 // rendered fails the test for a kind that is not expected, and for a field that the kind has not.
 func rendered(t *testing.T) cluster {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	return renderedFrom(t, filesys.MakeFsOnDisk(), folder)
+}
+
+func renderedFrom(t *testing.T, files filesys.FileSystem, folder string) cluster {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, folder)
 	require.NoError(t, err)
 	var c cluster
 	for _, r := range resources.Resources() {
@@ -322,10 +329,9 @@ func TestSettingsAreKnownAndTheirFilesMounted(t *testing.T) {
 	}
 }
 
-// An API sends test deliveries of webhooks, so both kinds of server need every destination; the job needs the database.
-func TestPoliciesLetOutWhatIsNeeded(t *testing.T) {
-	t.Parallel()
-	c := rendered(t)
+// open are the ports that each pod may connect to, by the name of what makes it.
+func (c cluster) open(t *testing.T) map[string]map[int]bool {
+	t.Helper()
 	open := map[string]map[int]bool{}
 	for _, p := range c.Policies {
 		for _, name := range c.chosen(t, &p.Spec.PodSelector) {
@@ -340,10 +346,108 @@ func TestPoliciesLetOutWhatIsNeeded(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range c.Deployments {
-		require.Equal(t, map[int]bool{53: true, 5432: true, 7233: true, 4318: true, 443: true, 8443: true}, open[d.Name])
+	return open
+}
+
+// An API sends test deliveries of webhooks, so both kinds of server need every destination; the job needs the database. What is for
+// settings that are not set is denied.
+func TestPoliciesLetOutWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	servers := map[int]bool{53: true, 5432: true, 7233: true, 443: true, 8443: true}
+	require.Equal(t, map[string]map[int]bool{
+		"countersign-api": servers, "countersign-worker": servers, "countersign-migrate": {53: true, 5432: true},
+	}, rendered(t).open(t))
+}
+
+// uncommented are the manifests with their optional settings and rules.
+func uncommented(t *testing.T) cluster {
+	t.Helper()
+	files := filesys.MakeFsInMemory()
+	paths, err := filepath.Glob(folder + "/*")
+	require.NoError(t, err)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		switch filepath.Base(path) {
+		case "settings.env":
+			text = regexp.MustCompile(`(?m)^# (COUNTERSIGN_)`).ReplaceAll(text, []byte("$1"))
+		case "network.yaml":
+			text = regexp.MustCompile(`(?m)^( +)# (- |  |egress:)`).ReplaceAll(text, []byte("$1$2"))
+		}
+		require.NoError(t, files.WriteFile("/"+filepath.Base(path), text))
 	}
-	for _, j := range c.Jobs {
-		require.Equal(t, map[int]bool{53: true, 5432: true}, open[j.Name])
+	return renderedFrom(t, files, "/")
+}
+
+// The rules that an operator uncomments are those that the settings beside them need.
+func TestOptionalRulesPermitWhatOptionalSettingsName(t *testing.T) {
+	t.Parallel()
+	c := uncommented(t)
+	require.Len(t, c.ConfigMaps, 1)
+	known, err := filepath.Glob("../../cmd/countersign/*.go")
+	require.NoError(t, err)
+	var sources []byte
+	for _, path := range known {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		sources = append(sources, text...)
 	}
+	settings := c.ConfigMaps[0].Data
+	for key := range settings {
+		if strings.HasPrefix(key, "COUNTERSIGN_") {
+			require.True(t, bytes.Contains(sources, []byte(`"`+strings.TrimSuffix(key, "_FILE")+`"`)), "no setting is called %s", key)
+		}
+	}
+	open := c.open(t)
+	for _, name := range []string{"COUNTERSIGN_SMTP_ADDRESS", "COUNTERSIGN_TRACES_ENDPOINT", "COUNTERSIGN_TEMPORAL_ADDRESS"} {
+		port, err := strconv.Atoi(settings[name][strings.LastIndex(settings[name], ":")+1:])
+		require.NoError(t, err, name)
+		for _, d := range c.Deployments {
+			require.Contains(t, open[d.Name], port, "%s: %s", d.Name, name)
+		}
+		require.NotContains(t, open["countersign-migrate"], port, name)
+	}
+	for name := range c.pods() {
+		require.Contains(t, open[name], 6432, "%s: the connection pooler", name)
+		require.Contains(t, open[name], 5432, "%s: the server behind it", name)
+		require.Equal(t, name == "countersign-api", open[name][5433], "%s: the standby", name)
+	}
+	var networks []string
+	for _, p := range c.Policies {
+		for _, out := range p.Spec.Egress {
+			for _, peer := range out.To {
+				if len(peer.IPBlock.Except) == 0 {
+					require.Len(t, out.Ports, 2, "the ports that the service permits for identity providers")
+					networks = append(networks, peer.IPBlock.CIDR)
+				}
+			}
+		}
+	}
+	require.Equal(t, settings["COUNTERSIGN_OIDC_NETWORKS"], strings.Join(networks, ","))
+}
+
+// A new setting that names a server needs a rule, or the policies deny its connections.
+func TestEverySettingThatNamesAServerHasARule(t *testing.T) {
+	t.Parallel()
+	// Neither is connected to: links lead to the first, and the console's to the second.
+	links := []string{"COUNTERSIGN_BASE_URL", "COUNTERSIGN_TEMPORAL_UI"}
+	policies, err := os.ReadFile(folder + "/network.yaml")
+	require.NoError(t, err)
+	paths, err := filepath.Glob("../../cmd/countersign/settings*.go")
+	require.NoError(t, err)
+	found := 0
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`"(COUNTERSIGN_\w+_(?:URL|ADDRESS|ENDPOINT|NETWORKS|UI))"`).FindAllSubmatch(text, -1) {
+			if name := string(m[1]); !slices.Contains(links, name) {
+				require.Regexp(t, name+`\b`, string(policies), "%s has no rule in network.yaml", name)
+				found++
+			}
+		}
+	}
+	require.GreaterOrEqual(t, found, 7)
 }

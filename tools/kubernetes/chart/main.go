@@ -89,12 +89,28 @@ var manifests = map[string][]change{
 	},
 	"network.yaml": {
 		{pattern: `metadata\.name: (\w+)`, template: `metadata.name: "{{ .Values.scraperNamespace }}"`, values: []string{"scraperNamespace"}},
-		port("postgres", "5432"), port("temporal", "7233"), port("traces", "4318"),
+		{pattern: rule("5432"), template: permit("postgres", ""), values: []string{"ports.postgres"}},
+		{pattern: rule("6432"), template: permit("pooler", "")},
+		// Without a standby the section is left out, because an empty one is null.
+		{pattern: `\n  # egress:` + rule("5433"), template: "\n  {{- if .Values.ports.standby }}\n  egress:" + permit("standby", "") + "\n  {{- end }}"},
+		{pattern: rule("7233"), template: permit("temporal", "COUNTERSIGN_TEMPORAL_ADDRESS")},
+		{pattern: rule("4318"), template: permit("traces", "COUNTERSIGN_TRACES_ENDPOINT")},
+		{pattern: rule("587"), template: permit("smtp", "COUNTERSIGN_SMTP_ADDRESS")},
+		{
+			pattern:  `\n    # - to: \[\{ipBlock: \{cidr: 10\.20\.0\.0/16\}\}\]\n    #   ports: \[\{port: 443, protocol: TCP\}, \{port: 8443, protocol: TCP\}\]`,
+			template: "\n    {{- include \"countersign.providers\" .Values }}",
+		},
 	},
 }
 
-func port(name, number string) change {
-	return change{pattern: `port: (` + number + `)`, template: `port: {{ .Values.ports.` + name + ` }}`, values: []string{"ports." + name}}
+// rule finds the egress rule of a port, which is a comment if the setting that it is for is not set.
+func rule(number string) string {
+	return `\n +(?:# +)?- ports: \[\{port: (` + number + `), protocol: TCP\}\]`
+}
+
+// permit writes a rule if the values have a port for it. Without a setting, the port is that of the values only: the URL is in the secret.
+func permit(name, setting string) string {
+	return fmt.Sprintf("\n    {{- include \"countersign.egress\" (dict \"values\" .Values \"name\" %q \"setting\" %q) }}", name, setting)
 }
 
 // generate returns the files of the chart by path.
@@ -189,8 +205,16 @@ func valuesFile(values map[string]string, settings []string, repository, tag str
 		"# Sizes for 200 decisions a second. For another load: countersign capacity --decisions RATE --values > sizes.yaml, and --values sizes.yaml.",
 		kind("api"), kind("worker"),
 		fmt.Sprintf("memory: {request: %s, limit: %s}", values["memory.request"], values["memory.limit"]),
-		"# Where the pods may connect to, and the namespace whose pods may scrape them.",
-		fmt.Sprintf("ports: {postgres: %s, temporal: %s, traces: %s}", values["ports.postgres"], values["ports.temporal"], values["ports.traces"]),
+		"# Ports that the pods may connect to. The URLs of the database are in the secret, so name their ports here: that of Postgres itself, that of a",
+		"# connection pooler in database-url (0: there is none), and that of a standby, if its port or network is a different one. For temporal, traces and smtp, 0 is",
+		"# the port in COUNTERSIGN_TEMPORAL_ADDRESS, COUNTERSIGN_TRACES_ENDPOINT and COUNTERSIGN_SMTP_ADDRESS below, and nothing is permitted without the",
+		"# setting. Policies apply to the port of a server's pods: name it here if their Service maps a different one to it.",
+		fmt.Sprintf("ports: {postgres: %s, pooler: 0, standby: 0, temporal: 0, traces: 0, smtp: 0}", values["ports.postgres"]),
+		"# Networks, namespaces and pods that these ports are limited to, as in the field to of a NetworkPolicy, such as [{ipBlock: {cidr: 10.1.0.0/24}}]; empty",
+		"# permits every address. At 443 and 8443 an empty list permits public addresses only, so that webhooks reach no private network. oidc adds identity",
+		"# providers in the cluster to the networks of COUNTERSIGN_OIDC_NETWORKS, such as [{namespaceSelector: {matchLabels: {team: login}}}].",
+		"to: {postgres: [], pooler: [], standby: [], temporal: [], traces: [], smtp: [], oidc: []}",
+		"# The namespace whose pods may scrape the operations port.",
 		"scraperNamespace: " + values["scraperNamespace"],
 		"settings:",
 	}, settings)
@@ -207,9 +231,49 @@ appVersion: %q
 kubeVersion: ">=1.30.0-0"
 `
 
-// names makes a name from the settings, as kustomize does: a changed setting rolls the pods.
+// names makes a name from the settings, as kustomize does: a changed setting rolls the pods. The other templates write rules of
+// network policies. The value to is absent after an upgrade with --reuse-values from a chart without it.
 const names = `{{- define "countersign.settings" -}}
 countersign-{{ .Values.settings | toJson | sha256sum | trunc 10 }}
+{{- end }}
+
+{{- /* The port of a destination: that of the values, or else of its setting, host:port or a URL. Without either, nothing. */}}
+{{- define "countersign.port" -}}
+{{- $address := get .values.settings .setting | toString }}
+{{- $port := get .values.ports .name }}
+{{- if and .setting (not $address) }}
+{{- else if or $port (not .setting) }}
+{{- $port | default "" }}
+{{- else }}
+{{- $host := regexReplaceAll "^[A-Za-z]+://([^/?#]*).*$" $address "${1}" }}
+{{- regexFind ":[0-9]+$" $host | trimPrefix ":" | default (ternary "443" "80" (hasPrefix "https:" (lower $address))) }}
+{{- end }}
+{{- end }}
+
+{{- /* The rule of a destination. Webhooks may use 443 and 8443, so that these need a list of peers. */}}
+{{- define "countersign.egress" -}}
+{{- $port := include "countersign.port" . }}
+{{- $to := get (get .values "to" | default dict) .name }}
+{{- if and $port (or $to (not (has $port (list "443" "8443")))) }}
+    - ports: [{port: {{ $port }}, protocol: TCP}]
+{{- with $to }}
+      to: {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The rule of identity providers that are not public, with the ports that the service permits for them. */}}
+{{- define "countersign.providers" -}}
+{{- $to := get (get . "to" | default dict) "oidc" | default list }}
+{{- range splitList "," (get .settings "COUNTERSIGN_OIDC_NETWORKS" | toString) }}
+{{- with trim . }}
+{{- $to = append $to (dict "ipBlock" (dict "cidr" .)) }}
+{{- end }}
+{{- end }}
+{{- with $to }}
+    - to: {{ toJson . }}
+      ports: [{port: 443, protocol: TCP}, {port: 8443, protocol: TCP}]
+{{- end }}
 {{- end }}
 `
 
