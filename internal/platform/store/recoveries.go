@@ -15,9 +15,9 @@ type Recoveries struct{ *Q }
 // Recoveries returns the queries of the aggregate.
 func (q *Q) Recoveries() Recoveries { return Recoveries{q} }
 
-const openRecovery = "status in ('pending', 'cooling_down', 'ready')"
+const unfinishedRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
-// Create inserts a recovery. It returns false if the subject has an open one.
+// Create inserts a recovery. It returns false if the subject has an unfinished one.
 func (q Recoveries) Create(ctx context.Context, r models.Recovery) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
 	return res.RowsAffected == 1, res.Error
@@ -30,18 +30,30 @@ func (q Recoveries) Newest(ctx context.Context, s Scope, uid string) (models.Rec
 		Order("created_at desc, id desc").Take(&r).Error)
 }
 
-// LockOpen returns the subject's open recovery and locks it until the transaction ends.
-func (q Recoveries) LockOpen(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
+// LockUnfinished returns the subject's recovery whose stored status is not final, and locks it until the transaction ends. It may be
+// past its end: recovery.Open decides whether it is open.
+func (q Recoveries) LockUnfinished(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
 	return orNotFound(r, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(inScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+		Where(inScope+" and subject_uid = ? and "+unfinishedRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
 }
 
-// Open is like LockOpen without the lock.
-func (q Recoveries) Open(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
+// Unfinished is like LockUnfinished without the lock.
+func (q Recoveries) Unfinished(ctx context.Context, s Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
 	return orNotFound(r, q.gorm(ctx).
-		Where(inScope+" and subject_uid = ? and "+openRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+		Where(inScope+" and subject_uid = ? and "+unfinishedRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+}
+
+// Abandoned returns the subject's latest recovery with the anchor that expired, unless a later recovery was completed.
+func (q Recoveries) Abandoned(ctx context.Context, s Scope, uid, anchor string) (models.Recovery, error) {
+	var r models.Recovery
+	err := q.gorm(ctx).Where(inScope+" and subject_uid = ? and (status = 'completed' or status = 'expired' and anchor = ?)",
+		s.Tenant, s.Environment, uid, anchor).Order("created_at desc, id desc").Take(&r).Error
+	if err == nil && r.Status != models.RecoveryExpired {
+		return models.Recovery{}, ErrNotFound
+	}
+	return orNotFound(r, err)
 }
 
 // Lock is like Get and locks the row until the transaction ends.

@@ -2,9 +2,9 @@
 // for the subject at once, and then cools down before a new enrollment may complete it: the weaker the anchor that vouches for
 // the person, the longer.
 //
-// The statuses and the transitions between them are listed at nextStatus, the durations at TermsOf. After a recovery with the
-// weakest anchor, claims about the subject stay capped for some days: an impostor who waited out the cool-down is not confirmed
-// at once.
+// The statuses and the transitions between them are listed at nextStatus, the durations at TermsOf; Open decides which recoveries
+// are open. After a recovery with the weakest anchor, claims about the subject stay capped for some days: an impostor who waited
+// out the cool-down, or the whole recovery, is not confirmed at once.
 //
 // A workflow waits; this package makes the transitions, each one a conditional UPDATE that names the expected state. It may not
 // train templates or read evidence. Of the relying party's evidence reference it stores only the digest.
@@ -82,12 +82,8 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 			return err
 		}
 		view.Recovery = newRecovery(p, sub, in, now)
-		created, err := q.Recoveries().Create(ctx, view.Recovery)
-		if err != nil {
+		if err := create(ctx, q, p.Store(), view.Recovery); err != nil {
 			return err
-		}
-		if !created {
-			return problem.New(problem.RecoveryInProgress, "A recovery of this subject is in progress.")
 		}
 		if err := startOver(ctx, q, p, sub, view.Recovery); err != nil {
 			return err
@@ -127,6 +123,19 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 		r.Limitations = models.Strings{LimitationCap}
 	}
 	return r
+}
+
+// create stores a new recovery, or returns the problem recovery_in_progress while one is open.
+func create(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery) error {
+	_, open, err := lockOpen(ctx, q, scope, r.SubjectUID, r.CreatedAt)
+	created := false
+	if err == nil && !open {
+		created, err = q.Recoveries().Create(ctx, r)
+	}
+	if err == nil && !created {
+		return problem.New(problem.RecoveryInProgress, "A recovery of this subject is in progress.")
+	}
+	return err
 }
 
 // startOver ends what is open for the subject and what accepts its evidence, resets its templates and schedules the workflow.

@@ -91,6 +91,10 @@ func Over(s models.RecoveryStatus) bool {
 	return s == models.RecoveryCompleted || s == models.RecoveryExpired || s == Gone
 }
 
+// Open reports whether r is open at the time: it blocks another recovery, and an enrollment may complete it once it is ready. The
+// stored status does not decide that, because it stays the same past the end until the workflow's timer fires.
+func Open(r models.Recovery, at time.Time) bool { return !Over(Effective(r, at)) }
+
 // Gone is the status of a recovery that was erased with its subject. It is never stored.
 const Gone models.RecoveryStatus = "gone"
 

@@ -33,7 +33,15 @@ type Step struct {
 	// Environment is empty in a run that an earlier version started; it is looked up then.
 	Environment string
 	At          time.Time // transitions that are due at this time are made
-	WorkflowID  string    // for events
+	WorkflowID  string    // for events; empty if a request makes the transitions
+}
+
+// actor is the actor of the events. A request that finds a recovery past its end has an event of its own, which names its caller.
+func (s Step) actor() string {
+	if s.WorkflowID == "" {
+		return "recovery:" + s.ID
+	}
+	return "workflow:" + s.WorkflowID
 }
 
 // Progress is the status of a recovery and the time of its next transition.
@@ -59,10 +67,8 @@ func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 		if err != nil {
 			return err
 		}
-		for to, ok := nextStatus(r, step.At); ok; to, ok = nextStatus(r, step.At) {
-			if err := move(ctx, q, &r, sub, to, step); err != nil {
-				return err
-			}
+		if r, err = advance(ctx, q, r, sub, step); err != nil {
+			return err
 		}
 		out = Progress{Status: r.Status, Next: nextMoveAt(r)}
 		return nil
@@ -73,7 +79,7 @@ func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	return out, err
 }
 
-// moveData is the event of a transition that Advance makes; nil if the transition has none.
+// moveData is the event of a transition that advance makes; nil if the transition has none.
 func moveData(r models.Recovery, to models.RecoveryStatus) events.Data {
 	switch to {
 	case models.RecoveryReady:
@@ -85,29 +91,60 @@ func moveData(r models.Recovery, to models.RecoveryStatus) events.Data {
 	}
 }
 
-// move makes one transition. The UPDATE names the current status, so it fails if another transaction moved the recovery.
-func move(ctx context.Context, q *store.Q, r *models.Recovery, sub models.Subject, to models.RecoveryStatus, step Step) error {
-	moved, err := q.Recoveries().Move(ctx, *r, to, step.At)
+// advance makes the transitions of a locked recovery that are due, and returns it with its new status. However many are due, they
+// are one UPDATE: Postgres checks the foreign key when a transaction updates a row for the second time, and would wait for the
+// lock of the subject, which Begin takes before it waits for the recovery. The UPDATE names the current status, so it fails if
+// another transaction moved the recovery.
+func advance(ctx context.Context, q *store.Q, r models.Recovery, sub models.Subject, step Step) (models.Recovery, error) {
+	from, made := r, []events.Data(nil)
+	for to, ok := nextStatus(r, step.At); ok; to, ok = nextStatus(r, step.At) {
+		r.Status = to
+		if data := moveData(r, to); data != nil {
+			made = append(made, data)
+		}
+	}
+	if r.Status == from.Status {
+		return r, nil
+	}
+	moved, err := q.Recoveries().Move(ctx, from, r.Status, step.At)
 	if err != nil {
-		return err
+		return from, err
 	}
 	if !moved {
-		return problem.New(problem.Conflict, "The recovery was changed by a concurrent request.")
+		return from, problem.New(problem.Conflict, "The recovery was changed by a concurrent request.")
 	}
-	r.Status = to
-	data := moveData(*r, to)
-	if data == nil {
-		return nil
+	for _, data := range made {
+		e := entry(r, sub, step.At, step.actor(), data)
+		e.WorkflowID = step.WorkflowID
+		if err := events.Append(ctx, q, e); err != nil {
+			return from, err
+		}
 	}
-	e := entry(*r, sub, step.At, "workflow:"+step.WorkflowID, data)
-	e.WorkflowID = step.WorkflowID
-	return events.Append(ctx, q, e)
+	return r, nil
+}
+
+// lockOpen returns the subject's recovery that is open at the time and locks it until the transaction ends; false if there is none.
+// The transitions of one that is past its end are made first, so that later statements of the transaction do not find it open.
+func lockOpen(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) (models.Recovery, bool, error) {
+	r, err := q.Recoveries().LockUnfinished(ctx, scope, subjectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return r, false, nil
+	}
+	if err != nil || Open(r, at) {
+		return r, err == nil, err
+	}
+	sub, err := q.Subjects().ByUID(ctx, scope, subjectUID)
+	if err != nil {
+		return r, false, err
+	}
+	r, err = advance(ctx, q, r, sub, Step{ID: r.ID, At: at})
+	return r, false, err
 }
 
 // Limitation returns the reason code of the limitation that a recovery imposes on the subject at the time: LimitationCooling,
 // LimitationCap, or empty for none.
 func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Time) (string, error) {
-	r, err := q.Recoveries().Open(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	r, err := q.Recoveries().Unfinished(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return "", err
@@ -120,13 +157,11 @@ func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Tim
 	}
 }
 
-// EnsureEnrollable returns the problem recovery_not_ready while a recovery of the subject is cooling down.
+// EnsureEnrollable returns the problem recovery_not_ready while a recovery of the subject is cooling down. It records the expiry of
+// one that is past its end, so that the enrollment does not name its anchor.
 func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
-	r, err := q.Recoveries().Open(ctx, scope, subjectUID)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
+	if err != nil || !open {
 		return err
 	}
 	return requireCooledDown(r, at)
@@ -140,18 +175,18 @@ func requireCooledDown(r models.Recovery, at time.Time) error {
 	return nil
 }
 
-// CompleteByEnrollment completes the subject's open recovery in the transaction that activates its new template. It has no
-// effect if there is none or it has expired, and returns the problem recovery_not_ready if it is cooling down. After a recovery
-// with the anchor none, claims stay capped for the terms' Cap from here.
+// CompleteByEnrollment completes the subject's open recovery in the transaction that activates its new template, and returns the
+// problem recovery_not_ready if it is cooling down. After a recovery with the anchor none, claims stay capped for the terms' Cap
+// from here, even if it has expired: the enrollment does not complete it then, but nothing else vouches for the person either.
 func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
-	r, err := q.Recoveries().LockOpen(ctx, scope, subjectUID)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
+	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
 	if err != nil {
 		return err
 	}
-	if err := requireCooledDown(r, at); err != nil || !at.Before(r.ExpiresAt) {
+	if !open {
+		return capAfterExpiry(ctx, q, scope, subjectUID, at)
+	}
+	if err := requireCooledDown(r, at); err != nil {
 		return err
 	}
 	moved, err := q.Recoveries().Move(ctx, r, models.RecoveryCompleted, at)
@@ -159,6 +194,31 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 		return err
 	}
 	return recordCompletion(ctx, q, scope, r, at)
+}
+
+// capAfterExpiry sets the claim cap at the first enrollment after a recovery with the anchor none expired. The cap that Begin set
+// ends before the recovery does. A cap that reaches as far as one of an enrollment after the end was set by such an enrollment.
+func capAfterExpiry(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
+	r, err := q.Recoveries().Abandoned(ctx, scope, subjectUID, AnchorNone)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	env, err := q.Environments().Get(ctx, scope)
+	if err != nil {
+		return err
+	}
+	sub, err := q.Subjects().ByUID(ctx, scope, subjectUID)
+	if err != nil {
+		return err
+	}
+	terms := TermsOf(env.Kind, r.Anchor)
+	if sub.ClaimCapUntil != nil && !sub.ClaimCapUntil.Before(r.ExpiresAt.Add(terms.Cap)) {
+		return nil
+	}
+	return q.Subjects().SetClaimCap(ctx, scope, subjectUID, at.Add(terms.Cap), at)
 }
 
 // recordCompletion sets the claim cap, records recovery.completed and notifies the workflow through the outbox.
