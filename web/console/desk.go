@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -153,9 +154,13 @@ func refusedReview(p *problem.Error) *notice {
 	}
 }
 
-// stream follows the events of holds. It ends with the session's idle timeout; a page that is still in use connects again.
+// stream follows the events of holds. It ends with the session, and with the idle timeout as it was when the stream began; a page that
+// is still in use connects again.
 func (c *console) stream(v *visit) error {
-	life := v.session.IdleAt.Sub(c.Clock.Now())
+	session := v.session // the check outlives the visit
 	streams := &sse.Server{Hub: c.Hub}
-	return streams.Serve(v.Ctx, sse.Subscription{Principal: v.principal(), Key: v.session.ID, Filter: stream.Filter{Type: "hold.*"}, Life: life})
+	return streams.Serve(v.Ctx, sse.Subscription{
+		Principal: v.principal(), Key: session.ID, Filter: stream.Filter{Type: "hold.*"}, Life: session.IdleAt.Sub(c.Clock.Now()),
+		Check: func(ctx context.Context) (bool, error) { return c.People.StillValid(ctx, session) },
+	})
 }

@@ -31,7 +31,7 @@ type Invited struct {
 // The refusals of an invitation. A token cannot be guessed: its holder learns of no other invitation.
 var (
 	errInvitationUnknown = problem.New(problem.GrantInvalid, "This invitation is unknown. Check that the link is complete, or ask your administrator for a new one.")
-	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used or has ended: a newer one replaced it, or your company signed you out. Use the newest, or ask your administrator for one.")
+	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, was replaced by a newer one, or ended with your session. Use the newest, or ask your administrator for one.")
 	errInvitationExpired = problem.New(problem.GrantInvalid, "This invitation has expired. Ask your administrator for a new one.")
 	errInvitationRevoked = problem.New(problem.GrantInvalid, "You no longer have access to the console. Ask your administrator.")
 )

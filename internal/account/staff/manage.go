@@ -103,8 +103,12 @@ func (s *Service) revoke(ctx context.Context, op operation, p models.Person) err
 	return op.append(ctx, p, events.PersonRevokedData{Person: p.ID})
 }
 
-// endSessions ends all sessions of a person and notifies every process, which then closes the sessions' event streams.
+// endSessions ends all sessions of a person whose row is locked, with the links for a first passkey that were issued in them, and
+// notifies every process, which then closes the sessions' event streams.
 func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, now time.Time) error {
+	if err := q.Invitations().VoidOwn(ctx, person, now); err != nil {
+		return err
+	}
 	ended, err := q.ConsoleSessions().EndAll(ctx, person, now)
 	if err != nil {
 		return err

@@ -284,7 +284,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 		return Session{}, err
 	}
 	now := s.clock.Now()
-	if row.EndedAt != nil || p.RevokedAt != nil || !now.Before(row.ExpiresAt) || !now.Before(row.LastSeenAt.Add(IdleLife)) {
+	if !openAt(row, p, now) {
 		return Session{}, errSignedOut()
 	}
 	if by == FromPerson && now.Sub(row.LastSeenAt) >= touchEvery {
@@ -302,12 +302,36 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 	return out, err
 }
 
-// SignOut ends a session and its event streams. Signing out twice has no effect.
+// openAt reports whether a session has neither ended nor expired at a time, and its person still has access.
+func openAt(row models.ConsoleSession, p models.Person, now time.Time) bool {
+	return row.EndedAt == nil && p.RevokedAt == nil && now.Before(row.ExpiresAt) && now.Before(row.LastSeenAt.Add(IdleLife))
+}
+
+// StillValid reports whether a session that was authenticated before is still open. It does not compare roles, since the loss of one
+// ends the session, and does not extend the session.
+func (s *Service) StillValid(ctx context.Context, in Session) (bool, error) {
+	row, p, err := s.store.ConsoleSessions().Get(ctx, [][]byte{in.mac})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && openAt(row, p, s.clock.Now()), err
+}
+
+// SignOut ends a session, its event streams and the person's own link for a first passkey, which would open a new session and stays in
+// the history of a browser that others may use. A link is not stored with its session, so one of a different session of the person
+// ends too. Invitations by an operator remain. Signing out twice has no effect.
 func (s *Service) SignOut(ctx context.Context, in Session, requestID string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *store.Q) error {
+		// The person comes first: FirstPasskey issues no link between the end of the session and that of its links.
+		if _, err := q.Staff().Lock(ctx, in.Person.TenantID, in.Person.ID); err != nil {
+			return err
+		}
 		ended, err := q.ConsoleSessions().End(ctx, in.ID, now)
 		if err != nil || !ended {
+			return err
+		}
+		if err := q.Invitations().VoidOwn(ctx, in.Person.ID, now); err != nil {
 			return err
 		}
 		if err := q.Notify(ctx, store.ChannelCredential, in.ID); err != nil {

@@ -182,7 +182,7 @@ func TestInvitationIsRejected(t *testing.T) {
 	in, first := b.invite(t, models.RoleReviewer)
 	second, err := b.service.Invite(t.Context(), b.scope.Tenant, in.Person.ID, "cli:test")
 	require.NoError(t, err)
-	use(first, "a newer one replaced it")
+	use(first, "replaced by a newer one")
 	token := tokenOf(t, second)
 	d := newDevice()
 	_, err = b.service.AcceptInvitation(t.Context(), token, b.credential(t, d, token), "")

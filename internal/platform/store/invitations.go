@@ -57,6 +57,13 @@ func (q Invitations) Use(ctx context.Context, mac []byte, at time.Time) (bool, e
 	return n == 1, err
 }
 
+// VoidOwn ends the unused invitations that a person issued for themselves, in a session.
+func (q Invitations) VoidOwn(ctx context.Context, person string, at time.Time) error {
+	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
+		where person_id = $1 and created_by = 'person:' || person_id and used_at is null`, person, at)
+	return err
+}
+
 // Void ends the unused invitations of a person.
 func (q Invitations) Void(ctx context.Context, person string, at time.Time) error {
 	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null where person_id = $1 and used_at is null`, person, at)

@@ -119,7 +119,7 @@ func TestServeNeedsAServerThatKeepsConnections(t *testing.T) {
 	b := setupStream(t, time.Minute)
 	app := fiber.New()
 	app.Get("/", func(c *fiber.Ctx) error {
-		return (&Server{Hub: b.hub}).Serve(c, Subscription{Principal: identity.Principal{TenantID: "tnt_1", EnvironmentID: "env_1"}, Life: MaxLife})
+		return (&Server{Hub: b.hub}).Serve(c, Subscription{Principal: identity.Principal{TenantID: "tnt_1", EnvironmentID: "env_1"}, Check: b.check, Life: MaxLife})
 	})
 	res, err := app.Test(httptest.NewRequest(http.MethodGet, "/", nil))
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ var errNotKept = errors.New("sse: the server must be set to keep hijacked connec
 // Server opens streams in an application whose server keeps hijacked connections. The zero values of the durations are their defaults.
 type Server struct {
 	Hub       *stream.Hub
-	Identity  *identity.Service // revalidates API keys while a stream is open; nil if streams are opened without a key
+	Identity  *identity.Service // revalidates API keys while a stream is open; nil if no principal has a key
 	Heartbeat time.Duration     // interval of comments on a silent stream; default 15 s
 	Patience  time.Duration     // how long a client may leave sent bytes unread; default 30 s
 	Life      time.Duration     // the longest life of a stream; default MaxLife
@@ -48,14 +48,17 @@ type Server struct {
 // Subscription names the events of one stream and its end.
 type Subscription struct {
 	Principal identity.Principal
-	Key       string // credential or session id by which the hub ends the stream on revocation
-	Filter    stream.Filter
-	Life      time.Duration // at most Server.Life
+	Key       string // credential or session id by which the hub checks the stream on revocation
+	// Check reports whether the session is still valid. It may not use the request, which ends before the stream. A principal with an
+	// API key needs none: the server checks the key.
+	Check  func(ctx context.Context) (bool, error)
+	Filter stream.Filter
+	Life   time.Duration // at most Server.Life
 }
 
 // Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It returns
 // problem.TooManyStreams if the environment has used up its share, problem.Unavailable if the process is full or stopping or cannot
-// check the key, and problem.Unauthenticated if the key was revoked meanwhile.
+// check the credential, and problem.Unauthenticated if the credential was revoked meanwhile or nothing checks it.
 func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	ctx := request.Context(c)
 	sub, err := s.Hub.Subscribe(ctx, in.Principal.Store(), in.Key, in.Filter, string(c.Request().Header.Peek("Last-Event-ID")))
@@ -70,10 +73,8 @@ func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	case err != nil:
 		return err
 	}
-	if in.Principal.KeyID() != "" {
-		if err := s.hold(ctx, sub, in.Principal); err != nil {
-			return err
-		}
+	if err := hold(ctx, sub, s.holder(in)); err != nil {
+		return err
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
@@ -113,12 +114,20 @@ func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, life time.Dura
 	return nil
 }
 
-// hold lets the hub check, now and later, that the caller's key is still as it was when the stream began.
-func (s *Server) hold(ctx context.Context, sub *stream.Subscription, p identity.Principal) error {
-	by := stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return s.Identity.StillValid(ctx, p) }}
+// holder returns the authorization of a stream: the principal's API key, or the session.
+func (s *Server) holder(in Subscription) stream.Holder {
+	p := in.Principal
+	if p.KeyID() == "" {
+		return stream.Holder{Key: in.Key, Check: in.Check}
+	}
+	return stream.Holder{Key: p.KeyID(), Check: func(ctx context.Context) (bool, error) { return s.Identity.StillValid(ctx, p) }}
+}
+
+// hold lets the hub check, now and later, that the caller's credential is still as it was when the stream began.
+func hold(ctx context.Context, sub *stream.Subscription, by stream.Holder) error {
 	switch holds, err := sub.Hold(ctx, by); {
-	case err != nil: // not unauthenticated: a client would give up a key that is valid
-		return problem.NewUnavailable("The key could not be checked. Retry after the Retry-After header.", err)
+	case err != nil: // not unauthenticated: a client would give up a credential that is valid
+		return problem.NewUnavailable("The credential could not be checked. Retry after the Retry-After header.", err)
 	case !holds:
 		return problem.New(problem.Unauthenticated, "The credential is missing, malformed, expired or revoked.")
 	default:

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type streamBundle struct {
 	stop  context.CancelFunc
 	hub   *stream.Hub
 	as    identity.Principal // the caller; one without a key unless the test sets it before it connects
+	check func(context.Context) (bool, error)
 }
 
 func setupStream(t testing.TB, beat time.Duration) *streamBundle {
@@ -46,6 +48,7 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 	t.Helper()
 	b := &streamBundle{t: t, st: testenv.Store(t), scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}}
 	b.as = identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: "env_1"}
+	b.check = func(context.Context) (bool, error) { return true, nil }
 	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), o)
 	b.hub, s.Hub = hub, hub
 	ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +65,7 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 		as := b.as
 		as.EnvironmentID = c.Get("X-Environment", as.EnvironmentID)
 		return s.Serve(c, Subscription{
-			Principal: as, Key: "crd_1", Life: MaxLife,
+			Principal: as, Key: "crd_1", Check: b.check, Life: MaxLife,
 			Filter: stream.Filter{Type: c.Query("type"), Subject: c.Query("subject"), Action: c.Query("action")},
 		})
 	})
@@ -162,6 +165,63 @@ func TestServeIsUnavailableIfTheKeyCannotBeChecked(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(said), "unavailable: ")
 	require.Zero(t, b.hub.Count(), "the stream has ended")
+}
+
+// What ends before the subscription begins is notified to no stream.
+func TestServeChecksTheSessionAfterItSubscribed(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, time.Minute)
+	for name, c := range map[string]struct {
+		check func(context.Context) (bool, error)
+		says  string
+	}{
+		"ended":             {func(context.Context) (bool, error) { return false, nil }, "unauthenticated: "},
+		"cannot be checked": {func(context.Context) (bool, error) { return false, io.ErrUnexpectedEOF }, "unavailable: "},
+		"nothing checks it": {nil, "unauthenticated: "},
+	} {
+		var subscribed atomic.Bool
+		if b.check = c.check; c.check != nil {
+			b.check = func(ctx context.Context) (bool, error) {
+				if b.hub.Count() == 1 {
+					subscribed.Store(true)
+				}
+				return c.check(ctx)
+			}
+		}
+		_, res := b.connect("", "")
+		said, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(said), c.says, name)
+		require.Equal(t, c.check != nil, subscribed.Load(), name)
+		require.Zero(t, b.hub.Count(), name)
+	}
+}
+
+// A notification of the session checks it again and does not end a stream whose session remains.
+func TestServeEndsWithTheSessionOnly(t *testing.T) {
+	t.Parallel()
+	b := setupStream(t, 20*time.Millisecond)
+	var ended atomic.Bool
+	var asked atomic.Int64
+	b.check = func(context.Context) (bool, error) {
+		asked.Add(1)
+		return !ended.Load(), nil
+	}
+	next, _ := b.connect("", "")
+	require.Equal(t, "retry: 2000", next())
+	// Until the hub listens, a notification is lost; it is sent until it is heard.
+	notified := func(until func() bool) {
+		require.Eventually(t, func() bool {
+			require.NoError(t, b.st.Notify(t.Context(), store.ChannelCredential, "crd_1"))
+			return until()
+		}, 20*time.Second, 10*time.Millisecond)
+	}
+	before := asked.Load() + 1 // the hub checks once when it begins to listen
+	notified(func() bool { return asked.Load() > before })
+	require.Equal(t, ": heartbeat", next())
+	require.Equal(t, 1, b.hub.Count())
+	ended.Store(true)
+	notified(func() bool { return b.hub.Count() == 0 })
 }
 
 func TestServeSendsResyncForAnUnknownLastEventID(t *testing.T) {
