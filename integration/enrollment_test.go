@@ -100,7 +100,7 @@ func TestEnrollmentReadyMatchesStoredFrames(t *testing.T) {
 	v, err := shared.Store.Subjects().Get(t.Context(), scope, subject)
 	require.NoError(t, err)
 	byFrames := func() bool {
-		stored, err := shared.Store.Enrollments().Frames(t.Context(), scope.Environment, v.UID, "desktop")
+		stored, err := shared.Store.Enrollments().Frames(t.Context(), scope.Environment, v.UID, "desktop", time.Now())
 		require.NoError(t, err)
 		keys := map[string]int{}
 		for _, s := range stored {

@@ -96,16 +96,17 @@ const enrollFloor = `coalesce(greatest(
 		join environments v on v.id = s.environment_id where s.environment_id = @environment and s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
 
 // Frames returns the accepted enrollment frames of a subject on a class of device that count for the next enrollment,
-// session by session in order of arrival. Of more than 1000 frames it returns the newest.
-func (q Enrollments) Frames(ctx context.Context, environment, subjectUID, device string) ([]EnrollFrame, error) {
+// session by session in order of arrival. Of more than 1000 frames it returns the newest. Frames that were received after the given
+// time are left out: they count for the enrollment after one that is completed at that time.
+func (q Enrollments) Frames(ctx context.Context, environment, subjectUID, device string, until time.Time) ([]EnrollFrame, error) {
 	var rows []EnrollFrame
 	err := q.gorm(ctx).Raw(`select session_id, duration_ms, vector, received_at from (
 		select f.session_id, f.duration_ms, f.vector, f.received_at, s.started_at from frames f join sessions s on s.id = f.session_id and s.environment_id = f.environment_id
 		where f.environment_id = @environment and f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
-		and f.vector is not null and f.received_at > `+enrollFloor+`
+		and f.vector is not null and f.received_at <= @until and f.received_at > `+enrollFloor+`
 		order by f.received_at desc limit @most) newest
 		order by started_at, session_id, received_at`,
-		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "most": enrollFrames}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "until": until, "most": enrollFrames}).Scan(&rows).Error
 	return rows, err
 }
 
@@ -116,7 +117,7 @@ type EnrollKeys struct {
 	Uncounted []byte // the vector of a frame that an earlier release stored without counting
 }
 
-// Keys counts the keystrokes of the frames that Frames would return if one more were stored, without that one. Each frame
+// Keys counts the keystrokes of the frames that Frames would return now if one more were stored, without that one. Each frame
 // was counted when it was stored. Frames of releases that did not count are returned as rows of their own, with their
 // vector.
 func (q Enrollments) Keys(ctx context.Context, environment, subjectUID, device string) ([]EnrollKeys, error) {

@@ -167,7 +167,7 @@ type Step struct {
 	ID string // of the enrollment
 	// Environment is empty in a run that an earlier version started; it is looked up then.
 	Environment string
-	At          time.Time // of the workflow, so that a repetition has the same times
+	At          time.Time // of the workflow, so that a repetition has the same times and trains on the same frames
 	WorkflowID  string    // for events
 }
 
@@ -204,6 +204,10 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			status = e.Status
 			return err
 		}
+		// The workflow's clock may be behind the one that timed the frames and the request, which asks for all frames before it.
+		if step.At.Before(e.CreatedAt) {
+			step.At = e.CreatedAt
+		}
 		status, err = s.train(ctx, q, scope, sub, e, step)
 		trained, uid = scope, sub.UID
 		return err
@@ -221,7 +225,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 		return "", err
 	}
 	device := session.Session.DeviceClass
-	c, err := s.collectFrames(ctx, q, sub, device)
+	c, err := s.collectFrames(ctx, q, sub, device, step.At)
 	if err != nil {
 		return "", err
 	}
@@ -294,10 +298,11 @@ type collection struct {
 	refused  models.Strings          // ids of sessions that are inconsistent with the others
 }
 
-// collectFrames reads the vectors of the subject's enroll frames on a class of device, grouped by session, oldest first.
-func (s *Service) collectFrames(ctx context.Context, q *store.Q, sub models.Subject, device string) (collection, error) {
+// collectFrames reads the vectors of the subject's enroll frames on a class of device that were received until the given time, grouped by
+// session, oldest first.
+func (s *Service) collectFrames(ctx context.Context, q *store.Q, sub models.Subject, device string, until time.Time) (collection, error) {
 	var c collection
-	rows, err := q.Enrollments().Frames(ctx, sub.EnvironmentID, sub.UID, device)
+	rows, err := q.Enrollments().Frames(ctx, sub.EnvironmentID, sub.UID, device, until)
 	if err != nil {
 		return c, err
 	}

@@ -80,9 +80,21 @@ func (b *bundle) begin(t *testing.T, session string) enrollment.View {
 
 func (b *bundle) train(t *testing.T, id string) models.EnrollmentStatus {
 	t.Helper()
-	status, err := b.Train(t.Context(), enrollment.Step{ID: id, At: b.clock.Now(), WorkflowID: "enrollment/" + id})
+	return b.trainAt(t, id, b.clock.Now())
+}
+
+func (b *bundle) trainAt(t *testing.T, id string, at time.Time) models.EnrollmentStatus {
+	t.Helper()
+	status, err := b.Train(t.Context(), enrollment.Step{ID: id, At: at, WorkflowID: "enrollment/" + id})
 	require.NoError(t, err)
 	return status
+}
+
+func (b *bundle) settled(t *testing.T, id string) models.Enrollment {
+	t.Helper()
+	e, err := b.store.Enrollments().ByID(t.Context(), b.principal.EnvironmentID, id)
+	require.NoError(t, err)
+	return e
 }
 
 func (b *bundle) events(t *testing.T, eventType string) int {
@@ -174,6 +186,44 @@ func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, pending, "a settled enrollment starts no workflow")
 	require.Equal(t, e.ID, b.begin(t, last).ID, "the session has enrolled the subject already")
+}
+
+// A frame that is received after the time of the step counts for the next enrollment, not for this one: an attempt that is made later
+// trains on the same frames.
+func TestTrainCountsAFrameOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	who, last := synthetic.NewTypist(1), ""
+	for range 3 {
+		last = b.session(t, who, 4)
+	}
+	first, at := b.begin(t, last), b.clock.Now()
+	later := b.session(t, who, 3)
+	require.Equal(t, models.EnrollmentCompleted, b.trainAt(t, first.ID, at))
+	require.Equal(t, 12, b.settled(t, first.ID).WindowsAccepted)
+
+	second := b.begin(t, later)
+	b.train(t, second.ID)
+	require.Equal(t, 3, b.settled(t, second.ID).WindowsAccepted)
+}
+
+// The clock of the workflow may be behind that of the API: what was collected before the request counts nevertheless, and only once.
+func TestTrainCountsTheFramesBeforeTheRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	who, last := synthetic.NewTypist(1), ""
+	for range 3 {
+		last = b.session(t, who, 4)
+	}
+	first := b.begin(t, last)
+	require.Equal(t, models.EnrollmentCompleted, b.trainAt(t, first.ID, first.CreatedAt.Add(-90*time.Second)))
+	done := b.settled(t, first.ID)
+	require.Equal(t, 12, done.WindowsAccepted)
+	require.WithinDuration(t, first.CreatedAt, *done.CompletedAt, 0)
+
+	second := b.begin(t, b.session(t, who, 1))
+	b.train(t, second.ID)
+	require.Equal(t, 1, b.settled(t, second.ID).WindowsAccepted)
 }
 
 // An enrollment uses up the frames of its class of device, and no others.
