@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/admission"
+	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/singleflight"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -21,7 +19,7 @@ const (
 	macPurpose = "credential" // keyring purpose of the MACs of keys
 	// cacheFor bounds how long a revoked key still passes if the notification of its revocation was lost.
 	cacheFor = 5 * time.Second
-	// cacheMax is the number of cached keys at which the cache is emptied.
+	// cacheMax is the largest number of cached keys.
 	cacheMax = 10000
 	// touchEvery is the resolution of last_used_at: a key in constant use costs one UPDATE per quarter of an hour.
 	touchEvery = 15 * time.Minute
@@ -39,22 +37,21 @@ type Service struct {
 	keys  *keyring.Keyring
 	clock clock.Clock
 
-	mu      sync.RWMutex
-	cache   map[string]cached // by the MAC under the active master key
-	epoch   int               // incremented by Forget; the result of a lookup from an earlier epoch is neither cached nor shared
-	lookups singleflight.Group[cached]
-	gate    *admission.Gate // limits concurrent lookups
+	cache cache.Cache[cached] // by the MAC under the active master key
+	gate  *admission.Gate     // limits concurrent lookups
 }
 
 type cached struct {
 	principal Principal
 	expires   *time.Time // of the key or credential
-	until     time.Time
 }
 
 // New returns the service.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
-	return &Service{store: st, keys: keys, clock: c, cache: map[string]cached{}, gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue)}
+	return &Service{
+		store: st, keys: keys, clock: c, cache: cache.Cache[cached]{Max: cacheMax},
+		gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue),
+	}
 }
 
 // errUnauthenticated is the single response to every invalid credential. It does not say which check failed, so that a
@@ -75,16 +72,12 @@ func (s *Service) Check(ctx context.Context, k Key) (Principal, error) {
 		return Principal{}, errUnauthenticated()
 	}
 	now := s.clock.Now()
-	s.mu.RLock()
-	hit, ok := s.cache[string(k.mac)]
-	epoch := s.epoch
-	s.mu.RUnlock()
-	if !ok || now.After(hit.until) {
+	hit, until := s.cache.Get(string(k.mac))
+	if now.After(until) {
 		var err error
-		if hit, err = s.fetch(ctx, k, now, epoch); err != nil {
+		if hit, err = s.fetch(ctx, k, now); err != nil {
 			return Principal{}, err
 		}
-		s.cacheKey(string(k.mac), hit, epoch)
 	}
 	if hit.expires != nil && !now.Before(*hit.expires) {
 		return Principal{}, errUnauthenticated()
@@ -93,14 +86,10 @@ func (s *Service) Check(ctx context.Context, k Key) (Principal, error) {
 }
 
 // fetch looks the key up, once for all that wait for it. The lookup may outlive the request and its text, so that it has a copy.
-func (s *Service) fetch(ctx context.Context, k Key, now time.Time, epoch int) (cached, error) {
+func (s *Service) fetch(ctx context.Context, k Key, now time.Time) (cached, error) {
 	k.text = bytes.Clone(k.text)
-	return s.lookups.Do(ctx, flight(k, epoch), func(ctx context.Context) (cached, error) { return s.lookup(ctx, k, now) })
+	return s.cache.Fetch(ctx, string(k.mac), now.Add(cacheFor), func(ctx context.Context) (cached, error) { return s.lookup(ctx, k, now) })
 }
-
-// flight names a lookup. One that began before the latest call of Forget is not shared: it may have read the key before the change
-// that Forget reports.
-func flight(k Key, epoch int) string { return string(k.mac) + " " + strconv.Itoa(epoch) }
 
 // lookup finds the key in the database. The stored MAC was made with the master key that was active when the key was issued, so
 // the MACs under all master keys are searched.
@@ -125,7 +114,6 @@ func (s *Service) lookup(ctx context.Context, k Key, now time.Time) (cached, err
 	if env.Kind != k.kind.environment || found.principal.Publishable != k.kind.publishable {
 		return cached{}, errUnauthenticated()
 	}
-	found.until = now.Add(cacheFor)
 	return found, nil
 }
 
@@ -194,31 +182,10 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 	}, env, nil
 }
 
-// cacheKey caches the result of a lookup, unless Forget was called since the lookup began: it may have read the state before
-// the change that Forget reports.
-func (s *Service) cacheKey(mac string, c cached, epoch int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if epoch != s.epoch {
-		return
-	}
-	if len(s.cache) >= cacheMax {
-		clear(s.cache)
-	}
-	s.cache[mac] = c
-}
-
 // Forget drops the cached keys of a credential and the client tokens that it issued; an empty id drops everything. It is
 // called for each database notification of a revoked or rotated credential.
 func (s *Service) Forget(credentialID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.epoch++
-	for mac, c := range s.cache {
-		if credentialID == "" || c.principal.CredentialID == credentialID {
-			delete(s.cache, mac)
-		}
-	}
+	s.cache.ForgetIf(func(c cached) bool { return credentialID == "" || c.principal.CredentialID == credentialID })
 }
 
 // earlier returns the earlier of two times; nil is never.

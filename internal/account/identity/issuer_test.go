@@ -89,14 +89,18 @@ func TestClientTokenIsRejectedWithoutANotification(t *testing.T) {
 func TestForgetDiscardsConcurrentLookups(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.mu.RLock()
-	epoch := b.epoch
-	b.mu.RUnlock()
-	b.Forget("crd_1")
-	b.cacheKey("mac", cached{principal: Principal{CredentialID: "crd_1"}}, epoch)
-	require.NotContains(t, b.cache, "mac")
-	b.cacheKey("mac", cached{principal: Principal{CredentialID: "crd_1"}}, b.epoch)
-	require.Contains(t, b.cache, "mac")
+	lookup := func(during func()) (until time.Time) {
+		_, err := b.cache.Fetch(t.Context(), "mac", b.clock.Now().Add(cacheFor), func(context.Context) (cached, error) {
+			during()
+			return cached{principal: Principal{CredentialID: "crd_1"}}, nil
+		})
+		require.NoError(t, err)
+		_, until = b.cache.Get("mac")
+		return until
+	}
+	require.Zero(t, lookup(func() { b.Forget("crd_1") }))
+	require.Zero(t, lookup(func() { b.Forget("crd_2") }))
+	require.NotZero(t, lookup(func() {}))
 }
 
 // A lookup may have read the key before it was revoked. A request that comes after the revocation does not wait for its result.
@@ -109,7 +113,7 @@ func TestLookupBeforeARevocationIsNotShared(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_, _ = b.lookups.Do(t.Context(), flight(k, b.epoch), func(ctx context.Context) (cached, error) {
+		_, _ = b.cache.Fetch(t.Context(), string(k.mac), b.clock.Now().Add(cacheFor), func(ctx context.Context) (cached, error) {
 			close(begun)
 			select {
 			case <-release:

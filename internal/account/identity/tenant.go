@@ -21,10 +21,8 @@ func (s *Service) Read(text []byte) Key {
 // count a request against the tenant's share of the process before the key is authenticated. A known tenant does not mean
 // that the key is still valid.
 func (s *Service) TenantOf(k Key) (tenant string, known bool) {
-	s.mu.RLock()
-	hit, ok := s.cache[string(k.mac)]
-	s.mu.RUnlock()
-	if !ok || (hit.expires != nil && !s.clock.Now().Before(*hit.expires)) {
+	hit, until := s.cache.Get(string(k.mac))
+	if until.IsZero() || (hit.expires != nil && !s.clock.Now().Before(*hit.expires)) {
 		return "", false
 	}
 	return hit.principal.TenantID, true

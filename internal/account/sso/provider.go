@@ -33,8 +33,8 @@ type provider struct {
 	namesSelf bool // the authorization response has the parameter iss (RFC 9207)
 	inBody    bool // the token endpoint takes the client secret in the body only
 	logout    bool // the provider supports back-channel logout
-	at        time.Time
 	failure   error
+	until     time.Time // when it must be fetched again
 }
 
 // Found lists the parts of a provider's metadata that an operator checks.
@@ -60,31 +60,23 @@ func (s *Service) Probe(ctx context.Context, tenant, name string) (Found, error)
 // metadata returns the provider's metadata, which it fetches at most once an hour, and at most every failureAge if that fails.
 func (s *Service) metadata(ctx context.Context, row models.IdentityProvider) (*provider, error) {
 	now := s.Clock.Now()
-	s.mu.Lock()
-	p := s.known[row.ID]
-	s.mu.Unlock()
-	if p != nil && p.issuer == row.Issuer && p.failure == nil && now.Sub(p.at) < metadataAge {
-		return p, nil
-	}
-	if p != nil && p.failure != nil && now.Sub(p.at) < failureAge {
-		return nil, unreachable(p.failure)
-	}
-	p, err := s.fetching.Do(ctx, row.ID, func(ctx context.Context) (*provider, error) {
-		p, err := s.fetch(ctx, row.Issuer)
+	p, _ := s.known.Get(row.ID)
+	if p == nil || !now.Before(p.until) || p.issuer != row.Issuer {
+		var err error
+		p, err = s.known.Fetch(ctx, row.ID, now.Add(metadataAge), func(ctx context.Context) (*provider, error) {
+			p, err := s.fetch(ctx, row.Issuer)
+			if err != nil {
+				return &provider{issuer: row.Issuer, until: now.Add(failureAge), failure: err}, nil //nolint:nilerr // a failure is stored as well
+			}
+			p.until = now.Add(metadataAge)
+			return p, nil
+		})
 		if err != nil {
-			p = &provider{failure: err}
+			return nil, unreachable(err)
 		}
-		p.issuer, p.at = row.Issuer, now
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if len(s.known) >= maxDocuments {
-			clear(s.known)
-		}
-		s.known[row.ID] = p
-		return p, err
-	})
-	if err != nil {
-		return nil, unreachable(err)
+	}
+	if p.failure != nil {
+		return nil, unreachable(p.failure)
 	}
 	return p, nil
 }

@@ -17,13 +17,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/singleflight"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -51,15 +50,13 @@ type Deps struct {
 // Service signs staff in with identity providers. It is safe for concurrent use.
 type Service struct {
 	Deps
-	fetching singleflight.Group[*provider]
-	mu       sync.Mutex
-	known    map[string]*provider // by id of the identity provider
+	known cache.Cache[*provider] // by id of the identity provider
 }
 
 // New returns a service.
 func New(d Deps) *Service {
 	d.Client = bounded(d.Client, d.CheckURL, d.Clock)
-	return &Service{Deps: d, known: map[string]*provider{}}
+	return &Service{Deps: d, known: cache.Cache[*provider]{Max: maxDocuments}}
 }
 
 // Reason says why a sign-in or a logout was refused. It contains nothing that the provider or the browser sent.

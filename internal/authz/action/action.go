@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -28,12 +29,12 @@ const (
 type Service struct {
 	store *store.Store
 	clock clock.Clock
-	cache *cache
+	cache cache.Cache[*InForce] // of active contracts, by notice
 }
 
 // New returns a Service.
 func New(st *store.Store, c clock.Clock) *Service {
-	return &Service{store: st, clock: c, cache: newCache()}
+	return &Service{store: st, clock: c, cache: cache.Cache[*InForce]{Max: cacheMax, Weigh: func(f *InForce) int { return f.weight }}}
 }
 
 // Create is the contract's ActionCreate; nil and empty fields take the defaults.

@@ -3,9 +3,7 @@ package action
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
@@ -14,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/singleflight"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -70,25 +67,6 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// cache holds the active contracts. It is safe for concurrent use.
-type cache struct {
-	mu      sync.RWMutex
-	rows    map[string]cachedInForce // keyed by notice
-	weight  int                      // total of rows; at most cacheMax
-	changes int                      // number of invalidations; a row read before the latest one is not cached
-
-	lookups singleflight.Group[*InForce]
-}
-
-// cachedInForce is a cached contract with the time until which it may be used.
-type cachedInForce struct {
-	*InForce
-	until time.Time
-}
-
-// newCache returns an empty cache.
-func newCache() *cache { return &cache{rows: map[string]cachedInForce{}} }
-
 // notice identifies an action in the cache and in notifications between replicas.
 func notice(a models.Action) string { return a.EnvironmentID + " " + a.Key }
 
@@ -97,21 +75,10 @@ func notice(a models.Action) string { return a.EnvironmentID + " " + a.Key }
 func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
 	name := scope.Environment + " " + key
 	now := s.clock.Now()
-	s.cache.mu.RLock()
-	hit, ok := s.cache.rows[name]
-	changes := s.cache.changes
-	s.cache.mu.RUnlock()
-	if ok && now.Before(hit.until) {
-		return hit.InForce, nil
+	if f, until := s.cache.Get(name); now.Before(until) {
+		return f, nil
 	}
-	// A lookup that began before the latest change is not shared: it may have read what was in force before.
-	return s.cache.lookups.Do(ctx, name+" "+strconv.Itoa(changes), func(ctx context.Context) (*InForce, error) {
-		f, err := s.lookup(ctx, scope, key)
-		if err == nil {
-			s.cache.put(name, cachedInForce{f, now.Add(cacheFor)}, changes)
-		}
-		return f, err
-	})
+	return s.cache.Fetch(ctx, name, now.Add(cacheFor), func(ctx context.Context) (*InForce, error) { return s.lookup(ctx, scope, key) })
 }
 
 // lookup reads the action and its active contract.
@@ -127,31 +94,6 @@ func (s *Service) lookup(ctx context.Context, scope store.Scope, key string) (*I
 		return nil, problem.Newf(problem.NoActivePolicy, "The action %q has no active policy version: create one and activate it.", key)
 	}
 	return s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
-}
-
-// put caches a row that was read after this number of changes, unless there has been another since. A full cache is cleared: rows in use
-// are read again, once.
-func (c *cache) put(name string, row cachedInForce, changes int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.changes != changes {
-		return
-	}
-	c.drop(name)
-	if c.weight+row.weight > cacheMax {
-		clear(c.rows)
-		c.weight = 0
-	}
-	c.rows[name] = row
-	c.weight += row.weight
-}
-
-// drop removes a row. The caller must have the lock.
-func (c *cache) drop(name string) {
-	if row, ok := c.rows[name]; ok {
-		c.weight -= row.weight
-		delete(c.rows, name)
-	}
 }
 
 // At returns an action with a given version of its contract.
@@ -191,16 +133,4 @@ func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a model
 func (s *Service) forget(a models.Action) { s.Forget(notice(a)) }
 
 // Forget drops the cached action of a notification, or everything if the name is empty.
-func (s *Service) Forget(name string) { s.cache.forget(name) }
-
-func (c *cache) forget(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.changes++
-	if strings.TrimSpace(name) == "" {
-		clear(c.rows)
-		c.weight = 0
-		return
-	}
-	c.drop(name)
-}
+func (s *Service) Forget(name string) { s.cache.Forget(strings.TrimSpace(name)) }

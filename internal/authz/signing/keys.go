@@ -8,14 +8,13 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/singleflight"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -42,11 +41,8 @@ type Service struct {
 	clock   clock.Clock
 	baseURL string
 
-	mu        sync.RWMutex
-	envs      map[string]cachedKeys
-	set       publishedSet
-	dropped   uint64 // number of invalidations by Forget; a set that was read before the latest one is not cached
-	publishes singleflight.Group[publishedSet]
+	envs      cache.Cache[cachedKeys]
+	published cache.Cache[KeySet] // by the empty key
 }
 
 // cachedKeys are an environment's decrypted keys.
@@ -54,12 +50,11 @@ type cachedKeys struct {
 	signer *proof.Signer // nil if no key can sign
 	public proof.KeySet
 	failed error // why keys could not be decrypted
-	until  time.Time
 }
 
 // New returns a Service. The base URL is part of the issuer of every proof.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
-	return &Service{store: st, keys: keys, clock: c, baseURL: baseURL, envs: map[string]cachedKeys{}}
+	return &Service{store: st, keys: keys, clock: c, baseURL: baseURL}
 }
 
 // Issuer returns the iss of an environment's proofs. No two environments share one.
@@ -81,10 +76,7 @@ func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c pro
 // environment returns the environment's keys, from the cache if they are fresh.
 func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
 	now := s.clock.Now()
-	s.mu.RLock()
-	k, ok := s.envs[scope.Environment]
-	s.mu.RUnlock()
-	if ok && now.Before(k.until) {
+	if k, until := s.envs.Get(scope.Environment); now.Before(until) {
 		return k, nil
 	}
 	return s.refresh(ctx, q, scope)
@@ -92,25 +84,8 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 
 // refresh loads an environment's keys even if the cached ones are fresh.
 func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
-	now, dropped := s.clock.Now(), s.droppedSoFar()
-	k, err := s.load(ctx, q, scope, now)
-	if err != nil {
-		return k, err
-	}
-	k.until = now.Add(cacheFor)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dropped == dropped {
-		s.envs[scope.Environment] = k
-	}
-	return k, nil
-}
-
-// droppedSoFar returns the number of invalidations. A reader of keys compares it before it caches them.
-func (s *Service) droppedSoFar() uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.dropped
+	now := s.clock.Now()
+	return s.envs.Refresh(scope.Environment, now.Add(cacheFor), func() (cachedKeys, error) { return s.load(ctx, q, scope, now) })
 }
 
 // load decrypts an environment's keys. It skips a key that cannot be decrypted, which must not prevent others from signing or
@@ -210,14 +185,6 @@ func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.Signing
 
 // Forget drops the cached keys of an environment, or of all if the id is empty, and the published set.
 func (s *Service) Forget(environment string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropped++
-	s.set = publishedSet{}
-	s.publishes.Forget("")
-	if environment == "" {
-		clear(s.envs)
-		return
-	}
-	delete(s.envs, environment)
+	s.envs.Forget(environment)
+	s.published.Forget("")
 }

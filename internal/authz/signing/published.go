@@ -14,36 +14,26 @@ type KeySet struct {
 	Body   []byte // shared with other callers: do not modify
 	ETag   string
 	MaxAge time.Duration
-}
-
-// publishedSet is the cached key set; until is zero if there is none.
-type publishedSet struct {
-	KeySet
-	until time.Time
+	until  time.Time // when it must be read again
 }
 
 // Published returns the key set of all environments: next, active and retiring keys. It is cached for cacheFor, until Forget, or
 // until a key is due to be retired, whichever is first.
 func (s *Service) Published(ctx context.Context) (KeySet, error) {
 	now := s.clock.Now()
-	s.mu.RLock()
-	set := s.set
-	s.mu.RUnlock()
-	if now.Before(set.until) {
-		return set.KeySet, nil
+	if set, _ := s.published.Get(""); now.Before(set.until) {
+		return set, nil
 	}
-	set, err := s.publishes.Do(ctx, "", func(ctx context.Context) (publishedSet, error) { return s.publish(ctx, now) })
-	return set.KeySet, err
+	return s.published.Fetch(ctx, "", now.Add(cacheFor), func(ctx context.Context) (KeySet, error) { return s.publish(ctx, now) })
 }
 
-// publish reads the key set and caches it.
-func (s *Service) publish(ctx context.Context, now time.Time) (publishedSet, error) {
-	dropped := s.droppedSoFar()
+// publish reads the key set.
+func (s *Service) publish(ctx context.Context, now time.Time) (KeySet, error) {
 	rows, err := s.store.SigningKeys().Published(ctx)
 	if err != nil {
-		return publishedSet{}, err
+		return KeySet{}, err
 	}
-	set := publishedSet{KeySet: KeySet{MaxAge: keySetMaxAge}, until: now.Add(cacheFor)}
+	set := KeySet{MaxAge: keySetMaxAge, until: now.Add(cacheFor)}
 	keys := []json.RawMessage{}
 	for _, row := range rows {
 		if row.RetiringAt != nil {
@@ -59,14 +49,9 @@ func (s *Service) publish(ctx context.Context, now time.Time) (publishedSet, err
 	}
 	var body bytes.Buffer
 	if err := json.NewEncoder(&body).Encode(map[string]any{"keys": keys}); err != nil {
-		return publishedSet{}, err
+		return KeySet{}, err
 	}
 	sum := sha256.Sum256(body.Bytes())
 	set.Body, set.ETag = body.Bytes(), `"`+hex.EncodeToString(sum[:16])+`"`
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dropped == dropped {
-		s.set = set
-	}
 	return set, nil
 }
