@@ -19,3 +19,11 @@ func TestRecordedArgumentsAreCopies(t *testing.T) {
 	text, addressed.String = "other", "other"
 	require.Equal(t, transaction{{"update", []any{[]byte("state"), "text", "addressed", 7}}}, r.sent)
 }
+
+// A row has another version when a statement is sent again than when it was recorded.
+func TestVersionsAreThoseOfARepeat(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	r.TraceQueryStart(context.WithValue(t.Context(), recording{}, true), nil, pgx.TraceQueryStartData{SQL: "update a set b = $1 where id = $2 and xmin = $3", Args: []any{1, 2, uint32(7)}})
+	require.Equal(t, transaction{{"update a set b = $1 where id = $2 and xmin <> $3", []any{1, 2, uint32(7)}}}, r.sent)
+}

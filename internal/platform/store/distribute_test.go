@@ -117,7 +117,7 @@ func TestADistributedDatabaseComparesTheColumnItself(t *testing.T) {
 			s := store.Scope{Tenant: "tnt_1", Environment: "env_1"}
 			_, err = st.Decisions().FactsFor(t.Context(), s, store.Wanted{Subject: "user-1"})
 			require.ErrorIs(t, err, store.ErrNotFound)
-			_, err = st.Sessions().LockForFrame(t.Context(), s, "ses_1", store.FrameLookup{})
+			_, err = st.Sessions().ForFrame(t.Context(), s, "ses_1", store.FrameLookup{})
 			require.ErrorIs(t, err, store.ErrNotFound)
 			_, err = st.Decisions().Insert(t.Context(), &store.Decision{})
 			require.NoError(t, err)

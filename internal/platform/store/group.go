@@ -14,16 +14,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// groups are those of a store: the statements that read facts, and those that write decisions. They are nil in a transaction, whose
-// statements belong together already, and on a distributed database, where the environments of a transaction may be on several servers.
-type groups struct{ reads, writes *group }
+// groups are those of a store: the statements that read facts and those that write decisions, and likewise of frames, for which no decision
+// waits. They are nil in a transaction, whose statements belong together already, and on a distributed database, where the environments of
+// a transaction may be on several servers.
+type groups struct{ reads, writes, frameReads, frameWrites *group }
 
 func newGroups(pool *pgxpool.Pool) groups {
-	return groups{reads: newGroup(pool), writes: newGroup(pool)}
+	n := roundTrips()
+	return groups{reads: newGroup(pool, n), writes: newGroup(pool, n), frameReads: newGroup(pool, 3*n), frameWrites: newGroup(pool, n)}
 }
 
-func newGroup(pool *pgxpool.Pool) *group {
-	return &group{pool: pool, most: roundTrips(), patience: 100 * time.Millisecond}
+func newGroup(pool *pgxpool.Pool, roundTrips int) *group {
+	return &group{pool: pool, most: roundTrips, patience: 100 * time.Millisecond}
 }
 
 // group sends statements of concurrent requests together, in one round trip and one transaction, as the group commit of a database does.
@@ -32,7 +34,7 @@ func newGroup(pool *pgxpool.Pool) *group {
 //
 // Requests do not share their failures: if a transaction fails, its statements run again, without the one that was refused or each by
 // itself. Therefore a statement may only be grouped if it may run again after a transaction whose end is unknown: because it only reads, or
-// because a unique key shows that it has been done. It must not wait for locks that others hold for long, since the others in its transaction
+// because a unique key, or the version of its row, shows that it has been done. It must not wait for locks that others hold for long, since the others in its transaction
 // would wait too.
 type group struct {
 	pool     *pgxpool.Pool
@@ -48,14 +50,16 @@ type group struct {
 const groupSize = 32
 
 // roundTrips is the number of round trips of a group that may be under way: a process of two cores makes about as many decisions as one
-// session of Postgres writes together.
+// session of Postgres writes together. What frames read takes a session three times as long, and is received by one core.
 func roundTrips() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
-// grouped is a statement that returns one row.
+// grouped is a statement that returns one row, with those of the same request that are sent behind it. If its transaction fails, all of them
+// run again.
 type grouped struct {
-	query string
-	args  []any
-	scan  func(pgx.Row) error
+	query  string
+	args   []any
+	scan   func(pgx.Row) error
+	behind []*pgx.QueuedQuery // with their callbacks, which also run if the first statement returns no row
 
 	until   time.Time // deadline of the request
 	scanned error     // what scan returned
@@ -92,9 +96,42 @@ func (q *Q) grouped(ctx context.Context, g *group, s *grouped) error {
 		}
 	}
 	if errors.Is(s.err, errApart) {
-		return s.scan(q.queryRow(ctx, s.query, s.args...))
+		return q.apart(ctx, s)
 	}
 	return s.err
+}
+
+// apart runs the statements of one request.
+func (q *Q) apart(ctx context.Context, s *grouped) error {
+	if len(s.behind) == 0 {
+		return s.scan(q.queryRow(ctx, s.query, s.args...))
+	}
+	b := &pgx.Batch{}
+	s.queue(b)
+	b.QueuedQueries[0].QueryRow(s.scan)
+	return q.batch(ctx, b)
+}
+
+// queue adds the statements to a batch. Those behind are copied, because pgx keeps in them how they were prepared on the connection.
+func (s *grouped) queue(b *pgx.Batch) {
+	b.Queue(s.query, s.args...)
+	for _, l := range s.behind {
+		b.Queue(l.SQL, l.Arguments...).Fn = l.Fn
+	}
+}
+
+// receive reads what the statements return.
+func (s *grouped) receive(results pgx.BatchResults) error {
+	found := s.scan(results.QueryRow())
+	if found != nil && !errors.Is(found, pgx.ErrNoRows) {
+		return found
+	}
+	for _, b := range s.behind {
+		if err := b.Fn(results); err != nil {
+			return err
+		}
+	}
+	return found
 }
 
 // run has a statement sent. It returns an error if the request ended before.
@@ -116,7 +153,7 @@ func (g *group) run(ctx context.Context, q *Q, s *grouped) error {
 	if len(members) > 1 {
 		g.send(ctx, members)
 	} else {
-		s.err = s.scan(q.queryRow(ctx, s.query, s.args...))
+		s.err = q.apart(ctx, s)
 	}
 	return nil
 }
@@ -227,11 +264,11 @@ func (g *group) sendBatch(ctx context.Context, members []*grouped) (refused *gro
 	defer r.restore(conn.Conn())
 	b := pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(members))}
 	for _, m := range members {
-		b.Queue(m.query, m.args...)
+		m.queue(&b)
 	}
 	results := conn.SendBatch(ctx, &b)
 	for _, m := range members {
-		if m.scanned = m.scan(results.QueryRow()); m.scanned != nil && !errors.Is(m.scanned, pgx.ErrNoRows) { // no row concerns no other
+		if m.scanned = m.receive(results); m.scanned != nil && !errors.Is(m.scanned, pgx.ErrNoRows) { // no row concerns no other
 			_ = results.Close()
 			var pg *pgconn.PgError
 			if errors.As(m.scanned, &pg) {

@@ -13,6 +13,25 @@ func RunGrouped(ctx context.Context, st *Store, query string, args ...any) (n in
 	return n, err
 }
 
+// RunGroupedWith is like RunGrouped, with a statement behind. It returns the numbers of both.
+func RunGroupedWith(ctx context.Context, st *Store, query, behind string) (found []int, err error) {
+	g := grouped{query: query, scan: func(row pgx.Row) error {
+		var n int
+		err := row.Scan(&n)
+		found = []int{n}
+		return err
+	}}
+	b := pgx.Batch{}
+	b.Queue(behind).Query(func(rows pgx.Rows) error {
+		more, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		found = append(found, more...)
+		return err
+	})
+	g.behind = b.QueuedQueries
+	err = st.grouped(ctx, st.groups.writes, &g)
+	return found, err
+}
+
 // Grouped returns how many statements are queued and how many round trips are under way.
 func Grouped(st *Store) (queued, underWay int) {
 	g := st.groups.writes

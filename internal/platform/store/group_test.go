@@ -146,6 +146,28 @@ func TestRefusedStatementsLeaveTheirGroup(t *testing.T) {
 	require.NotContains(t, h.sent.alone, "select 4")
 }
 
+// What is sent behind a statement is received by its own request, also if the statement finds no row.
+func TestStatementsBehindOthersAreReceivedInOrder(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t)
+	first := []string{"select 1", "select 2 where false", "select 3 / 0", "select 4"}
+	found, errs := make([][]int, len(first)), make([]error, len(first))
+	for i, s := range first {
+		h.callers.Go(func() {
+			found[i], errs[i] = store.RunGroupedWith(t.Context(), h.st, s, fmt.Sprintf("select generate_series(10, 10 + %d)", i))
+		})
+		h.waits(t, i+1, 1)
+	}
+	h.release()
+	require.ErrorIs(t, errs[1], sql.ErrNoRows)
+	require.ErrorContains(t, errs[2], "division by zero")
+	require.NoError(t, errs[0])
+	require.NoError(t, errs[3])
+	require.Equal(t, []int{1, 10}, found[0])
+	require.Equal(t, []int{4, 10, 11, 12, 13}, found[3])
+	require.EqualValues(t, 3, h.sent.sent.Load(), "batches: all, without the one that was refused, and that one apart")
+}
+
 // A request that ends while it is queued leaves the queue, and its statement is not sent.
 func TestQueuedStatementsEndWithTheirRequest(t *testing.T) {
 	t.Parallel()

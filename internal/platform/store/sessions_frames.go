@@ -19,7 +19,15 @@ type FrameContext struct {
 	SubjectSession
 	Prior *models.Frame // status and reasons of the frame with this id; nil if the session has none
 	Seen  Sighting      // whether the environment has a frame with this digest
+	AsOf  FrameVersions // of the rows that SaveFrame changes
 	place [placeSize]byte
+}
+
+// FrameVersions are the versions of a session and of the newest block of its subject's passages. The zero value is that of locked rows.
+type FrameVersions struct {
+	read           bool // without a lock
+	session, block uint32
+	newest         int // number of the block; its version is 0 if there is none
 }
 
 // Sighting is where a frame with the same features was seen before, however long ago.
@@ -32,11 +40,13 @@ const (
 	SeenElsewhere // in another session, of the same subject or another
 )
 
-// FrameLookup says what LockForFrame reads about a frame.
+// FrameLookup says what ForFrame reads about a frame.
 type FrameLookup struct {
 	ID     string
 	Digest []byte // looked up in the whole environment, unless it is empty
-	State  []byte // memory for the state of the session, which is allocated if it is longer
+	// Begin is called before anything is received, and again if all of it is read again. It returns memory for the state of the
+	// session, which is allocated if it is longer.
+	Begin func() []byte
 	// Templates receives the subject's active templates, with their id, environment, model version and data only. The data is valid
 	// until it returns. nil reads no templates.
 	Templates func(t models.Template) error
@@ -58,72 +68,92 @@ func appendPlace(out []byte, subjectUID, device string) []byte {
 	return append(append(append(append(out, subjectUID...), '/'), device...), '/')
 }
 
-const typedOfSession = `select p.block, p.passages from sessions s
+const typedOfSession = `select p.block, p.passages, p.xmin from sessions s
 	join typed_passages p on p.environment_id = s.environment_id and p.subject_uid = s.subject_uid and p.device_class = s.device_class
 	where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
 
-// The statements after it have a later snapshot: they see the blocks that the previous frame of the subject wrote while this one waited
-// for its lock ($6), which it takes before that of the session.
-const lockForFrame = `select ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
+// The rows that a frame changes are locked, or have a version, which is the transaction that wrote it.
+const (
+	readForFrame = `select ses.xmin, ` + frameColumns
+
+	// The statements after it have a later snapshot: they see the blocks that the previous frame of the subject wrote while this one waited
+	// for its lock ($6), which it takes before that of the session.
+	lockForFrame = `select case when $6::boolean then pg_advisory_xact_lock(` + lockOfPassages + `) end, ` + frameColumns + ` for update of ses`
+
+	lockOfPassages = `hashtextextended(ses.subject_uid || '/' || ses.device_class, 30)`
+
+	frameColumns = `ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until,
-	p.frame_id, p.status, p.reason_codes, d.session_id,
-	case when $6::boolean then pg_advisory_xact_lock(hashtextextended(ses.subject_uid || '/' || ses.device_class, 30)) end
+	p.frame_id, p.status, p.reason_codes, d.session_id
 	from sessions ses join subjects s on s.uid = ses.subject_uid and s.environment_id || '' = $2 and s.status <> 'erasing'
 	left join frames p on p.session_id = ses.id and p.environment_id || '' = $2 and p.frame_id = $4
 	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
-	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3 for update of ses`
+	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3`
+)
 
-// LockForFrame returns a session and what is known of a frame, and locks the session until the transaction ends, so that
-// its frames are processed one at a time. If it reads passages, it locks those of the subject on the class of device too.
+// Unlocked reports whether ForFrame reads without locking: outside of a transaction, on one server.
+func (q Sessions) Unlocked() bool { return q.groups.frameReads != nil }
+
+// ForFrame returns a session and what is known of a frame.
 //
-// A caller that waited for the lock sees the present session, but frames as of before the wait. A frame that was sent
-// twice at once therefore violates frames_pkey, or frame_digests_pkey if it was sent to two sessions, and the caller must
-// retry. Templates are read by a statement of their own, because their data is more expensive as JSON in the same row.
+// In a transaction it locks the session until the transaction ends, so that its frames are processed one at a time. If it reads
+// passages, it locks those of the subject on the class of device too. A caller that waited for the lock sees the present session,
+// but frames as of before the wait. If it is Unlocked, it reads together with other frames, and SaveFrame stores nothing if a row has
+// changed since. In both cases a frame that was sent twice at once violates frames_pkey, or frame_digests_pkey if it was sent to two
+// sessions, and the caller must retry.
 //
-// Every frame pays for each column and each copy: a column that scoring does not need is not read.
-func (q Sessions) LockForFrame(ctx context.Context, s Scope, id string, f FrameLookup) (FrameContext, error) {
-	o := FrameContext{SubjectSession: SubjectSession{
-		Subject: models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment},
-		Session: models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment, State: f.State},
-	}}
-	b, of := &pgx.Batch{}, []any{textOf(&s.Tenant), textOf(&s.Environment), textOf(&id)}
-	b.Queue(q.text(lockForFrame), of[0], of[1], of[2], textOf(&f.ID), bytesOf(&f.Digest), f.Passages != nil).QueryRow(o.scan)
+// Templates are read by a statement of their own, because their data is more expensive as JSON in the same row. Every frame pays
+// for each column and each copy: a column that scoring does not need is not read.
+func (q Sessions) ForFrame(ctx context.Context, s Scope, id string, f FrameLookup) (FrameContext, error) {
+	r := frameReader{lookup: f, scope: s, locks: !q.Unlocked()}
+	of := []any{textOf(&s.Tenant), textOf(&s.Environment), textOf(&id)}
+	read := grouped{query: q.text(readForFrame), args: append(of[:3:3], textOf(&f.ID), bytesOf(&f.Digest)), scan: r.scan}
+	if r.locks {
+		read.query, read.args = q.text(lockForFrame), append(read.args, f.Passages != nil)
+	}
+	b := &pgx.Batch{}
 	if f.Templates != nil {
-		b.Queue(templatesOfSession, of...).Query(func(rows pgx.Rows) error {
-			return eachTemplate(rows, s.Environment, f.Templates)
-		})
+		b.Queue(templatesOfSession, of...).Query(r.templates)
 	}
 	if f.Passages != nil {
-		b.Queue(typedOfSession, of...).Query(func(rows pgx.Rows) error { return o.eachBlock(rows, f.Passages) })
+		b.Queue(typedOfSession, of...).Query(r.blocks)
 	}
-	err := q.batch(ctx, b)
+	read.behind = b.QueuedQueries
+	err := q.grouped(ctx, q.groups.frameReads, &read)
 	if errors.Is(err, sql.ErrNoRows) {
-		return o, ErrNotFound
+		return r.FrameContext, ErrNotFound
 	}
-	return o, err
+	return r.FrameContext, err
 }
 
-// eachTemplate passes the templates with their data as it was received, without a copy.
-func eachTemplate(rows pgx.Rows, environment string, take func(t models.Template) error) error {
-	defer rows.Close()
+// frameReader receives what ForFrame reads.
+type frameReader struct {
+	FrameContext
+	lookup FrameLookup
+	scope  Scope
+	locks  bool
+}
+
+// templates passes the templates with their data as it was received, without a copy.
+func (r *frameReader) templates(rows pgx.Rows) error {
 	for rows.Next() {
 		raw := rows.RawValues()
 		if rows.FieldDescriptions()[2].Format != pgx.BinaryFormatCode {
 			return errors.New("store: templates must be in the binary format")
 		}
-		if err := take(models.Template{EnvironmentID: environment, ID: string(raw[0]), ModelVersion: string(raw[1]), Data: raw[2]}); err != nil {
+		t := models.Template{EnvironmentID: r.scope.Environment, ID: string(raw[0]), ModelVersion: string(raw[1]), Data: raw[2]}
+		if err := r.lookup.Templates(t); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// eachBlock passes the blocks as they were received, without a copy: a frame can read a hundred kilobytes of them. Their places are
+// blocks passes the blocks as they were received, without a copy: a frame can read a hundred kilobytes of them. Their places are
 // formatted here, which takes Postgres as long as reading the blocks.
-func (o *FrameContext) eachBlock(rows pgx.Rows, take func(place []byte, block int, sealed []byte) error) error {
-	defer rows.Close()
-	place := appendPlace(o.place[:0], o.Session.SubjectUID, o.Session.DeviceClass)
+func (r *frameReader) blocks(rows pgx.Rows) error {
+	place := appendPlace(r.place[:0], r.Session.SubjectUID, r.Session.DeviceClass)
 	for rows.Next() {
 		raw := rows.RawValues()
 		for _, f := range rows.FieldDescriptions() {
@@ -132,30 +162,42 @@ func (o *FrameContext) eachBlock(rows pgx.Rows, take func(place []byte, block in
 			}
 		}
 		block := int(int32(binary.BigEndian.Uint32(raw[0]))) // #nosec G115 -- an integer column
-		if err := take(strconv.AppendInt(place, int64(block), 10), block, raw[1]); err != nil {
+		if err := r.lookup.Passages(strconv.AppendInt(place, int64(block), 10), block, raw[1]); err != nil {
 			return err
 		}
+		r.AsOf.newest, r.AsOf.block = block, binary.BigEndian.Uint32(raw[2])
 	}
 	return rows.Err()
 }
 
-func (o *FrameContext) scan(row pgx.Row) error {
+func (r *frameReader) scan(row pgx.Row) error {
+	r.FrameContext = FrameContext{SubjectSession: SubjectSession{
+		Subject: models.Subject{TenantID: r.scope.Tenant, EnvironmentID: r.scope.Environment},
+		Session: models.Session{TenantID: r.scope.Tenant, EnvironmentID: r.scope.Environment},
+	}}
+	var version any // the lock has none
+	if !r.locks {
+		r.AsOf.read, version = true, &r.AsOf.session
+	}
+	if r.lookup.Begin != nil {
+		r.Session.State = r.lookup.Begin()
+	}
 	var frame, status, seen pgtype.Text
 	var reasons []string
-	e, u := &o.Session, &o.Subject
-	err := row.Scan(&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
+	e, u := &r.Session, &r.Subject
+	err := row.Scan(version, &e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
 		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
 		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil,
-		&frame, &status, &reasons, &seen, nil) // the lock has no value
+		&frame, &status, &reasons, &seen)
 	u.UID = e.SubjectUID
 	if status.Valid {
-		o.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}
+		r.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}
 	}
 	switch {
 	case seen.Valid && seen.String == e.ID:
-		o.Seen = SeenInSession
+		r.Seen = SeenInSession
 	case seen.Valid:
-		o.Seen = SeenElsewhere
+		r.Seen = SeenElsewhere
 	}
 	return err
 }
@@ -163,6 +205,7 @@ func (o *FrameContext) scan(row pgx.Row) error {
 // FrameRecord is a frame to store, with its digest and passages.
 type FrameRecord struct {
 	models.Frame
+	AsOf     FrameVersions // of the FrameContext that the frame was processed with
 	Remember bool          // store the digest for the whole environment
 	Passages *PassageBlock // nil if the frame completed no passage
 }
@@ -177,32 +220,68 @@ type PassageBlock struct {
 // deleted.
 const passageBlocks = 64
 
-const saveFrame = `with taken as (insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status,
-	reason_codes, received_at, at, duration_ms, digest, vector, keys) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)),
+// savesFrame are the statements of SaveFrame: for rows that are locked, and for rows as of a version. The second takes no lock that another
+// transaction has, and changes nothing then. What it checks of the block is the row as it is, however old the snapshot of the statement.
+var savesFrame = [...]string{
+	savingFrame("", "", "", ""),
+	savingFrame(`mine as (select 1 from sessions ses where id = $1 and environment_id || '' = $3 and status = 'active' and xmin = $28
+			and ($17::bytea is null or pg_try_advisory_xact_lock(`+lockOfPassages+`)) for update skip locked),`,
+		`from mine`, `where typed_passages.xmin = $29 returning 1`,
+		`kept as (select 1 from mine where $17::bytea is null or exists (select 1 from typed)),`),
+}
+
+// savingFrame returns a statement that writes what a frame changes, from rows that are its own: mine, and kept if the block could be written.
+func savingFrame(mine, fromMine, unchanged, kept string) string {
+	fromKept, ifKept, returning := "", "", ""
+	if kept != "" {
+		fromKept, ifKept, returning = "from kept", " and exists (select 1 from kept)", " returning 1"
+	}
+	return `with ` + mine + ` typed as (insert into typed_passages (environment_id, subject_uid, device_class, block, passages, updated_at)
+		select $3, $4, $15, $16::integer, $17::bytea, $8 ` + fromMine + ` where $17 is not null
+		on conflict (environment_id, subject_uid, device_class, block) do update set passages = excluded.passages, updated_at = excluded.updated_at
+		` + unchanged + `), ` + kept + `
+	taken as (insert into frames (session_id, frame_id, environment_id, subject_uid, purpose, status,
+		reason_codes, received_at, at, duration_ms, digest, vector, keys)
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 ` + fromKept + `),
 	known as (insert into frame_digests (environment_id, digest, subject_uid, session_id, seen_at)
-		select $3, substr($11::bytea, 1, 16), $4, $1, $8 where $14::boolean),
-	typed as (insert into typed_passages (environment_id, subject_uid, device_class, block, passages, updated_at)
-		select $3, $4, $15, $16::integer, $17::bytea, $8 where $17 is not null
-		on conflict (environment_id, subject_uid, device_class, block) do update set passages = excluded.passages, updated_at = excluded.updated_at),
-	forgotten as (delete from typed_passages where environment_id = $3 and subject_uid = $4 and device_class = $15 and block <= $18::integer)
+		select $3, substr($11::bytea, 1, 16), $4, $1, $8 ` + fromKept + ` where $14::boolean),
+	forgotten as (delete from typed_passages where environment_id = $3 and subject_uid = $4 and device_class = $15 and block <= $18::integer` + ifKept + `)
 	update sessions set last_activity_at = $19, last_evidence_at = $20, coverage = $21, evidence_windows = $22,
 	active_seconds = $23, modalities = $24, enrollment_ready = $25, trust_state = $26, state = $27
-	where id = $1 and environment_id || '' = $3 and status = 'active'`
+	where id = $1 and environment_id || '' = $3 and status = 'active'` + ifKept + returning
+}
 
-// SaveFrame stores a frame and the changed fields of its session, with the commit (see Q.atCommit). A violation of
-// frames_pkey or frame_digests_pkey is therefore an error of Write.
-func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session) error {
+// SaveFrame stores a frame and the changed fields of its session. If the rows were locked, it does so with the commit (see
+// Q.atCommit). If they were not, it stores all of it or nothing, together with other frames, and returns false if a row has changed
+// since it was read, or is locked. A violation of frames_pkey or frame_digests_pkey is an error of Write, or of SaveFrame.
+func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session) (bool, error) {
 	var block, forgotten *int
 	var sealed []byte
 	if p := f.Passages; p != nil {
 		oldest := p.Block - passageBlocks
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
-	return q.atCommit(ctx, commitStatement{"save the frame", q.text(saveFrame), []any{
+	s := commitStatement{"save the frame", q.text(savesFrame[0]), []any{
 		roomyOf(&f.SessionID), textOf(&f.FrameID), textOf(&f.EnvironmentID), textOf(&f.SubjectUID), textOf(&f.Purpose), textOf(&f.Status),
 		listOf(&f.ReasonCodes), timeOf(&f.ReceivedAt), timeOf(&f.At), f.DurationMS, bytesOf(&f.Digest), bytesOf(&f.Vector), f.Keys,
 		f.Remember, textOf(&r.DeviceClass), block, sealed, forgotten, timeOf(&r.LastActivityAt), timeOf(r.LastEvidenceAt),
 		textOf(&r.Coverage), r.EvidenceWindows, r.ActiveSeconds, listOf(&r.Modalities), r.EnrollmentReady, textOf(&r.TrustState),
 		bytesOf(&r.State),
-	}})
+	}}
+	if !f.AsOf.read {
+		return true, q.atCommit(ctx, s)
+	}
+	var version uint32 // of a block that must not exist
+	if block != nil && *block == f.AsOf.newest {
+		version = f.AsOf.block
+	}
+	write := grouped{query: savesFrame[1], args: append(s.args, f.AsOf.session, version), scan: func(row pgx.Row) error {
+		var saved int
+		return row.Scan(&saved)
+	}}
+	err := q.grouped(ctx, q.groups.frameWrites, &write)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, s.wrap(err)
 }

@@ -1,11 +1,13 @@
 package store_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
 
@@ -26,4 +28,74 @@ func TestNoIndexContainsAColumnThatFramesChange(t *testing.T) {
 		"enrollment_ready", "trust_state", "state"} {
 		require.NotContains(t, indexed, column)
 	}
+}
+
+// A frame that was processed without a lock is stored as a whole, or not at all if what it was processed with is no longer so.
+func TestFramesAreStoredAsOfWhatWasRead(t *testing.T) {
+	t.Parallel()
+	const lockPassages = "select pg_advisory_xact_lock(hashtextextended(subject_uid || '/' || device_class, 30)) from sessions"
+	for name, c := range map[string]struct {
+		meanwhile, holds string // a statement that is committed after the frame was read, and one whose transaction is open
+		blocks           int    // stored before
+		saved            bool
+	}{
+		"nothing changed":                    {saved: true},
+		"nothing changed, with blocks":       {blocks: 2, saved: true},
+		"its session changed":                {meanwhile: "update sessions set last_activity_at = last_activity_at"},
+		"its session has ended":              {meanwhile: "update sessions set status = 'ended'"},
+		"its session is locked":              {holds: "select 1 from sessions for update"},
+		"its session is deleted":             {meanwhile: "with f as (delete from typed_passages) delete from sessions"},
+		"its block changed":                  {blocks: 2, meanwhile: "update typed_passages set passages = passages where block = 1"},
+		"an older block changed":             {blocks: 2, meanwhile: "update typed_passages set passages = passages where block = 0", saved: true},
+		"there is a block now":               {meanwhile: "insert into typed_passages select environment_id, subject_uid, device_class, 0, 'other', now() from sessions"},
+		"the passages of its subject locked": {blocks: 1, holds: lockPassages},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newTypingSession(t, storetest.New(t))
+			for block := range c.blocks {
+				y.exec(t, "insert into typed_passages select environment_id, subject_uid, device_class, $1, 'known', now() from sessions", block)
+			}
+			o, err := y.Sessions().ForFrame(t.Context(), y.scope, y.session.ID, store.FrameLookup{
+				ID: "one", Passages: func([]byte, int, []byte) error { return nil },
+			})
+			require.NoError(t, err)
+			if c.meanwhile != "" {
+				y.exec(t, c.meanwhile)
+			}
+			if c.holds != "" {
+				tx, err := y.Pool().Begin(t.Context())
+				require.NoError(t, err)
+				defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+				_, err = tx.Exec(t.Context(), c.holds)
+				require.NoError(t, err)
+			}
+			next := o.Session
+			next.EvidenceWindows = 1
+			saved, err := y.Sessions().SaveFrame(t.Context(), store.FrameRecord{
+				Frame: y.frame("one"), AsOf: o.AsOf, Passages: &store.PassageBlock{Block: max(c.blocks-1, 0), Sealed: []byte("new")},
+			}, next)
+			require.NoError(t, err)
+			require.Equal(t, c.saved, saved)
+			want := 0
+			if c.saved {
+				want = 1
+			}
+			require.Equal(t, want, y.count(t, "select count(*) from frames"))
+			require.Equal(t, want, y.count(t, "select count(*) from typed_passages where passages = 'new'"))
+			require.Equal(t, want, y.count(t, "select count(*) from sessions where evidence_windows = 1"))
+		})
+	}
+}
+
+func (y typingSession) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	_, err := y.Pool().Exec(t.Context(), query, args...)
+	require.NoError(t, err)
+}
+
+func (y typingSession) count(t *testing.T, query string) (n int) {
+	t.Helper()
+	require.NoError(t, y.Pool().QueryRow(t.Context(), query).Scan(&n))
+	return n
 }

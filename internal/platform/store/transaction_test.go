@@ -60,7 +60,7 @@ func TestWriteRunsGORMAndSQLInOneTransaction(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			if err := q.Sessions().SaveFrame(t.Context(), store.FrameRecord{Frame: y.frame("one")}, next); err != nil { // SQL, sent with the commit
+			if _, err := q.Sessions().SaveFrame(t.Context(), store.FrameRecord{Frame: y.frame("one")}, next); err != nil { // SQL, sent with the commit
 				return err
 			}
 			if err := q.Sessions().Create(t.Context(), later); err != nil { // GORM
@@ -97,8 +97,9 @@ func TestWriteReturnsTheErrorOfAStatementSentWithTheCommit(t *testing.T) {
 		return y.Write(t.Context(), func(q *store.Q) error {
 			next := y.session
 			next.EvidenceWindows = y.windows(t) + 1
-			require.NoError(t, q.Sessions().SaveFrame(t.Context(), store.FrameRecord{Frame: y.frame("one")}, next))
-			_, err := q.Sessions().Get(t.Context(), y.scope, y.session.ID)
+			_, err := q.Sessions().SaveFrame(t.Context(), store.FrameRecord{Frame: y.frame("one")}, next)
+			require.NoError(t, err)
+			_, err = q.Sessions().Get(t.Context(), y.scope, y.session.ID)
 			require.NoError(t, err, "the next statement does not fail")
 			return nil
 		})

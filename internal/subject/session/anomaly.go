@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -14,7 +13,7 @@ import (
 // anomalyClaims are the claims whose detection is recorded as an anomaly of the session.
 var anomalyClaims = []string{scoring.ClaimAutomation, scoring.ClaimReplay, scoring.ClaimChange}
 
-// anomaly is the input of recordAnomalies: the profile after a frame, and the session before it.
+// anomaly is the input of anomalies: the profile after a frame, and the session before it.
 type anomaly struct {
 	principal identity.Principal
 	subject   store.SubjectSession
@@ -25,9 +24,9 @@ type anomaly struct {
 	at        time.Time
 }
 
-// recordAnomalies records session.anomaly for each anomaly claim that the frame newly caused. A claim that stays detected is
+// anomalies returns session.anomaly for each anomaly claim that the frame newly caused. A claim that stays detected is
 // recorded once; one that ceased and is detected again is recorded again.
-func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) error {
+func (s *Service) anomalies(a anomaly) (happened []events.Entry, err error) {
 	var was *scoring.Profile
 	for _, name := range anomalyClaims {
 		claim := a.profile.Claim(name)
@@ -37,21 +36,18 @@ func (s *Service) recordAnomalies(ctx context.Context, q *store.Q, a anomaly) er
 		if was == nil { // assessed only if a claim is detected, which is rare
 			profile, err := s.assessBefore(a)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			was = &profile
 		}
 		if was.Claim(name).Status == scoring.Detected {
 			continue
 		}
-		e := entry(a.principal, a.subject, a.at, events.SessionAnomalyData{
+		happened = append(happened, entry(a.principal, a.subject, a.at, events.SessionAnomalyData{
 			Session: a.before.ID, Claim: name, Status: string(claim.Status), Frame: a.frame, ReasonCodes: append([]string{}, claim.ReasonCodes...),
-		})
-		if err := events.Append(ctx, q, e); err != nil {
-			return err
-		}
+		}))
 	}
-	return nil
+	return happened, nil
 }
 
 // assessBefore returns the profile of the session before the frame.

@@ -101,7 +101,7 @@ type incomingFrame struct {
 
 // lookup returns what the store is to look up for the frame.
 func (f incomingFrame) lookup() store.FrameLookup {
-	out := store.FrameLookup{ID: f.FrameID, State: f.opened.Begin()}
+	out := store.FrameLookup{ID: f.FrameID, Begin: f.begin}
 	if len(f.digest) > 0 {
 		out.Templates = f.opened.Take
 	}
@@ -109,44 +109,68 @@ func (f incomingFrame) lookup() store.FrameLookup {
 		out.Digest = f.digest // shorter frames could coincide with another person's
 	}
 	if f.known != nil {
-		f.known.Begin()
 		out.Passages = f.known.Take
 	}
 	return out
 }
 
-// process makes one attempt to accept the frame, in one transaction.
+// begin removes the evidence of an attempt that failed, and returns memory for the session's state.
+func (f incomingFrame) begin() []byte {
+	if f.known != nil {
+		f.known.Begin()
+	}
+	return f.opened.Begin()
+}
+
+// plain reports whether the frame changes nothing but its session, unless the session's events say otherwise.
+func (f incomingFrame) plain() bool { return f.Purpose != purposeEnroll && !f.ResearchOptin }
+
+// process makes one attempt to accept the frame. Most frames change only their session: they are read and stored without a lock,
+// together with others. One that changes more, or whose session has changed meanwhile, is processed in a transaction, with its session
+// locked.
 func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack Ack, err error) {
-	p := f.principal
+	if f.plain() && s.store.Sessions().Unlocked() {
+		ack, err = s.accept(ctx, s.store.Q, id, f)
+		if !errors.Is(err, errLock) {
+			return ack, err
+		}
+	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
-		// Observe locks the session and reads everything that scoring needs: the subject, the templates, the earlier result of the
-		// same frame id and whether the same content was seen before.
-		o, err := q.Sessions().LockForFrame(ctx, p.Store(), id, f.lookup())
-		if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
-			return problem.NewNotFound()
-		}
-		if err != nil {
-			return err
-		}
-		if p.Client != nil && !p.Client.Permits(f.Purpose) {
-			return problem.Newf(problem.PurposeNotGranted, "The purposes of the client token do not include %s.", f.Purpose)
-		}
-		if f.Purpose == purposeEnroll {
-			if err := p.Require(models.PermissionEnroll); err != nil {
-				return err
-			}
-		}
-		if assurance.Effective(o.Session, f.now) != models.SessionActive {
-			return problem.New(problem.SessionClosed, "The session is no longer active. Start a new session.")
-		}
-		if o.Prior != nil {
-			ack = newAck(o.Session, o.Prior.Status, o.Prior.ReasonCodes)
-			return nil
-		}
-		ack, err = s.storeFrame(ctx, q, o, f)
+		ack, err = s.accept(ctx, q, id, f)
 		return err
 	})
 	return ack, err
+}
+
+// errLock is returned for a frame that has to be processed in a transaction. Nothing was stored.
+var errLock = errors.New("session: the frame requires a lock of its session")
+
+// accept reads everything that scoring needs, and scores and stores the frame: the subject, the templates, the earlier result of the
+// same frame id and whether the same content was seen before.
+func (s *Service) accept(ctx context.Context, q *store.Q, id string, f incomingFrame) (Ack, error) {
+	p := f.principal
+	o, err := q.Sessions().ForFrame(ctx, p.Store(), id, f.lookup())
+	if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
+		return Ack{}, problem.NewNotFound()
+	}
+	if err != nil {
+		return Ack{}, err
+	}
+	if p.Client != nil && !p.Client.Permits(f.Purpose) {
+		return Ack{}, problem.Newf(problem.PurposeNotGranted, "The purposes of the client token do not include %s.", f.Purpose)
+	}
+	if f.Purpose == purposeEnroll {
+		if err := p.Require(models.PermissionEnroll); err != nil {
+			return Ack{}, err
+		}
+	}
+	if assurance.Effective(o.Session, f.now) != models.SessionActive {
+		return Ack{}, problem.New(problem.SessionClosed, "The session is no longer active. Start a new session.")
+	}
+	if o.Prior != nil {
+		return newAck(o.Session, o.Prior.Status, o.Prior.ReasonCodes), nil
+	}
+	return s.storeFrame(ctx, q, o, f)
 }
 
 // storeFrame scores a new frame and stores it with the changes of its session.
@@ -161,15 +185,23 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 	sess := o.Session
 	sess.LastActivityAt = f.now
 	status, reasons := string(f.parsed.Status), f.parsed.Reasons
-	row := store.FrameRecord{Frame: models.Frame{
+	row := store.FrameRecord{AsOf: o.AsOf, Frame: models.Frame{
 		SessionID: sess.ID, FrameID: f.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: f.Purpose,
 		ReceivedAt: f.now, At: apitime.Unix(f.Timestamp), DurationMS: f.DurationMS, Digest: []byte{},
 	}}
 	if f.parsed.Status == features.Accepted {
 		row.Digest = f.digest
-		taken, err := s.score(ctx, q, o, f, &sess)
+		taken, happened, err := s.score(o, f, &sess)
 		if err != nil {
 			return Ack{}, err
+		}
+		if len(happened) > 0 && q.Sessions().Unlocked() {
+			return Ack{}, errLock
+		}
+		for _, e := range happened {
+			if err := events.Append(ctx, q, e); err != nil {
+				return Ack{}, err
+			}
 		}
 		status, reasons = string(taken.Status), taken.Reasons
 		if len(taken.Passage) > 0 {
@@ -192,19 +224,22 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 			return Ack{}, err
 		}
 	}
-	if !counts || !accepted { // the vector itself is stored only for training
-		return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
+	if counts && accepted { // the vector itself is stored only for training
+		var err error
+		if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil {
+			return Ack{}, err
+		}
+		keys := f.parsed.Frame.Keys()
+		row.Keys = &keys
+		if err := s.updateReadiness(ctx, q, f, o.SubjectSession, &sess); err != nil {
+			return Ack{}, err
+		}
 	}
-	var err error
-	if row.Vector, err = f.parsed.Frame.MarshalBinary(); err != nil { // training reads it
-		return Ack{}, err
+	saved, err := q.Sessions().SaveFrame(ctx, row, sess)
+	if err == nil && !saved {
+		err = errLock
 	}
-	keys := f.parsed.Frame.Keys()
-	row.Keys = &keys
-	if err := s.updateReadiness(ctx, q, f, o.SubjectSession, &sess); err != nil {
-		return Ack{}, err
-	}
-	return newAck(sess, status, reasons), q.Sessions().SaveFrame(ctx, row, sess)
+	return newAck(sess, status, reasons), err
 }
 
 // checkEnrolling rejects an enroll frame that the caller may not send, and reports whether the frame counts for the next
@@ -250,12 +285,12 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 	return err
 }
 
-// score adds the frame to the session's scoring state, updates sess, and records anomalies and a changed trust state.
-func (s *Service) score(ctx context.Context, q *store.Q, o store.FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, error) {
+// score adds the frame to the session's scoring state and updates sess. It returns the events of it: anomalies and a changed trust state.
+func (s *Service) score(o store.FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, []events.Entry, error) {
 	model := s.assessor.ModelOf(sess.EnvironmentID)
 	state, err := f.opened.State(*sess)
 	if err != nil {
-		return scoring.Ack{}, err
+		return scoring.Ack{}, nil, err
 	}
 	templates := f.opened.Templates()
 	before := *sess // for anomalies, which compare the profiles before and after the frame
@@ -265,30 +300,22 @@ func (s *Service) score(ctx context.Context, q *store.Q, o store.FrameContext, f
 		SeenBefore: o.Seen == store.SeenInSession, SeenElsewhere: o.Seen == store.SeenElsewhere,
 	}, templates, f.now)
 	if sess.State, err = f.opened.Seal(sess.ID, state); err != nil {
-		return taken, err
+		return taken, nil, err
 	}
 	sess.LastEvidenceAt = &f.now
 	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
 	sess.Modalities = append(models.Strings{}, taken.Modalities...)
 	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{CapLikely: o.Subject.Capped(f.now)})
-	if err := s.recordAnomalies(ctx, q, anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now}); err != nil {
-		return taken, err
-	}
+	happened, err := s.anomalies(anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now})
 	trust := scoring.LegacyTrust(state, profile)
-	return taken, recordTrustChange(ctx, q, f, o.SubjectSession, sess, trust)
-}
-
-// recordTrustChange records trust.state_changed and updates sess, if the frame changed the trust state of the session.
-func recordTrustChange(ctx context.Context, q *store.Q, f incomingFrame, v store.SubjectSession, sess *models.Session, trust scoring.Trust) error {
-	if trust.State == sess.TrustState {
-		return nil
+	if trust.State != sess.TrustState {
+		happened = append(happened, entry(f.principal, o.SubjectSession, f.now, events.TrustStateChangedData{
+			Session: sess.ID, From: sess.TrustState, To: trust.State, Coverage: sess.Coverage, Score: &trust.Score,
+			ReasonCodes: append([]string{}, trust.Reasons...),
+		}))
+		sess.TrustState = trust.State
 	}
-	e := entry(f.principal, v, f.now, events.TrustStateChangedData{
-		Session: sess.ID, From: sess.TrustState, To: trust.State, Coverage: sess.Coverage, Score: &trust.Score,
-		ReasonCodes: append([]string{}, trust.Reasons...),
-	})
-	sess.TrustState = trust.State
-	return events.Append(ctx, q, e)
+	return taken, happened, err
 }
 
 // updateReadiness sets whether the evidence including this frame suffices for an enrollment, and marks a subject that begins to

@@ -1,5 +1,5 @@
-// Package session manages observation sessions and accepts their evidence. Each frame is parsed, scored and stored in one
-// transaction, which changes only its own session, and the subject when it begins to enroll.
+// Package session manages observation sessions and accepts their evidence. Each frame is parsed, scored and stored as a whole. It changes
+// only its own session, and the subject when it begins to enroll.
 //
 // A session is active until it ends:
 //
