@@ -61,17 +61,6 @@ func (q Enrollments) Settle(ctx context.Context, e models.Enrollment, at time.Ti
 	return n > 0, err
 }
 
-// OpenAnchor returns the anchor of the subject's open recovery, which a new enrollment completes, or "none".
-func (q Enrollments) OpenAnchor(ctx context.Context, s Scope, subjectUID string) (string, error) {
-	var anchors []string
-	err := q.gorm(ctx).Raw(`select anchor from recoveries where tenant_id = ? and environment_id = ? and subject_uid = ?
-		and status not in ('completed', 'expired') order by created_at desc limit 1`, s.Tenant, s.Environment, subjectUID).Scan(&anchors).Error
-	if err != nil || len(anchors) == 0 {
-		return "none", err
-	}
-	return anchors[0], nil
-}
-
 // EnrollFrame is an accepted enrollment frame.
 type EnrollFrame struct {
 	SessionID  string

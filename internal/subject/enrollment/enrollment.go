@@ -97,11 +97,7 @@ type request struct {
 // begin stores a new enrollment, its event and the outbox item that starts its workflow.
 func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error) {
 	p, sub := r.caller, r.subject
-	if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, r.at); err != nil {
-		return View{}, err
-	}
-	// The anchor of an open recovery is recorded with the enrollment that may complete it.
-	anchor, err := q.Enrollments().OpenAnchor(ctx, p.Store(), sub.UID)
+	anchor, err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, r.at)
 	if err != nil {
 		return View{}, err
 	}

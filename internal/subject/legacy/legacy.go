@@ -169,7 +169,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 		if err != nil {
 			return err
 		}
-		if err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, s.clock.Now()); err != nil {
+		if _, err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, s.clock.Now()); err != nil {
 			return err
 		}
 		f, err := s.openTemplate(ctx, q, p.Store(), sub.UID)

@@ -75,7 +75,8 @@ func (b *bundle) complete() error {
 }
 
 func (b *bundle) enrollable() error {
-	return recovery.EnsureEnrollable(context.Background(), b.store.Q, b.scope, b.subject.UID, b.clock.Now())
+	_, err := recovery.EnsureEnrollable(context.Background(), b.store.Q, b.scope, b.subject.UID, b.clock.Now())
+	return err
 }
 
 func (b *bundle) row(t *testing.T) models.Subject {

@@ -157,14 +157,14 @@ func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Tim
 	}
 }
 
-// EnsureEnrollable returns the problem recovery_not_ready while a recovery of the subject is cooling down. It records the expiry of
-// one that is past its end, so that the enrollment does not name its anchor.
-func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
+// EnsureEnrollable returns the anchor of the open recovery that an enrollment of the subject would complete, or AnchorNone, and the
+// problem recovery_not_ready while it is cooling down. It records the expiry of a recovery that is past its end.
+func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) (anchor string, err error) {
 	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
 	if err != nil || !open {
-		return err
+		return AnchorNone, err
 	}
-	return requireCooledDown(r, at)
+	return r.Anchor, requireCooledDown(r, at)
 }
 
 // requireCooledDown returns the problem recovery_not_ready before the end of r's cool-down.
