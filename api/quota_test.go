@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -36,55 +39,78 @@ func (s *comesAndGoes) Take(ctx context.Context, bucket string, window time.Time
 	return s.Source.Take(ctx, bucket, window, n, limit)
 }
 
+// limited is an API whose caller has a quota of a few requests an hour.
+type limited struct {
+	app     *fiber.App
+	clock   *clock.Fake
+	source  *comesAndGoes
+	metrics *prometheus.Registry
+	key     string
+}
+
+func newLimited(t *testing.T, limit int) *limited {
+	t.Helper()
+	st := testenv.Store(t)
+	keys, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	l := &limited{clock: clock.NewFake(runsNow), source: &comesAndGoes{Source: st.Quotas()}, metrics: prometheus.NewRegistry()}
+	callers := identity.New(st, keys, l.clock)
+	issued, err := callers.Issue(t.Context(), fixture.New(t, st, runsNow).Scope,
+		identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
+	require.NoError(t, err)
+	l.key = issued.Key
+	l.app, err = New(t.Context(), Config{BaseURL: "http://localhost:8080"}, Deps{
+		Log: slog.New(slog.DiscardHandler), Clock: l.clock, Store: st, Keys: keys, Identity: callers,
+		Limiter: ratelimit.New(l.source, l.clock), Metrics: NewMetrics(l.metrics),
+		Services: Services{Proofs: signing.New(st, keys, l.clock, "http://localhost:8080"), Actions: action.New(st, l.clock)},
+	})
+	require.NoError(t, err)
+	return l
+}
+
+// send sends a request with the caller's key and returns the response with its body.
+func (l *limited) send(t *testing.T, req *http.Request) (*http.Response, string) {
+	t.Helper()
+	req.Header.Set("Authorization", "Bearer "+l.key)
+	res, err := l.app.Test(req, -1)
+	require.NoError(t, err)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	return res, string(body)
+}
+
+// credential requests the caller's own credential, which spends one request of the quota.
+func (l *limited) credential(t *testing.T) *http.Response {
+	t.Helper()
+	res, _ := l.send(t, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/credential", nil))
+	return res
+}
+
 // While the shared counter is unavailable, requests pass without quota headers and are counted. Afterwards the quota applies
 // again.
 func TestQuotaFailsOpen(t *testing.T) {
 	t.Parallel()
-	st := testenv.Store(t)
-	keys, err := keyring.Parse(keyring.Generate())
-	require.NoError(t, err)
-	c := clock.NewFake(runsNow)
-	world := fixture.New(t, st, runsNow)
-	callers := identity.New(st, keys, c)
-	limit := 2
-	issued, err := callers.Issue(t.Context(), world.Scope, identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
-	require.NoError(t, err)
-
-	source := &comesAndGoes{Source: st.Quotas()}
-	source.away.Store(true)
-	metrics := prometheus.NewRegistry()
-	app, err := New(t.Context(), Config{BaseURL: "http://localhost:8080"}, Deps{
-		Log: slog.New(slog.DiscardHandler), Clock: c, Store: st, Keys: keys, Identity: callers,
-		Limiter: ratelimit.New(source, c), Metrics: NewMetrics(metrics),
-		Services: Services{Proofs: signing.New(st, keys, c, "http://localhost:8080")},
-	})
-	require.NoError(t, err)
-	whoami := func() *http.Response {
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/credential", nil)
-		req.Header.Set("Authorization", "Bearer "+issued.Key)
-		res, err := app.Test(req, -1)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
-		return res
-	}
-
+	const limit = 2
+	l := newLimited(t, limit)
+	l.source.away.Store(true)
 	for range 2 * limit {
-		res := whoami()
+		res := l.credential(t)
 		require.Equal(t, 200, res.StatusCode)
 		require.Empty(t, res.Header.Get("X-RateLimit-Remaining"))
 	}
-	require.InDelta(t, 2*limit, counted(t, metrics, "countersign_rate_limiter_unavailable_total"), 0)
+	require.InDelta(t, 2*limit, counted(t, l.metrics, "countersign_rate_limiter_unavailable_total"), 0)
 
-	source.away.Store(false)
+	l.source.away.Store(false)
 	for left := limit - 1; left >= 0; left-- {
-		res := whoami()
+		res := l.credential(t)
 		require.Equal(t, 200, res.StatusCode)
 		require.Equal(t, []string{"1", "0"}[limit-1-left], res.Header.Get("X-RateLimit-Remaining"))
 	}
-	res := whoami()
+	res := l.credential(t)
 	require.Equal(t, 429, res.StatusCode)
 	require.NotEmpty(t, res.Header.Get("Retry-After"))
-	require.InDelta(t, 2*limit, counted(t, metrics, "countersign_rate_limiter_unavailable_total"), 0)
+	require.InDelta(t, 2*limit, counted(t, l.metrics, "countersign_rate_limiter_unavailable_total"), 0)
 }
 
 // counted returns the value of a counter.
