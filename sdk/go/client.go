@@ -112,12 +112,20 @@ func (c *Client) do(ctx context.Context, r request, out any, options []RequestOp
 	if err != nil {
 		return nil, err
 	}
+	var limited error // of an earlier attempt
 	for try := 0; ; try++ {
 		answered, err := c.try(ctx, r, body, header, out)
 		if err == nil {
 			return answered, nil
 		}
 		pause, again := again(r, err, try)
+		var gone *lost
+		switch {
+		case RateLimited(err):
+			limited = err
+		case limited != nil && errors.As(err, &gone):
+			err = fmt.Errorf("%w, after %w", err, limited) // the wait for the limit must not make it a service that is unavailable
+		}
 		if !again || try >= c.retries || ctx.Err() != nil {
 			return nil, err
 		}
@@ -166,7 +174,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, header http.He
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := read(r, res)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !RateLimited(err) {
 		return nil, &lost{fmt.Errorf("countersign: %s %s: %w", r.method, r.path, err)}
 	}
 	if err != nil {

@@ -154,6 +154,30 @@ func TestRefusalsAreErrors(t *testing.T) {
 	require.True(t, Unavailable(err))
 }
 
+func TestARateLimitIsNotUnavailability(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		attempts             []http.HandlerFunc
+		unavailable, limited bool
+	}{
+		"by the service":             {[]http.HandlerFunc{answer(429, `{"code":"rate_limited"}`)}, false, true},
+		"by a proxy":                 {[]http.HandlerFunc{answer(429, `<html>`)}, false, true},
+		"and then no response":       {[]http.HandlerFunc{answer(429, `{"code":"rate_limited"}`), hangUp}, false, true},
+		"and then a refusal":         {[]http.HandlerFunc{answer(429, `{"code":"rate_limited"}`), answer(404, `{"code":"not_found"}`)}, false, false},
+		"and then an unavailability": {[]http.HandlerFunc{answer(429, `{"code":"rate_limited"}`), answer(503, `{"code":"unavailable"}`)}, true, false},
+		"none":                       {[]http.HandlerFunc{hangUp}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := served(t, nil, tc.attempts...)
+			_, err := c.GetSubject(t.Context(), "user-1")
+			require.Error(t, err)
+			require.Equal(t, tc.unavailable, Unavailable(err), "%v", err)
+			require.Equal(t, tc.limited, RateLimited(err), "%v", err)
+		})
+	}
+}
+
 func TestADeadlineEndsTheCall(t *testing.T) {
 	t.Parallel()
 	var pauses []time.Duration

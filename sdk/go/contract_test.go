@@ -87,7 +87,7 @@ func TestAuthorizeNeverAllowsByADamagedAnswer(t *testing.T) {
 func refusedAsNotUnderstood(t *testing.T, err error, format string, args ...any) {
 	t.Helper()
 	var garbled *ProtocolError
-	if !errors.As(err, &garbled) || !Unavailable(err) {
+	if !errors.As(err, &garbled) || Unavailable(err) == (garbled.Status >= 400 && garbled.Status < 500) {
 		require.Fail(t, "not a ProtocolError", "%v\n%s", err, fmt.Sprintf(format, args...))
 	}
 }

@@ -61,15 +61,33 @@ func IsCode(err error, code string) bool {
 
 // Unavailable reports whether err means that there is no decision: the service could not be reached, did not respond in
 // time, reported that it is unavailable, or its response breaks the contract (*ProtocolError). How to proceed is the
-// caller's policy; see package protect.
+// caller's policy; see package protect. A refusal (4xx) is not unavailability, whether by the service or by a proxy: who sends a
+// request may be able to cause it, by a quota that is used up (RateLimited) or by content that a firewall rejects.
 func Unavailable(err error) bool {
-	var gone *lost
-	var garbled *ProtocolError
-	if errors.As(err, &gone) || errors.As(err, &garbled) {
-		return true
+	if RateLimited(err) {
+		return false
 	}
 	var refused *Error
-	return errors.As(err, &refused) && (refused.Status >= 500 || refused.Status == http.StatusTooManyRequests)
+	if errors.As(err, &refused) {
+		return refused.Status >= 500
+	}
+	var garbled *ProtocolError
+	if errors.As(err, &garbled) {
+		return garbled.Status < 400 || garbled.Status >= 500
+	}
+	var gone *lost
+	return errors.As(err, &gone)
+}
+
+// RateLimited reports whether a quota or rate limit refused the call (429), or refused an attempt after which no response was
+// received. Refuse such a request, and never go on without a decision: an attacker who can cause requests can use up a quota.
+func RateLimited(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Status == http.StatusTooManyRequests
+	}
+	var garbled *ProtocolError // a proxy's limit
+	return errors.As(err, &garbled) && garbled.Status == http.StatusTooManyRequests
 }
 
 // lost is a try without a response, so that it is unknown whether the operation was carried out.

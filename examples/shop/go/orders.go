@@ -88,7 +88,7 @@ func (s *shop) buy(w http.ResponseWriter, r *http.Request, u user) {
 		Nonce:       rand.Text(), IdempotencyKey: rand.Text(),
 	}
 	decided, err := s.client.Authorize(r.Context(), o.request)
-	if countersign.Unavailable(err) {
+	if countersign.Unavailable(err) || countersign.RateLimited(err) {
 		respond(w, http.StatusServiceUnavailable, map[string]string{"status": "unavailable"}) // never paid without a decision
 		return
 	}

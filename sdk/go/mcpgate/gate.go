@@ -2,7 +2,8 @@
 // works is authorized: a challenge becomes a URL elicitation to the hosted page, a hold waits for its review, and the tool
 // runs only if a proof for exactly this call was verified and consumed.
 //
-// The package makes no decisions of its own, and fails closed. It is a module of its own, so that the SDK does not depend on
+// The package makes no decisions of its own, and fails closed: no call runs while the service is unavailable, or if a quota or
+// rate limit of the service refuses it (429). It is a module of its own, so that the SDK does not depend on
 // the MCP SDK.
 package mcpgate
 
@@ -93,10 +94,20 @@ func (g *Gate) Check(ctx context.Context, req *mcp.CallToolRequest, call Call) *
 
 // failed is the result of a mistake of the server, whose text is for its log.
 func (g *Gate) failed(ctx context.Context, err error) *mcp.CallToolResult {
+	g.log(ctx, err)
+	return refusal("", "The call could not be authorized.")
+}
+
+// limited is the result of a call that a quota or rate limit of the service refused, which its operators must learn.
+func (g *Gate) limited(ctx context.Context, authorization string, err error) *mcp.CallToolResult {
+	g.log(ctx, err)
+	return refusal(authorization, limited)
+}
+
+func (g *Gate) log(ctx context.Context, err error) {
 	if g.Log != nil {
 		g.Log.LogAttrs(ctx, slog.LevelError, "a tool call was not authorized", slog.String("error", err.Error()))
 	}
-	return refusal("", "The call could not be authorized.")
 }
 
 // refusal is the result of a call that did not run.

@@ -245,6 +245,14 @@ func TestCallIsRefusedWithoutADecision(t *testing.T) {
 	client, err := countersign.New(portal.URL, "sk_test_x", countersign.WithRetries(0))
 	require.NoError(t, err)
 	verifier := &proof.Verifier{Keys: proof.NewRemote(portal.URL, nil), Issuer: "i", Environment: "e", Audience: "a"}
+	limit := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"code":"rate_limited"}`))
+	}))
+	t.Cleanup(limit.Close)
+	limited, err := countersign.New(limit.URL, "sk_test_x", countersign.WithRetries(0))
+	require.NoError(t, err)
 	call := mcpgate.Call{Action: "a", Subject: "s", Agent: "agent", ResourceType: "t", ResourceID: "1"}
 	for name, c := range map[string]struct {
 		gate *mcpgate.Gate
@@ -252,12 +260,14 @@ func TestCallIsRefusedWithoutADecision(t *testing.T) {
 		req  mcp.CallToolParamsRaw
 		text string
 	}{
-		"no service":        {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{}, "now"},
-		"no service, later": {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: "azn_1"}, "now"},
-		"no gate":           {&mcpgate.Gate{}, call, mcp.CallToolParamsRaw{}, "could not be authorized"},
-		"no agent":          {&mcpgate.Gate{Client: client, Verifier: verifier}, mcpgate.Call{}, mcp.CallToolParamsRaw{}, "could not be authorized"},
-		"a list":            {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{Arguments: json.RawMessage(`[]`)}, "object"},
-		"a huge exponent":   {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{Arguments: json.RawMessage(`{"a": 1e-999999999}`)}, "as a string"},
+		"no service":          {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{}, "now"},
+		"no service, later":   {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: "azn_1"}, "now"},
+		"rate limited":        {&mcpgate.Gate{Client: limited, Verifier: verifier}, call, mcp.CallToolParamsRaw{}, "too many requests"},
+		"rate limited, later": {&mcpgate.Gate{Client: limited, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: "azn_1"}, "too many requests"},
+		"no gate":             {&mcpgate.Gate{}, call, mcp.CallToolParamsRaw{}, "could not be authorized"},
+		"no agent":            {&mcpgate.Gate{Client: client, Verifier: verifier}, mcpgate.Call{}, mcp.CallToolParamsRaw{}, "could not be authorized"},
+		"a list":              {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{Arguments: json.RawMessage(`[]`)}, "object"},
+		"a huge exponent":     {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{Arguments: json.RawMessage(`{"a": 1e-999999999}`)}, "as a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

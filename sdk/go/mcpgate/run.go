@@ -12,6 +12,7 @@ import (
 
 const (
 	unavailable = "The call could not be authorized now. Try again in a moment."
+	limited     = "The call could not be authorized now: too many requests. Try again later."
 	confirm     = "Confirm this call on the page."
 )
 
@@ -25,6 +26,8 @@ func (r *run) begin(ctx context.Context) *mcp.CallToolResult {
 	switch {
 	case err != nil:
 		return r.failed(ctx, err)
+	case outcome.Limited != nil:
+		return r.limited(ctx, "", outcome.Limited)
 	case outcome.Unavailable:
 		return refusal("", unavailable)
 	}
@@ -50,6 +53,8 @@ func (r *run) redeem(ctx context.Context, authorization, compact string) *mcp.Ca
 	switch {
 	case err != nil:
 		return r.failed(ctx, err)
+	case outcome.Limited != nil:
+		return r.limited(ctx, authorization, outcome.Limited)
 	case outcome.Unavailable:
 		return refusal(authorization, unavailable)
 	case outcome.Refusal != nil:
@@ -68,6 +73,9 @@ func (r *run) elicit(ctx context.Context, authorization, challenge, message stri
 		return refusal(authorization, "The person must confirm this call, and the client cannot open pages: it must support elicitation in mode url.")
 	}
 	link, err := r.Client.CreateChallengeLink(ctx, challenge, nil)
+	if countersign.RateLimited(err) {
+		return r.limited(ctx, authorization, err)
+	}
 	if err != nil {
 		return r.failed(ctx, err)
 	}
@@ -102,6 +110,8 @@ func (r *run) resume(ctx context.Context, authorization string) *mcp.CallToolRes
 	switch {
 	case errors.As(err, &refused) && refused.Status == 404:
 		return refusal("", "The approval is unknown. Call the tool again without it.")
+	case countersign.RateLimited(err):
+		return r.limited(ctx, authorization, err)
 	case err != nil:
 		return refusal(authorization, unavailable)
 	case t.Subject != r.call.Subject || t.Action != r.call.Action || t.ContextDigest != r.digest:
@@ -130,6 +140,8 @@ func (r *run) wait(ctx context.Context, authorization string) *mcp.CallToolResul
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return refusal(authorization, "The call waits for approval. Call the tool again with the same arguments and the entry "+MetaAuthorization+" of _meta.")
+	case countersign.RateLimited(err):
+		return r.limited(ctx, authorization, err)
 	case err != nil:
 		return refusal(authorization, unavailable)
 	case t == nil:

@@ -2,7 +2,8 @@
 // action on the resource, or if the request carries a proof of an earlier allow. Package protect/fibergate does the same for
 // Fiber.
 //
-// A gate makes no decisions of its own. While the service is unavailable it applies the configured Failure mode.
+// A gate makes no decisions of its own. While the service is unavailable it applies the configured Failure mode. A request that
+// a quota or rate limit of the service refuses (429) never goes through.
 package protect
 
 import (
@@ -33,11 +34,12 @@ type Ask struct {
 }
 
 // Failure selects how a gate treats requests while the service is unavailable. A request whose own context has ended never
-// goes through: its sender disconnected, which must not replace a decision.
+// goes through: its sender disconnected, which must not replace a decision. Nor does one that the service refuses with 429: an
+// attacker who can cause requests can use up a quota or rate limit.
 type Failure int
 
 // FailClosed, the zero value, refuses the request with 503. FailOpen lets the request through and sets Outcome.Unavailable,
-// so that the route can record it.
+// so that the route can record it; it refuses as FailClosed does if Outcome.Limited is set.
 const (
 	FailClosed Failure = iota
 	FailOpen
@@ -67,6 +69,7 @@ type Gate struct {
 type Outcome struct {
 	Allowed     bool
 	Unavailable bool                           // the service made no decision
+	Limited     error                          // the refusal by a quota or rate limit (429), if that is why; never allowed
 	Decision    *countersign.AuthorizeResponse // nil if the request carried a proof or there is no decision
 	Proof       *proof.Claims                  // of the proof that the request carried, now consumed
 	Refusal     *proof.Error                   // why the proof that the request carried is rejected
@@ -76,7 +79,8 @@ const decideWithin = 2 * time.Second
 
 // Check requests a decision on ask. If compact is not empty, it verifies and consumes that proof instead; an invalid proof is
 // refused without a new decision. The error reports an invalid gate or ask, or a request that the service rejected
-// (*countersign.Error), for example because the context violates the action's schema.
+// (*countersign.Error), for example because the context violates the action's schema. A refusal with 429 is not among them: it
+// is in Outcome.Limited, after the retries of the client.
 func (g *Gate) Check(parent context.Context, ask Ask, compact string) (*Outcome, error) {
 	if g.Client == nil || g.Verifier == nil || g.Action == "" {
 		return nil, errors.New("protect: Gate.Client, Verifier and Action must be set")
@@ -95,6 +99,9 @@ func (g *Gate) Check(parent context.Context, ask Ask, compact string) (*Outcome,
 		check = func(ctx context.Context, ask Ask) (*Outcome, error) { return g.redeem(ctx, ask, compact) }
 	}
 	outcome, err := check(ctx, ask)
+	if countersign.RateLimited(err) {
+		return &Outcome{Unavailable: true, Limited: err}, nil
+	}
 	if err != nil && undecided(err) {
 		return &Outcome{Unavailable: true, Allowed: g.Failure == FailOpen && compact == "" && !ended(parent)}, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,21 +112,25 @@ func TestTheRouteRunsAsDecided(t *testing.T) {
 		status  int
 		has     string
 	}{
-		"allow":                     {decided("allow", "enforce"), protect.FailClosed, 200, "moved"},
-		"challenge":                 {decided("challenge", "enforce"), protect.FailClosed, 401, `"challenge":{"expires_at":"2026-11-21T09:35:00Z","id":"chl_1"`},
-		"hold":                      {decided("hold", "enforce"), protect.FailClosed, 403, `"decision":"hold"`},
-		"deny":                      {decided("deny", "enforce"), protect.FailOpen, 403, `"decision":"deny"`},
-		"deny in shadow":            {decided("deny", "shadow"), protect.FailClosed, 200, "moved"},
-		"deny in test":              {decided("deny", "test"), protect.FailClosed, 403, `"decision":"deny"`},
-		"unavailable, closed":       {unavailable, protect.FailClosed, 503, `"decision":"unavailable"`},
-		"unavailable, open":         {unavailable, protect.FailOpen, 200, "moved"},
-		"a portal, closed":          {status(200, "<html>"), protect.FailClosed, 503, `"decision":"unavailable"`},
-		"a portal, open":            {status(200, "<html>"), protect.FailOpen, 200, "moved"},
-		"nothing, closed":           {status(200, "{}"), protect.FailClosed, 503, `"decision":"unavailable"`},
-		"too slow, closed":          {stuck, protect.FailClosed, 503, `"decision":"unavailable"`},
-		"too slow, open":            {stuck, protect.FailOpen, 200, "moved"},
-		"an unknown subject, open":  {status(404, `{"code":"not_found","detail":"secret detail"}`), protect.FailOpen, 500, `"decision":"refused"`},
-		"a fault of the page, open": {status(422, `{"detail":[{"loc":["body"],"msg":"secret","type":"t"}]}`), protect.FailOpen, 422, `"decision":"refused"`},
+		"allow":                      {decided("allow", "enforce"), protect.FailClosed, 200, "moved"},
+		"challenge":                  {decided("challenge", "enforce"), protect.FailClosed, 401, `"challenge":{"expires_at":"2026-11-21T09:35:00Z","id":"chl_1"`},
+		"hold":                       {decided("hold", "enforce"), protect.FailClosed, 403, `"decision":"hold"`},
+		"deny":                       {decided("deny", "enforce"), protect.FailOpen, 403, `"decision":"deny"`},
+		"deny in shadow":             {decided("deny", "shadow"), protect.FailClosed, 200, "moved"},
+		"deny in test":               {decided("deny", "test"), protect.FailClosed, 403, `"decision":"deny"`},
+		"unavailable, closed":        {unavailable, protect.FailClosed, 503, `"decision":"unavailable"`},
+		"unavailable, open":          {unavailable, protect.FailOpen, 200, "moved"},
+		"a portal, closed":           {status(200, "<html>"), protect.FailClosed, 503, `"decision":"unavailable"`},
+		"a portal, open":             {status(200, "<html>"), protect.FailOpen, 200, "moved"},
+		"nothing, closed":            {status(200, "{}"), protect.FailClosed, 503, `"decision":"unavailable"`},
+		"too slow, closed":           {stuck, protect.FailClosed, 503, `"decision":"unavailable"`},
+		"too slow, open":             {stuck, protect.FailOpen, 200, "moved"},
+		"rate limited, closed":       {status(429, `{"code":"rate_limited"}`), protect.FailClosed, 503, "Too many requests"},
+		"rate limited, open":         {status(429, `{"code":"rate_limited"}`), protect.FailOpen, 503, "Too many requests"},
+		"a proxy's limit, open":      {status(429, "<html>"), protect.FailOpen, 503, "Too many requests"},
+		"a firewall's refusal, open": {status(403, "<html>"), protect.FailOpen, 500, `"decision":"refused"`},
+		"an unknown subject, open":   {status(404, `{"code":"not_found","detail":"secret detail"}`), protect.FailOpen, 500, `"decision":"refused"`},
+		"a fault of the page, open":  {status(422, `{"detail":[{"loc":["body"],"msg":"secret","type":"t"}]}`), protect.FailOpen, 422, `"decision":"refused"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,8 +160,14 @@ func TestAGateThatFailsClosedNeverAllowsByADamagedAnswer(t *testing.T) {
 		require.NoError(t, err)
 		g := &protect.Gate{Client: client, Action: asked.Action, Verifier: &proof.Verifier{Audience: asked.Audience}}
 		outcome, err := g.Check(t.Context(), protect.Ask{Subject: asked.Subject, ResourceType: "account", ResourceID: "acc-1"}, "")
+		if a.Status >= 400 && a.Status < 500 && a.Status != http.StatusTooManyRequests {
+			require.Error(t, err)
+			require.False(t, countersign.Unavailable(err))
+			continue
+		}
 		require.NoError(t, err)
-		require.Equal(t, &protect.Outcome{Unavailable: true}, outcome, "answer %d: %s: %.4000s", n, a.Kind, a.Body)
+		require.Equal(t, a.Status == http.StatusTooManyRequests, outcome.Limited != nil)
+		require.Equal(t, &protect.Outcome{Unavailable: true, Limited: outcome.Limited}, outcome, "answer %d: %s: %.4000s", n, a.Kind, a.Body)
 	}
 }
 
@@ -215,6 +226,48 @@ func TestARequestThatEndsDoesNotOpenTheGate(t *testing.T) {
 			require.Equal(t, http.StatusServiceUnavailable, recorder.Code)
 		})
 	}
+}
+
+// A sender of many requests can use up a quota, and with it cannot choose that there is no decision.
+func TestARateLimitDoesNotOpenTheGate(t *testing.T) {
+	t.Parallel()
+	limited := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		status(429, `{"code":"rate_limited"}`)(w, r)
+	}
+	var attempts atomic.Int32
+	for name, service := range map[string]http.HandlerFunc{
+		"at once": limited,
+		"then no response before the deadline": func(w http.ResponseWriter, r *http.Request) {
+			if attempts.Add(1) > 1 {
+				stuck(w, r)
+				return
+			}
+			status(429, `{"code":"rate_limited"}`)(w, r)
+		},
+		"with a body that does not end": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			_ = http.NewResponseController(w).Flush()
+			stuck(w, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gate(t, service, protect.FailOpen)
+			countersign.WithRetries(2)(g.Client)
+			outcome, err := g.Check(t.Context(), transfer, "")
+			require.NoError(t, err)
+			require.True(t, outcome.Unavailable)
+			require.False(t, outcome.Allowed)
+			require.True(t, countersign.RateLimited(outcome.Limited))
+		})
+	}
+	g := gate(t, limited, protect.FailOpen)
+	res, _ := both(t, g, nil)
+	require.Equal(t, "7", res.Header.Get("Retry-After"))
+	outcome, err := g.Check(t.Context(), transfer, "")
+	require.NoError(t, err)
+	require.True(t, countersign.IsCode(outcome.Limited, countersign.CodeRateLimited))
 }
 
 func TestAGateSaysWhatItLacks(t *testing.T) {

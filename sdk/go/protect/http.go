@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
@@ -52,7 +55,7 @@ type Body struct {
 
 // Answer returns the response to a request that did not go through: 401 for a challenge (RFC 9470: the page completes it and
 // repeats the request with the proof), 403 for a hold, a denial or a rejected proof, 422 for a request that the service calls
-// invalid, 503 if there is no decision, and 500 for a mistake of the relying party, whose text belongs in its log and not on
+// invalid, 503 if there is no decision (after a refusal with 429 its Retry-After is passed on), and 500 for a mistake of the relying party, whose text belongs in its log and not on
 // the page.
 func Answer(outcome *Outcome, err error) (status int, header map[string]string, body Body) {
 	var refused *countersign.Error
@@ -61,6 +64,9 @@ func Answer(outcome *Outcome, err error) (status int, header map[string]string, 
 		return http.StatusUnprocessableEntity, nil, Body{Decision: "refused", Message: "The request cannot be authorized as it is."}
 	case err != nil:
 		return http.StatusInternalServerError, nil, Body{Decision: "refused", Message: "The request could not be authorized."}
+	case outcome.Limited != nil:
+		return http.StatusServiceUnavailable, map[string]string{"Retry-After": retryAfter(outcome.Limited)},
+			Body{Decision: "unavailable", Message: "Too many requests at the moment. Please try again later."}
 	case outcome.Unavailable:
 		return http.StatusServiceUnavailable, map[string]string{"Retry-After": "2"}, Body{Decision: "unavailable", Message: "Please try again in a moment."}
 	case outcome.Refusal != nil:
@@ -72,6 +78,20 @@ func Answer(outcome *Outcome, err error) (status int, header map[string]string, 
 		return http.StatusUnauthorized, map[string]string{"WWW-Authenticate": `Countersign error="insufficient_user_authentication"`}, body
 	}
 	return http.StatusForbidden, nil, body
+}
+
+// retryAfter returns the seconds that a refusal by a rate limit requires, at least 2.
+func retryAfter(err error) string {
+	wait := 2 * time.Second
+	var refused *countersign.Error
+	var garbled *countersign.ProtocolError
+	switch {
+	case errors.As(err, &refused):
+		wait = max(wait, refused.RetryAfter)
+	case errors.As(err, &garbled):
+		wait = max(wait, garbled.RetryAfter)
+	}
+	return strconv.Itoa(int(math.Ceil(wait.Seconds())))
 }
 
 func write(w http.ResponseWriter, status int, header map[string]string, body Body) {

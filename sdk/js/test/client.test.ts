@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { Countersign, CountersignError, ProblemError, TimeoutError, UnreachableError, ValidationError, decide } from '../src/server/index.js'
+import { Countersign, CountersignError, ProblemError, TimeoutError, UnreachableError, ValidationError, decide, isRateLimited } from '../src/server/index.js'
 import { recorded } from './damage.js'
 import { json, refuse, service } from './service.js'
 
@@ -143,6 +143,34 @@ test('decide falls back by risk class if the service is slow', async () => {
   }
   assert.deepEqual(await Promise.all([by('low'), by('elevated'), by('high'), by('critical')]), ['allow', 'challenge', 'deny', 'deny'])
   assert.equal(await by('low', { failureModes: { low: 'deny' } }), 'deny')
+})
+
+test('decide does not allow if no response follows a rate limit within the deadline', async () => {
+  const silent = await service((_, r, n) => { if (n === 1) refuse(r, 429, 'rate_limited') })
+  const cut = await service((_, r) => { r.writeHead(429, { 'Content-Type': 'application/problem+json' }); r.write('{') })
+  for (const s of [silent, cut]) {
+    const d = await decide(new Countersign({ baseURL: s.baseURL, apiKey }), ask, { failure: 'open', timeoutMS: 400 })
+    assert.ok(d.source === 'fallback' && !d.allowed && isRateLimited(d.error), String(d.source === 'fallback' && d.error))
+  }
+  assert.equal(silent.seen.length, 2)
+})
+
+test('a call that a rate limit refused is retried', async () => {
+  const s = await service((_, r, n) => (n === 1 ? refuse(r, 429, 'rate_limited') : json(r, 200, JSON.parse(allowed!.answer))))
+  assert.equal((await new Countersign({ baseURL: s.baseURL, apiKey }).authorize(ask)).decision, 'allow')
+  assert.equal(s.seen.length, 2)
+})
+
+test('events continue after a rate limit', async () => {
+  const s = await service((_, r, n) => {
+    if (n === 1) return refuse(r, 429, 'too_many_streams')
+    r.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    r.write('id: evt_1\nevent: hold.opened\ndata: {"id":"evt_1"}\n\n')
+  })
+  for await (const e of new Countersign({ baseURL: s.baseURL, apiKey }).events()) {
+    assert.equal(e.id, 'evt_1')
+    break
+  }
 })
 
 test('decide never falls back for a refused request', async () => {

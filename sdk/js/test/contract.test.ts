@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import {
-  Countersign, CountersignError, ProblemError, ProofVerifier, ProtocolError, complete, decide, isUnavailable, type OperationId, type ServiceEvent,
+  Countersign, CountersignError, ProblemError, ProofVerifier, ProtocolError, complete, decide, isRateLimited, isUnavailable, type OperationId,
+  type ServiceEvent,
 } from '../src/server/index.js'
 import { fault, parseJSON } from '../src/server/check.js'
 import { OPERATIONS } from '../src/server/operations.js'
@@ -38,7 +39,10 @@ test('decide never returns allow for a damaged response', async () => {
     const g = damaged(r)
     kinds.add(g.kind)
     const context = `response ${n}: ${g.kind}: ${g.status} ${g.contentType} ${g.body.subarray(0, 4000)}`
-    const d = await decide(given(g), recorded[g.of]!.request, { riskClass: 'high', timeoutMS: 60_000, attemptTimeoutMS: 60_000 }).catch((error) => assert.fail(`${error}: ${context}`))
+    const d = await decide(given(g), recorded[g.of]!.request, { riskClass: 'high', timeoutMS: 60_000, attemptTimeoutMS: 60_000 }).catch((error) => {
+      assert.ok(error instanceof ProtocolError && error.status >= 400 && error.status < 500 && error.status !== 429, `${error}: ${context}`)
+    })
+    if (!d) continue // a refusal, by a proxy it may be
     if (d.source === 'service') {
       assert.ok(g.readable && d.decision !== 'allow', context)
       continue
@@ -53,6 +57,23 @@ test('failure closed refuses and failure open allows without a decision, as in G
   for (const [failure, allowed] of [['closed', false], ['open', true]] as const) {
     const d = await decide(says(503, { type: '/docs/errors#unavailable', title: 'x', status: 503, detail: 'x', code: 'unavailable', request_id: 'r' }, 'application/problem+json'), recorded[0]!.request, { failure })
     assert.deepEqual([d.source, d.allowed], ['fallback', allowed])
+  }
+})
+
+test('a refusal by a firewall never opens, as in Go', async () => {
+  const page = { kind: '', of: 0, status: 403, contentType: 'text/html', body: Buffer.from('<html>') }
+  for (const o of [{ failure: 'open' }, { riskClass: 'low' }] as const) await assert.rejects(decide(given(page), recorded[0]!.request, o), ProtocolError)
+})
+
+test('a rate limit never opens, as in Go', async () => {
+  const limited = { type: '/docs/errors#rate_limited', title: 'x', status: 429, detail: 'x', code: 'rate_limited', request_id: 'r' }
+  const page = { kind: '', of: 0, status: 429, contentType: 'text/html', body: Buffer.from('<html>') }
+  for (const c of [says(429, limited, 'application/problem+json'), given(page)]) {
+    for (const o of [{ failure: 'open' }, { failure: 'closed' }, { riskClass: 'low' }, { riskClass: 'elevated' }, { riskClass: 'high', failureModes: { high: 'allow' } }] as const) {
+      const d = await decide(c, recorded[0]!.request, o)
+      assert.deepEqual([d.source, d.allowed, d.decision], ['fallback', false, 'deny'])
+      assert.ok(d.source === 'fallback' && isRateLimited(d.error) && !isUnavailable(d.error))
+    }
   }
 })
 

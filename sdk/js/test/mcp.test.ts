@@ -6,7 +6,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { CallToolResultSchema, ElicitRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { META_AUTHORIZATION, ToolGate } from '../src/mcp/index.js'
-import { Countersign, ProofVerifier, type components } from '../src/server/index.js'
+import { Countersign, ProofVerifier, isRateLimited, type components } from '../src/server/index.js'
 
 // A running service, a replica whose clock is ahead, and keys of an admin and a reviewer. The service's own tests set them.
 const { COUNTERSIGN_URL: url = '', COUNTERSIGN_AHEAD_URL: aheadURL = '', COUNTERSIGN_KEY: key = '', COUNTERSIGN_REVIEWER_KEY: reviewerKey = '' } = process.env
@@ -210,4 +210,19 @@ test('a call without a decision is refused', async () => {
   const call = { action: 'a', subject: 's', agent: 'g', resource: { type: 't', id: '1' } }
   const r = await gate.check('transfer', {}, call, { requestId: 1, signal: new AbortController().signal })
   assert.match(r!.content[0]!.text, /could not be authorized now/)
+})
+
+test('a call that a rate limit refuses does not run, and may be repeated', async () => {
+  const limited = { type: '/docs/errors#rate_limited', title: 'x', status: 429, detail: 'x', code: 'rate_limited', request_id: 'r' }
+  const countersign = new Countersign({
+    baseURL: 'http://127.0.0.1:9', apiKey: 'sk_test_x', retries: 0,
+    fetch: async () => new Response(JSON.stringify(limited), { status: 429, headers: { 'Content-Type': 'application/problem+json' } }),
+  })
+  const verifier = new ProofVerifier({ baseURL: 'http://127.0.0.1:9', issuer: 'i', environment: 'e' })
+  const errors: unknown[] = []
+  const gate = new ToolGate({ countersign, verifier, server: new McpServer({ name: 'bank', version: '1' }), audience: 'a', onError: (e) => errors.push(e) })
+  const call = { action: 'a', subject: 's', agent: 'g', resource: { type: 't', id: '1' } }
+  const r = await gate.check('transfer', {}, call, { requestId: 1, signal: new AbortController().signal })
+  assert.match(r!.content[0]!.text, /too many requests/)
+  assert.ok(errors.length === 1 && isRateLimited(errors[0]))
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { CompactSign, exportJWK, generateKeyPair } from 'jose'
-import { ProofError, ProofVerifier, UnreachableError, actionHash, canonical } from '../src/server/index.js'
+import { ProofError, ProofVerifier, ProtocolError, UnreachableError, actionHash, canonical } from '../src/server/index.js'
 import { importKeys } from '../src/server/jwks.js'
 import { verifyCompact } from '../src/server/proof.js'
 
@@ -69,6 +69,42 @@ test('an unknown kid is fetched again, once', async () => {
   now += 11_000
   await v.verify(sample.proof, about)
   assert.equal(fetched.n, 2)
+})
+
+test('a kid that the cached set lacks is unknown only after a fetch', async () => {
+  const other = { keys: [{ ...sample.jwks.keys[0], kid: 'other' }] }
+  for (const cached of [other, { keys: [] }]) {
+    let now = at
+    let unavailable: (() => Promise<Response>) | undefined
+    const { v } = verifier({ now: () => now, fetch: async () => (unavailable ? unavailable() : Response.json(cached)) })
+    await assert.rejects(v.verify(sample.proof, about), refused('proof_key_unknown'))
+    for (const [how, error] of [[async () => { throw new Error('no route') }, UnreachableError], [async () => new Response('x', { status: 500 }), ProtocolError]] as const) {
+      unavailable = how
+      now += 11_000
+      await assert.rejects(v.verify(sample.proof, about), error)
+      await assert.rejects(v.verify(sample.proof, about), error) // within the pause after the failed fetch
+    }
+    unavailable = undefined
+    now += 11_000
+    await assert.rejects(v.verify(sample.proof, about), refused('proof_key_unknown'))
+  }
+})
+
+test('an unknown kid waits for a fetch that has begun', async () => {
+  let now = at
+  let release = (): void => undefined
+  let n = 0
+  const { v } = verifier({ now: () => now, fetch: async () => {
+    if (n++ === 0) return Response.json({ keys: [] })
+    await new Promise<void>((resolve) => { release = resolve })
+    return Response.json(sample.jwks)
+  } })
+  await assert.rejects(v.verify(sample.proof, about), refused('proof_key_unknown'))
+  now += 11_000
+  const both = Promise.all([v.verify(sample.proof, about), v.verify(sample.proof, about)])
+  setTimeout(() => release(), 20)
+  await both
+  assert.equal(n, 2)
 })
 
 test('cached keys stay in use while the key set is unavailable', async () => {

@@ -1,11 +1,12 @@
 /**
  * Guards the tools of an MCP server with Countersign actions (docs/agents.md). Before a tool runs, the person for whom the agent
  * works is authorized: a challenge becomes a URL elicitation to the hosted page, a hold waits for its review, and the tool runs
- * only if a proof for exactly this call was verified and consumed.
+ * only if a proof for exactly this call was verified and consumed. No call runs while the service is unavailable, or if a quota or rate
+ * limit of the service refuses it (429).
  *
  * The types of @modelcontextprotocol/sdk are matched by shape, so that this package does not depend on it.
  */
-import { ProblemError, ProofError, complete, digest, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
+import { ProblemError, ProofError, complete, digest, isRateLimited, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
 
 /** The McpServer of @modelcontextprotocol/sdk, as far as a gate uses it. */
 export interface ElicitingServer {
@@ -67,6 +68,7 @@ export interface Refusal {
 export const META_AUTHORIZATION = 'countersign.dev/authorization'
 
 const UNAVAILABLE = 'The call could not be authorized now. Try again in a moment.'
+const LIMITED = 'The call could not be authorized now: too many requests. Try again later.'
 
 type Trace = Output<'getAuthorization'>
 
@@ -108,6 +110,10 @@ export class ToolGate {
     } catch (error) {
       if (extra.signal.aborted) return refusal('The call was cancelled.')
       if (isUnavailable(error)) return refusal(UNAVAILABLE)
+      if (isRateLimited(error)) {
+        this.o.onError?.(error)
+        return refusal(LIMITED)
+      }
       if (error instanceof ProofError) return refusal(`The approval cannot be used for this call: ${error.code}.`)
       this.o.onError?.(error)
       return refusal('The call could not be authorized.')

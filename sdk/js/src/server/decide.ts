@@ -1,5 +1,5 @@
 import { complete, type Ask, type AuthorizeRequest, type AuthorizeResponse, type Countersign } from './client.js'
-import { isUnavailable } from './errors.js'
+import { isRateLimited, isUnavailable } from './errors.js'
 import type { CallOptions } from './http.js'
 
 export type RiskClass = 'low' | 'elevated' | 'high' | 'critical'
@@ -14,7 +14,8 @@ export const DEFAULT_FAILURE_MODES: Readonly<Record<RiskClass, FailureMode>> = {
 
 /**
  * How requests are treated while the service is unavailable, as in the Go SDK: closed refuses them, open lets them through. Without it the
- * action's risk class decides, with failureModes in place of the defaults.
+ * action's risk class decides, with failureModes in place of the defaults. A request that a quota or rate limit of the service refuses
+ * (429) is always denied: an attacker who can cause requests can use up a quota.
  */
 export type DecideOptions = CallOptions & (
   | { failure: 'closed' | 'open'; riskClass?: never; failureModes?: never }
@@ -37,7 +38,8 @@ const DECIDE_WITHIN_MS = 1000
 
 /**
  * Requests a decision within a second (or timeoutMS). If the service is slow or unavailable, or its response violates the contract
- * (ProtocolError), the result is the fallback of DecideOptions. A refusal of the request itself is thrown: a mistake
+ * (ProtocolError), the result is the fallback of DecideOptions. If a quota or rate limit refuses the request (429), it is deny, with the
+ * refusal in error (isRateLimited). A refusal of the request itself is thrown: a mistake
  * must never grant access.
  *
  * An allow in mode enforce has a proof. For high-risk actions, verify it (ProofVerifier) with request.nonce before acting: an
@@ -51,8 +53,9 @@ export async function decide(countersign: Countersign, ask: Ask, o: DecideOption
     const allowed = response.decision === 'allow' || response.mode === 'shadow'
     return { source: 'service', allowed, decision: response.decision, mode: response.mode, response, request } as Decision
   } catch (error) {
-    if (!isUnavailable(error)) throw error
-    const decision = failure ? BY_FAILURE[failure] : (failureModes?.[riskClass] ?? DEFAULT_FAILURE_MODES[riskClass])
+    const limited = isRateLimited(error)
+    if (!limited && !isUnavailable(error)) throw error
+    const decision = limited ? 'deny' : failure ? BY_FAILURE[failure] : (failureModes?.[riskClass] ?? DEFAULT_FAILURE_MODES[riskClass])
     return { source: 'fallback', allowed: decision === 'allow', decision, error, request }
   }
 }

@@ -64,8 +64,23 @@ export class ProtocolError extends CountersignError {
   }
 }
 
-/** Reports whether the error means that no usable response was received, as opposed to a wrong request. */
+/**
+ * Reports whether the error means that no usable response was received, as opposed to a wrong request. A refusal (4xx) is not
+ * unavailability, whether by the service or by a proxy: who sends a request may be able to cause it, by a quota that is used up
+ * (isRateLimited) or by content that a firewall rejects.
+ */
 export function isUnavailable(error: unknown): boolean {
-  if (error instanceof ProblemError) return error.status >= 500 || error.status === 429
-  return error instanceof TimeoutError || error instanceof UnreachableError || error instanceof ProtocolError
+  if (isRateLimited(error)) return false
+  if (error instanceof ProblemError) return error.status >= 500
+  if (error instanceof ProtocolError) return error.status < 400 || error.status >= 500
+  return error instanceof TimeoutError || error instanceof UnreachableError
+}
+
+/**
+ * Reports whether a quota or rate limit refused the call (429), or refused an attempt after which no response was received. Refuse such
+ * a request, and never go on without a decision: an attacker who can cause requests can use up a quota.
+ */
+export function isRateLimited(error: unknown): boolean {
+  if (error instanceof TimeoutError || error instanceof UnreachableError) return isRateLimited(error.cause)
+  return (error instanceof ProblemError || error instanceof ProtocolError) && error.status === 429
 }

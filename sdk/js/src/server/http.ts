@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isStream, readResponse, refusal, type Result } from './response.js'
-import { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, isUnavailable } from './errors.js'
+import { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, isRateLimited, isUnavailable } from './errors.js'
 import type { Operation } from './operations.js'
 
 export interface TransportOptions {
@@ -65,10 +65,13 @@ export class Transport {
     const deadline = performance.now() + (call.timeoutMS ?? this.o.timeoutMS ?? 10_000)
     const key = op.key ? (call.idempotencyKey ?? randomUUID()) : undefined
     const retries = call.retries ?? this.o.retries ?? 2
+    let limited: unknown // of an earlier attempt
     for (let n = 0; ; n++) {
       try {
         return await this.attempt(op, parts, call, key, deadline)
       } catch (error) {
+        if (isRateLimited(error)) limited = error
+        else if (limited && (error instanceof TimeoutError || error instanceof UnreachableError)) error.cause = limited // see isRateLimited
         const left = deadline - performance.now()
         const pause = pauseAfter(error, n)
         if (n >= retries || call.signal?.aborted || !mayRetry(op, error) || pause >= left) throw error
@@ -88,7 +91,7 @@ export class Transport {
     } catch (error) {
       if (error instanceof CountersignError) throw error
       if (call.signal?.aborted) throw call.signal.reason
-      if (timeout.aborted) throw new TimeoutError(`${op.method} ${op.path}: no response in time`, { cause: error })
+      if (timeout.aborted && response?.status !== 429) throw new TimeoutError(`${op.method} ${op.path}: no response in time`, { cause: error })
       if (response) throw new ProtocolError(response.status, `${op.method} ${op.path}: the body ended early`, { cause: error })
       throw new UnreachableError(`${op.method} ${op.path}: the service could not be reached`, { cause: error })
     }
@@ -120,7 +123,7 @@ export class Transport {
 const keyedByBody = new Set(['/api/v1/authorize', '/api/v1/sessions/{session_id}/evidence'])
 
 function mayRetry(op: Operation, error: unknown): boolean {
-  if (!isUnavailable(error)) return false
+  if (!isUnavailable(error) && !isRateLimited(error)) return false
   if (error instanceof ProtocolError && error.status >= 300 && error.status < 400) return false
   if (op.method !== 'POST' || op.key || keyedByBody.has(op.path)) return true
   return error instanceof ProblemError && (error.status === 429 || error.status === 503) // the service did not perform the operation

@@ -4,7 +4,9 @@ export {
 } from './client.js'
 export type { components, operations, paths } from './contract.js'
 export { DEFAULT_FAILURE_MODES, decide, type DecideOptions, type Decision, type FailureMode, type RiskClass } from './decide.js'
-export { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, ValidationError, isUnavailable, type Fault } from './errors.js'
+export {
+  CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, ValidationError, isRateLimited, isUnavailable, type Fault,
+} from './errors.js'
 export type { CallOptions, TransportOptions } from './http.js'
 export { ProofError, ProofVerifier, type ProofClaims, type ProofExpectation, type ProofVerifierOptions } from './proof.js'
 export type { EventData } from './events.js'

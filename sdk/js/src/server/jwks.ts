@@ -17,16 +17,18 @@ export class KeySet {
   private until = -Infinity
   private fetchedAt = -Infinity
   private loadedAt = -Infinity
+  private failed: unknown // the error of the last fetch
   private pending: Promise<void> | undefined
 
   constructor(private readonly url: string, private readonly fetcher: typeof fetch, private readonly now: () => number) {}
 
+  /** Returns undefined only if the last fetch succeeded and its set lacks the kid. If it failed, an unknown kid throws its error. */
   async find(kid: string): Promise<Key | undefined> {
     if (this.now() >= this.until) await this.refresh()
+    if (!this.keys.has(kid) && (this.pending || this.now() - this.fetchedAt >= REFETCH_MS)) await this.refresh()
     const known = this.keys.get(kid)
-    if (known || this.now() - this.fetchedAt < REFETCH_MS) return known
-    await this.refresh()
-    return this.keys.get(kid)
+    if (!known && this.failed) throw this.failed
+    return known
   }
 
   /** Concurrent callers share one request. Cached keys stay in use for an hour while the service does not respond. */
@@ -44,7 +46,9 @@ export class KeySet {
       this.keys = await importKeys(keysOf(response, text))
       this.loadedAt = this.fetchedAt
       this.until = this.now() + lifetime(response.headers.get('Cache-Control'))
+      this.failed = undefined
     } catch (error) {
+      this.failed = error
       const end = this.loadedAt + BEYOND_MS
       if (this.keys.size === 0 || this.now() > end) throw error
       this.until = Math.min(this.now() + SHORTEST_MS, end)

@@ -62,6 +62,9 @@ const FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 /**
  * Verifies proofs offline (docs/proof.md). It cannot detect that a proof was consumed or revoked: store jti until exp, or call
  * verifyProof with consume. Requires the package jose.
+ *
+ * If the key is not cached and the key set cannot be fetched, verify throws UnreachableError or ProtocolError: retry later. Code
+ * proof_key_unknown means that a fetched key set lacks the key.
  */
 export class ProofVerifier {
   private readonly keys: KeySet

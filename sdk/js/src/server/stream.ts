@@ -1,4 +1,4 @@
-import { isUnavailable, CountersignError, ProtocolError } from './errors.js'
+import { isRateLimited, isUnavailable, CountersignError, ProtocolError } from './errors.js'
 import type { Transport, Parts } from './http.js'
 import type { Operation } from './operations.js'
 import type { components } from './contract.js'
@@ -39,7 +39,7 @@ export async function* follow(
       }
     } catch (error) {
       if (input.signal?.aborted) return
-      if (error instanceof CountersignError && (opened || !isUnavailable(error))) throw error
+      if (error instanceof CountersignError && (opened || !(isUnavailable(error) || isRateLimited(error)))) throw error
     } finally {
       input.signal?.removeEventListener('abort', abort)
       connection.abort()
