@@ -86,5 +86,24 @@ func TestAuditLogRecordsChangesAndVerifies(t *testing.T) {
 	for _, want := range []string{"Decided HOLD", "Decided ALLOW", "Review: approved", "approve by credential:", "consumed", "Workflow hold/" + held, subject} {
 		require.Contains(t, text.String(), want)
 	}
+	// What the decisions were based on is that of the contract, and nothing of it is missing.
+	require.Len(t, trail.Decisions, 2)
+	for _, d := range trail.Decisions {
+		var shown struct {
+			ActionHash string `json:"action_hash"`
+			Assurance  struct {
+				Claims       []struct{ Claim, Status string }
+				ModelVersion string `json:"model_version"`
+			}
+		}
+		w.Server.get(t, "/api/v1/authorizations/"+d.ID).is(200).into(&shown)
+		require.NotEmpty(t, shown.ActionHash)
+		require.Equal(t, shown.ActionHash, d.ActionHash)
+		require.Equal(t, shown.Assurance.ModelVersion, d.Evidence.Model)
+		require.Len(t, d.Evidence.Claims, len(shown.Assurance.Claims))
+		require.NotEmpty(t, d.ContextDigest)
+		require.NotEmpty(t, d.Policy.ContentHash)
+	}
+	require.Contains(t, text.String(), "NOT MET")
 	require.NotContains(t, text.String(), "seen the papers", "only the digest of a note is stored")
 }

@@ -84,5 +84,5 @@ func (a *Authorization) UnpackRecord() error {
 	return nil
 }
 
-// AfterFind implements callbacks.AfterFindInterface of GORM.
+// AfterFind implements callbacks.AfterFindInterface of GORM, for Find and Take: what Scan reads is still packed.
 func (a *Authorization) AfterFind(*gorm.DB) error { return a.UnpackRecord() }

@@ -29,7 +29,7 @@ func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 			select * from up
 			union select c.* from authorizations c join down on c.parent_id = down.id and c.environment_id = @environment
 		) select * from down order by decided_at, id`,
-		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id}).Scan(&t.Authorizations).Error; err != nil {
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id}).Find(&t.Authorizations).Error; err != nil {
 		return t, err
 	}
 	if len(t.Authorizations) == 0 {
