@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -230,8 +229,8 @@ func (g *group) leave() {
 	next.seat.turn <- turnLead
 }
 
-// send runs the statements as one transaction, and again without the first one that Postgres refuses: requests that are refused cost the
-// others little. Only if it was committed do they have another error than errApart.
+// send runs the statements as one transaction, and again without the first one that fails: requests that are refused cost the others
+// little. Only if it was committed do they have another error than errApart.
 func (g *group) send(ctx context.Context, members []*grouped) {
 	refused, err := g.sendBatch(ctx, members)
 	if refused != nil && len(members) > 2 {
@@ -246,8 +245,8 @@ func (g *group) send(ctx context.Context, members []*grouped) {
 	}
 }
 
-// sendBatch sends a batch with the context of the request that leads it, but not beyond the deadline of any other. If Postgres refused a
-// statement, it is returned with the error.
+// sendBatch sends a batch with the context of the request that leads it, but not beyond the deadline of any other. If a statement failed, and
+// not its connection, it is returned with the error.
 func (g *group) sendBatch(ctx context.Context, members []*grouped) (refused *grouped, err error) {
 	if until := earliest(members); until.Before(members[0].until) {
 		var cancel context.CancelFunc
@@ -270,8 +269,7 @@ func (g *group) sendBatch(ctx context.Context, members []*grouped) (refused *gro
 	for _, m := range members {
 		if m.scanned = m.receive(results); m.scanned != nil && !errors.Is(m.scanned, pgx.ErrNoRows) { // no row concerns no other
 			_ = results.Close()
-			var pg *pgconn.PgError
-			if errors.As(m.scanned, &pg) {
+			if !conn.Conn().IsClosed() {
 				refused = m
 			}
 			return refused, m.scanned

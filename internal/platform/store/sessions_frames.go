@@ -68,7 +68,7 @@ func appendPlace(out []byte, subjectUID, device string) []byte {
 	return append(append(append(append(out, subjectUID...), '/'), device...), '/')
 }
 
-const typedOfSession = `select p.block, p.passages, p.xmin from sessions s
+const typedOfSession = ` from sessions s
 	join typed_passages p on p.environment_id = s.environment_id and p.subject_uid = s.subject_uid and p.device_class = s.device_class
 	where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
 
@@ -117,7 +117,11 @@ func (q Sessions) ForFrame(ctx context.Context, s Scope, id string, f FrameLooku
 		b.Queue(templatesOfSession, of...).Query(r.templates)
 	}
 	if f.Passages != nil {
-		b.Queue(typedOfSession, of...).Query(r.blocks)
+		columns := "select p.block, p.passages"
+		if !r.locks {
+			columns += ", p.xmin"
+		}
+		b.Queue(columns+typedOfSession, of...).Query(r.blocks)
 	}
 	read.behind = b.QueuedQueries
 	err := q.grouped(ctx, q.groups.frameReads, &read)
@@ -135,9 +139,10 @@ type frameReader struct {
 	locks  bool
 }
 
-// templates passes the templates with their data as it was received, without a copy.
+// templates passes the templates with their data as it was received, without a copy. Those of a session that is not found, because its
+// subject is being erased, are not passed.
 func (r *frameReader) templates(rows pgx.Rows) error {
-	for rows.Next() {
+	for r.Session.ID != "" && rows.Next() {
 		raw := rows.RawValues()
 		if rows.FieldDescriptions()[2].Format != pgx.BinaryFormatCode {
 			return errors.New("store: templates must be in the binary format")
@@ -154,7 +159,7 @@ func (r *frameReader) templates(rows pgx.Rows) error {
 // formatted here, which takes Postgres as long as reading the blocks.
 func (r *frameReader) blocks(rows pgx.Rows) error {
 	place := appendPlace(r.place[:0], r.Session.SubjectUID, r.Session.DeviceClass)
-	for rows.Next() {
+	for r.Session.ID != "" && rows.Next() {
 		raw := rows.RawValues()
 		for _, f := range rows.FieldDescriptions() {
 			if f.Format != pgx.BinaryFormatCode {
@@ -165,7 +170,9 @@ func (r *frameReader) blocks(rows pgx.Rows) error {
 		if err := r.lookup.Passages(strconv.AppendInt(place, int64(block), 10), block, raw[1]); err != nil {
 			return err
 		}
-		r.AsOf.newest, r.AsOf.block = block, binary.BigEndian.Uint32(raw[2])
+		if !r.locks {
+			r.AsOf.newest, r.AsOf.block = block, binary.BigEndian.Uint32(raw[2])
+		}
 	}
 	return rows.Err()
 }
@@ -220,12 +227,17 @@ type PassageBlock struct {
 // deleted.
 const passageBlocks = 64
 
-// savesFrame are the statements of SaveFrame: for rows that are locked, and for rows as of a version. The second takes no lock that another
-// transaction has, and changes nothing then. What it checks of the block is the row as it is, however old the snapshot of the statement.
+// savesFrame are the statements of SaveFrame: for rows that are locked, and for rows as of a version. The second waits for no lock that
+// another transaction has, and changes nothing then: neither for rows that it changes, nor for the subject, which foreign keys lock, nor for
+// the same digest. What it checks of the block is the row as it is, however old the snapshot of the statement.
 var savesFrame = [...]string{
 	savingFrame("", "", "", ""),
-	savingFrame(`mine as (select 1 from sessions ses where id = $1 and environment_id || '' = $3 and status = 'active' and xmin = $28
-			and ($17::bytea is null or pg_try_advisory_xact_lock(`+lockOfPassages+`)) for update skip locked),`,
+	savingFrame(`mine as (select 1 from sessions ses
+		join subjects s on s.uid = ses.subject_uid and s.environment_id || '' = $3 and s.status <> 'erasing'
+		where ses.id = $1 and ses.environment_id || '' = $3 and ses.status = 'active' and ses.xmin = $28
+			and ($17::bytea is null or pg_try_advisory_xact_lock(`+lockOfPassages+`))
+			and (not $14::boolean or pg_try_advisory_xact_lock(hashtextextended($3 || encode($11::bytea, 'hex'), 31)))
+		for no key update of ses skip locked for key share of s skip locked),`,
 		`from mine`, `where typed_passages.xmin = $29 returning 1`,
 		`kept as (select 1 from mine where $17::bytea is null or exists (select 1 from typed)),`),
 }

@@ -34,6 +34,7 @@ func TestNoIndexContainsAColumnThatFramesChange(t *testing.T) {
 func TestFramesAreStoredAsOfWhatWasRead(t *testing.T) {
 	t.Parallel()
 	const lockPassages = "select pg_advisory_xact_lock(hashtextextended(subject_uid || '/' || device_class, 30)) from sessions"
+	const lockDigest = "select pg_advisory_xact_lock(hashtextextended(environment_id || encode('0123456789abcdef0123456789abcdef', 'hex'), 31)) from sessions"
 	for name, c := range map[string]struct {
 		meanwhile, holds string // a statement that is committed after the frame was read, and one whose transaction is open
 		blocks           int    // stored before
@@ -44,6 +45,9 @@ func TestFramesAreStoredAsOfWhatWasRead(t *testing.T) {
 		"its session changed":                {meanwhile: "update sessions set last_activity_at = last_activity_at"},
 		"its session has ended":              {meanwhile: "update sessions set status = 'ended'"},
 		"its session is locked":              {holds: "select 1 from sessions for update"},
+		"its subject is locked":              {holds: "select 1 from subjects for update"},
+		"its subject is being erased":        {meanwhile: "update subjects set status = 'erasing'"},
+		"its content is being stored":        {holds: lockDigest},
 		"its session is deleted":             {meanwhile: "with f as (delete from typed_passages) delete from sessions"},
 		"its block changed":                  {blocks: 2, meanwhile: "update typed_passages set passages = passages where block = 1"},
 		"an older block changed":             {blocks: 2, meanwhile: "update typed_passages set passages = passages where block = 0", saved: true},
@@ -72,8 +76,10 @@ func TestFramesAreStoredAsOfWhatWasRead(t *testing.T) {
 			}
 			next := o.Session
 			next.EvidenceWindows = 1
+			frame := y.frame("one")
+			frame.Digest = []byte("0123456789abcdef0123456789abcdef")
 			saved, err := y.Sessions().SaveFrame(t.Context(), store.FrameRecord{
-				Frame: y.frame("one"), AsOf: o.AsOf, Passages: &store.PassageBlock{Block: max(c.blocks-1, 0), Sealed: []byte("new")},
+				Frame: frame, Remember: true, AsOf: o.AsOf, Passages: &store.PassageBlock{Block: max(c.blocks-1, 0), Sealed: []byte("new")},
 			}, next)
 			require.NoError(t, err)
 			require.Equal(t, c.saved, saved)

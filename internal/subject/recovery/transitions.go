@@ -218,6 +218,9 @@ func capAfterExpiry(ctx context.Context, q *store.Q, scope store.Scope, subjectU
 	if sub.ClaimCapUntil != nil && !sub.ClaimCapUntil.Before(r.ExpiresAt.Add(terms.Cap)) {
 		return nil
 	}
+	if at.Before(r.ExpiresAt) { // by a clock that is behind
+		at = r.ExpiresAt
+	}
 	return q.Subjects().SetClaimCap(ctx, scope, subjectUID, at.Add(terms.Cap), at)
 }
 
