@@ -14,9 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// unauthenticatedDetail does not say which of the causes applies: that would help to guess keys.
-const unauthenticatedDetail = "The credential is missing, malformed, expired or revoked."
-
 // admit authenticates the caller, takes one request from its quota and checks its credential against the route's access and
 // permission.
 func (s *server) admit(c *fiber.Ctx, r Route, key identity.Key) error {
@@ -42,7 +39,7 @@ func (s *server) admit(c *fiber.Ctx, r Route, key identity.Key) error {
 func bearer(c *fiber.Ctx) ([]byte, error) {
 	scheme, key, ok := bytes.Cut(c.Request().Header.Peek(fiber.HeaderAuthorization), []byte{' '})
 	if !ok || !bytes.EqualFold(scheme, []byte("bearer")) {
-		return nil, problem.New(problem.Unauthenticated, unauthenticatedDetail)
+		return nil, problem.New(problem.Unauthenticated, "The Authorization header is missing or does not have the form Bearer KEY.")
 	}
 	return key, nil
 }

@@ -184,7 +184,7 @@ func AllowedReturn(env models.Environment, raw string) (*string, error) {
 	case err != nil, len(raw) > maxReturnURL, u.Host == "", u.User != nil, u.Opaque != "", u.Scheme != "https" && u.Scheme != "http":
 		return nil, errReturn("return_url must be an https URL of at most 2000 characters, without a user.")
 	case !slices.Contains(env.RPOrigins, u.Scheme+"://"+u.Host) && !slices.Contains(env.ReturnOrigins, u.Scheme+"://"+u.Host):
-		return nil, errReturn("return_url must have an origin that the environment allows: see countersign tenant pages.")
+		return nil, errReturn("return_url must have an origin that the environment allows: add it to return_origins by PATCH /api/v1/environment or countersign tenant pages.")
 	}
 	clean := u.String() // as parsed: characters that a browser might read differently are escaped
 	return &clean, nil
