@@ -323,7 +323,7 @@ func TestConfigurationAsCodePage(t *testing.T) {
 	for _, want := range []string{
 		"+ actions.payments.transfer\n", "actions.payments.transfer: mode enforce\n", "\nas the file says\n",
 		`requirements.rules[large_payment].when: "context.amount > 10000" -> "context.amount > 5000"`,
-		"simulation of draft version 2: 0 of the newest 0 decisions would change\n", "policy version 2 is active\n", "\nlive is as the sandbox\n",
+		"simulation of draft version 2: 0 of the newest 0 decisions would change\n", "policy version 2 is active\n", "\nlive is as the file says\n",
 	} {
 		require.Contains(t, output, want)
 	}

@@ -188,7 +188,7 @@ func (s *settings) needTemporal() error {
 // keyring parses the master keys.
 func (s *settings) keyring() (*keyring.Keyring, error) {
 	if s.masterKey == "" {
-		return nil, usage("COUNTERSIGN_MASTER_KEY is not set: create one with countersign key generate, and store it safely")
+		return nil, usage("COUNTERSIGN_MASTER_KEY is not set: want the key that sealed the database; for a new database create one with countersign key generate, and store it safely")
 	}
 	keys, err := keyring.Parse(s.masterKey)
 	if err != nil {

@@ -3,7 +3,10 @@
 set -euo pipefail
 
 send() { # METHOD PATH BODY
-  curl -sSf -X "$1" "$BASE/api/v1/$2" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d "$3"
+  local response
+  response=$(curl -sS --fail-with-body -X "$1" "$BASE/api/v1/$2" -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d "$3") ||
+    { echo "$response" >&2 && return 1; }
+  echo "$response"
 }
 
 # A user whose evidence is insufficient confirms a payment with a passkey, or in a sandbox with a button, and a reviewer checks a gift card.
