@@ -452,8 +452,8 @@ type AuthorizeRequest struct {
 	IdempotencyKey string `json:"idempotency_key"`
 	// New for every request; part of the proof.
 	Nonce string `json:"nonce"`
-	// Unix time at which the relying party created the request; within 300 seconds of the service's clock, else
-	// `stale_request`.
+	// Unix time in seconds (or, from 1e11 on, in milliseconds) at which the relying party created the request; within 300
+	// seconds of the service's clock, else `stale_request`.
 	RequestedAt int64 `json:"requested_at"`
 	// The resource of the action.
 	Resource Resource `json:"resource"`

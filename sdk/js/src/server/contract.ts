@@ -2495,7 +2495,7 @@ export interface components {
             resource: components["schemas"]["Resource"];
             /** @description The audience of the proof. */
             audience: string;
-            /** @description Unix time at which the relying party created the request; within 300 seconds of the service's clock, else `stale_request`. */
+            /** @description Unix time in seconds (or, from 1e11 on, in milliseconds) at which the relying party created the request; within 300 seconds of the service's clock, else `stale_request`. */
             requested_at: number;
             /** @description New for every request; part of the proof. */
             nonce: string;
