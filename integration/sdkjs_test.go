@@ -55,20 +55,23 @@ func node(t *testing.T, code string, env ...string) (*exec.Cmd, *syncBuffer) {
 func TestJavaScriptSDKExamples(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	_, action := w.action(t, "enforce", allowing)
-	env := []string{
-		"COUNTERSIGN_URL=" + shared.baseURL, "COUNTERSIGN_KEY=" + w.Server.key, "SUBJECT=" + w.subject(t), "ACTION=" + action,
-	}
-	for name, wants := range map[string][]string{
-		"client": {"active 900", "404 not_found", action},
-		"decide": {"allow", "requirements_met"},
-		"proof":  {"verified " + action, "used true"},
+	_, allowed := w.action(t, "enforce", allowing)
+	_, challenged := w.action(t, "enforce", challenging)
+	subject := w.subject(t)
+	for name, c := range map[string]struct {
+		example, action string
+		wants           []string
+	}{
+		"client":                   {"client", allowed, []string{"active 900", "404 not_found", allowed}},
+		"decide":                   {"decide", allowed, []string{"allow", "requirements_met"}},
+		"proof":                    {"proof", allowed, []string{"verified " + allowed, "used true"}},
+		"proof behind a challenge": {"proof", challenged, []string{"verified " + challenged, "used true"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, out := node(t, examples(t)[name], env...)
+			cmd, out := node(t, examples(t)[c.example], "COUNTERSIGN_URL="+shared.baseURL, "COUNTERSIGN_KEY="+w.Server.key, "SUBJECT="+subject, "ACTION="+c.action)
 			require.NoError(t, cmd.Run(), "%s", out)
-			for _, want := range wants {
+			for _, want := range c.wants {
 				require.Contains(t, out.String(), want)
 			}
 		})

@@ -18,6 +18,7 @@ import (
 // a transaction may be on several servers.
 type groups struct{ reads, writes, frameReads, frameWrites *group }
 
+// newGroups lets three times as many round trips read for frames, which takes Postgres three times as long and commits nothing.
 func newGroups(pool *pgxpool.Pool) groups {
 	n := roundTrips()
 	return groups{reads: newGroup(pool, n), writes: newGroup(pool, n), frameReads: newGroup(pool, 3*n), frameWrites: newGroup(pool, n)}
@@ -33,8 +34,8 @@ func newGroup(pool *pgxpool.Pool, roundTrips int) *group {
 //
 // Requests do not share their failures: if a transaction fails, its statements run again, without the one that was refused or each by
 // itself. Therefore a statement may only be grouped if it may run again after a transaction whose end is unknown: because it only reads, or
-// because a unique key, or the version of its row, shows that it has been done. It must not wait for locks that others hold for long, since the others in its transaction
-// would wait too.
+// because a unique key, or the version of its row, shows that it has been done. It must not wait for locks that others hold for long, since
+// the others in its transaction would wait too.
 type group struct {
 	pool     *pgxpool.Pool
 	most     int           // round trips that may be under way
@@ -49,7 +50,7 @@ type group struct {
 const groupSize = 32
 
 // roundTrips is the number of round trips of a group that may be under way: a process of two cores makes about as many decisions as one
-// session of Postgres writes together. What frames read takes a session three times as long, and is received by one core.
+// session of Postgres writes together.
 func roundTrips() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // grouped is a statement that returns one row, with those of the same request that are sent behind it. If its transaction fails, all of them

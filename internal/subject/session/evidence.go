@@ -122,7 +122,7 @@ func (f incomingFrame) begin() []byte {
 	return f.opened.Begin()
 }
 
-// plain reports whether the frame changes nothing but its session, unless the session's events say otherwise.
+// plain reports whether the frame changes nothing but its session, if scoring it has no event.
 func (f incomingFrame) plain() bool { return f.Purpose != purposeEnroll && !f.ResearchOptin }
 
 // process makes one attempt to accept the frame. Most frames change only their session: they are read and stored without a lock,
