@@ -227,26 +227,26 @@ type PassageBlock struct {
 // deleted.
 const passageBlocks = 64
 
-// savesFrame are the statements of SaveFrame: for rows that are locked, and for rows as of a version. The second waits for no lock that
-// another transaction has, and changes nothing then: neither for rows that it changes, nor for the subject, which foreign keys lock, nor for
-// the same digest. What it checks of the block is the row as it is, however old the snapshot of the statement.
-var savesFrame = [...]string{
-	savingFrame("", "", "", ""),
-	savingFrame(`mine as (select 1 from sessions ses
+// The statements of SaveFrame: for rows that are locked, and for rows as of a version. The second waits for no lock that another transaction
+// has, and changes nothing then: neither for rows that it changes, nor for the subject, which foreign keys lock, nor for the same digest. What
+// it checks of the block is the row as it is, however old the snapshot of the statement.
+var (
+	saveFrame     = savingFrame("", "", "")
+	saveFrameAsOf = savingFrame(`mine as (select 1 from sessions ses
 		join subjects s on s.uid = ses.subject_uid and s.environment_id || '' = $3 and s.status <> 'erasing'
 		where ses.id = $1 and ses.environment_id || '' = $3 and ses.status = 'active' and ses.xmin = $28
 			and ($17::bytea is null or pg_try_advisory_xact_lock(`+lockOfPassages+`))
 			and (not $14::boolean or pg_try_advisory_xact_lock(hashtextextended($3 || encode($11::bytea, 'hex'), 31)))
 		for no key update of ses skip locked for key share of s skip locked),`,
-		`from mine`, `where typed_passages.xmin = $29 returning 1`,
-		`kept as (select 1 from mine where $17::bytea is null or exists (select 1 from typed)),`),
-}
+		`where typed_passages.xmin = $29 returning 1`,
+		`kept as (select 1 from mine where $17::bytea is null or exists (select 1 from typed)),`)
+)
 
 // savingFrame returns a statement that writes what a frame changes, from rows that are its own: mine, and kept if the block could be written.
-func savingFrame(mine, fromMine, unchanged, kept string) string {
-	fromKept, ifKept, returning := "", "", ""
-	if kept != "" {
-		fromKept, ifKept, returning = "from kept", " and exists (select 1 from kept)", " returning 1"
+func savingFrame(mine, unchanged, kept string) string {
+	fromMine, fromKept, ifKept, returning := "", "", "", ""
+	if mine != "" {
+		fromMine, fromKept, ifKept, returning = "from mine", "from kept", " and exists (select 1 from kept)", " returning 1"
 	}
 	return `with ` + mine + ` typed as (insert into typed_passages (environment_id, subject_uid, device_class, block, passages, updated_at)
 		select $3, $4, $15, $16::integer, $17::bytea, $8 ` + fromMine + ` where $17 is not null
@@ -273,7 +273,7 @@ func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session
 		oldest := p.Block - passageBlocks
 		block, sealed, forgotten = &p.Block, p.Sealed, &oldest
 	}
-	s := commitStatement{"save the frame", q.text(savesFrame[0]), []any{
+	s := commitStatement{"save the frame", q.text(saveFrame), []any{
 		roomyOf(&f.SessionID), textOf(&f.FrameID), textOf(&f.EnvironmentID), textOf(&f.SubjectUID), textOf(&f.Purpose), textOf(&f.Status),
 		listOf(&f.ReasonCodes), timeOf(&f.ReceivedAt), timeOf(&f.At), f.DurationMS, bytesOf(&f.Digest), bytesOf(&f.Vector), f.Keys,
 		f.Remember, textOf(&r.DeviceClass), block, sealed, forgotten, timeOf(&r.LastActivityAt), timeOf(r.LastEvidenceAt),
@@ -287,7 +287,7 @@ func (q Sessions) SaveFrame(ctx context.Context, f FrameRecord, r models.Session
 	if block != nil && *block == f.AsOf.newest {
 		version = f.AsOf.block
 	}
-	write := grouped{query: savesFrame[1], args: append(s.args, f.AsOf.session, version), scan: func(row pgx.Row) error {
+	write := grouped{query: saveFrameAsOf, args: append(s.args, f.AsOf.session, version), scan: func(row pgx.Row) error {
 		var saved int
 		return row.Scan(&saved)
 	}}

@@ -52,6 +52,15 @@ func (b *bundle) session(t *testing.T, who *synthetic.Typist, n int) string {
 	return b.sessionOn(t, "desktop", who, n)
 }
 
+// full sends what a full enrollment needs, in three sessions of four frames, and returns the last one.
+func (b *bundle) full(t *testing.T, who *synthetic.Typist) (last string) {
+	t.Helper()
+	for range 3 {
+		last = b.session(t, who, 4)
+	}
+	return last
+}
+
 func (b *bundle) sessionOn(t *testing.T, device string, who *synthetic.Typist, n int) string {
 	t.Helper()
 	b.clock.Advance(24 * time.Hour)
@@ -161,10 +170,8 @@ func TestTrainFailsWithTooLittleEvidence(t *testing.T) {
 func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	who, last := synthetic.NewTypist(1), ""
-	for range 3 {
-		last = b.session(t, who, 4)
-	}
+	who := synthetic.NewTypist(1)
+	last := b.full(t, who)
 	e := b.begin(t, last)
 	require.Equal(t, models.EnrollmentCompleted, b.train(t, e.ID))
 	require.Equal(t, models.EnrollmentCompleted, b.train(t, e.ID), "a repeated step returns the status")
@@ -193,10 +200,8 @@ func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 func TestTrainCountsAFrameOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	who, last := synthetic.NewTypist(1), ""
-	for range 3 {
-		last = b.session(t, who, 4)
-	}
+	who := synthetic.NewTypist(1)
+	last := b.full(t, who)
 	first, at := b.begin(t, last), b.clock.Now()
 	later := b.session(t, who, 3)
 	require.Equal(t, models.EnrollmentCompleted, b.trainAt(t, first.ID, at))
@@ -211,10 +216,8 @@ func TestTrainCountsAFrameOnce(t *testing.T) {
 func TestTrainCountsTheFramesBeforeTheRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	who, last := synthetic.NewTypist(1), ""
-	for range 3 {
-		last = b.session(t, who, 4)
-	}
+	who := synthetic.NewTypist(1)
+	last := b.full(t, who)
 	first := b.begin(t, last)
 	require.Equal(t, models.EnrollmentCompleted, b.trainAt(t, first.ID, first.CreatedAt.Add(-90*time.Second)))
 	done := b.settled(t, first.ID)
@@ -245,10 +248,8 @@ func TestTrainLeavesTheFramesOfOtherDevices(t *testing.T) {
 func TestTrainFailsForARevokedOrErasedSubject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	who, last := synthetic.NewTypist(1), ""
-	for range 3 {
-		last = b.session(t, who, 4)
-	}
+	who := synthetic.NewTypist(1)
+	last := b.full(t, who)
 	e := b.begin(t, last)
 	_, err := b.store.Subjects().Revoke(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
 	require.NoError(t, err)

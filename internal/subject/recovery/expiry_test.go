@@ -3,7 +3,6 @@ package recovery_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -117,27 +116,11 @@ func TestConcurrentBeginsAfterTheEndStartOneRecovery(t *testing.T) {
 		v, err := b.begin(recovery.AnchorIDP)
 		require.NoError(t, err)
 		b.clock.Set(v.ExpiresAt)
-		const n = 6
-		errs := make([]error, n)
 		var timer error
-		var all sync.WaitGroup
-		for i := range n {
-			all.Go(func() { _, errs[i] = b.begin(recovery.AnchorIDP) })
-		}
-		all.Go(func() {
+		b.beginAtOnce(t, 6, recovery.AnchorIDP, func() {
 			_, timer = b.service.Advance(context.Background(), recovery.Step{ID: v.ID, At: v.ExpiresAt, WorkflowID: "recovery/" + v.ID})
 		})
-		all.Wait()
 		require.NoError(t, timer)
-		won := 0
-		for _, err := range errs {
-			if err == nil {
-				won++
-				continue
-			}
-			requireCode(t, problem.RecoveryInProgress, err)
-		}
-		require.Equal(t, 1, won)
 		require.Equal(t, []string{"recovery.expired"},
 			b.texts(t, "select type from events where data->>'recovery' = '"+v.ID+"' and type = 'recovery.expired'"))
 		next, err := b.service.Get(context.Background(), b.scope, b.subject.ExternalID)

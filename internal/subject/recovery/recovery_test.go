@@ -314,12 +314,19 @@ func TestEvidenceReferenceIsStoredAsDigestOnly(t *testing.T) {
 
 func TestConcurrentBeginsStartOneRecovery(t *testing.T) {
 	t.Parallel()
-	b := setup(t, models.Sandbox)
-	const n = 8
+	setup(t, models.Sandbox).beginAtOnce(t, 8, recovery.AnchorNone)
+}
+
+// beginAtOnce begins n recoveries concurrently, beside what else is given, of which one must succeed.
+func (b *bundle) beginAtOnce(t *testing.T, n int, anchor string, beside ...func()) {
+	t.Helper()
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { _, errs[i] = b.begin(recovery.AnchorNone) })
+		all.Go(func() { _, errs[i] = b.begin(anchor) })
+	}
+	for _, do := range beside {
+		all.Go(do)
 	}
 	all.Wait()
 	won := 0

@@ -354,34 +354,37 @@ func (p *published) fail() {
 	p.answer.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 }
 
-func TestAFailedFetchIsNotRepeatedAtOnce(t *testing.T) {
-	t.Parallel()
+// publishLongAgo publishes the key k1, which is fetched and must be fetched again, and fails from then on.
+func publishLongAgo(t *testing.T) *published {
+	t.Helper()
 	p := publish(t, newIssuer(t, "k1"))
 	_, err := p.Key(t.Context(), "k1")
 	require.NoError(t, err)
 	p.fail()
 	p.clock = p.clock.Add(301 * time.Second)
+	return p
+}
+
+func TestAFailedFetchIsNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	p := publishLongAgo(t)
 	for n := range 20 {
-		_, err = p.Key(t.Context(), "k1")
+		_, err := p.Key(t.Context(), "k1")
 		require.NoError(t, err)
 		_, err = p.Key(t.Context(), fmt.Sprintf("forged-%d", n))
 		requireUnavailable(t, err)
 	}
 	require.EqualValues(t, 2, p.fetches.Load())
 	p.clock = p.clock.Add(10 * time.Second)
-	_, err = p.Key(t.Context(), "forged")
+	_, err := p.Key(t.Context(), "forged")
 	requireUnavailable(t, err)
 	require.EqualValues(t, 3, p.fetches.Load())
 }
 
 func TestAKnownKeyDoesNotWaitForAServiceThatHangs(t *testing.T) {
 	t.Parallel()
-	p := publish(t, newIssuer(t, "k1"))
+	p := publishLongAgo(t)
 	_, err := p.Key(t.Context(), "k1")
-	require.NoError(t, err)
-	p.fail()
-	p.clock = p.clock.Add(301 * time.Second)
-	_, err = p.Key(t.Context(), "k1")
 	require.NoError(t, err)
 
 	hangs := make(chan struct{})
