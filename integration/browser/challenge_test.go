@@ -189,7 +189,7 @@ func TestChallengePageCompletesOnceAcrossTabs(t *testing.T) {
 	first.open("/assets/none")
 	first.expect("status of 404")
 	first.see("Page not found")
-	first.eval("history.back()", nil)
+	first.leave("history.back()")
 	first.seeEnding("You confirmed the request of Alder Bank")
 	require.NotContains(t, first.text("body"), "Time left", "going back does not show an open challenge")
 }

@@ -99,7 +99,7 @@ func TestShopExamples(t *testing.T) {
 			b.see("12.00")
 			b.click("[data-confirm]")
 			b.seeEnding("Go back to localhost")
-			b.eval(`[...document.querySelectorAll("[data-back]")].find((a) => a.offsetParent).click()`, nil)
+			b.leave(`[...document.querySelectorAll("[data-back]")].find((a) => a.offsetParent).click()`)
 			ready()
 			status("paid")
 			subject := w.get(t, "/api/v1/subjects").is(200).list()[0]["id"].(string)

@@ -232,6 +232,15 @@ func (b *tab) eval(expression string, result any) {
 	}))
 }
 
+// leave evaluates an expression that navigates to a different page, which can interrupt the evaluation. The caller waits for what the
+// new page shows.
+func (b *tab) leave(expression string) {
+	b.t.Helper()
+	if err := b.try(chromedp.Evaluate(expression, nil)); err != nil {
+		require.ErrorContains(b.t, err, "Inspected target navigated or closed")
+	}
+}
+
 // until waits until an expression is true in the page.
 func (b *tab) until(expression string) {
 	b.t.Helper()
