@@ -103,7 +103,7 @@ func run(ctx context.Context, o options) (int, error) {
 		if ctx.Err() != nil {
 			return 130, errors.New("interrupted")
 		}
-		if failed := test(ctx, o, module, env); code == 0 {
+		if failed := test(ctx, o, module, env, filepath.Join(dir, "events.json")); code == 0 {
 			code = failed
 		}
 	}
@@ -194,14 +194,14 @@ func (o options) goTest(module string) []string {
 	return args
 }
 
-// test runs one module's tests and returns the exit code.
-func test(ctx context.Context, o options, module string, env []string) int {
+// test runs one module's tests, whose events it writes to a file, and returns the exit code.
+func test(ctx context.Context, o options, module string, env []string, events string) int {
 	gotestsum, err := filepath.Abs(o.gotestsum)
 	if err != nil {
 		logf("%v", err)
 		return 1
 	}
-	cmd := exec.CommandContext(ctx, gotestsum, append([]string{"--format", o.format, "--"}, o.goTest(module)...)...) // #nosec G204 -- the tool that the Makefile names
+	cmd := exec.CommandContext(ctx, gotestsum, append([]string{"--format", o.format, "--jsonfile", events, "--"}, o.goTest(module)...)...) // #nosec G204 -- the tool that the Makefile names
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -214,11 +214,26 @@ func test(ctx context.Context, o options, module string, env []string) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
+		showUnfinished(events)
 		return max(exit.ExitCode(), 1)
 	default:
 		logf("%v", err)
 		return 1
 	}
+}
+
+// showUnfinished prints the last lines of processes that ended before their tests.
+func showUnfinished(events string) {
+	f, err := os.Open(events) // #nosec G304 -- our own file
+	if err != nil {
+		return // gotestsum did not start
+	}
+	defer func() { _ = f.Close() }()
+	text, err := unfinished(f)
+	if err != nil {
+		logf("%v", err)
+	}
+	fmt.Fprint(os.Stderr, text)
 }
 
 // logf prints a line to standard error: standard output is that of the tests.
