@@ -154,7 +154,7 @@ func (q Actions) ActivatePolicyVersion(ctx context.Context, s Scope, action stri
 func (q Actions) IDs(ctx context.Context, s Scope, keys []string) (map[string]string, error) {
 	var rows []struct{ Key, ID string }
 	err := q.gorm(ctx).Raw(`select key, id from actions where tenant_id = ? and environment_id = ? and key in ? and archived_at is null`,
-		s.Tenant, s.Environment, keys).Scan(&rows).Error
+		s.Tenant, s.Environment, keys).Find(&rows).Error
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.Key] = r.ID

@@ -58,7 +58,7 @@ func (q Audit) UnsealedEnvironments(ctx context.Context, late bool) ([]string, e
 	var ids []string
 	err := q.gorm(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
 		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.late else h.settled end, 0))`,
-		late).Scan(&ids).Error
+		late).Find(&ids).Error
 	return ids, err
 }
 
@@ -68,7 +68,7 @@ func (q Audit) Behind(ctx context.Context, environments []string, open bool) ([]
 	var ids []string
 	err := q.gorm(ctx).Raw(`select e.id from unnest(?::text[]) e (id) left join audit_heads h on h.environment_id = e.id
 		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.settled else h.top end, 0))`,
-		models.Strings(environments), open).Scan(&ids).Error
+		models.Strings(environments), open).Find(&ids).Error
 	return ids, err
 }
 
@@ -119,7 +119,7 @@ func (q Audit) Unsealed(ctx context.Context, environment string, s Stretch, limi
 	}
 	var rows []models.Event
 	err := q.gorm(ctx).Raw("select v.* from events v where v.environment_id = ? and v.seq > ? and v.seq <= ? and "+unsealed+" order by v.seq limit ?",
-		append(args, limit)...).Scan(&rows).Error
+		append(args, limit)...).Find(&rows).Error
 	return rows, err
 }
 
@@ -169,7 +169,7 @@ func (q Audit) Head(ctx context.Context, s Scope) (AuditHead, error) {
 func (q Audit) Chain(ctx context.Context, s Scope, from int64, limit int) ([]AuditLink, error) {
 	var links []AuditLink
 	if err := q.gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
-		where environment_id = ? and seq >= ? order by seq fetch first ? rows with ties`, s.Environment, from, limit).Scan(&links).Error; err != nil {
+		where environment_id = ? and seq >= ? order by seq fetch first ? rows with ties`, s.Environment, from, limit).Find(&links).Error; err != nil {
 		return nil, err
 	}
 	return links, q.attachEvents(ctx, s, links)
@@ -199,10 +199,10 @@ func (q Audit) attachEvents(ctx context.Context, s Scope, links []AuditLink) err
 func (q Audit) Gaps(ctx context.Context, s Scope, h AuditHead, limit int) (unlinked []string, waiting int64, err error) {
 	const unsealed = ` from events v where v.environment_id = ? and not exists
 		(select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id) and v.seq `
-	if err := q.gorm(ctx).Raw("select v.id"+unsealed+"<= ? order by v.seq limit ?", s.Environment, h.Late, limit).Scan(&unlinked).Error; err != nil {
+	if err := q.gorm(ctx).Raw("select v.id"+unsealed+"<= ? order by v.seq limit ?", s.Environment, h.Late, limit).Find(&unlinked).Error; err != nil {
 		return nil, 0, err
 	}
-	err = q.gorm(ctx).Raw("select count(*)"+unsealed+"> ?", s.Environment, h.Late).Scan(&waiting).Error
+	err = q.gorm(ctx).Raw("select count(*)"+unsealed+"> ?", s.Environment, h.Late).Find(&waiting).Error
 	return unlinked, waiting, err
 }
 
@@ -295,7 +295,7 @@ func (q Audit) LinksOf(ctx context.Context, s Scope, rows []models.Event) ([]Aud
 	}
 	var found []AuditLink
 	if err := q.gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain where environment_id = ? and event_id in ?`,
-		s.Environment, ids).Scan(&found).Error; err != nil {
+		s.Environment, ids).Find(&found).Error; err != nil {
 		return nil, err
 	}
 	byEvent := make(map[string]AuditLink, len(found))

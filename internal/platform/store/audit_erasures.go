@@ -17,7 +17,7 @@ func (q Audit) UnprovenErasures(ctx context.Context, s Scope, limit int) ([]Unpr
 	var rows []UnprovenErasure
 	err := q.gorm(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
 		and not exists (select 1 from events e where e.environment_id = r.environment_id and e.type = 'subject.erased' and e.at = r.completed_at
-			and (e.data is null or e.data->>'erasure' = r.id)) limit ?`, s.Tenant, s.Environment, limit).Scan(&rows).Error
+			and (e.data is null or e.data->>'erasure' = r.id)) limit ?`, s.Tenant, s.Environment, limit).Find(&rows).Error
 	return rows, err
 }
 
@@ -43,7 +43,7 @@ func (q Audit) DoubtfulErasures(ctx context.Context, s Scope, limit int) ([]Eras
 			from events e left join erasures r on r.id = e.data->>'erasure' and r.environment_id = e.environment_id
 			where e.tenant_id = ? and e.environment_id = ? and e.type = 'subject.erased' and e.data is not null) claims
 		where status <> 'completed' or removed <> removed_stored or entries is not null and entries <> entries_stored limit ?`,
-		s.Tenant, s.Environment, limit).Scan(&rows).Error
+		s.Tenant, s.Environment, limit).Find(&rows).Error
 	return rows, err
 }
 
@@ -61,7 +61,7 @@ func (q Audit) ErasedByRetention(ctx context.Context, s Scope, ids []string) (ma
 	}
 	var found []string
 	err := q.gorm(ctx).Raw("select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.id in ? and "+byRetention,
-		s.Tenant, s.Environment, ids).Scan(&found).Error
+		s.Tenant, s.Environment, ids).Find(&found).Error
 	for _, id := range found {
 		out[id] = true
 	}
@@ -76,7 +76,7 @@ func (q Audit) UnprovenErased(ctx context.Context, s Scope, limit int) ([]string
 		and not exists (select 1 from erasures r where r.environment_id = e.environment_id and r.requested_at <= e.erased_at
 			and (r.completed_at is null or e.erased_at <= r.completed_at)
 			and exists (select 1 from events y where y.environment_id = r.environment_id and y.type = 'subject.erasure_requested' and y.at = r.requested_at))
-		limit ?`, s.Tenant, s.Environment, limit).Scan(&ids).Error
+		limit ?`, s.Tenant, s.Environment, limit).Find(&ids).Error
 	return ids, err
 }
 

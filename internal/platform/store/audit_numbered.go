@@ -31,7 +31,7 @@ func (q Audit) Numbered(ctx context.Context, s Scope, f AuditFilter, p Page) ([]
 		tx = tx.Where("c.seq < ?", at.UnixMicro())
 	}
 	var links []AuditLink
-	if err := tx.Order("c.seq desc").Limit(p.Limit + 1).Scan(&links).Error; err != nil {
+	if err := tx.Order("c.seq desc").Limit(p.Limit + 1).Find(&links).Error; err != nil {
 		return nil, "", err
 	}
 	links, next := cutPage(links, p, func(l AuditLink) (time.Time, string) { return auditPosition(l.Seq), numbered })

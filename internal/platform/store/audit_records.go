@@ -124,7 +124,7 @@ func (q Audit) UnloggedDecisions(ctx context.Context, s Scope, limit int) ([]str
 	var ids []string
 	err := q.gorm(ctx).Raw(`select a.id from authorizations a where a.tenant_id = ? and a.environment_id = ? and not exists
 		(select 1 from events e where e.authorization_id = a.id and e.environment_id = a.environment_id and e.type = 'authorization.decided')
-		limit ?`, s.Tenant, s.Environment, limit).Scan(&ids).Error
+		limit ?`, s.Tenant, s.Environment, limit).Find(&ids).Error
 	return ids, err
 }
 
@@ -190,7 +190,7 @@ func (q Audit) LostSubjects(ctx context.Context, s Scope, limit int) ([]LostSubj
 	err := q.gorm(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
 		and e.type = 'subject.created' and e.subject_uid is not null
 		and not exists (select 1 from subjects s where s.uid = e.subject_uid and s.environment_id = e.environment_id) limit ?`,
-		s.Tenant, s.Environment, limit).Scan(&rows).Error
+		s.Tenant, s.Environment, limit).Find(&rows).Error
 	return rows, err
 }
 
@@ -200,7 +200,7 @@ func (q Audit) Erasing(ctx context.Context, s Scope, uids []string) (map[string]
 	err := q.gorm(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
 		and r.subject_uid in ? and exists (select 1 from events e where e.environment_id = r.environment_id
 			and e.type = 'subject.erasure_requested' and e.at = r.requested_at and e.actor = r.requested_by)`,
-		s.Tenant, s.Environment, uids).Scan(&found).Error
+		s.Tenant, s.Environment, uids).Find(&found).Error
 	out := make(map[string]bool, len(found))
 	for _, uid := range found {
 		out[uid] = true

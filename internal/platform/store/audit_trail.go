@@ -46,7 +46,7 @@ func (q Audit) Trail(ctx context.Context, s Scope, id string) (Trail, error) {
 		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
 		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("at").Find(&t.Reviews).Error,
 		q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("issued_at").Find(&t.Proofs).Error,
-		q.gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Scan(&t.Subject).Error,
+		q.gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Find(&t.Subject).Error,
 	} {
 		if read != nil {
 			return t, read

@@ -98,7 +98,7 @@ func (q Challenges) Fail(ctx context.Context, s Scope, id string, limit int, at 
 		where tenant_id = @tenant and environment_id = @environment and id = @id and status = 'open' and expires_at > @at
 		returning failures, status`, map[string]any{
 		"limit": limit, "at": at, "tenant": s.Tenant, "environment": s.Environment, "id": id,
-	}).Scan(&rows).Error
+	}).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return 0, false, err
 	}
@@ -134,7 +134,7 @@ func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at
 			returning id, authorization_id)
 		select v.id, v.authorization_id, a.action_key, a.decision
 		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment order by v.id`,
-		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Scan(&rows).Error
+		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
 	return rows, err
 }
 
@@ -143,7 +143,7 @@ func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at
 // Overdue returns the ids of at most limit challenges of any environment that should have expired before t.
 func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.gorm(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Find(&ids).Error
 	return ids, err
 }
 

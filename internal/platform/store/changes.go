@@ -103,7 +103,7 @@ func (q Changes) Expire(ctx context.Context, c models.Change, at time.Time) (boo
 // Overdue returns the ids of at most limit change requests of any environment that should have expired before t.
 func (q Changes) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.gorm(ctx).Raw("select id from changes where status = 'pending' and expires_at < ? order by expires_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select id from changes where status = 'pending' and expires_at < ? order by expires_at limit ?", t, limit).Find(&ids).Error
 	return ids, err
 }
 

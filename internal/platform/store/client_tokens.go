@@ -45,7 +45,7 @@ func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, 
 			returning credential_id, expires_at)
 		select credential_id, count(*) filter (where expires_at > @at) as held from revoked group by 1`, map[string]any{
 		"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment,
-	}).Scan(&issuers).Error
+	}).Find(&issuers).Error
 	for _, i := range issuers {
 		held += i.Held
 		if err := q.Notify(ctx, ChannelCredential, i.CredentialID); err != nil {

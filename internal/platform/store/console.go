@@ -26,7 +26,7 @@ func (q Console) OutboxBacklogs(ctx context.Context, s Scope, now time.Time) ([]
 	var rows []Backlog
 	err := q.gorm(ctx).Raw(`select o.topic, count(*) as waiting, min(o.created_at) as oldest from outbox o
 		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? and o.created_at <= ?
-		group by o.topic order by o.topic`, s.Tenant, s.Environment, now).Scan(&rows).Error
+		group by o.topic order by o.topic`, s.Tenant, s.Environment, now).Find(&rows).Error
 	return rows, err
 }
 
@@ -82,7 +82,7 @@ func (q Console) EndpointBacklogs(ctx context.Context, s Scope) (map[string]Endp
 	err := q.gorm(ctx).Raw(`select d.endpoint_id, count(*) as waiting, min(d.created_at) as oldest from webhook_deliveries d
 		join webhook_endpoints p on p.id = d.endpoint_id and p.environment_id = d.environment_id
 		where p.tenant_id = ? and p.environment_id = ? and p.deleted_at is null and d.status = 'pending' group by d.endpoint_id`,
-		s.Tenant, s.Environment).Scan(&rows).Error
+		s.Tenant, s.Environment).Find(&rows).Error
 	out := make(map[string]EndpointBacklog, len(rows))
 	for _, r := range rows {
 		out[r.EndpointID] = r
@@ -104,7 +104,7 @@ func (q Console) AuditChain(ctx context.Context, s Scope) (AuditChainStatus, err
 		left join audit_heads h on h.environment_id = e.id
 		left join events v on v.environment_id = e.id and v.seq > coalesce(h.settled, 0)
 			and not exists (select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id)
-		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Scan(&c).Error
+		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Find(&c).Error
 	return c, err
 }
 
@@ -165,7 +165,7 @@ func (q Console) Queues(ctx context.Context, now time.Time) ([]Queue, error) {
 		from holds where status = 'pending' and due_at <= @now
 		union all
 		select 'signing_key', '', count(*), coalesce(extract(epoch from @now - min(activated_at)), 0)
-		from signing_keys where status = 'active'`, map[string]any{"now": now}).Scan(&rows).Error
+		from signing_keys where status = 'active'`, map[string]any{"now": now}).Find(&rows).Error
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,6 @@ func (q ConsoleSessions) End(ctx context.Context, id string, at time.Time) (bool
 func (q ConsoleSessions) EndAll(ctx context.Context, person string, at time.Time) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw("update console_sessions set ended_at = ? where person_id = ? and ended_at is null returning id", at, person).
-		Scan(&ids).Error
+		Find(&ids).Error
 	return ids, err
 }

@@ -264,7 +264,7 @@ func (q Deliveries) Attempts(ctx context.Context, e models.WebhookEndpoint, f At
 		select d.id, d.event_id, d.type, d.attempts, d.created_at, 'pending', false, null, null, null, null, d.next_attempt_at
 		from (?) d order by at desc, id desc limit ?`, made, e.EnvironmentID, waiting, p.Limit+1)
 	var out []AttemptRow
-	if err := rows.Scan(&out).Error; err != nil {
+	if err := rows.Find(&out).Error; err != nil {
 		return nil, "", err
 	}
 	out, next := cutPage(out, p, func(a AttemptRow) (time.Time, string) { return a.At, a.ID })

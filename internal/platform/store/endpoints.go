@@ -25,7 +25,7 @@ func (q Endpoints) Enabled(ctx context.Context, environment string) ([]models.We
 func (q Endpoints) ClaimWake(ctx context.Context, endpoints []string, now, until time.Time) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
-		returning id`, until, endpoints, now).Scan(&ids).Error
+		returning id`, until, endpoints, now).Find(&ids).Error
 	return ids, err
 }
 
@@ -42,7 +42,7 @@ func (q Endpoints) Overdue(ctx context.Context, t time.Time) ([]models.WebhookEn
 	err := q.gorm(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
 		and (e.quiet_until is null or e.quiet_until < ?)
 		and exists (select 1 from webhook_deliveries d where d.environment_id = e.environment_id and d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
-		t, t).Scan(&rows).Error
+		t, t).Find(&rows).Error
 	return rows, err
 }
 

@@ -95,7 +95,7 @@ func (q Enrollments) Frames(ctx context.Context, environment, subjectUID, device
 		and f.vector is not null and f.received_at <= @until and f.received_at > `+enrollFloor+`
 		order by f.received_at desc limit @most) newest
 		order by started_at, session_id, received_at`,
-		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "until": until, "most": enrollFrames}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "until": until, "most": enrollFrames}).Find(&rows).Error
 	return rows, err
 }
 
@@ -118,6 +118,6 @@ func (q Enrollments) Keys(ctx context.Context, environment, subjectUID, device s
 		and f.vector is not null and f.received_at > `+enrollFloor+`
 		order by f.received_at desc limit @most) newest
 		group by session_id, uncounted`,
-		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "most": enrollFrames - 1}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "most": enrollFrames - 1}).Find(&rows).Error
 	return rows, err
 }

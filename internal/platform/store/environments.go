@@ -102,7 +102,7 @@ func (q Environments) notifyChange(ctx context.Context, id string, err error) er
 // All returns the scope of every environment, by environment id.
 func (q Environments) All(ctx context.Context) ([]Scope, error) {
 	var rows []Scope
-	err := q.gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Scan(&rows).Error
+	err := q.gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Find(&rows).Error
 	return rows, err
 }
 

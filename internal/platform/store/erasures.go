@@ -104,7 +104,7 @@ func (q Erasures) StoredResponses(ctx context.Context, environment string, after
 		where i.environment_id = @environment and c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
 		order by i.credential_id, i.key limit @limit`, map[string]any{
 		"environment": environment, "credential": after.CredentialID, "key": after.Key, "limit": limit,
-	}).Scan(&rows).Error
+	}).Find(&rows).Error
 	return rows, err
 }
 
@@ -144,7 +144,7 @@ func (q Erasures) WorkflowsOfSubject(ctx context.Context, environment, uid strin
 			union all select 'adaptation', id from sessions where environment_id = @environment and subject_uid = @uid and status <> 'active' and coverage = 'sufficient'
 			union all select 'recovery', id from recoveries where environment_id = @environment and subject_uid = @uid) runs
 		where (kind, id) > (@kind, @id) order by kind, id limit @limit`,
-		map[string]any{"environment": environment, "uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Scan(&rows).Error
+		map[string]any{"environment": environment, "uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Find(&rows).Error
 	return rows, err
 }
 

@@ -138,6 +138,6 @@ func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit
 // Overdue returns the ids of at most limit evaluations of any environment that should have closed before t.
 func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.gorm(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Find(&ids).Error
 	return ids, err
 }

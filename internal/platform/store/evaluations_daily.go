@@ -24,7 +24,7 @@ func (s *Store) ShadowDays(ctx context.Context, scope Scope, w Window, limit tim
 		}
 		return q.gorm(ctx).Raw(`select date_trunc('day', decided_at, 'UTC') as day, count(*) as count from authorizations
 			where tenant_id = ? and environment_id = ? and action_id = any(?) and decided_at >= ? and decided_at < ? and mode = 'shadow'
-			group by 1 order by 1`, scope.Tenant, scope.Environment, w.Actions, w.Since, w.Until).Scan(&rows).Error
+			group by 1 order by 1`, scope.Tenant, scope.Environment, w.Actions, w.Since, w.Until).Find(&rows).Error
 	})
 	return rows, err
 }

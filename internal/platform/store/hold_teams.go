@@ -37,7 +37,7 @@ func (q Holds) Approvers(ctx context.Context, s Scope, at time.Time, holds ...st
 	err := q.gorm(ctx).Raw(`select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(`+deputyAt+`, '') as absent
 		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id
 		where h.tenant_id = ? and h.environment_id = ? and h.authorization_id in ? and r.resolution = 'approve'
-		and `+strings.ReplaceAll(inGoodStanding, "@at", "?")+` order by r.at, r.reviewer`, s.Tenant, s.Environment, holds, at).Scan(&rows).Error
+		and `+strings.ReplaceAll(inGoodStanding, "@at", "?")+` order by r.at, r.reviewer`, s.Tenant, s.Environment, holds, at).Find(&rows).Error
 	return rows, err
 }
 
@@ -77,7 +77,7 @@ func (q Holds) Escalate(ctx context.Context, h models.Hold, at time.Time) ([]mod
 	var rows []models.HoldTeam
 	err := q.gorm(ctx).Raw(`update hold_teams t set escalated_at = ? from holds h
 		where h.authorization_id = t.authorization_id and h.environment_id = ? and t.environment_id = ? and t.authorization_id = ? and h.status = 'pending' and h.due_at > ?
-		and t.escalate_at <= ? and t.escalated_at is null returning t.*`, at, h.EnvironmentID, h.EnvironmentID, h.AuthorizationID, at, at).Scan(&rows).Error
+		and t.escalate_at <= ? and t.escalated_at is null returning t.*`, at, h.EnvironmentID, h.EnvironmentID, h.AuthorizationID, at, at).Find(&rows).Error
 	return rows, err
 }
 

@@ -95,7 +95,7 @@ func (q Holds) PutReview(ctx context.Context, r models.Review) (repeated bool, e
 func (q Holds) ReviewedBy(ctx context.Context, h models.Hold, reviewer string) (string, error) {
 	var resolutions []string
 	err := q.gorm(ctx).Raw("select resolution from reviews where environment_id = ? and authorization_id = ? and reviewer = ?", h.EnvironmentID, h.AuthorizationID, reviewer).
-		Scan(&resolutions).Error
+		Find(&resolutions).Error
 	if err != nil || len(resolutions) == 0 {
 		return "", err
 	}
@@ -154,6 +154,6 @@ func (q Holds) Approvals(ctx context.Context, h models.Hold, at time.Time) (int,
 // Overdue returns the authorization ids of at most limit holds of any environment that should have expired before t.
 func (q Holds) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
 	var ids []string
-	err := q.gorm(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Find(&ids).Error
 	return ids, err
 }

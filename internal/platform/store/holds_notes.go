@@ -19,6 +19,6 @@ func (q Holds) Notes(ctx context.Context, s Scope, authorization string) ([]mode
 	var rows []models.ReviewNote
 	err := q.gorm(ctx).Raw(`select n.* from review_notes n join reviews r on r.authorization_id = n.authorization_id
 		and r.environment_id = n.environment_id and r.reviewer = n.reviewer and r.note_digest = n.note_digest
-		where n.tenant_id = ? and n.environment_id = ? and n.authorization_id = ?`, s.Tenant, s.Environment, authorization).Scan(&rows).Error
+		where n.tenant_id = ? and n.environment_id = ? and n.authorization_id = ?`, s.Tenant, s.Environment, authorization).Find(&rows).Error
 	return rows, err
 }

@@ -60,7 +60,7 @@ func (q Holds) Queue(ctx context.Context, s Scope, f HoldFilter, p Page) ([]Queu
 		return nil, "", err
 	}
 	var rows []QueuedHold
-	if err := tx.Scan(&rows).Error; err != nil {
+	if err := tx.Find(&rows).Error; err != nil {
 		return nil, "", err
 	}
 	rows, next := cutPage(rows, p, func(h QueuedHold) (time.Time, string) {
@@ -127,7 +127,7 @@ func (q Holds) Place(ctx context.Context, s Scope, f HoldFilter, authorization s
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
 		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = h.environment_id", authorization).
-		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Scan(&row).Error
+		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Find(&row).Error
 	if !row.Present {
 		row.Before = -1
 	}

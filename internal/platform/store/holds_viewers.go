@@ -29,6 +29,6 @@ func (q Holds) View(ctx context.Context, s Scope, v View, since time.Time) ([]st
 	var others []string
 	err := q.gorm(ctx).Raw(`select w.viewer from hold_viewers w join holds h on h.authorization_id = w.authorization_id and h.environment_id = w.environment_id
 		where h.tenant_id = ? and h.environment_id = ? and w.authorization_id = ? and w.viewer <> ? and w.seen_at > ? order by w.viewer`,
-		s.Tenant, s.Environment, authorization, viewer, since).Scan(&others).Error
+		s.Tenant, s.Environment, authorization, viewer, since).Find(&others).Error
 	return others, err
 }

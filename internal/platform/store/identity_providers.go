@@ -33,7 +33,7 @@ func (q IdentityProviders) Lock(ctx context.Context, tenant, name string) (model
 func (q IdentityProviders) Hold(ctx context.Context, tenant, id string, updated time.Time) (bool, error) {
 	var rows []string
 	err := q.gorm(ctx).Raw("select id from identity_providers where tenant_id = ? and id = ? and updated_at = ? and removed_at is null for share",
-		tenant, id, updated).Scan(&rows).Error
+		tenant, id, updated).Find(&rows).Error
 	return len(rows) == 1, err
 }
 
@@ -108,6 +108,6 @@ func (q IdentityProviders) Rename(ctx context.Context, tenant, person, name stri
 func (q IdentityProviders) SubjectsOfSession(ctx context.Context, provider, session string) ([]string, error) {
 	var out []string
 	err := q.gorm(ctx).Raw(`select distinct p.provider_subject from console_sessions s join people p on p.id = s.person_id
-		where s.identity_provider_id = ? and s.provider_session = ? and p.identity_provider_id = ?`, provider, session, provider).Scan(&out).Error
+		where s.identity_provider_id = ? and s.provider_session = ? and p.identity_provider_id = ?`, provider, session, provider).Find(&out).Error
 	return out, err
 }

@@ -57,7 +57,7 @@ func (q Notices) Wanting(ctx context.Context, s Scope, kind models.NoticeKind) (
 		where c.tenant_id = ? and c.environment_id = ? and c.kind = ? and case when c.channel = 'email'
 			then exists (select from person_addresses a where a.person_id = c.person_id and a.confirmed_at is not null)
 			else exists (select from chat_addresses a where a.environment_id = c.environment_id and a.id = c.channel and a.removed_at is null) end
-		order by c.channel, c.person_id`, s.Tenant, s.Environment, kind).Scan(&rows).Error
+		order by c.channel, c.person_id`, s.Tenant, s.Environment, kind).Find(&rows).Error
 	return rows, err
 }
 

@@ -46,7 +46,7 @@ func (q Environments) RelatedOrigins(ctx context.Context, rpID string) ([]string
 			select e.id, e.tenant_id, p.related_origins from environments e left join environment_passkeys p on p.environment_id = e.id
 			where e.rp_id = ? or ? = any (p.rp_ids))
 		select (select count(distinct tenant_id) from named) as tenants,
-			(select coalesce(array_agg(distinct o order by o), '{}') from named, unnest(related_origins) o) as origins`, rpID, rpID).Scan(&found).Error
+			(select coalesce(array_agg(distinct o order by o), '{}') from named, unnest(related_origins) o) as origins`, rpID, rpID).Find(&found).Error
 	if err == nil && (found.Tenants != 1 || len(found.Origins) == 0) {
 		err = ErrNotFound
 	}

@@ -73,7 +73,7 @@ func (q Proofs) RevokeOfKey(ctx context.Context, k models.SigningKey, r Revocati
 		select v.id, v.authorization_id, open.subject_uid, coalesce(s.external_id, '') as subject, open.action_key, open.decision
 		from voided v join open on open.jti = v.id left join subjects s on s.uid = open.subject_uid and s.environment_id = @environment order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
-			"reason": r.Reason, "limit": r.Limit}).Scan(&rows).Error
+			"reason": r.Reason, "limit": r.Limit}).Find(&rows).Error
 	return rows, err
 }
 
@@ -114,6 +114,6 @@ func (q Proofs) RevokeOfSubject(ctx context.Context, s Scope, uid string, r Revo
 			returning p.jti as id, p.authorization_id)
 		select v.id, v.authorization_id, open.action_key, open.decision from voided v join open on open.jti = v.id order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "at": r.At, "reason": r.Reason, "limit": r.Limit, "uid": uid, "tenant": s.Tenant,
-			"environment": s.Environment}).Scan(&rows).Error
+			"environment": s.Environment}).Find(&rows).Error
 	return rows, err
 }

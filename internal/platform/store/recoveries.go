@@ -80,6 +80,6 @@ func (q Recoveries) Overdue(ctx context.Context, t time.Time, limit int) ([]stri
 	var ids []string
 	err := q.gorm(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
 		or status = 'ready' and expires_at < @t order by created_at, id limit @limit`,
-		map[string]any{"t": t, "limit": limit}).Scan(&ids).Error
+		map[string]any{"t": t, "limit": limit}).Find(&ids).Error
 	return ids, err
 }

@@ -53,7 +53,7 @@ func (q Research) CurrentPeriodsBefore(ctx context.Context, t time.Time, limit i
 	var rows []CurrentPeriod
 	err := q.gorm(ctx).Raw(`select p.id, p.environment_id as environment, e.tenant_id as tenant from research_periods p
 		join environments e on e.id = p.environment_id where p.ended_at is null and p.started_at <= ? order by p.started_at limit ?`, t, limit).
-		Scan(&rows).Error
+		Find(&rows).Error
 	return rows, err
 }
 
@@ -168,7 +168,7 @@ func (q Research) Counts(ctx context.Context, r ResearchRange) ([]EnvironmentCou
 	err := q.gorm(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v
 		join environments e on e.id = v.environment_id where (@environment = '' or v.environment_id = @environment)
 		and (cast(@since as timestamptz) is null or v.created_at >= @since) and (cast(@until as timestamptz) is null or v.created_at < @until)
-		group by 1, 2 order by 2`, map[string]any{"environment": r.Environment, "since": orNull(r.From), "until": orNull(r.Until)}).Scan(&out).Error
+		group by 1, 2 order by 2`, map[string]any{"environment": r.Environment, "since": orNull(r.From), "until": orNull(r.Until)}).Find(&out).Error
 	return out, err
 }
 

@@ -36,7 +36,7 @@ func (q Sessions) Lock(ctx context.Context, s Scope, id string) (SubjectSession,
 
 func (q Sessions) lookup(ctx context.Context, s Scope, id, lock string) (SubjectSession, error) {
 	var row models.Session
-	tx := q.gorm(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Scan(&row)
+	tx := q.gorm(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Find(&row)
 	if tx.Error != nil {
 		return SubjectSession{}, tx.Error
 	}
@@ -81,7 +81,7 @@ func (q Sessions) EndOfSubject(ctx context.Context, s Scope, uid string, at time
 	var ids []string
 	err := q.gorm(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
 		and subject_uid = @uid and status = 'active' returning id`,
-		map[string]any{"at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Scan(&ids).Error
+		map[string]any{"at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Find(&ids).Error
 	return ids, err
 }
 
@@ -98,7 +98,7 @@ func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
 func (q Sessions) ActiveIDs(ctx context.Context, s Scope, subjectUID string, limit int) ([]string, error) {
 	var ids []string
 	err := q.gorm(ctx).Raw(`select id from sessions where tenant_id = ? and environment_id = ? and subject_uid = ? and status = 'active'
-		order by started_at desc limit ?`, s.Tenant, s.Environment, subjectUID, limit).Scan(&ids).Error
+		order by started_at desc limit ?`, s.Tenant, s.Environment, subjectUID, limit).Find(&ids).Error
 	return ids, err
 }
 
@@ -115,6 +115,6 @@ func (q Sessions) ExpireIdle(ctx context.Context, t, at time.Time, limit int) ([
 	var rows []models.Session
 	err := q.gorm(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
 		where status = 'active' and started_at < ? and last_activity_at < ? order by started_at limit ? for update skip locked) idle
-		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at, s.coverage`, at, t, t, limit).Scan(&rows).Error
+		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at, s.coverage`, at, t, t, limit).Find(&rows).Error
 	return rows, err
 }

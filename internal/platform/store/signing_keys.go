@@ -87,6 +87,6 @@ func (q SigningKeys) RetiringSince(ctx context.Context, t time.Time, limit int) 
 func (q SigningKeys) scopes(ctx context.Context, condition string, t time.Time, limit int) ([]Scope, error) {
 	var rows []Scope
 	err := q.gorm(ctx).Raw("select distinct tenant_id as tenant, environment_id as environment from signing_keys where "+
-		condition+" limit ?", t, limit).Scan(&rows).Error
+		condition+" limit ?", t, limit).Find(&rows).Error
 	return rows, err
 }

@@ -60,7 +60,7 @@ func (q Decisions) ReplayablesByID(ctx context.Context, s Scope, ids []string) (
 func (q Decisions) replayables(ctx context.Context, query string, args ...any) ([]Replayable, error) {
 	q.Q = q.old(ctx)
 	var rows []Replayable
-	if err := q.gorm(ctx).Raw(query, args...).Scan(&rows).Error; err != nil {
+	if err := q.gorm(ctx).Raw(query, args...).Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	for i, r := range rows {

@@ -18,7 +18,7 @@ func (q *Q) Subjects() Subjects { return Subjects{q} }
 // externalID returns the relying party's id of a subject, or "" if the subject is erased.
 func (q *Q) externalID(ctx context.Context, environment, uid string) (string, error) {
 	var ids []string
-	err := q.gorm(ctx).Raw("select external_id from subjects where environment_id = ? and uid = ?", environment, uid).Scan(&ids).Error
+	err := q.gorm(ctx).Raw("select external_id from subjects where environment_id = ? and uid = ?", environment, uid).Find(&ids).Error
 	if err != nil || len(ids) == 0 {
 		return "", err
 	}

@@ -101,7 +101,7 @@ func (q Teams) Reviewers(ctx context.Context, s Scope, actors []string, at time.
 		union all select 'person:' || p.id from people p join person_roles r on r.person_id = p.id
 			where p.tenant_id = @tenant and 'person:' || p.id in @actors and p.revoked_at is null
 			and r.environment_id = @environment and r.role = 'reviewer'`,
-		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "actors": actors, "at": at}).Scan(&out).Error
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "actors": actors, "at": at}).Find(&out).Error
 	return out, err
 }
 

@@ -18,7 +18,7 @@ func (q Teams) Candidates(ctx context.Context, s Scope, at time.Time, limit int)
 			and c.environment_id = @environment and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at)
 			and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
 		) c order by place, lower(name), actor limit @limit`,
-		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at, "limit": limit}).Scan(&out).Error
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at, "limit": limit}).Find(&out).Error
 	return out, err
 }
 
@@ -28,7 +28,7 @@ func (q Teams) MemberNames(ctx context.Context, s Scope, actors []string) ([]Nam
 	err := q.gorm(ctx).Raw(`select 'person:' || p.id as actor, p.name from people p where p.tenant_id = @tenant and 'person:' || p.id in @actors
 		union all select 'credential:' || c.id, coalesce(c.name, '') from credentials c
 			where c.tenant_id = @tenant and c.environment_id = @environment and 'credential:' || c.id in @actors`,
-		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "actors": actors}).Scan(&out).Error
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "actors": actors}).Find(&out).Error
 	return out, err
 }
 
@@ -69,7 +69,7 @@ func (q Teams) Requirements(ctx context.Context, s Scope) ([]TeamRequirement, er
 		from policy_versions v join actions a on a.id = v.action_id
 		cross join lateral jsonb_path_query(v.requirements, '$.**.review[*]') e
 		where v.tenant_id = ? and v.environment_id = ? and v.status = 'active' and a.archived_at is null
-		order by 1, 3, 4, 6`, s.Tenant, s.Environment).Scan(&out).Error
+		order by 1, 3, 4, 6`, s.Tenant, s.Environment).Find(&out).Error
 	return out, err
 }
 
@@ -87,6 +87,6 @@ func (q Teams) PendingHolds(ctx context.Context, s Scope, at time.Time) ([]TeamH
 		select team, sum(waiting) as waiting, sum(escalated) as escalated from (
 			select team, 1 as waiting, 0 as escalated from waiting
 			union all select escalate_team, 0, 1 from waiting where escalate_at <= @at) w group by team`,
-		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at}).Scan(&out).Error
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at}).Find(&out).Error
 	return out, err
 }
