@@ -117,6 +117,7 @@ func TestARestoredErasureEndsAlthoughItsRunHasClosed(t *testing.T) {
 	r, err := erasures.Erase(t.Context(), b.Principal(fixture.Asker), b.Subject.ExternalID)
 	require.NoError(t, err)
 	b.requireErased(t, r.Erasure)
+	require.NoError(t, b.temporal.GetWorkflow(t.Context(), workflows.ErasureID(r.Erasure), "").Get(t.Context(), nil)) // the record ends before the run
 
 	b.Exec("insert into subjects select * from kept")
 	b.Exec("update subjects set status = 'erasing', external_id = uid where uid = $1", b.Subject.UID)
