@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
-	"github.com/countersign-dev/countersign/internal/local/dev"
-	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 func configCommand() *cobra.Command {
@@ -19,48 +16,6 @@ func configCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(configExportCommand(), configDiffCommand(), configApplyCommand())
 	return cmd
-}
-
-// remote is an environment that a command reaches by the API.
-type remote struct {
-	settings
-	key, dir, environment string
-}
-
-// patience bounds one request: a simulation decides a thousand decisions again.
-const patience = 30 * time.Second
-
-func (r *remote) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.dir, "dir", ".data", "folder of make run, whose admin key is used if COUNTERSIGN_KEY is not set")
-	cmd.Flags().StringVar(&r.environment, "environment", "sandbox", "environment of make run whose admin key is used: sandbox or live")
-	bind(cmd, r.public(), setting{"", "COUNTERSIGN_KEY", "", "an admin key of the environment", text(&r.key)})
-}
-
-func (r *remote) client() (*countersign.Client, error) {
-	if r.environment != "sandbox" && r.environment != "live" {
-		return nil, usage("--environment is %q: want sandbox or live", r.environment)
-	}
-	if r.key == "" || r.baseURL == "" {
-		state, err := dev.ReadState(r.dir)
-		keys := state.Environments.Sandbox
-		if r.environment == "live" {
-			keys = state.Environments.Live
-		}
-		if r.baseURL == "" {
-			r.baseURL = state.BaseURL
-		}
-		if r.key == "" {
-			r.key = keys.AdminKey
-		}
-		if err != nil || r.baseURL == "" || r.key == "" {
-			return nil, usage("COUNTERSIGN_BASE_URL and COUNTERSIGN_KEY are not both set, and %s has no service: set both, or run make run", r.dir)
-		}
-	}
-	api, err := countersign.New(r.baseURL, r.key, countersign.WithTimeout(patience))
-	if err != nil {
-		return nil, usage("%v", err)
-	}
-	return api, nil
 }
 
 func configExportCommand() *cobra.Command {
@@ -97,7 +52,7 @@ func configExportCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "file to write, with the logo beside it; standard output if not given")
-	r.bind(cmd)
+	r.bind(cmd, adminKey)
 	return cmd
 }
 
@@ -110,7 +65,7 @@ type comparison struct {
 func (c *comparison) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.prune, "prune", false, "remove what the file does not have: archive actions, delete webhook endpoints")
 	cmd.Flags().BoolVar(&c.simulate, "simulate", true, "decide the newest 1,000 decisions again under each policy that would change; stores it as a draft, which decides nothing")
-	c.bind(cmd)
+	c.bind(cmd, adminKey)
 }
 
 // plan compares. A file that cannot be used is a usage error.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -27,11 +26,11 @@ func eventsCommand() *cobra.Command {
 
 // listener follows the stream of events and prints and forwards each.
 type listener struct {
-	settings
-	key, dir, pattern string
-	asJSON            bool
-	forward           forwarder
-	out               io.Writer
+	remote
+	pattern string
+	asJSON  bool
+	forward forwarder
+	out     io.Writer
 }
 
 func eventsListenCommand() *cobra.Command {
@@ -47,9 +46,8 @@ func eventsListenCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&l.pattern, "type", "", "only events of this type, or of a family such as hold.*")
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print each event as one line of JSON, as a webhook has it")
-	cmd.Flags().StringVar(&l.dir, "dir", ".data", "folder of make run, whose sandbox key is used if COUNTERSIGN_KEY is not set")
 	l.forward.flag(cmd)
-	bind(cmd, l.public(), setting{"", "COUNTERSIGN_KEY", "", "a server key of the environment", text(&l.key)}, l.forward.setting())
+	l.bind(cmd, serverKey, l.forward.setting())
 	return cmd
 }
 
@@ -57,15 +55,12 @@ func eventsListenCommand() *cobra.Command {
 const pause = time.Second
 
 func (l *listener) run(ctx context.Context) error {
-	if err := l.defaults(); err != nil {
+	client, err := l.client()
+	if err != nil {
 		return err
 	}
 	if err := l.forward.open(l.out); err != nil {
 		return err
-	}
-	client, err := countersign.New(l.baseURL, l.key)
-	if err != nil {
-		return usage("%v", err)
 	}
 	if _, err := client.GetCredential(ctx); err != nil {
 		return err // before the first event: a wrong key or address
@@ -93,24 +88,6 @@ func (l *listener) run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-	}
-	return nil
-}
-
-// defaults takes the address and the key of make run if none are set.
-func (l *listener) defaults() error {
-	if l.key != "" && l.baseURL != "" {
-		return nil
-	}
-	state, err := dev.ReadState(l.dir)
-	if l.baseURL == "" {
-		l.baseURL = state.BaseURL
-	}
-	if l.key == "" {
-		l.key = state.Environments.Sandbox.ServerKey
-	}
-	if err != nil || l.baseURL == "" || l.key == "" {
-		return usage("COUNTERSIGN_BASE_URL and COUNTERSIGN_KEY are not both set, and %s has no service: set both, or run make run", l.dir)
 	}
 	return nil
 }
