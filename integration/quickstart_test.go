@@ -9,12 +9,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/local/dev"
 )
 
 // TestQuickstart runs every command of docs/quickstart.md.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	dir := developerFolder(t, newSandbox(t))
+	buildService(t, filepath.Join(dir, "bin", "countersign"))
 	script := codeBlocks(t, "../docs/quickstart.md", "sh") + "\nexport BASE KEY SUBJECT NAME\n(cd \"$SDK\" && go run \"$PROGRAM\")\n"
 	sdk, err := filepath.Abs("../sdk/go")
 	require.NoError(t, err)
@@ -22,7 +25,8 @@ func TestQuickstart(t *testing.T) {
 	program := filepath.Join(dir, "main.go")
 	require.NoError(t, os.WriteFile(program, []byte(codeBlocks(t, "../docs/quickstart.md", "go")), 0o600))
 	output := runShell(t, dir, script, "SDK="+sdk, "PROGRAM="+program)
-	for _, want := range []string{"challenge\n", "proof of ", `"valid":true`, "proof_consumed", "verified offline: quickstart."} {
+	for _, want := range []string{"challenge\n", "proof of ", `"valid":true`, "proof_consumed", "verified offline: quickstart.",
+		"self: allow\n", "other: hold\n", "replay: deny\n", "program: hold\n"} {
 		require.Contains(t, output, want)
 	}
 }
@@ -42,6 +46,7 @@ func TestAgentsPage(t *testing.T) {
 	t.Run("in TypeScript", func(t *testing.T) {
 		t.Parallel()
 		requireMCP(t)
+		dir := developerFolder(t, newSandbox(t)) // the page names its action by the second
 		env := regexp.MustCompile(`(?m)^(BASE|KEY|NAME|SUBJECT)=.*$`).FindAllString(runShell(t, dir, codeBlocks(t, "../docs/agents.md", "sh")+"\nenv\n"), -1)
 		cmd, out := node(t, codeBlocks(t, "../docs/agents.md", "js"), env...)
 		require.NoError(t, cmd.Run(), "%s", out)
@@ -64,8 +69,15 @@ func developerFolder(t *testing.T, w world) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".data"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".data", "dev.json"), []byte("{\n  \"server_key\": \""+w.Server.key+"\"\n}\n"), 0o600))
+	require.NoError(t, dev.WriteState(dir+"/.data", dev.State{BaseURL: shared.baseURL, Environments: dev.Environments{Sandbox: dev.Keys{ServerKey: w.Server.key}}}))
 	return dir
+}
+
+// buildService builds the one binary, from the cache of make test.
+func buildService(t *testing.T, path string) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/countersign").CombinedOutput()
+	require.NoError(t, err, "%s", output)
 }
 
 // codeBlocks returns a page's code blocks of one language, concatenated.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -143,7 +144,7 @@ func bind(cmd *cobra.Command, table ...setting) {
 		secrets = append(secrets, fmt.Sprintf("  %s or %s_FILE: %s", t.env, t.env, t.help))
 	}
 	if len(secrets) > 0 {
-		cmd.Long = cmd.Short + ".\n\nSecrets are read from the environment or from files:\n" + strings.Join(secrets, "\n")
+		cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nSecrets are read from the environment or from files:\n" + strings.Join(secrets, "\n")
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return fill(cmd.Flags(), table, os.LookupEnv) }
 }

@@ -16,7 +16,7 @@ type remote struct {
 	key, dir, environment string
 }
 
-// keyRole is what the key of a remote may do.
+// keyRole is the scope of the key of a remote.
 type keyRole string
 
 const (

@@ -26,7 +26,7 @@ func Attacks() []Attack {
 		{"constant", false, false, timed(func(*rand.Rand) float64 { return 100 }, func(*rand.Rand) float64 { return 40 })},
 		{"constant with 5 % noise", false, false, timed(gauss(100, 5), gauss(40, 2))},
 		{"paste-like", false, false, timed(uniform(1, 3), func(*rand.Rand) float64 { return 1 })},
-		{"webdriver", false, false, timed(uniform(60, 120), uniform(.5, 2))},
+		WebDriver(),
 		{"uniform 50-150", false, false, timed(uniform(50, 150), uniform(20, 60))},
 		{"uniform 80-300", false, false, timed(uniform(80, 300), uniform(50, 120))},
 		{"gaussian, population moments", false, false, timed(gauss(190, 80), gauss(105, 30))},
@@ -37,6 +37,11 @@ func Attacks() []Attack {
 		{"victim's class means", true, true, victimClasses},
 		Replay(5),
 	}
+}
+
+// WebDriver returns the attack of a script that drives a browser: even times, and keys that are held for hardly a millisecond.
+func WebDriver() Attack {
+	return Attack{"webdriver", false, false, timed(uniform(60, 120), uniform(.5, 2))}
 }
 
 // Replay returns the attack that repeats a recording with Gaussian jitter, in ms, on every time.

@@ -100,14 +100,21 @@ func (s *show) printf(format string, args ...any) { _, _ = fmt.Fprintf(s.Out, fo
 // audience is the relying party that the proofs are for.
 const audience = "payments.demo"
 
-// prepare creates an action in enforce mode whose policy can return all four decisions.
-func (s *show) prepare(ctx context.Context) error {
-	var err error
+// identify requires a key of a sandbox.
+func (s *show) identify(ctx context.Context) (err error) {
 	if s.me, err = s.api.GetCredential(ctx); err != nil {
 		return err
 	}
 	if s.me.EnvironmentKind != "sandbox" {
 		return errors.New("the demonstration needs a key of a sandbox environment")
+	}
+	return nil
+}
+
+// prepare creates an action in enforce mode whose policy can return all four decisions.
+func (s *show) prepare(ctx context.Context) error {
+	if err := s.identify(ctx); err != nil {
+		return err
 	}
 	action, err := s.api.CreateAction(ctx, countersign.ActionCreate{
 		Key: "demo.release_payment_" + s.id, Name: "Release a payment",
@@ -215,8 +222,7 @@ func (s *show) enroll(ctx context.Context, p person, subject string) error {
 
 // replay sends a session of the person whose last frame repeats its first, then authorizes.
 func (s *show) replay(ctx context.Context, p person, subject string) error {
-	stolen := p.own[:min(4, len(p.own))]
-	session, err := s.observe(ctx, subject, "score", append(append([]frame{}, stolen...), stolen[0]))
+	session, err := s.observe(ctx, subject, "score", p.replayed())
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,12 @@ type person struct {
 	abusing []frame
 }
 
+// replayed returns frames of the person, the first of them twice.
+func (p person) replayed() []frame {
+	stolen := p.own[:min(4, len(p.own))]
+	return append(slices.Clone(stolen), stolen[0])
+}
+
 // People are the typists of a demonstration. Create them with Load.
 type People struct {
 	Source    string // where they come from, for the reader

@@ -25,7 +25,7 @@ var fatalPrefixes = []string{"panic: ", "fatal error: ", "SIG"}
 // testEvent is an event of go test -json (cmd/test2json).
 type testEvent struct{ Action, Package, Test, Output string }
 
-// ending is what a package's process printed last, and its tests that have not ended.
+// ending holds the last lines that the process of a package printed, and its tests that have not ended.
 type ending struct {
 	running map[string]bool
 	lines   []string

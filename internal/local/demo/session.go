@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"context"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
+)
+
+// Typing is who types in a session that is opened to test an integration.
+type Typing string
+
+// The enrolled person; a different person in their name; the enrolled person with a frame that is sent twice; a program with even times.
+const (
+	TypingSelf    Typing = "self"
+	TypingOther   Typing = "other"
+	TypingReplay  Typing = "replay"
+	TypingProgram Typing = "program"
+)
+
+// Typings are all of them.
+var Typings = []Typing{TypingSelf, TypingOther, TypingReplay, TypingProgram}
+
+// SessionOptions configure a session to test an integration with.
+type SessionOptions struct {
+	API     *countersign.Client // with a server key of a sandbox
+	Subject string
+	Typing  Typing
+	Now     func() time.Time
+	Out     io.Writer // of progress
+}
+
+// Session opens a session of a subject, sends the frames of a simulated person in it and returns its id. A subject that is missing is
+// created, and one without a template is enrolled first. A subject's person is the same in every call.
+func Session(ctx context.Context, o SessionOptions) (id string, err error) {
+	s := &show{Options: Options{Now: o.Now, Out: o.Out}, api: o.API}
+	if err := s.identify(ctx); err != nil {
+		return "", err
+	}
+	subject, err := s.api.GetSubject(ctx, o.Subject)
+	if countersign.IsCode(err, countersign.CodeNotFound) {
+		subject, err = s.api.CreateSubject(ctx, &countersign.SubjectCreate{ID: o.Subject})
+	}
+	if err != nil {
+		return "", err
+	}
+	if subject.Enrollment != countersign.EnrollmentStateEnrolled {
+		p, own := person{name: o.Subject}, typist(o.Subject)
+		for range enrollSessions {
+			p.enroll = append(p.enroll, session(own))
+		}
+		if err := s.enroll(ctx, p, subject.ID); err != nil {
+			return "", err
+		}
+	}
+	return s.observe(ctx, subject.ID, "score", typed(o.Typing, o.Subject))
+}
+
+// typist returns the person of a subject. All calls are on the same day of that person, so that chance hardly changes a decision, with other
+// single times, because equal frames are taken for a replay.
+func typist(subject string) *synthetic.Typist {
+	seed := fnv.New64a()
+	_, _ = io.WriteString(seed, subject)                              // its error is always nil
+	return synthetic.NewTypist(seed.Sum64()).Elsewhere(rand.Uint64()) // #nosec G404 -- not a secret
+}
+
+// session returns frames that the typist types next, as many as a session of a demonstration has at most.
+func session(t *synthetic.Typist) []frame { return frames(t.Type(maxFrames * frameKeys)) }
+
+// typed returns the frames of a session of the subject.
+func typed(by Typing, subject string) []frame {
+	own := typist(subject)
+	switch by {
+	case TypingOther: // who differs from the person more than two people do, as chance makes some alike
+		return session(own.Towards(typist("not "+subject), 2))
+	case TypingReplay:
+		return person{own: session(own)}.replayed()
+	case TypingProgram:
+		generator := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) // #nosec G404 -- not a secret
+		return frames(synthetic.WebDriver().Make(generator, own.Type(maxFrames*frameKeys)))
+	default:
+		return session(own)
+	}
+}
