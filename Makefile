@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export GOTOOLCHAIN := local
 
 # Variables to set on the command line.
-DATA ?= ../shared/data
+DATA ?= recordings
 DIR  ?= .data
 PKG  ?= ./...
 RUN  ?=
@@ -22,7 +22,7 @@ comma   := ,
 BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 # Tests are compiled with the same flags, so that a cold cache compiles the Temporal server, this service and the standard library once.
 # The race detector needs cgo.
-TESTED   = $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
+TESTED   = $(if $(wildcard $(DATA)),COUNTERSIGN_TEST_DATA="$(abspath $(DATA))") $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
 # Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
 SLOWEST := ./cmd/chaos$(comma)./integration$(comma)./integration/browser$(comma)./worker
 MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
@@ -132,7 +132,7 @@ test-needs:
 
 # The service is built before its tests because go test shows no progress while it compiles.
 .PHONY: test
-test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum test-js ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1)
+test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum test-js ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1 DATA=folder of recordings)
 	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) --first $(SLOWEST) -- -vet=off -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: test-js

@@ -30,7 +30,7 @@ func accuracyCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Data, "data", "../shared/data", "`folder` searched for recordings")
+	f.StringVar(&o.Data, "data", "recordings", "`folder` searched for recordings")
 	f.StringVar(&o.Protocol, "protocol", "all", "protocols, separated by commas, or all that fit the recordings")
 	f.StringVar(&o.Out, "out", "", "`folder` for accuracy.md, accuracy.json and the curves; empty writes none")
 	f.StringVar(&o.Background, "background", accuracy.BackgroundAuto, "where the model of other people comes from: auto, embedded or split")

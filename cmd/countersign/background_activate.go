@@ -33,7 +33,7 @@ type peopleSource struct {
 
 func (p *peopleSource) bind(cmd *cobra.Command, s *settings) {
 	f := cmd.Flags()
-	f.StringVar(&p.data, "data", "../shared/data", "`folder` searched for recordings")
+	f.StringVar(&p.data, "data", "recordings", "`folder` searched for recordings")
 	f.BoolVar(&p.research, "from-research", false, "use the research vectors of this deployment instead of recordings")
 	f.StringVar(&p.environment, "environment", "", "research vectors of one environment (env_...) only")
 	bind(cmd, s.database(), s.direct(), s.master(), s.public())

@@ -32,7 +32,7 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	devFlags(cmd, &o)
-	cmd.Flags().StringVar(&data, "data", "../shared/data", "`folder` searched for recorded typing; without recordings people are simulated")
+	cmd.Flags().StringVar(&data, "data", "recordings", "`folder` searched for recorded typing; without recordings people are simulated")
 	cmd.Flags().IntVar(&people, "people", 5, "number of people")
 	bind(cmd, append(o.logging(), o.database(), o.ownTemporal())...)
 	cmd.AddCommand(demoSessionCommand())

@@ -1,17 +1,14 @@
 package browser_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
+	"github.com/countersign-dev/countersign/internal/testing/recordingstest"
 )
-
-// dataEnv names a folder of recordings; without it and without the folder beside the repository the test is skipped.
-const dataEnv = "COUNTERSIGN_TEST_DATA"
 
 const (
 	recordedPeople = 5
@@ -22,14 +19,8 @@ const (
 // recorded returns people with at least five recorded sessions of free text, each session reduced to keys with a key code.
 func recorded(t *testing.T) [][][]features.KeyEvent {
 	t.Helper()
-	dir := os.Getenv(dataEnv)
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	sets, err := recordings.Find(dir)
-	if err != nil {
-		t.Skip("there are no recordings: set " + dataEnv + " to their folder")
-	}
+	sets, err := recordings.Find(recordingstest.Folder(t))
+	require.NoError(t, err)
 	for _, set := range sets {
 		if set.Kind != recordings.Keystrokes || set.Name != "essay-dev" {
 			continue

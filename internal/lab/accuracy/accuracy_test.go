@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/lab/accuracy"
+	"github.com/countersign-dev/countersign/internal/testing/recordingstest"
 )
 
 func writeSet(t *testing.T, dir, name string, lines []string) {
@@ -151,16 +152,11 @@ func TestRunLeavesOutWhatItCannotRead(t *testing.T) {
 	require.Contains(t, r.Markdown(), "left out: recordings")
 }
 
-// dataDir is where recordings are kept beside a checkout; most machines have none.
-const dataDir = "../../../../shared/data"
-
 // The gate: figures on recordings may not fall behind what docs/accuracy.md promises. Bounds leave room for rounding,
 // not for regressions.
 func TestAccuracyOnRecordingsHolds(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(dataDir); err != nil {
-		t.Skip("no recordings beside this checkout")
-	}
+	data := recordingstest.Folder(t)
 	own := []int{30} // the prior alone confirms no one, so that nothing could be lost
 	gates := []struct {
 		protocol, set, kase, metric string
@@ -187,7 +183,7 @@ func TestAccuracyOnRecordingsHolds(t *testing.T) {
 	reports := map[string]accuracy.Report{}
 	for _, g := range gates {
 		if _, done := reports[g.protocol]; !done {
-			r, err := accuracy.Run(context.Background(), accuracy.Options{Data: dataDir, Protocol: g.protocol, OwnPeople: g.own, Bootstrap: 2})
+			r, err := accuracy.Run(context.Background(), accuracy.Options{Data: data, Protocol: g.protocol, OwnPeople: g.own, Bootstrap: 2})
 			require.NoError(t, err)
 			reports[g.protocol] = r
 		}

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,14 +11,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
+	"github.com/countersign-dev/countersign/internal/testing/recordingstest"
 )
 
-const recordedData = "../../../../shared/data"
-
-// ownBackground is the background after n people of another set of recordings enrolled.
-func ownBackground(t *testing.T, n int) *scoring.Background {
+// ownBackground is the background after n people of a different set of recordings enrolled.
+func ownBackground(t *testing.T, data string, n int) *scoring.Background {
 	t.Helper()
-	sessions, err := recordings.ReadKeystrokes(filepath.Join(recordedData, "keystroke", "aalto-dev.keystrokes.csv.gz"))
+	sessions, err := recordings.ReadKeystrokes(filepath.Join(data, "keystroke", "aalto-dev.keystrokes.csv.gz"))
 	require.NoError(t, err)
 	prior := scoring.Default().Background(features.Keystroke)
 	sums := moments.Empty(prior)
@@ -69,10 +67,8 @@ func claimOf(m *scoring.Model, ts scoring.Templates, typed []frame) scoring.Stat
 // confirmed. Two of the writers type alike in every cell.
 func TestRecordedWritersInTheNameOfEachOther(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(recordedData); err != nil {
-		t.Skip("no recordings beside this checkout")
-	}
-	p, err := Load(recordedData, 5)
+	data := recordingstest.Folder(t)
+	p, err := Load(data, 5)
 	require.NoError(t, err)
 	for _, c := range []struct {
 		name   string
@@ -80,7 +76,7 @@ func TestRecordedWritersInTheNameOfEachOther(t *testing.T) {
 		likely int
 	}{
 		{"prior alone", scoring.Default(), 2},
-		{"own background of 30", scoring.NewModel(ownBackground(t, 30)), 2},
+		{"own background of 30", scoring.NewModel(ownBackground(t, data, 30)), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,12 +1,12 @@
 package demo
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
+	"github.com/countersign-dev/countersign/internal/testing/recordingstest"
 )
 
 func TestPeopleAreMadeUpWhereNobodyIsRecorded(t *testing.T) {
@@ -44,11 +44,7 @@ func TestNoFrameIsUsedTwice(t *testing.T) {
 
 func TestRecordedPeople(t *testing.T) {
 	t.Parallel()
-	const data = "../../../../shared/data"
-	if _, err := os.Stat(data); err != nil {
-		t.Skip("no recordings beside this checkout")
-	}
-	p, err := Load(data, 5)
+	p, err := Load(recordingstest.Folder(t), 5)
 	require.NoError(t, err)
 	require.False(t, p.Simulated)
 	require.Len(t, p.people, 5)
