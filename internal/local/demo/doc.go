@@ -3,6 +3,8 @@
 // proof. It also leaves enough to look at on every page of the console: a brand, teams, webhook deliveries of which some fail, an
 // evaluation, and a change that waits for a second approver.
 //
+// Session opens a single session of a simulated person instead, for the tests of an integration.
+//
 // It is a client like any relying party's backend and uses sdk/go for every request. It must not reach into the service: no
 // store, no rule of a decision.
 package demo
