@@ -31,9 +31,7 @@ type Spec struct {
 	Dir    string   // empty: the parent's
 	Output io.Writer
 	User   *User // nil: the parent's
-	// Orphaned is the signal that the child receives when its parent dies, even by
-	// SIGKILL; Linux only.
-	// Orphaned is sent to the child when the parent dies, however it dies; Linux only.
+	// Orphaned is sent to the child when its parent dies, even by SIGKILL; Linux only.
 	Orphaned syscall.Signal
 }
 
