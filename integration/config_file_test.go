@@ -16,7 +16,6 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/models"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
@@ -312,12 +311,8 @@ func TestPropertyConfigurationFilesAreReproduced(t *testing.T) {
 func TestConfigurationAsCodePage(t *testing.T) {
 	t.Parallel()
 	made := newTenant(t)
-	dir, work := t.TempDir(), t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(work, ".data"), 0o700))
-	require.NoError(t, dev.WriteState(filepath.Join(work, ".data"), dev.State{BaseURL: shared.baseURL, Environments: dev.Environments{
-		Sandbox: dev.Keys{AdminKey: made.Sandbox.Admin.key}, Live: dev.Keys{AdminKey: made.Live.Admin.key},
-	}}))
-	runShell(t, "..", `go build -o "$BIN/countersign" ./cmd/countersign`, "BIN="+dir)
+	dir, work := t.TempDir(), developerFolder(t, made.Sandbox, made.Live)
+	buildService(t, dir)
 	script := strings.ReplaceAll(codeBlocks(t, "../docs/configuration-as-code.md", "sh"), "countersign config", `"$BIN/countersign" config`)
 	output := runShell(t, work, script, "BIN="+dir, "COUNTERSIGN_BASE_URL=", "COUNTERSIGN_KEY=")
 	for _, want := range []string{

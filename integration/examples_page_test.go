@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/countersign-dev/countersign/internal/local/dev"
 )
 
 // TestExamplesPage runs the commands of examples/README.md with the Go shop, and buys what a reviewer must approve: only a forwarded
@@ -25,15 +23,13 @@ import (
 func TestExamplesPage(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	work, bin := t.TempDir(), t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(work, ".data"), 0o700))
-	state := dev.State{BaseURL: shared.baseURL, Environments: dev.Environments{Sandbox: dev.Keys{ServerKey: w.Server.key, AdminKey: w.Admin.key}}}
-	require.NoError(t, dev.WriteState(filepath.Join(work, ".data"), state))
+	work, bin := developerFolder(t, w), t.TempDir()
 	repository, err := filepath.Abs("..")
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(filepath.Join(repository, "examples"), filepath.Join(work, "examples")))
 	require.NoError(t, os.Symlink(bin, filepath.Join(work, "bin")))
-	runShell(t, "..", `go build -o "$BIN/countersign" ./cmd/countersign && go build -o "$BIN/shop" ./examples/shop/go`, "BIN="+bin)
+	buildService(t, bin)
+	runShell(t, "..", `go build -o "$BIN/shop" ./examples/shop/go`, "BIN="+bin)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

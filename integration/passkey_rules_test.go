@@ -345,11 +345,7 @@ func TestSimpleWebAuthnPackageAgreesAboutApps(t *testing.T) {
 // TestPasskeyRulesPage runs every command of docs/passkey-rules.md.
 func TestPasskeyRulesPage(t *testing.T) {
 	t.Parallel()
-	w := newSandbox(t)
-	dir := developerFolder(t, w)
-	keys := "{\n  \"server_key\": \"" + w.Server.key + "\",\n  \"admin_key\": \"" + w.Admin.key + "\"\n}\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".data", "dev.json"), []byte(keys), 0o600))
-	output := runShell(t, dir, codeBlocks(t, "../docs/passkey-rules.md", "sh"))
+	output := runShell(t, developerFolder(t, newSandbox(t)), codeBlocks(t, "../docs/passkey-rules.md", "sh"))
 	for _, want := range []string{`"id":"bank.example.org"`, `"attestation":"required"`, `"id":"psk_`} {
 		require.Contains(t, output, want)
 	}

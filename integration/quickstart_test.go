@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/dev"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // TestQuickstart runs every command of docs/quickstart.md.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	dir := developerFolder(t, newSandbox(t))
-	buildService(t, filepath.Join(dir, "bin", "countersign"))
+	buildService(t, filepath.Join(dir, "bin"))
 	script := codeBlocks(t, "../docs/quickstart.md", "sh") + "\nexport BASE KEY SUBJECT NAME\n(cd \"$SDK\" && go run \"$PROGRAM\")\n"
 	sdk, err := filepath.Abs("../sdk/go")
 	require.NoError(t, err)
@@ -64,20 +65,27 @@ func TestREADMECommands(t *testing.T) {
 	require.Contains(t, output, "insufficient_evidence")
 }
 
-// developerFolder is a folder like the one that make run creates, for the shared service.
-func developerFolder(t *testing.T, w world) string {
+// developerFolder is a folder like the one that make run creates, for the shared service, with the keys of the given environments.
+func developerFolder(t *testing.T, environments ...world) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir, state := t.TempDir(), dev.State{BaseURL: shared.baseURL}
+	for _, w := range environments {
+		keys := dev.Keys{ServerKey: w.Server.key, AdminKey: w.Admin.key}
+		if w.Kind == models.Live {
+			state.Environments.Live = keys
+		} else {
+			state.Environments.Sandbox = keys
+		}
+	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".data"), 0o700))
-	require.NoError(t, dev.WriteState(dir+"/.data", dev.State{BaseURL: shared.baseURL, Environments: dev.Environments{Sandbox: dev.Keys{ServerKey: w.Server.key}}}))
+	require.NoError(t, dev.WriteState(filepath.Join(dir, ".data"), state))
 	return dir
 }
 
-// buildService builds the one binary, from the cache of make test.
-func buildService(t *testing.T, path string) {
+// buildService builds the one binary in a folder, from the cache of make test.
+func buildService(t *testing.T, dir string) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../cmd/countersign").CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	runShell(t, "..", `go build -o "$BIN/countersign" ./cmd/countersign`, "BIN="+dir)
 }
 
 // codeBlocks returns a page's code blocks of one language, concatenated.
