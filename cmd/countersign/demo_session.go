@@ -18,8 +18,8 @@ func demoSessionCommand() *cobra.Command {
 		Short: "Open a session of a sandbox in which a simulated person types, to test an integration without a browser, and print its id",
 		Long: `Open a session of a sandbox in which a simulated person types, to test an integration without a browser, and print its id.
 
-The person belongs to the subject's id: every call with --as self is the same person. A subject that is missing is created, and
-one without a template is enrolled first. Send the id as "session" to POST /api/v1/authorize.`,
+Every call with --as self is the same person, and every call with --as other the same different one. A subject that is missing is created,
+and one without a template is enrolled first. Send the id as "session" to POST /api/v1/authorize.`,
 		Example: `  countersign demo session --subject ada                # the enrolled person
   countersign demo session --subject ada --as other     # a different person in their name
   countersign demo session --subject ada --as replay    # the enrolled person, with a frame that is sent twice
