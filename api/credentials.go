@@ -45,6 +45,8 @@ type credentialView struct {
 	Key         string             `json:"key,omitempty"` // at creation and rotation only
 	RateLimit   *int               `json:"rate_limit"`
 	CreatedAt   string             `json:"created_at"`
+	IssuedBy    string             `json:"issued_by"`
+	Principal   string             `json:"principal"`
 	ExpiresAt   *string            `json:"expires_at"`
 	LastUsedAt  *string            `json:"last_used_at"`
 	RevokedAt   *string            `json:"revoked_at"`
@@ -53,7 +55,7 @@ type credentialView struct {
 func viewCredential(c models.Credential, key string) credentialView {
 	v := credentialView{
 		ID: c.ID, Scope: c.Scope, Permissions: c.Permissions, Preview: c.Preview, Key: key, RateLimit: c.RateLimit,
-		CreatedAt: apitime.Time(c.CreatedAt), ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
+		CreatedAt: apitime.Time(c.CreatedAt), IssuedBy: c.IssuedBy(), Principal: c.Principal, ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
 	}
 	if c.Name != "" {
 		v.Name = &c.Name

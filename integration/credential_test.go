@@ -66,3 +66,22 @@ func TestCredentialRotationIsForTheOwner(t *testing.T) {
 	other.post(t, path+issued+"/rotate", nil).is(200)
 	other.post(t, path+theirs+"/rotate", nil).is(200)
 }
+
+// One key is one principal, however many keys it issues.
+func TestCredentialChainsEnd(t *testing.T) {
+	t.Parallel()
+	w, _ := fourEyes(t)
+	holder, issued := w.Admin, 0
+	for range 66 {
+		made := holder.post(t, "/api/v1/credentials", object{"scope": "admin"})
+		if made.status != 201 {
+			made.problem(409, "issuer_chain_too_long")
+			break
+		}
+		issued++
+		holder = caller{base: shared.baseURL, key: holder.post(t, "/api/v1/credentials/"+made.string("id")+"/rotate", nil).is(200).string("key")}
+	}
+	require.Equal(t, 8, issued)
+	change := w.Admin.patch(t, "/api/v1/environment", object{"second_approver_required": false}).is(202)
+	holder.post(t, changePath(change.string("id"), "approve"), nil).problem(403, "self_approval")
+}

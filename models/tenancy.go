@@ -61,9 +61,38 @@ type Credential struct {
 	RateLimit     *int // requests an hour; nil is the default of the environment's kind
 	CreatedAt     time.Time
 	CreatedBy     string
-	ExpiresAt     *time.Time
-	LastUsedAt    *time.Time
-	RevokedAt     *time.Time
+	// Principal is who the credential counts as wherever people are counted: the person who issued it or its first issuer, or itself.
+	Principal string
+	// Issuers are the ids of the credentials that its authority rests on: the first issuer first, the direct one last.
+	Issuers Strings
+	// FormerPrincipal is set for a credential that was given to an issuer of a different principal. It may request but not approve.
+	FormerPrincipal *string
+	ExpiresAt       *time.Time
+	LapsesAt        *time.Time // of a person of an identity provider: when it ends if they do not sign in again
+	LastUsedAt      *time.Time
+	RevokedAt       *time.Time
+}
+
+// IssuedBy returns the actor whose authority the credential rests on: the credential that issued it or was given it, or else its creator.
+func (c Credential) IssuedBy() string {
+	if n := len(c.Issuers); n > 0 {
+		return "credential:" + c.Issuers[n-1]
+	}
+	return c.CreatedBy
+}
+
+// End returns when the credential ends by itself, as the column ends_at does: the earlier of ExpiresAt and LapsesAt. Nil is never.
+func (c Credential) End() *time.Time {
+	if c.ExpiresAt == nil || c.LapsesAt != nil && c.LapsesAt.Before(*c.ExpiresAt) {
+		return c.LapsesAt
+	}
+	return c.ExpiresAt
+}
+
+// Lives reports whether the credential has neither been revoked nor ended at a time.
+func (c Credential) Lives(at time.Time) bool {
+	end := c.End()
+	return c.RevokedAt == nil && (end == nil || at.Before(*end))
 }
 
 // CredentialKey is the MAC of one key. During a rotation a credential has two.

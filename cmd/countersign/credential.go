@@ -68,7 +68,7 @@ func credentialCreateCommand() *cobra.Command {
 func credentialListCommand() *cobra.Command {
 	return onEnvironment("list", "List an environment's API keys", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
-			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tPERMISSIONS\tNAME\tKEY\tCREATED\tSTATE", func(w io.Writer) error {
+			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tPERMISSIONS\tNAME\tKEY\tCREATED\tISSUED BY\tPRINCIPAL\tSTATE", func(w io.Writer) error {
 				page := store.Page{Limit: 200}
 				for {
 					rows, next, err := c.Identity.List(cmd.Context(), env, page)
@@ -76,7 +76,8 @@ func credentialListCommand() *cobra.Command {
 						return err
 					}
 					for _, r := range rows {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, permissionsOf(r), r.Name, r.Preview, apitime.Time(r.CreatedAt), stateOf(r, c.Clock.Now()))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, permissionsOf(r), r.Name, r.Preview, apitime.Time(r.CreatedAt),
+							r.IssuedBy(), r.Principal, stateOf(r, c.Clock.Now()))
 					}
 					if next == "" {
 						return nil

@@ -41,6 +41,7 @@ const (
 	CodeIdempotencyKeyReused       = "idempotency_key_reused"
 	CodeInsufficientScope          = "insufficient_scope"
 	CodeInternalError              = "internal_error"
+	CodeIssuerChainTooLong         = "issuer_chain_too_long"
 	CodeMalformedJSON              = "malformed_json"
 	CodeMethodNotAllowed           = "method_not_allowed"
 	CodeMethodNotOffered           = "method_not_offered"

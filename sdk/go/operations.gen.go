@@ -527,7 +527,8 @@ func (c *Client) AllCredentials(ctx context.Context, params ListCredentialsParam
 	})
 }
 
-// CreateCredential: Issue a key. The key is returned only in this response. Permission: `credentials`.
+// CreateCredential: Issue a key. The key is returned only in this response. It ends with the calling key: it expires
+// no later, and is revoked with it. Permission: `credentials`.
 //
 // POST /api/v1/credentials
 func (c *Client) CreateCredential(ctx context.Context, body CredentialCreate, options ...RequestOption) (*CredentialWithKey, error) {

@@ -869,6 +869,9 @@ type Credential struct {
 	ExpiresAt *time.Time `json:"expires_at"`
 	// Id of the credential.
 	ID string `json:"id"`
+	// The actor whose authority the key rests on: the person or the key that issued it, a key that it was given to, or
+	// the command line.
+	IssuedBy string `json:"issued_by"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// Display name.
@@ -877,6 +880,9 @@ type Credential struct {
 	Permissions []Permission `json:"permissions,omitzero"`
 	// The beginning of the key.
 	Preview string `json:"preview"`
+	// Who the key counts as when people are counted: the person or the key at the beginning of its chain of issue, or
+	// itself.
+	Principal string `json:"principal"`
 	// Requests an hour if not the environment's default.
 	RateLimit *int64 `json:"rate_limit,omitzero"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
@@ -887,7 +893,7 @@ type Credential struct {
 
 // CredentialCreate: A new key for this environment.
 type CredentialCreate struct {
-	// When it expires; never if omitted.
+	// When it expires; when the calling key does if omitted. A later time than that is 422 `expires_after_issuer`.
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`
 	// Display name.
 	Name string `json:"name,omitzero"`
@@ -939,6 +945,9 @@ type CredentialWithKey struct {
 	ExpiresAt *time.Time `json:"expires_at"`
 	// Id of the credential.
 	ID string `json:"id"`
+	// The actor whose authority the key rests on: the person or the key that issued it, a key that it was given to, or
+	// the command line.
+	IssuedBy string `json:"issued_by"`
 	// The secret key. It is not shown again.
 	Key string `json:"key"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
@@ -949,6 +958,9 @@ type CredentialWithKey struct {
 	Permissions []Permission `json:"permissions,omitzero"`
 	// The beginning of the key.
 	Preview string `json:"preview"`
+	// Who the key counts as when people are counted: the person or the key at the beginning of its chain of issue, or
+	// itself.
+	Principal string `json:"principal"`
 	// Requests an hour if not the environment's default.
 	RateLimit *int64 `json:"rate_limit,omitzero"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.

@@ -89,7 +89,7 @@ func (c *console) keysExport(v *visit) (listexport.List, error) {
 	scope, now := v.scope(), c.Clock.Now()
 	return listexport.List{
 		Name:    "keys",
-		Columns: []string{"id", "preview", "name", "state", "scope", "permissions", "created_by", "created_at", "last_used_at", "expires_at", "revoked_at"},
+		Columns: []string{"id", "preview", "name", "state", "scope", "permissions", "created_by", "issued_by", "principal", "created_at", "last_used_at", "expires_at", "revoked_at"},
 		Source: paged(func(ctx context.Context, p store.Page) ([]models.Credential, string, error) {
 			return c.Credentials.List(ctx, scope, p)
 		},
@@ -98,7 +98,7 @@ func (c *console) keysExport(v *visit) (listexport.List, error) {
 				for i, one := range k.Permissions {
 					may[i] = string(one)
 				}
-				return []any{k.ID, k.Preview, k.Name, keyState(k, now).Text, string(k.Scope), may, k.CreatedBy, k.CreatedAt, k.LastUsedAt, k.ExpiresAt, k.RevokedAt}
+				return []any{k.ID, k.Preview, k.Name, keyState(k, now).Text, string(k.Scope), may, k.CreatedBy, k.IssuedBy(), k.Principal, k.CreatedAt, k.LastUsedAt, k.ExpiresAt, k.RevokedAt}
 			}),
 	}, nil
 }

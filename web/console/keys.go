@@ -14,6 +14,7 @@ type keyRow struct {
 	models.Credential
 	State    tag
 	Issuer   actor
+	CountsAs actor // the principal
 	Created  stamp
 	LastUsed *stamp
 	Expires  *stamp
@@ -33,9 +34,9 @@ func (c *console) keys(v *visit) error {
 	if err != nil {
 		return cursorFault(err)
 	}
-	issuers := make([]string, len(rows))
-	for i, r := range rows {
-		issuers[i] = r.CreatedBy
+	var issuers []string
+	for _, r := range rows {
+		issuers = append(issuers, r.IssuedBy(), r.Principal)
 	}
 	names, err := c.Reader.Names(v.ctx, v.grant.Environment.TenantID, issuers)
 	if err != nil {
@@ -65,7 +66,7 @@ func (c *console) keys(v *visit) error {
 func (c *console) keyRow(r models.Credential, names map[string]string) keyRow {
 	now := stamps{c.Clock.Now()}
 	return keyRow{
-		Credential: r, State: keyState(r, now.now), Issuer: actorOf(r.CreatedBy, names), Created: now.at(r.CreatedAt),
+		Credential: r, State: keyState(r, now.now), Issuer: actorOf(r.IssuedBy(), names), CountsAs: actorOf(r.Principal, names), Created: now.at(r.CreatedAt),
 		LastUsed: now.maybe(r.LastUsedAt), Expires: now.maybe(r.ExpiresAt),
 	}
 }

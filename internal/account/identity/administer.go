@@ -59,6 +59,13 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 			ID: ids.New(ids.Credential), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Scope: in.Scope, Permissions: permissions,
 			Name: in.Name, Preview: preview(key), RateLimit: in.RateLimit, CreatedAt: now, CreatedBy: actor, ExpiresAt: in.ExpiresAt,
 		}}
+		from, err := sourceOf(ctx, q, scope, in, out.ID, now)
+		if err != nil {
+			return err
+		}
+		if err := from.give(&out.Credential); err != nil {
+			return err
+		}
 		if err := q.Credentials().Create(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
 			return err
 		}

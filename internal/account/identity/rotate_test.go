@@ -23,8 +23,15 @@ func (b *bundle) operators(t *testing.T) party {
 	return b.made(t, Issue{Scope: models.ScopeAdmin}, "cli:test")
 }
 
-// staff returns a member of staff, who has no key.
-func (b *bundle) staff(id string) party {
+// staff returns a member of staff who is an operator, and has no key.
+func (b *bundle) staff(t *testing.T, id string) party {
+	t.Helper()
+	require.NoError(t, b.store.Staff().Create(t.Context(), models.Person{ID: id, TenantID: b.scope.Tenant, Name: id, CreatedAt: b.clock.Now(), CreatedBy: "cli:test"}))
+	granted, err := b.store.Staff().GrantRole(t.Context(), models.PersonRole{
+		PersonID: id, EnvironmentID: b.scope.Environment, Role: models.RoleOperator, GrantedAt: b.clock.Now(), GrantedBy: "cli:test",
+	})
+	require.NoError(t, err)
+	require.True(t, granted)
 	p := Principal{Person: id, TenantID: b.scope.Tenant, EnvironmentID: b.scope.Environment}
 	return party{bundle: b, Principal: p.Issuer([]models.Role{models.RoleOperator})}
 }
@@ -61,7 +68,7 @@ func (p party) rotates(t *testing.T, other party) error {
 func TestRotationIsForTheOwner(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	mine, other, ann, ben := b.operators(t), b.operators(t), b.staff("prs_ann"), b.staff("prs_ben")
+	mine, other, ann, ben := b.operators(t), b.operators(t), b.staff(t, "prs_ann"), b.staff(t, "prs_ben")
 	server, admin := mine.issues(t, models.ScopeServer), mine.issues(t, models.ScopeAdmin)
 	deputy, hers := admin.issues(t, models.ScopeServer), ann.issues(t, models.ScopeAdmin)
 	for name, c := range map[string]struct {

@@ -169,7 +169,7 @@ func TestDecider(t *testing.T) {
 		},
 		"Temporal is down": {flow: flow{err: unavailable, skip: true}, code: problem.Unavailable},
 		"the approver is alone": {prepare: func(_ *testing.T, b *bundle, _ *change.View) {
-			b.Exec("update credentials set created_by = 'credential:crd_ann' where id = 'crd_bob'")
+			b.Exec("update credentials set principal = 'credential:crd_ann' where id = 'crd_bob'")
 		}, code: problem.SelfApproval},
 	} {
 		t.Run(name, func(t *testing.T) {

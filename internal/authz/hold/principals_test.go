@@ -22,23 +22,32 @@ func (b *bundle) approves(t *testing.T, h models.Hold, reviewer string) hold.Out
 	return out
 }
 
-func TestPrincipalIsRootOfIssuerChain(t *testing.T) {
+func TestPrincipalsAreStored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.AddCredential("crd_root", "cli:credential create")
 	b.AddCredential("crd_child", "credential:crd_root")
 	b.AddCredential("crd_grandchild", "credential:crd_child")
 	b.AddCredential("crd_of_person", "person:prs_1")
-	b.AddCredential("crd_loop", "credential:crd_loop")
-	got, err := b.Store.Principals().List(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_loop", "crd_unknown"})
+	got, err := b.Store.Principals().List(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_unknown"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{
 		"crd_root": "credential:crd_root", "crd_child": "credential:crd_root", "crd_grandchild": "credential:crd_root",
-		"crd_of_person": "person:prs_1", "crd_loop": "credential:crd_loop", "crd_unknown": "credential:crd_unknown",
+		"crd_of_person": "person:prs_1", "crd_unknown": "credential:crd_unknown",
 	}, got)
 	foreign, err := b.Store.Principals().List(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"crd_child": "credential:crd_child"}, foreign, "a chain is of one environment")
+	require.Equal(t, map[string]string{"crd_child": "credential:crd_child"}, foreign, "a credential is of one environment")
+	for _, actor := range []string{"client_token:ctk_1", "page:lnk_1"} {
+		_, err := b.Store.Principals().Get(t.Context(), b.Scope, actor)
+		require.ErrorIs(t, err, store.ErrNoPrincipal, actor)
+	}
+	linked, err := b.Store.Principals().Rewrite(t.Context(), b.Scope.Tenant, "person:prs_1", "person:prs_2")
+	require.NoError(t, err)
+	require.Equal(t, []string{"crd_of_person"}, linked)
+	who, err := b.Store.Principals().Get(t.Context(), b.Scope, "credential:crd_of_person")
+	require.NoError(t, err)
+	require.Equal(t, "person:prs_2", who)
 }
 
 func TestApprovalsCountPrincipals(t *testing.T) {
@@ -126,8 +135,8 @@ func TestSelfReviewIsBarredByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)
-	b.AddCredential(fixture.Asker, "credential:crd_admin")
 	b.AddCredential("crd_admin", "cli:credential create")
+	b.AddCredential(fixture.Asker, "credential:crd_admin")
 	b.AddCredential("crd_sister", "credential:crd_admin")
 	b.Exec("update environments set bar_self_review = true")
 	for _, reviewer := range []string{fixture.Asker, "crd_admin", "crd_sister"} {

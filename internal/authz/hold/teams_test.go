@@ -117,9 +117,9 @@ func TestOnePersonFillsOneSlot(t *testing.T) {
 func TestKeysOfOneIssuerAreOneMember(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.AddCredential("crd_root", "cli:test")
 	b.AddCredential("crd_one", "credential:crd_root")
 	b.AddCredential("crd_two", "credential:crd_root")
-	b.AddCredential("crd_root", "cli:test")
 	b.team("finance", "crd_one", "crd_two", "crd_ann")
 	h := b.holdFor(2, wants{team: "finance", approvals: 2})
 	b.approves(t, h, "crd_one")

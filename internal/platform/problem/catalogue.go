@@ -49,6 +49,7 @@ const (
 	EvaluationClosed     Code = "evaluation_closed"
 	CredentialRevoked    Code = "credential_revoked"
 	RotationInProgress   Code = "rotation_in_progress"
+	IssuerChainTooLong   Code = "issuer_chain_too_long"
 	EndpointDisabled     Code = "endpoint_disabled"
 	GrantInvalid         Code = "grant_invalid"
 	RegistrationRefused  Code = "registration_refused"
@@ -124,6 +125,7 @@ var catalogue = map[Code]Kind{
 	EvaluationClosed:     {http.StatusConflict, "The evaluation is closed"},
 	CredentialRevoked:    {http.StatusConflict, "The credential is revoked"},
 	RotationInProgress:   {http.StatusConflict, "A rotation is still in its overlap"},
+	IssuerChainTooLong:   {http.StatusConflict, "Too many keys stand above this key"},
 	EndpointDisabled:     {http.StatusConflict, "The webhook endpoint is disabled"},
 	GrantInvalid:         {http.StatusForbidden, "The registration grant is not valid"},
 	RegistrationRefused:  {http.StatusBadRequest, "The passkey registration was refused"},

@@ -44,6 +44,7 @@ var remedies = map[Code]string{
 	EvaluationClosed:     "Create a new evaluation.",
 	CredentialRevoked:    "Issue a new credential.",
 	RotationInProgress:   "Wait until the overlap has ended, or revoke the credential.",
+	IssuerChainTooLong:   "Issue the key with a key higher up, in the console or at the command line.",
 	EndpointDisabled:     "Enable the webhook endpoint first.",
 	GrantInvalid:         "Request a new registration grant: each is valid once and for a short time.",
 	RegistrationRefused:  "Begin the registration again with fresh options; the detail names the step that failed.",

@@ -44,6 +44,25 @@ func (q Credentials) Get(ctx context.Context, s Scope, id string) (models.Creden
 	return orNotFound(c, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
+// LockChain returns a credential of the scope and locks it and its issuers, the first one first, until the transaction ends: none of them is
+// revoked meanwhile.
+func (q Credentials) LockChain(ctx context.Context, s Scope, id string) (models.Credential, error) {
+	var rows []models.Credential
+	err := q.gorm(ctx).Raw(`select c.* from credentials c join credentials leaf on leaf.id = @id and (c.id = leaf.id or c.id = any(leaf.issuers))
+		where c.tenant_id = @tenant and c.environment_id = @environment and leaf.environment_id = @environment
+		order by cardinality(c.issuers) for share of c`, map[string]any{"id": id, "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
+	if err != nil {
+		return models.Credential{}, err
+	}
+	// Were the issuers others before the lock, or is one missing, the credential cannot be relied on.
+	for _, c := range rows {
+		if c.ID == id && len(rows) == len(c.Issuers)+1 {
+			return c, nil
+		}
+	}
+	return models.Credential{}, ErrNotFound
+}
+
 // List lists the scope's credentials, newest first.
 func (q Credentials) List(ctx context.Context, s Scope, p Page) ([]models.Credential, string, error) {
 	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 )
 
@@ -11,53 +12,60 @@ type Principals struct{ *Q }
 // Principals returns the queries of the aggregate.
 func (q *Q) Principals() Principals { return Principals{q} }
 
-// The prefixes of actors that may review.
-const (
-	actorCredential = "credential:" // #nosec G101 -- how actors begin that are credentials
-	actorPerson     = "person:"
-)
+// actorCredential is how actors begin that are credentials.
+const actorCredential = "credential:" // #nosec G101 -- the beginning of an actor, no secret
 
-// chainOfIssue follows credentials to those that issued them, up to the first that no credential issued. The issuer of a
-// credential never changes. The depth is bounded, so that no row can make the query loop.
-const chainOfIssue = `with recursive chain as (
-		select id as leaf, id, created_by, 1 as depth from credentials where tenant_id = $1 and environment_id = $2 and id = any($3)
-		union all
-		select chain.leaf, c.id, c.created_by, chain.depth + 1 from chain
-			join credentials c on chain.created_by = 'credential:' || c.id and c.tenant_id = $1 and c.environment_id = $2
-		where chain.depth < 64)
-	select distinct on (leaf) leaf, id, created_by from chain order by leaf, depth desc`
+// ErrNoPrincipal is returned for an actor that counts as no one, such as a client token.
+var ErrNoPrincipal = errors.New("store: the actor has no principal")
 
-// List returns the principals of credentials, by credential id: the credential at the root of the chain of issue, or the
-// person who issued that one. All keys that one key issued are one principal with it. Keys made at the command line are
-// each a principal of their own, because each is given to one party. An unknown credential is its own principal.
+// List returns the stored principals of credentials, by credential id. All keys that one key issued are one principal with it, and those
+// that a person issued are that person. A key made at the command line is a principal of its own, because it is given to one party. An
+// unknown credential is its own principal.
 func (q Principals) List(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
 	out := make(map[string]string, len(credentials))
 	for _, id := range credentials {
 		out[id] = actorCredential + id
 	}
-	rows, err := q.query(ctx, chainOfIssue, s.Tenant, s.Environment, credentials)
+	rows, err := q.query(ctx, "select id, principal from credentials where tenant_id = $1 and environment_id = $2 and id = any($3)",
+		s.Tenant, s.Environment, credentials)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var leaf, root, by string
-		if err := rows.Scan(&leaf, &root, &by); err != nil {
+		var id, principal string
+		if err := rows.Scan(&id, &principal); err != nil {
 			return nil, err
 		}
-		if out[leaf] = actorCredential + root; strings.HasPrefix(by, actorPerson) {
-			out[leaf] = by
+		if principal == "" {
+			return nil, ErrNoPrincipal
 		}
+		out[id] = principal
 	}
 	return out, rows.Err()
 }
 
-// Get returns the principal of an actor: the actor itself, unless it is a credential.
+// Get returns the principal of an actor: the actor itself, unless it is a credential. It returns ErrNoPrincipal for client tokens and
+// visitors of hosted pages, which count as no one.
 func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
+	if strings.HasPrefix(actor, "client_token:") || strings.HasPrefix(actor, "page:") {
+		return "", ErrNoPrincipal
+	}
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {
 		return actor, nil
 	}
 	all, err := q.List(ctx, s, []string{id})
 	return all[id], err
+}
+
+// Rewrite makes the credentials of one principal count as another in every environment of a tenant, for two accounts that are linked because
+// they are one person's. It returns the credentials.
+func (q Principals) Rewrite(ctx context.Context, tenant, from, to string) ([]string, error) {
+	var out []string
+	err := q.gorm(ctx).Raw(`update credentials set principal = case when principal = @from then @to else principal end,
+			former_principal = case when former_principal = @from then @to else former_principal end
+		where tenant_id = @tenant and (principal = @from or former_principal = @from) returning id`,
+		map[string]any{"tenant": tenant, "from": from, "to": to}).Find(&out).Error
+	return out, err
 }

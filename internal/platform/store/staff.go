@@ -26,6 +26,12 @@ func (q Staff) Lock(ctx context.Context, tenant, id string) (models.Person, erro
 	return orNotFound(p, q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
 }
 
+// Share returns a person of the tenant, revoked or not, whose access and roles do not change until the transaction ends.
+func (q Staff) Share(ctx context.Context, tenant, id string) (models.Person, error) {
+	var p models.Person
+	return orNotFound(p, q.gorm(ctx).Clauses(clause.Locking{Strength: "SHARE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
+}
+
 // List lists the people of a tenant, newest first, revoked ones too.
 func (q Staff) List(ctx context.Context, tenant string, p Page) ([]models.Person, string, error) {
 	tx, err := paginate(q.gorm(ctx).Where("tenant_id = ?", tenant), p, "created_at", "id")
@@ -85,6 +91,13 @@ func (q Staff) RolesOf(ctx context.Context, people ...string) ([]models.PersonRo
 	var rows []models.PersonRole
 	err := q.gorm(ctx).Where("person_id in ?", people).Order("person_id, environment_id, role").Find(&rows).Error
 	return rows, err
+}
+
+// RolesIn returns the roles of a person in one environment.
+func (q Staff) RolesIn(ctx context.Context, person, environment string) ([]models.Role, error) {
+	var out []models.Role
+	err := q.gorm(ctx).Model(&models.PersonRole{}).Where("person_id = ? and environment_id = ?", person, environment).Order("role").Pluck("role", &out).Error
+	return out, err
 }
 
 // CreatePasskey inserts a passkey. It returns false if its credential id is stored already, for any person.

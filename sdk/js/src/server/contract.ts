@@ -69,7 +69,7 @@ export interface paths {
         put?: never;
         /**
          * Issue a key
-         * @description The key is returned only in this response.
+         * @description The key is returned only in this response. It ends with the calling key: it expires no later, and is revoked with it.
          *
          *     Permission: `credentials`.
          */
@@ -3350,7 +3350,7 @@ export interface components {
             rate_limit?: number;
             /**
              * Format: date-time
-             * @description When it expires; never if omitted.
+             * @description When it expires; when the calling key does if omitted. A later time than that is 422 `expires_after_issuer`.
              */
             expires_at?: string;
         };
@@ -3368,6 +3368,10 @@ export interface components {
             /** @description Requests an hour if not the environment's default. */
             rate_limit?: number | null;
             created_at: components["schemas"]["Timestamp"];
+            /** @description The actor whose authority the key rests on: the person or the key that issued it, a key that it was given to, or the command line. */
+            issued_by: string;
+            /** @description Who the key counts as when people are counted: the person or the key at the beginning of its chain of issue, or itself. */
+            principal: string;
             expires_at: components["schemas"]["TimestampOrNull"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at: components["schemas"]["TimestampOrNull"];
@@ -3388,6 +3392,10 @@ export interface components {
             /** @description Requests an hour if not the environment's default. */
             rate_limit?: number | null;
             created_at: components["schemas"]["Timestamp"];
+            /** @description The actor whose authority the key rests on: the person or the key that issued it, a key that it was given to, or the command line. */
+            issued_by: string;
+            /** @description Who the key counts as when people are counted: the person or the key at the beginning of its chain of issue, or itself. */
+            principal: string;
             expires_at: components["schemas"]["TimestampOrNull"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at: components["schemas"]["TimestampOrNull"];
