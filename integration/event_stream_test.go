@@ -3,7 +3,12 @@ package integration_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/models"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // follow opens an event stream. The returned function waits for its next event.
@@ -146,4 +152,58 @@ func TestEventStreamsAreLimitedPerEnvironment(t *testing.T) {
 	}
 	a := w.Server.get(t, "/api/v1/events/stream").problem(429, "too_many_streams")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
+}
+
+// What happens while a client is disconnected follows, also if its stream was cut before the first event.
+func TestEventStreamContinuesBehindAProxyThatCuts(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	target, err := url.Parse(shared.baseURL)
+	require.NoError(t, err)
+	const cuts = 3
+	streams := 0
+	proxied := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: func(r *http.Response) error {
+			if streams++; streams <= cuts {
+				r.Body = &cutBody{ReadCloser: r.Body}
+			}
+			return nil
+		},
+	})
+	t.Cleanup(proxied.Close)
+	client, err := countersign.New(proxied.URL, w.Server.key)
+	require.NoError(t, err)
+	var want, got []string
+	last := ""
+	for range cuts {
+		for e, err := range client.StreamEvents(t.Context(), countersign.StreamParams{Type: "subject.created", LastEventID: last}) {
+			require.True(t, countersign.Unavailable(err), "the stream is cut before its first event: %v", err)
+			last = e.ID
+		}
+		want = append(want, w.subject(t)) // while no stream is open
+	}
+	for e, err := range client.StreamEvents(t.Context(), countersign.StreamParams{Type: "subject.created", LastEventID: last}) {
+		require.NoError(t, err)
+		var entry countersign.ActivityEntry
+		require.NoError(t, json.Unmarshal(e.Data, &entry))
+		if got = append(got, entry.Subject); len(got) == cuts {
+			break
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+// cutBody ends after its first bytes, as a connection does that is cut.
+type cutBody struct {
+	io.ReadCloser
+	read bool
+}
+
+func (b *cutBody) Read(p []byte) (int, error) {
+	if b.read {
+		return 0, io.ErrUnexpectedEOF
+	}
+	b.read = true
+	return b.ReadCloser.Read(p)
 }

@@ -66,12 +66,18 @@ func (l *listener) run(ctx context.Context) error {
 		return err // before the first event: a wrong key or address
 	}
 	_, _ = fmt.Fprintf(l.out, "listening to %s; Ctrl-C ends it\n", l.baseURL)
+	return l.follow(ctx, client)
+}
+
+// follow prints events until ctx ends, and connects again where a stream ended.
+func (l *listener) follow(ctx context.Context, client *countersign.Client) error {
 	last := ""
 	for ctx.Err() == nil {
 		for event, err := range client.StreamEvents(ctx, countersign.StreamParams{Type: l.pattern, LastEventID: last}) {
 			if ctx.Err() != nil {
 				return nil // the operator ended it
 			}
+			last = event.ID // of an error too: events may follow a position without an event
 			if err != nil && !countersign.Unavailable(err) {
 				return err
 			}
@@ -82,7 +88,6 @@ func (l *listener) run(ctx context.Context) error {
 			if err := l.take(ctx, event); err != nil {
 				return err
 			}
-			last = event.ID
 		}
 		select {
 		case <-ctx.Done():

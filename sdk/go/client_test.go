@@ -242,10 +242,11 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestStreamsAreRead(t *testing.T) {
 	t.Parallel()
-	text := ": hello\n\nid: evt_1\nevent: hold.opened\ndata: {\"id\":\ndata: \"evt_1\",\"data\":{\"risk_class\":\"high\"}}\n\n: heartbeat\n\nid: evt_2\nevent: resync\ndata: {}\n\nid: evt_3\nevent: half"
+	text := "id: pos_1\nretry: 2000\n\nid: evt_1\nevent: hold.opened\ndata: {\"id\":\ndata: \"evt_1\",\"data\":{\"risk_class\":\"high\"}}\n\n: heartbeat\n\nid: evt_2\nevent: resync\ndata: {}\n\nid: evt_3\nevent: half"
 	var streamed []StreamedEvent
-	err := readStream(strings.NewReader(text), func(e StreamedEvent) bool { streamed = append(streamed, e); return true })
+	last, err := readStream(strings.NewReader(text), "", func(e StreamedEvent) bool { streamed = append(streamed, e); return true })
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Equal(t, "evt_2", last, "not that of an incomplete message")
 	require.Len(t, streamed, 2)
 	require.Equal(t, "evt_1", streamed[0].ID)
 	require.JSONEq(t, `{"id":"evt_1","data":{"risk_class":"high"}}`, string(streamed[0].Data))
@@ -255,6 +256,32 @@ func TestStreamsAreRead(t *testing.T) {
 	require.True(t, streamed[1].Resync)
 	_, err = streamed[1].Payload()
 	require.Error(t, err)
+}
+
+func TestStreamsEndWithTheIDToResumeWith(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		response http.HandlerFunc
+		want     string
+	}{
+		"an end before the first event": {answer(200, "id: pos_1\nretry: 2000\n\n", "Content-Type", "text/event-stream"), "pos_1"},
+		"an end in the first message":   {answer(200, "id: pos_1\nretry: 2", "Content-Type", "text/event-stream"), "evt_0"},
+		"a position behind the last":    {answer(200, "id: evt_1\nevent: hold.opened\ndata: {}\n\nid: pos_2\nretry: 2000\n\n", "Content-Type", "text/event-stream"), "pos_2"},
+		"no id":                         {answer(200, "retry: 2000\n\n", "Content-Type", "text/event-stream"), "evt_0"},
+		"a refusal":                     {answer(503, `{"code":"unavailable"}`), "evt_0"},
+		"no response":                   {hangUp, "evt_0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := served(t, nil, tc.response)
+			last := StreamedEvent{}
+			for e, err := range c.StreamEvents(t.Context(), StreamParams{LastEventID: "evt_0"}) {
+				require.True(t, err != nil || e.Type != "")
+				last = e
+			}
+			require.Equal(t, tc.want, last.ID)
+		})
+	}
 }
 
 // A change that waits for a second approver is an error, never half a result.

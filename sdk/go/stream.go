@@ -23,14 +23,14 @@ type StreamParams struct {
 	Type        string // only events of this type, or of a family such as hold.*
 	Subject     string // only events of this subject
 	Action      string // only events of this action
-	LastEventID string // resume after this event
+	LastEventID string // resume after this event, or from the position that an earlier stream ended with
 }
 
 // StreamedEvent is one event of a stream.
 type StreamedEvent struct {
-	ID     string          // resume after it with StreamParams.LastEventID
+	ID     string          // resume after it with StreamParams.LastEventID; beside an error, where to resume
 	Type   string          // such as authorization.decided
-	Resync bool            // the id to resume after is too old: read GET /api/v1/activity, then go on from here
+	Resync bool            // the id to resume after is unknown or too old: read GET /api/v1/activity, then go on from here
 	Data   json.RawMessage // an ActivityEntry; empty where Resync is set
 }
 
@@ -45,24 +45,25 @@ func (e StreamedEvent) Payload() (events.Payload, error) {
 }
 
 // StreamEvents follows the environment's events (GET /api/v1/events/stream) until the context ends, the caller stops, or
-// the connection does, which is after an hour at most or with the key; the last element then has the error. It does not connect again by itself: the caller knows
-// whether the events it has seen are dealt with, and resumes after the last of these.
+// the connection does, which is after an hour at most or with the key; the last element then has the error, and the ID to resume with, also
+// if there was no event. It does not connect again by itself: the caller knows whether the events that it received are processed, and
+// resumes after the last of these.
 func (c *Client) StreamEvents(ctx context.Context, params StreamParams) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		body, err := c.openStream(ctx, params)
 		if err != nil {
-			yield(StreamedEvent{}, err)
+			yield(StreamedEvent{ID: params.LastEventID}, err)
 			return
 		}
 		defer func() { _ = body.Close() }()
-		err = readStream(body, func(e StreamedEvent) bool { return yield(e, nil) })
+		last, err := readStream(body, params.LastEventID, func(e StreamedEvent) bool { return yield(e, nil) })
 		var garbled *ProtocolError
 		if errors.As(err, &garbled) {
-			yield(StreamedEvent{}, err)
+			yield(StreamedEvent{ID: last}, err)
 		} else if err != nil {
-			yield(StreamedEvent{}, &lost{fmt.Errorf("countersign: the stream of events: %w", err)})
+			yield(StreamedEvent{ID: last}, &lost{fmt.Errorf("countersign: the stream of events: %w", err)})
 		}
 	}
 }
@@ -96,22 +97,23 @@ func (c *Client) openStream(ctx context.Context, params StreamParams) (io.ReadCl
 	return nil, refusal("streamEvents", res, text)
 }
 
-// readStream reads server-sent events (WHATWG HTML, section 9.2) and passes each to take. It returns nil if take
-// returns false.
-func readStream(body io.Reader, take func(StreamedEvent) bool) error {
+// readStream reads server-sent events (WHATWG HTML, section 9.2) that follow the id last and passes each to take. It returns the
+// id of the last complete message, which may have had no event, and no error if take returns false.
+func readStream(body io.Reader, last string, take func(StreamedEvent) bool) (string, error) {
 	scanner := bufio.NewScanner(body)
 	scanner.Buffer(make([]byte, 0, 4096), maxEvent)
-	var e StreamedEvent
+	e := StreamedEvent{ID: last}
 	for scanner.Scan() {
 		line := scanner.Bytes()
 		if len(line) == 0 {
 			if len(e.Data) > 0 && !json.Valid(e.Data) {
-				return &ProtocolError{Operation: "streamEvents", Status: http.StatusOK, Msg: "the data of an event is not JSON"}
+				return last, &ProtocolError{Operation: "streamEvents", Status: http.StatusOK, Msg: "the data of an event is not JSON"}
 			}
+			last = e.ID
 			if e.Type != "" && !take(e) {
-				return nil
+				return last, nil
 			}
-			e = StreamedEvent{ID: e.ID}
+			e = StreamedEvent{ID: last}
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -127,7 +129,7 @@ func readStream(body io.Reader, take func(StreamedEvent) bool) error {
 		}
 	}
 	if err := scanner.Err(); err != nil {
-		return err
+		return last, err
 	}
-	return io.ErrUnexpectedEOF
+	return last, io.ErrUnexpectedEOF
 }

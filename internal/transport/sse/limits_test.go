@@ -105,6 +105,8 @@ func TestServeStreamsToAClientThatClosesTheConnection(t *testing.T) {
 			require.Equal(t, http.StatusOK, res.StatusCode)
 			lines := bufio.NewScanner(res.Body)
 			require.True(t, lines.Scan())
+			require.Regexp(t, "^id: pos_", lines.Text())
+			require.True(t, lines.Scan())
 			require.Equal(t, "retry: 2000", lines.Text())
 			id := b.append("one")
 			require.True(t, lines.Scan())

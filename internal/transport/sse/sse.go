@@ -28,9 +28,9 @@ const (
 	defaultHeartbeat = 15 * time.Second
 	// defaultPatience is how long a client may leave sent bytes unread before its stream is cut.
 	defaultPatience = 30 * time.Second
-	readTimeout     = 10 * time.Second  // of one read of the event log
-	shareRetry      = 30 * time.Second  // Retry-After of problem.TooManyStreams
-	retryHint       = "retry: 2000\n\n" // ms until the client connects again
+	readTimeout     = 10 * time.Second // of one read of the event log
+	shareRetry      = 30 * time.Second // Retry-After of problem.TooManyStreams
+	retryHint       = "retry: 2000\n"  // ms until the client connects again
 )
 
 // errNotKept means that the HTTP server would close the connections that streams have taken over.
@@ -56,7 +56,8 @@ type Subscription struct {
 	Life   time.Duration // at most Server.Life
 }
 
-// Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It returns
+// Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It begins and ends with the id
+// of its position, so that a stream that is cut before its first event is resumed where it began. It returns
 // problem.TooManyStreams if the environment has used up its share, problem.Unavailable if the process is full or stopping or cannot
 // check the credential, and problem.Unauthenticated if the credential was revoked meanwhile or nothing checks it.
 func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
@@ -76,14 +77,29 @@ func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	if err := hold(ctx, sub, s.holder(in)); err != nil {
 		return err
 	}
+	begin, err := position(ctx, sub)
+	if err != nil {
+		sub.Close()
+		return err
+	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
-	return s.takeOver(c, sub, min(in.Life, or(s.Life, MaxLife)))
+	return s.takeOver(c, sub, begin, min(in.Life, or(s.Life, MaxLife)))
+}
+
+// position returns the message that gives a client the id to resume with and the time to wait before. It has no data, so that
+// clients dispatch no event.
+func position(ctx context.Context, sub *stream.Subscription) (string, error) {
+	id, err := sub.Position(ctx)
+	if id == "" || err != nil {
+		return retryHint + "\n", err
+	}
+	return "id: " + id + "\n" + retryHint + "\n", nil
 }
 
 // takeOver takes the connection from the HTTP server, whose buffers and state of the request would otherwise be held as long as the
 // stream lasts. A message needs no framing: the response ends with the connection (RFC 9112 section 6.3).
-func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, life time.Duration) error {
+func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, first string, life time.Duration) error {
 	if !c.App().Server().KeepHijackedConns {
 		sub.Close()
 		return errNotKept
@@ -96,7 +112,7 @@ func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, life time.Dura
 	ctx.Hijack(func(net.Conn) {
 		begin := func(out *bufio.Writer) {
 			_ = ctx.Response.Header.Write(out) // an error stays with out
-			_, _ = out.WriteString(retryHint)
+			_, _ = out.WriteString(first)
 		}
 		if w.send(begin) != nil {
 			sub.Close()
@@ -154,7 +170,7 @@ func (s writer) run(sub *stream.Subscription) {
 		m, ok, err := sub.Next(ctx, s.heartbeat)
 		cancel()
 		if err != nil {
-			_ = s.send(func(w *bufio.Writer) { _, _ = w.WriteString(retryHint) }) // the client connects again after this time
+			s.end(sub)
 			return
 		}
 		if !ok {
@@ -166,6 +182,14 @@ func (s writer) run(sub *stream.Subscription) {
 			return
 		}
 	}
+}
+
+// end sends the position from which the client connects again. If it cannot be read, the client has that of the last event.
+func (s writer) end(sub *stream.Subscription) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	last, _ := position(ctx, sub) // an error leaves the time to wait
+	_ = s.send(func(w *bufio.Writer) { _, _ = w.WriteString(last) })
 }
 
 // buffers are shared by all streams: most streams wait most of the time.

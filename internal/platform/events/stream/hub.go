@@ -273,7 +273,7 @@ type Message struct {
 	Type string
 	Data []byte // JSON of events.Activity
 
-	at int64 // position
+	at int64 // position; 0 of a resync message
 }
 
 // render marshals an event for the stream. It returns false for one that streams do not show: it is gone, or for the audit only.

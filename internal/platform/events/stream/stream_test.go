@@ -177,18 +177,69 @@ func TestHeartbeatsAreDueWhileAStreamCatchesUp(t *testing.T) {
 func TestResyncWhereTheIDCannotBeResumedFrom(t *testing.T) {
 	t.Parallel()
 	b := setup(t, stream.Options{Window: time.Hour})
-	foreign := b.append(entry(store.Scope{Tenant: "tnt_2", Environment: "env_2"}, "theirs"))
+	theirs := store.Scope{Tenant: "tnt_2", Environment: "env_2"}
+	foreign := b.append(entry(theirs, "theirs"))
 	old := b.append(entry(mine, "old"))
-	for name, last := range map[string]string{"unknown": "evt_01jqx3k5v8e2sbyk0c4m7t9wzd", "no id at all": "\x00\xff", "another tenant's": foreign} {
+	for name, last := range map[string]string{"unknown": "evt_01jqx3k5v8e2sbyk0c4m7t9wzd", "no id at all": "\x00\xff", "another tenant's": foreign,
+		"another environment's position": position(t, b.subscribe(theirs, stream.Filter{}, "")), "an unknown position": "pos_99_0000000000000000", "no position": "pos_-1_"} {
 		m := take(t, b.subscribe(mine, stream.Filter{}, last), 1)[0]
 		require.Equal(t, stream.ResyncType, m.Type, name)
-		require.Empty(t, m.ID)
+		next := b.append(entry(mine, name))
+		require.Equal(t, []string{next}, ids(take(t, b.subscribe(mine, stream.Filter{}, m.ID), 1)), "its id is where the stream goes on")
 	}
 	b.time.Advance(2 * time.Hour)
 	sub := b.subscribe(mine, stream.Filter{}, old)
 	require.Equal(t, stream.ResyncType, take(t, sub, 1)[0].Type, "too old")
 	id := b.append(entry(mine, "new"))
 	require.Equal(t, []string{id}, ids(take(t, sub, 1)), "the stream goes on after a resync")
+}
+
+func position(t *testing.T, sub *stream.Subscription) string {
+	t.Helper()
+	at, err := sub.Position(t.Context())
+	require.NoError(t, err)
+	return at
+}
+
+func TestAPositionResumesWhereNoEventWasReceived(t *testing.T) {
+	t.Parallel()
+	b := setup(t, stream.Options{Window: time.Hour})
+	only := stream.Filter{Subject: "wanted"}
+	resumed := func(at string, want ...string) {
+		t.Helper()
+		require.Equal(t, want, ids(take(t, b.subscribe(mine, only, at), len(want))))
+	}
+	empty := position(t, b.subscribe(mine, only, ""))
+	b.append(entry(mine, "other"))
+	start := position(t, b.subscribe(mine, only, ""))
+	first := b.append(entry(mine, "wanted"))
+	second := b.append(entry(mine, "wanted"))
+	resumed(empty, first, second)
+	resumed(start, first, second)
+
+	read := b.subscribe(mine, only, start)
+	require.Equal(t, start, position(t, read))
+	take(t, read, 1)
+	resumed(position(t, read), second) // the second is read from the database and not returned
+	take(t, read, 1)
+	end := position(t, read)
+	_, err := b.hub.Subscribe(t.Context(), mine, "crd_1", only, end)
+	require.NoError(t, err)
+	b.append(entry(mine, "other"))
+	require.Eventually(t, func() bool {
+		_, _, err := read.Next(t.Context(), time.Millisecond)
+		require.NoError(t, err)
+		return position(t, read) != end
+	}, 20*time.Second, time.Millisecond, "a stream moves past events that it does not select")
+
+	missed := b.subscribe(mine, only, "pos_0_00")
+	require.Empty(t, position(t, missed), "a stream that is cut before its resync is resumed with the same id")
+	b.time.Advance(2 * time.Hour)
+	require.Equal(t, stream.ResyncType, take(t, b.subscribe(mine, only, start), 1)[0].Type, "what follows is too old")
+	quiet := position(t, b.subscribe(mine, only, ""))
+	b.time.Advance(2 * time.Hour)
+	third := b.append(entry(mine, "wanted"))
+	resumed(quiet, third) // the position is old, and what follows is not
 }
 
 // A transaction that commits late must not be stepped over by a reader who has seen later ones, nor hold them up.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -24,8 +23,7 @@ type Filter struct {
 // ResyncType is the type of the message by which a client learns that missed events cannot be sent: it should read the activity list.
 const ResyncType = "resync"
 
-// resyncMessage has no id, so a client keeps the id of the last event that it received.
-var resyncMessage = &Message{Type: ResyncType, Data: []byte(`{"reason":"the event to resume from is unknown here or too old; read GET /api/v1/activity"}`)}
+const resyncData = `{"reason":"the event to resume from is unknown here or too old; read GET /api/v1/activity"}`
 
 // Subscription is one connected stream. Only one goroutine may call Next.
 type Subscription struct {
@@ -39,7 +37,7 @@ type Subscription struct {
 	lagged atomic.Bool
 	done   chan struct{}
 
-	// The position behind the last event returned or skipped.
+	// The position behind the last event returned, skipped or in ready.
 	cursor int64
 	// Read from the database, not yet returned.
 	ready []*Message
@@ -78,7 +76,7 @@ func (by Holder) holds(ctx context.Context) (bool, error) {
 	return by.Check(ctx)
 }
 
-// Subscribe starts a stream behind the event lastID, or at the present if lastID is empty. If the id is unknown in the
+// Subscribe starts a stream behind the event or position lastID, or at the present if lastID is empty. If lastID is unknown in the
 // environment or older than Options.Window, the stream starts at the present with a resync message. It returns ErrEnded, ErrFull
 // or ErrShare if no stream can be added.
 func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f Filter, lastID string) (*Subscription, error) {
@@ -88,32 +86,33 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 	}
 	sub := &Subscription{hub: h, scope: s, credential: credential, filter: f, live: make(chan *Message, h.options.Buffer),
 		done: make(chan struct{}), cursor: now, catching: true}
-	if lastID != "" && !ids.Has(ids.Event, lastID) {
-		sub.ready = []*Message{resyncMessage}
-	} else if lastID != "" {
-		switch from, err := h.position(ctx, s, lastID); {
-		case errors.Is(err, store.ErrNotFound):
-			sub.ready = []*Message{resyncMessage}
-		case err != nil:
+	if lastID != "" {
+		switch from, err := h.resume(ctx, s, lastID); {
+		case err == nil:
+			sub.cursor = from
+		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
 		default:
-			sub.cursor = from
+			at, err := h.position(ctx, s, now)
+			if err != nil {
+				return nil, err
+			}
+			sub.ready = []*Message{{ID: at, Type: ResyncType, Data: []byte(resyncData)}}
 		}
 	}
 	return sub, h.add(sub, now)
 }
 
-// position returns the position of an event, or ErrNotFound if no stream may begin there: it is unknown in the environment, or older
-// than Options.Window.
-func (h *Hub) position(ctx context.Context, s store.Scope, id string) (int64, error) {
-	e, err := h.store.Events().Get(ctx, s, id)
-	if err != nil {
-		return 0, err
+// Position returns the id to resume with behind every message that Next has returned, also if that was none. It is empty while a resync
+// message waits: a client that resumed behind it would never learn that it missed events. Only the goroutine that calls Next may call it.
+func (s *Subscription) Position(ctx context.Context) (string, error) {
+	at := s.cursor
+	if len(s.ready) > 0 {
+		if at = s.ready[0].at - 1; at < 0 {
+			return "", nil
+		}
 	}
-	if e.At.Before(h.clock.Now().Add(-h.options.Window)) {
-		return 0, store.ErrNotFound
-	}
-	return h.store.Audit().NumberOf(ctx, s, id)
+	return s.hub.position(ctx, s.scope, at)
 }
 
 // add registers the subscription. A hub without streams of the environment starts at now, which was taken before this subscription reads: events
@@ -184,8 +183,19 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 		case <-s.done:
 			return nil, false, ErrEnded
 		case <-timer.C:
+			s.skip()
 			return nil, false, nil
 		}
+	}
+}
+
+// skip moves the cursor past the events that were delivered live to others, so that a stream whose filter selects few does not
+// read them again when it is resumed.
+func (s *Subscription) skip() {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if _, ok := s.hub.subs[s]; ok && len(s.live) == 0 && !s.lagged.Load() {
+		s.cursor = max(s.cursor, s.hub.positions[s.scope.Environment])
 	}
 }
 

@@ -1499,6 +1499,7 @@ export interface paths {
         /**
          * Follow the event log
          * @description Server-sent events. `id` is the event's id, `event` its type, `data` an ActivityEntry. A comment is sent every 15 seconds.
+         *     The stream begins and ends with a message that has an `id` and no event: the position to resume from if no event was received.
          *     A `resync` event means that the `Last-Event-ID` is too old to resume from: read the list instead.
          *
          *     Permission: `events`.
@@ -4716,7 +4717,7 @@ export interface components {
         Origin: string;
         /** @description `true` is equivalent to `research_optin` in the body. */
         ResearchOptin: "true" | "false";
-        /** @description Resume after this event. */
+        /** @description Resume after this event, or from this position of a stream. */
         LastEventId: string;
     };
     requestBodies: never;
@@ -7014,7 +7015,7 @@ export interface operations {
                 action?: components["parameters"]["action"];
             };
             header?: {
-                /** @description Resume after this event. */
+                /** @description Resume after this event, or from this position of a stream. */
                 "Last-Event-ID"?: components["parameters"]["LastEventId"];
             };
             path?: never;

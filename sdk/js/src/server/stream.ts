@@ -8,12 +8,12 @@ import type { EventType } from './webhooks.js'
 type Entry = components['schemas']['ActivityEntry']
 
 /**
- * One server-sent event. Type resync has no id: missed events cannot be sent; read the activity list. Narrow it by its type, with a
- * default branch: a later version of the service may send further types.
+ * One server-sent event. id is where to resume with lastEventId. Type resync: missed events cannot be sent; read the activity list.
+ * Narrow it by its type, with a default branch: a later version of the service may send further types.
  */
 export type ServiceEvent =
   | { [K in EventType]: { id: string; type: K; data: Omit<Entry, 'type' | 'data'> & { type: K; data: EventData[K] } } }[EventType]
-  | { id: undefined; type: 'resync'; data: { reason: string } }
+  | { id: string; type: 'resync'; data: { reason: string } }
 
 const SILENCE_MS = 30_000 // the service sends at least a comment every 15 s
 const FIRST_PAUSE_MS = 500
@@ -32,10 +32,10 @@ export async function* follow(
       const parts: Parts = { query: input.query as Record<string, unknown>, headers: last ? { 'Last-Event-ID': last } : {} }
       const response = await transport.open(op, parts, connection.signal)
       opened = true
-      for await (const event of parse(response, connection)) {
+      for await (const { id, event } of parse(response, connection)) {
         failures = 0
-        last = event.id ?? last
-        yield event
+        last = id ?? last // also of a message without an event, such as the first one
+        if (event) yield { id: last, ...event } as ServiceEvent
       }
     } catch (error) {
       if (input.signal?.aborted) return
@@ -49,7 +49,13 @@ export async function* follow(
   }
 }
 
-async function* parse(response: Response, connection: AbortController): AsyncGenerator<ServiceEvent, void, undefined> {
+/** A complete message of the stream. One without data has no event. */
+interface Message {
+  id?: string
+  event?: { type: string; data: unknown }
+}
+
+async function* parse(response: Response, connection: AbortController): AsyncGenerator<Message, void, undefined> {
   const watch = (): NodeJS.Timeout => setTimeout(() => connection.abort(), SILENCE_MS)
   let silence = watch()
   let text = ''
@@ -60,32 +66,29 @@ async function* parse(response: Response, connection: AbortController): AsyncGen
       clearTimeout(silence)
       silence = watch()
       text += decoder.decode(chunk.value, { stream: true })
-      const blocks = text.replace(/\r\n?/g, '\n').split('\n\n')
+      const blocks = text.split(/\r\n\r\n|\n\n|\r\r/)
       text = blocks.pop()!
-      for (const block of blocks) {
-        const event = read(block)
-        if (event) yield event
-      }
+      for (const block of blocks) yield read(block)
     }
   } finally {
     clearTimeout(silence)
   }
 }
 
-function read(block: string): ServiceEvent | undefined {
-  let id: string | undefined
+function read(block: string): Message {
+  const message: Message = {}
   let type = 'message'
   const data: string[] = []
-  for (const line of block.split('\n')) {
+  for (const line of block.split(/\r\n|\n|\r/)) {
     const [, field, value = ''] = /^(\w+): ?(.*)$/.exec(line) ?? []
-    if (field === 'id') id = value
+    if (field === 'id') message.id = value
     else if (field === 'event') type = value
     else if (field === 'data') data.push(value)
   }
-  if (data.length === 0) return undefined
+  if (data.length === 0) return message
   try {
-    return { id, type, data: JSON.parse(data.join('\n')) } as ServiceEvent
+    return { ...message, event: { type, data: JSON.parse(data.join('\n')) } }
   } catch {
-    throw new ProtocolError(200, `the data of event ${id ?? type} is not JSON`) // a new connection would receive it again
+    throw new ProtocolError(200, `the data of event ${message.id ?? type} is not JSON`) // a new connection would receive it again
   }
 }
