@@ -50,6 +50,7 @@ func specRules() map[string][]rule {
 			is("requirements.hold_on", "list", accepts(text...), refuses([]any{1.0})),
 			is("requirements.approvals_required", "integer", between(1, 5), defaults(1.0)),
 			is("requirements.self_review", "string", oneOf("allowed", "barred"), defaults("allowed")),
+			is("requirements.approval_compensates", "list", accepts([]any{"operator_continuity", "human_presence", "coverage", "freshness", "explicit_approval"}), refuses([]any{"automation"}, []any{"hold_on"})),
 			is("requirements.review", "list", accepts([]any{map[string]any{"group": "finance", "approvals": 1.0, "escalate": map[string]any{"after_seconds": 60.0, "group": "leads"}}}), refuses([]any{map[string]any{"group": "Finance", "approvals": 1.0}}, []any{map[string]any{"group": "finance"}}, []any{map[string]any{"group": "finance", "approvals": 6.0}}, []any{map[string]any{"group": "finance", "approvals": 1.0, "escalate": map[string]any{"group": "leads"}}}, []any{1.0})),
 			{field: "requirements.passkey_aaguids", kind: "list", low: ptr(1), accepts: []any{[]any{"ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4"}}, refuses: []any{[]any{""}, []any{1.0}}},
 			is("requirements.rules", "list", accepts([]any{map[string]any{"name": "r", "when": "true", "requirements": map[string]any{"max_challenges": 1.0}, "reason": "R"}}), refuses([]any{map[string]any{"name": "R"}}, []any{1.0})),

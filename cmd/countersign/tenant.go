@@ -24,6 +24,7 @@ func tenantCommand() *cobra.Command {
 func tenantCreateCommand() *cobra.Command {
 	var s settings
 	spec := tenancy.Spec{}
+	var barSelfReview bool
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make a tenant with a sandbox and a live environment, and print an admin key for each",
@@ -37,6 +38,7 @@ func tenantCreateCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
+			spec.AllowSelfReview = !barSelfReview
 			made, err := c.Tenancy.Create(cmd.Context(), spec, actor(cmd))
 			if err != nil {
 				return err
@@ -53,7 +55,9 @@ func tenantCreateCommand() *cobra.Command {
 					return err
 				}
 			}
-			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, selfReview(made.Live))
+			for _, env := range []models.Environment{made.Sandbox, made.Live} {
+				_, _ = fmt.Fprintf(out, "%-8s %s\n", env.Kind, selfReview(env))
+			}
 			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, secondApprover(made.Live))
 			_, _ = fmt.Fprintf(out, "%-8s %s\n", made.Live.Kind, backgroundOf(made.Live))
 			return nil
@@ -64,7 +68,7 @@ func tenantCreateCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&spec.Origins, "origin", nil, "origin that passkeys are used from, such as https://bank.example; repeatable")
 	cmd.Flags().BoolVar(&spec.RequireEnrollmentGrant, "require-enrollment-grant", false,
 		"in live, take enrollment frames only from client tokens that name the purpose enroll")
-	cmd.Flags().BoolVar(&spec.BarSelfReview, "bar-self-review", false, "in live, require a reviewer other than the requester for every hold (recommended)")
+	cmd.Flags().BoolVar(&barSelfReview, "bar-self-review", true, "in live, require a reviewer other than the requester for every hold")
 	cmd.Flags().BoolVar(&spec.RequireSecondApprover, "second-approver", false,
 		"in live, make policy activations, changes of an action's mode and changes of settings wait for a second person or key (recommended); prints a second admin key")
 	cmd.Flags().StringVar((*string)(&spec.Background), "background", "",

@@ -12,18 +12,18 @@ import (
 func TestTenantReviewsShowsAndSetsSelfReview(t *testing.T) {
 	c := newCLI(t, testenv.Database(t))
 	created := c.ok("tenant", "create", "--background", "prior", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example")
-	require.Contains(t, created, "self-review of holds is allowed unless a policy bars it", "the choice not made is printed")
+	require.Regexp(t, `(?m)^live\s+self-review of holds is barred$`, created, "live bars it by default")
+	require.Regexp(t, `(?m)^sandbox\s+self-review of holds is allowed unless a policy bars it; countersign tenant reviews --bar-self-review`, created)
 	live := regexp.MustCompile(`live\s+(env_\S+)`).FindStringSubmatch(created)[1]
-	require.Contains(t, created, "countersign tenant reviews --bar-self-review")
-	require.Contains(t, c.ok("tenant", "reviews", "--environment", live), "is allowed")
-	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "self-review of holds is barred")
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", live), "is barred")
 	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review=false"), "is allowed")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "self-review of holds is barred")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live), "is barred")
 
-	barred := c.ok("tenant", "create", "--background", "prior", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--bar-self-review")
-	require.Regexp(t, `(?m)^live\s+self-review of holds is barred$`, barred)
-	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(barred)[1]
-	require.Contains(t, c.ok("tenant", "reviews", "--environment", sandbox), "is allowed", "create bars it in live only")
+	permitted := c.ok("tenant", "create", "--background", "prior", "--name", "Small", "--rp-id", "c.example", "--origin", "https://c.example", "--bar-self-review=false")
+	require.Regexp(t, `(?m)^live\s+self-review of holds is allowed`, permitted)
+	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(permitted)[1]
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", sandbox), "is allowed")
 
 	c.fails("choose own, shared or prior", "tenant", "create", "--name", "Bank", "--rp-id", "d.example", "--origin", "https://d.example")
 	c.fails("U+000D at position 1", "tenant", "create", "--background", "prior", "--name", "A\r\nB", "--rp-id", "d.example", "--origin", "https://d.example")
@@ -68,7 +68,7 @@ func TestTenantApprovalsRequiresSecondApprover(t *testing.T) {
 	require.Regexp(t, `change chg_\S+ waits for a second approver until \S+: approve it in the console, or with POST /api/v1/changes/chg_\S+/approve`, waiting)
 	require.Contains(t, waiting, "changes wait for a second approver", "it is still on")
 	require.Equal(t, waiting, c.ok("tenant", "approvals", "--environment", live, "--second-approver=false"), "repeated it is the same change")
-	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review"), "is allowed", "other settings wait too")
+	require.Contains(t, c.ok("tenant", "reviews", "--environment", live, "--bar-self-review=false"), "is barred", "other settings wait too")
 	c.fails("--change-life is 1m0s: it must be between 5m0s and 720h0m0s", "tenant", "approvals", "--environment", live, "--change-life", "1m")
 
 	careful := c.ok("tenant", "create", "--background", "prior", "--name", "Careful", "--rp-id", "c.example", "--origin", "https://c.example", "--second-approver")

@@ -16,7 +16,7 @@ action() { # KEY NAME CONSEQUENCE EFFECT
     \"context_schema\": {\"type\": \"object\", \"required\": [\"amount\"], \"additionalProperties\": false, \"properties\": {
       \"amount\": {\"type\": \"number\", \"x-countersign-display\": {\"label\": \"Amount\", \"format\": \"money\", \"currency\": \"EUR\"}}}}}" |
     sed -n 's/.*"id":"\(act_[^"]*\)".*/\1/p')
-  send POST "actions/$id/policy-versions" "{\"requirements\": {\"coverage_min\": \"partial\", \"insufficient_evidence\": \"$4\"}}" >/dev/null
+  send POST "actions/$id/policy-versions" "{\"requirements\": {\"coverage_min\": \"partial\", \"insufficient_evidence\": \"$4\", \"self_review\": \"barred\"}}" >/dev/null
   send POST "actions/$id/policy-versions/1/activate" '{}' >/dev/null
   send PATCH "actions/$id" '{"mode": "enforce"}' >/dev/null
   echo "$1 $id"

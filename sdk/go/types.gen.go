@@ -1560,6 +1560,9 @@ type ManualReviewReceipt struct {
 	Outcome *OutcomeReceipt `json:"outcome,omitzero"`
 	// Rejected.
 	Resolution string `json:"resolution"`
+	// Extension: the requester is among the reviewers who approved; omitted otherwise. A live environment bars it unless
+	// its settings say otherwise.
+	SelfReviewed bool `json:"self_reviewed,omitzero"`
 }
 
 // ManualReviewRequest: A review of a hold.
@@ -1820,6 +1823,10 @@ const (
 
 // PolicyRequirements: What a decision requires.
 type PolicyRequirements struct {
+	// Extension: requirements that a reviewer's approval of a hold satisfies, of those that a completed challenge can
+	// satisfy. If omitted, all five. What it leaves out requires a challenge as well, before or after the hold: without
+	// `explicit_approval`, the subject and a reviewer must both approve. Part of the content hash only if it is given.
+	ApprovalCompensates []string `json:"approval_compensates,omitzero"`
 	// Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that
 	// key. Part of the content hash only if it is given.
 	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
@@ -1874,6 +1881,8 @@ type PolicyRule struct {
 
 // PolicyRuleRequirements: Extension: the requirements that a rule adds, at least one. An omitted field adds none.
 type PolicyRuleRequirements struct {
+	// Requirements that a reviewer's approval satisfies; those that the policy lists as well remain.
+	ApprovalCompensates []string `json:"approval_compensates,omitzero"`
 	// How many distinct reviewers must approve a hold.
 	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
 	// Requirements that a completed challenge satisfies; those that the policy lists as well remain.
@@ -2277,6 +2286,9 @@ type ReviewApprovedReceipt struct {
 	Decision AuthorizeResponse `json:"decision"`
 	// Approved.
 	Resolution string `json:"resolution"`
+	// Extension: the requester is among the reviewers who approved; omitted otherwise. A live environment bars it unless
+	// its settings say otherwise.
+	SelfReviewed bool `json:"self_reviewed,omitzero"`
 }
 
 // ReviewAssign: Whom the hold is taken from.

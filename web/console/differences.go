@@ -19,7 +19,8 @@ type difference struct {
 // fieldOrder is the display order of a policy's fields. Other fields follow by name.
 var fieldOrder = []string{
 	"coverage_min", "freshness_max_ms", "insufficient_evidence", "claims", "explicit_approval_required", "challenge_methods",
-	"challenge_compensates", "passkey_aaguids", "max_challenges", "deny_on", "hold_on", "approvals_required", "self_review", "review",
+	"challenge_compensates", "passkey_aaguids", "max_challenges", "deny_on", "hold_on", "approvals_required", "self_review",
+	"approval_compensates", "review",
 }
 
 // differences compares two versions field by field.

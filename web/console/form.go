@@ -50,6 +50,7 @@ type field struct {
 	Options     []option // of choice and someOf
 	Rows        int      // of a text area
 	Required    bool
+	AllOmitted  bool // of someOf: all options are the default, and left out
 	Sent        bool // an empty value is sent, and clears the setting; otherwise it is left out
 	Faults      []string
 	was         string // value before the user's form was read

@@ -112,11 +112,18 @@ func holdFields(r policy.Requirements) []field {
 	if r.ApprovalsRequired > 0 {
 		approvals = strconv.Itoa(r.ApprovalsRequired)
 	}
+	compensates := []string{policy.OperatorContinuity, policy.HumanPresence, policy.CompensatesCoverage, policy.CompensatesFreshness, policy.CompensatesApproval}
+	compensated := r.ApprovalCompensates
+	if compensated == nil {
+		compensated = compensates
+	}
 	self := []option{{"", "as the environment says"}, {"allowed", "the requester may review"}, {"barred", "the requester may not review"}}
 	return []field{
 		{Name: "requirements.deny_on", Label: "Reason codes that deny", Kind: lines, Value: strings.Join(r.DenyOn, "\n"), Hint: "One on each line (docs/reason-codes.md)."},
 		{Name: "requirements.hold_on", Label: "Reason codes that hold", Kind: lines, Value: strings.Join(r.HoldOn, "\n"), Hint: "One on each line."},
 		{Name: "requirements.approvals_required", Label: "Reviewers who must approve a hold", Kind: number, Value: approvals, Hint: "1 to 5; empty for 1."},
+		{Name: "requirements.approval_compensates", Label: "What a reviewer's approval makes up for", Kind: someOf, Chosen: compensated, Options: options(compensates...), AllOmitted: true,
+			Hint: "What is not chosen requires a challenge as well, before or after the review."},
 		{Name: "requirements.self_review", Label: "Review of one's own hold", Kind: choice, Value: string(r.SelfReview), Options: self},
 	}
 }

@@ -141,6 +141,9 @@ func (f field) value() (value any, given bool, err error) {
 	case yesNo:
 		return f.Value == "true", true, nil
 	case someOf:
+		if f.AllOmitted {
+			return append([]string{}, f.Chosen...), len(f.Chosen) < len(f.Options), nil
+		}
 		return append([]string{}, f.Chosen...), len(f.Chosen) > 0 || f.Sent, nil
 	case lines, pems:
 		list := f.items(f.Value)

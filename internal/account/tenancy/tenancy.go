@@ -58,9 +58,9 @@ type Spec struct {
 	AllowLocal bool
 	// RequireEnrollmentGrant makes the live environment accept enroll frames only from client tokens that name the purpose.
 	RequireEnrollmentGrant bool
-	// BarSelfReview requires a reviewer other than the requester for every hold of the live environment, whatever its
-	// policies say.
-	BarSelfReview bool
+	// AllowSelfReview lets requesters review their own holds in the live environment, unless a policy bars it. The sandbox
+	// always does, so that one key can try the whole flow.
+	AllowSelfReview bool
 	// RequireSecondApprover makes policy activations, changes of an action's mode and changes of settings of the live
 	// environment wait for a second principal.
 	RequireSecondApprover bool
@@ -90,7 +90,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 		}
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
-	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, in.BarSelfReview
+	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, !in.AllowSelfReview
 	out.Live.SecondApproverRequired = in.RequireSecondApprover
 	out.Sandbox.Background, out.Live.Background = models.BackgroundOwn, cmp.Or(in.Background, models.BackgroundPrior)
 	err := s.store.Write(ctx, func(q *store.Q) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/followup"
@@ -151,6 +152,10 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 		}
 		return pendingOutcome(ctx, r.q, h, given)
 	}
+	selfReviewed, err := r.selfReviewed(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
 	// Resolve first: of concurrent approvals only one may go on to the follow-up decision.
 	if err := r.resolve(ctx, models.HoldApproved); err != nil {
 		return Outcome{}, err
@@ -160,14 +165,14 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 		Parent: r.held.Parent, HoldApproved: true, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
 			return r.entry(events.HoldApprovedData{
-				ResolvedBy: r.request.Actor, Approvals: &given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
+				ResolvedBy: r.request.Actor, SelfReviewed: selfReviewed, Approvals: &given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
 			})
 		},
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
-	receipt, err := json.Marshal(approvedReceipt{Authorization: r.move.ID, Resolution: Approve, Decision: proof.Remove(response)})
+	receipt, err := json.Marshal(approvedReceipt{Authorization: r.move.ID, Resolution: Approve, Decision: proof.Remove(response), SelfReviewed: selfReviewed})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -180,6 +185,17 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	return Outcome{
 		Status: models.HoldApproved, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision), Approvals: given, Required: h.ApprovalsRequired,
 	}, nil
+}
+
+// selfReviewed reports whether the requester is among the reviewers in good standing who approve the pending hold.
+func (r review) selfReviewed(ctx context.Context) (bool, error) {
+	scope := scopeOf(r.held.Hold)
+	requester, err := r.q.Principals().Get(ctx, scope, "credential:"+r.held.Parent.CredentialID)
+	if err != nil {
+		return false, err
+	}
+	approvers, err := r.q.Holds().Approvers(ctx, scope, r.move.At, r.move.ID)
+	return slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == requester }), err
 }
 
 // resolve settles the hold. It is refused if the hold is not pending any more.

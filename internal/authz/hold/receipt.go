@@ -7,6 +7,7 @@ type approvedReceipt struct {
 	Authorization string          `json:"authorization"`
 	Resolution    string          `json:"resolution"`
 	Decision      json.RawMessage `json:"decision"`
+	SelfReviewed  bool            `json:"self_reviewed,omitempty"` // the requester is among those who approved
 }
 
 // rejectedReceipt is the contract's ReviewRejectedReceipt.

@@ -104,14 +104,18 @@ func (e *evaluation) checkApproval() {
 	}
 	approved := e.completed()
 	e.challenge = e.challenge || approved
+	wanted := "approved by the subject"
+	if !e.in.Requirements.approvalCompensates(CompensatesApproval) {
+		wanted += ", whatever a reviewer approves"
+	}
 	e.add(requirement{
-		name: reqApproval, wanted: "approved by the subject",
+		name: reqApproval, wanted: wanted,
 		found: pick(approved, "approved by "+string(e.in.ChallengeCompleted), "not approved"),
-		met:   approved, effect: Challenge, code: reason.ExplicitApprovalRequired,
+		met:   approved, effect: Challenge, code: reason.ExplicitApprovalRequired, compensation: CompensatesApproval,
 	})
 }
 
-// checkChallenge turns an impossible challenge into a hold. It runs whenever a challenge is due, even if another requirement has
+// checkChallenge turns an impossible challenge into a hold, and into a denial after an approved hold. It runs whenever a challenge is due, even if another requirement has
 // a stricter effect, so that the codes that deny_on matches never depend on other requirements.
 func (e *evaluation) checkChallenge() {
 	due := slices.ContainsFunc(e.results, func(r RequirementResult) bool { return r.Effect == Challenge })
@@ -123,14 +127,18 @@ func (e *evaluation) checkChallenge() {
 			e.usable = append(e.usable, m)
 		}
 	}
+	impossible := Hold
+	if e.in.HoldApproved {
+		impossible = Deny
+	}
 	e.add(requirement{
 		name: reqMethod, wanted: "one of " + joinMethods(e.permitted), found: joinMethods(e.usable),
-		met: len(e.usable) > 0, effect: Hold, code: reason.NoChallengeMethod,
+		met: len(e.usable) > 0, effect: impossible, code: reason.NoChallengeMethod,
 	})
 	e.add(requirement{
 		name:   reqChallenges,
 		wanted: "fewer than " + strconv.Itoa(e.in.Requirements.MaxChallenges), found: strconv.Itoa(e.in.ChallengesUsed),
-		met: e.in.ChallengesUsed < e.in.Requirements.MaxChallenges, effect: Hold, code: reason.MaxChallengesReached,
+		met: e.in.ChallengesUsed < e.in.Requirements.MaxChallenges, effect: impossible, code: reason.MaxChallengesReached,
 	})
 }
 

@@ -100,11 +100,13 @@ const (
 //
 // A completed challenge compensates the failed requirements that challenge_compensates lists, whatever their effect
 // (insufficient evidence is listed as "coverage"), and explicit approval. An approved hold compensates every other failed
-// requirement that does not deny. It compensates stale evidence even if that denies, because waiting for the reviewer made the
-// evidence stale. deny_on and hold_on match the codes of the profile, of its claims and of the requirements that still fail;
+// requirement that does not deny, unless approval_compensates leaves it out. It compensates stale evidence even if that denies,
+// because waiting for the reviewer made the evidence stale. What an approved hold leaves requires a challenge, or denies if no
+// challenge can satisfy it: no hold follows an approved one, which a reviewer could approve without end. deny_on and hold_on match the codes of the profile, of its claims and of the requirements that still fail;
 // nothing compensates a deny_on match.
 //
-// A challenge that is due but impossible, because no method is usable or max_challenges is reached, becomes a hold.
+// A challenge that is due but impossible, because no method is usable or max_challenges is reached, becomes a hold; after an approved
+// hold it denies.
 //
 // The requirements of the matched rules are merged first, by Merge. A rule never leads to a looser decision than the policy
 // without it.
@@ -161,7 +163,7 @@ type requirement struct {
 	effect        Effect
 	code          string
 	further       []string // codes after it
-	compensation  string   // the name by which challenge_compensates lists it; "" if a challenge cannot compensate it
+	compensation  string   // the name by which challenge_compensates and approval_compensates list it; "" if a challenge cannot compensate it
 	survivesHold  bool     // an approved hold compensates it even if it denies
 }
 
@@ -174,10 +176,10 @@ func (e *evaluation) add(r requirement) {
 	case e.compensated(r.compensation):
 		result.CompensatedBy = string(e.in.ChallengeCompleted)
 		e.challenge = true
-	case e.in.HoldApproved && (r.effect.Severity() < Deny.Severity() || r.survivesHold):
+	case e.approved(r):
 		result.CompensatedBy = reason.HoldApproved
 	default:
-		result.Passed, result.Effect, codes = false, r.effect, append([]string{r.code}, r.further...)
+		result.Passed, result.Effect, codes = false, e.remaining(r), append([]string{r.code}, r.further...)
 	}
 	e.results = append(e.results, result)
 	e.codes = append(e.codes, codes)
@@ -191,6 +193,24 @@ func (e *evaluation) completed() bool {
 // compensated reports whether a completed challenge compensates the requirement of this name.
 func (e *evaluation) compensated(name string) bool {
 	return name != "" && e.completed() && slices.Contains(e.in.Requirements.ChallengeCompensates, name)
+}
+
+// approved reports whether an approved hold compensates the requirement.
+func (e *evaluation) approved(r requirement) bool {
+	return e.in.HoldApproved && (r.effect.Severity() < Deny.Severity() || r.survivesHold) && e.in.Requirements.approvalCompensates(r.compensation)
+}
+
+// remaining returns the effect of a requirement that nothing compensates. After an approved hold it is a challenge if one can
+// satisfy the requirement, and deny otherwise.
+func (e *evaluation) remaining(r requirement) Effect {
+	switch {
+	case !e.in.HoldApproved || r.effect.Severity() >= Deny.Severity():
+		return r.effect
+	case e.in.Requirements.challengeSatisfies(r.compensation):
+		return Challenge
+	default:
+		return Deny
+	}
 }
 
 // worst returns the strictest effect among the results so far.

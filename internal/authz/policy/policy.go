@@ -99,8 +99,10 @@ func Usable(passkeys int, kind EnvironmentKind) []Method {
 	return out
 }
 
-// Names that challenge_compensates may list besides the two claims that a user can confirm by a challenge.
+// Names that challenge_compensates and approval_compensates may list besides the two claims that a user can confirm by a challenge.
+// explicit_approval is for approval_compensates only: a challenge is how it is given.
 const (
 	CompensatesCoverage  = "coverage"
 	CompensatesFreshness = "freshness"
+	CompensatesApproval  = "explicit_approval"
 )

@@ -47,7 +47,19 @@ func genRequirements(t *rapid.T) policy.Requirements {
 		ChallengeCompensates:     subset(t, compensables, "challenge_compensates"),
 		DenyOn:                   subset(t, codes, "deny_on"),
 		HoldOn:                   subset(t, codes, "hold_on"),
+		ApprovalCompensates:      genApprovalCompensates(t),
 	}
+}
+
+// approvable are all names of approval_compensates.
+var approvable = append(slices.Clone(compensables), policy.CompensatesApproval)
+
+// genApprovalCompensates draws nil, which is all, or a list.
+func genApprovalCompensates(t *rapid.T) []string {
+	if rapid.Bool().Draw(t, "approval_compensates omitted") {
+		return nil
+	}
+	return append([]string{}, subset(t, approvable, "approval_compensates")...)
 }
 
 func genInput(t *rapid.T) policy.Input {
@@ -136,7 +148,10 @@ func checkInvariants(t require.TestingT, in policy.Input, d policy.Decision) {
 	}
 	require.Equal(t, worst, d.Effect, "the strictest effect is the decision")
 	if in.HoldApproved {
-		require.Contains(t, []policy.Effect{policy.Allow, policy.Deny}, d.Effect)
+		require.NotEqual(t, policy.Hold, d.Effect, "no hold follows an approved one")
+		if in.Requirements.ApprovalCompensates == nil && len(in.Rules) == 0 {
+			require.NotEqual(t, policy.Challenge, d.Effect)
+		}
 	}
 	if in.SubjectRevoked || in.ActionArchived {
 		require.Equal(t, policy.Deny, d.Effect)
@@ -232,12 +247,54 @@ func TestPropertyCompensationAffectsOnlyWhatItNames(t *testing.T) {
 		a.Requirements.ChallengeCompensates = slices.DeleteFunc(append([]string{}, a.Requirements.ChallengeCompensates...), without)
 		b.Requirements.ChallengeCompensates = append(slices.Clone(a.Requirements.ChallengeCompensates), name)
 		before, after := policy.Decide(a), policy.Decide(b)
-		if a.ChallengeCompleted == "" {
+		if a.ChallengeCompleted == "" && !a.HoldApproved {
 			require.Equal(t, before, after, "without a completed challenge nothing is compensated")
 		}
 		for _, r := range before.Explanation {
 			if !slices.Contains(affects[name], r.Requirement) && !slices.Contains(derived, r.Requirement) {
 				require.Contains(t, after.Explanation, r)
+			}
+		}
+	})
+}
+
+// approval_compensates on its whole lattice: a shorter list never leads to a looser decision, it matters only after an approved
+// hold, and what denies is never compensated.
+func TestPropertyApprovalCompensatesOnlyWhatItLists(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		in := genInput(t)
+		full := 1<<len(approvable) - 1
+		decided := make([]policy.Decision, full+1)
+		for listed := range decided {
+			in.Requirements.ApprovalCompensates = []string{}
+			for i, name := range approvable {
+				if listed&(1<<i) != 0 {
+					in.Requirements.ApprovalCompensates = append(in.Requirements.ApprovalCompensates, name)
+				}
+			}
+			decided[listed] = policy.Decide(in)
+			checkInvariants(t, in, decided[listed])
+		}
+		for listed, d := range decided {
+			for i, name := range approvable {
+				more := decided[listed|1<<i]
+				require.GreaterOrEqual(t, d.Effect.Severity(), more.Effect.Severity(), "%s was added to %05b", name, listed)
+			}
+			if !in.HoldApproved {
+				require.Equal(t, decided[full].Effect, d.Effect)
+				require.Equal(t, decided[full].ReasonCodes, d.ReasonCodes)
+			}
+		}
+		in.Requirements.ApprovalCompensates = nil
+		require.Equal(t, decided[full], policy.Decide(in), "an omitted list is the full one")
+
+		in.HoldApproved = false
+		for _, r := range policy.Decide(in).Explanation {
+			if r.Effect == policy.Deny && r.Requirement != "freshness" && r.Requirement != "deny_on" {
+				for _, d := range decided {
+					require.Contains(t, d.Explanation, r)
+				}
 			}
 		}
 	})

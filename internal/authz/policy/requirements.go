@@ -39,6 +39,9 @@ type Requirements struct {
 	Rules             []Rule     `json:"rules,omitempty"`             // at most MaxRules
 	// Review requires approvals of teams as well, at most MaxReviewers together.
 	Review []TeamReview `json:"review,omitempty"`
+	// ApprovalCompensates are the requirements, of those that a challenge can satisfy, that an approved hold satisfies as well; nil is
+	// all. Those that it leaves out require the challenge too, before or after the hold.
+	ApprovalCompensates []string `json:"approval_compensates,omitzero"`
 	// PasskeyAAGUIDs are the models of authenticators whose passkeys complete a challenge, in lower case; empty permits all. A rule
 	// has none: the challenge is completed under the policy alone.
 	PasskeyAAGUIDs []string `json:"passkey_aaguids,omitempty"`
@@ -89,6 +92,17 @@ func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, teamAppr
 // BarsSelfReview reports whether the requesting credential must not review its own hold. An unknown value bars, to fail closed.
 func (r Requirements) BarsSelfReview() bool {
 	return r.SelfReview != "" && r.SelfReview != SelfReviewAllowed
+}
+
+// approvalCompensates reports whether an approved hold satisfies the requirement of this name. It does unless a challenge can satisfy
+// it as well and approval_compensates leaves it out.
+func (r Requirements) approvalCompensates(name string) bool {
+	return name == "" || r.ApprovalCompensates == nil || slices.Contains(r.ApprovalCompensates, name)
+}
+
+// challengeSatisfies reports whether a completed challenge satisfies the requirement of this name.
+func (r Requirements) challengeSatisfies(name string) bool {
+	return name == CompensatesApproval || name != "" && slices.Contains(r.ChallengeCompensates, name)
 }
 
 // whenInsufficient returns the effect of insufficient evidence. An unknown value, or allow, denies, to fail closed.

@@ -130,6 +130,7 @@ func TestContentHash(t *testing.T) {
 		"callers":      func(c *policy.Contract) { c.AllowedCallers = []string{"crd_1"} },
 		"ttl":          func(c *policy.Contract) { c.ProofTTLSeconds = 301 },
 		"approvals":    func(c *policy.Contract) { c.Requirements.ApprovalsRequired = 1 },
+		"compensates":  func(c *policy.Contract) { c.Requirements.ApprovalCompensates = []string{} },
 		"self review":  func(c *policy.Contract) { c.Requirements.SelfReview = policy.SelfReviewAllowed },
 	} {
 		c := base()

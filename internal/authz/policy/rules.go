@@ -32,7 +32,7 @@ func (s Stricter) MarshalJSON() ([]byte, error) {
 func (s Stricter) empty() bool {
 	return len(s.Claims) == 0 && s.CoverageMin == "" && s.FreshnessMaxMS == 0 && s.InsufficientEvidence == "" && s.MaxChallenges == 0 &&
 		!s.ExplicitApprovalRequired && s.ChallengeMethods == nil && s.ChallengeCompensates == nil && len(s.DenyOn) == 0 &&
-		len(s.HoldOn) == 0 && s.ApprovalsRequired == 0 && s.SelfReview == "" && len(s.Review) == 0
+		len(s.HoldOn) == 0 && s.ApprovalsRequired == 0 && s.SelfReview == "" && len(s.Review) == 0 && s.ApprovalCompensates == nil
 }
 
 // MatchedRule is a rule that applies to the request of a decision.
@@ -57,6 +57,7 @@ func Merge(base Requirements, rules ...Stricter) Requirements {
 		out.ExplicitApprovalRequired = out.ExplicitApprovalRequired || r.ExplicitApprovalRequired
 		out.ChallengeMethods = common(out.ChallengeMethods, r.ChallengeMethods)
 		out.ChallengeCompensates = common(out.ChallengeCompensates, r.ChallengeCompensates)
+		out.ApprovalCompensates = common(out.ApprovalCompensates, r.ApprovalCompensates)
 		out.ApprovalsRequired = max(out.ApprovalsRequired, r.ApprovalsRequired)
 		out.SelfReview = stricter(out.SelfReview, r.SelfReview, selfReviewStrictness)
 		out.Review = mergeReview(out.Review, r.Review)

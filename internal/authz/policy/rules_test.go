@@ -21,6 +21,7 @@ func genStricter(t *rapid.T, label string) policy.Stricter {
 		func() { full.Claims = nil }, func() { full.CoverageMin = "" }, func() { full.FreshnessMaxMS = 0 }, func() { full.InsufficientEvidence = "" },
 		func() { full.MaxChallenges = 0 }, func() { full.ExplicitApprovalRequired = false }, func() { full.ChallengeMethods = nil },
 		func() { full.ChallengeCompensates = nil }, func() { full.DenyOn = nil }, func() { full.HoldOn = nil },
+		func() { full.ApprovalCompensates = nil },
 	} {
 		if rapid.IntRange(0, 2).Draw(t, "omit "+label+string(rune('a'+i))) > 0 {
 			omit()
@@ -103,6 +104,10 @@ func requireAtLeast(t require.TestingT, merged, from policy.Requirements) {
 	}
 	if from.ChallengeCompensates != nil {
 		require.Subset(t, from.ChallengeCompensates, merged.ChallengeCompensates)
+	}
+	if from.ApprovalCompensates != nil {
+		require.NotNil(t, merged.ApprovalCompensates)
+		require.Subset(t, from.ApprovalCompensates, merged.ApprovalCompensates)
 	}
 	require.Subset(t, merged.DenyOn, from.DenyOn)
 	require.Subset(t, merged.HoldOn, from.HoldOn)

@@ -24,6 +24,7 @@ func TestReferencePolicies(t *testing.T) {
 			require.NoError(t, err)
 			file, err := policytest.Parse(raw)
 			require.NoError(t, err)
+			require.Contains(t, string(raw), "self_review: barred")
 			var out strings.Builder
 			differing, err := policytest.Print(&out, file.Run(t.Context()))
 			require.NoError(t, err)

@@ -3,6 +3,7 @@ package rules_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,4 +34,24 @@ func TestExamplesOfTheDocumentationCompile(t *testing.T) {
 		require.Empty(t, faults)
 		require.NotEmpty(t, version.Requirements.Rules)
 	}
+}
+
+// A documented policy that can hold bars self-review, because readers copy it into live environments.
+func TestDocumentedPoliciesBarSelfReview(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../../docs/*.md")
+	require.NoError(t, err)
+	holds := regexp.MustCompile(`hold_on"?: ?\[`)
+	seen := 0
+	for _, page := range append(pages, "../../../README.md") {
+		raw, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, block := range regexp.MustCompile("(?sm)^```[a-z]+\n.*?^```|(?:^    .*\n)+").FindAllString(string(raw), -1) {
+			if holds.MatchString(block) {
+				seen++
+				require.Regexp(t, `self_review"?: "?barred`, block, page)
+			}
+		}
+	}
+	require.Positive(t, seen)
 }

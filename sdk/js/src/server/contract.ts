@@ -2168,6 +2168,8 @@ export interface components {
              * @enum {string}
              */
             self_review?: "allowed" | "barred";
+            /** @description Extension: requirements that a reviewer's approval of a hold satisfies, of those that a completed challenge can satisfy. If omitted, all five. What it leaves out requires a challenge as well, before or after the hold: without `explicit_approval`, the subject and a reviewer must both approve. Part of the content hash only if it is given. */
+            approval_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness" | "explicit_approval")[];
             /** @description Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5, those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content hash only if it is given. */
             review?: components["schemas"]["TeamReview"][];
             /** @description Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted (`docs/passkey-rules.md`). Part of the content hash only if it is given. */
@@ -2222,6 +2224,8 @@ export interface components {
              * @enum {string}
              */
             self_review?: "allowed" | "barred";
+            /** @description Requirements that a reviewer's approval satisfies; those that the policy lists as well remain. */
+            approval_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness" | "explicit_approval")[];
             /** @description Approvals of teams. Of a team that the policy lists as well, the higher number applies, and an escalation only if both have it. */
             review?: components["schemas"]["TeamReview"][];
         };
@@ -2737,6 +2741,11 @@ export interface components {
              */
             resolution: "approve";
             decision: components["schemas"]["AuthorizeResponse"];
+            /**
+             * @description Extension: the requester is among the reviewers who approved; omitted otherwise. A live environment bars it unless its settings say otherwise.
+             * @constant
+             */
+            self_reviewed?: true;
         };
         /** @description The hold is rejected. */
         ReviewRejectedReceipt: {
