@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/followup"
@@ -152,7 +151,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 		}
 		return pendingOutcome(ctx, r.q, h, given)
 	}
-	selfReviewed, err := r.selfReviewed(ctx)
+	selfReviewed, err := r.q.Holds().SelfReviewed(ctx, h, r.move.At)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -165,7 +164,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 		Parent: r.held.Parent, HoldApproved: true, At: r.move.At, Actor: r.request.Actor, RequestID: r.request.RequestID, WorkflowID: r.move.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
 			return r.entry(events.HoldApprovedData{
-				ResolvedBy: r.request.Actor, SelfReviewed: selfReviewed, Approvals: &given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
+				ResolvedBy: r.request.Actor, SelfReviewed: onlyTrue(selfReviewed), Approvals: &given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
 			})
 		},
 	})
@@ -187,15 +186,12 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	}, nil
 }
 
-// selfReviewed reports whether the requester is among the reviewers in good standing who approve the pending hold.
-func (r review) selfReviewed(ctx context.Context) (bool, error) {
-	scope := scopeOf(r.held.Hold)
-	requester, err := r.q.Principals().Get(ctx, scope, "credential:"+r.held.Parent.CredentialID)
-	if err != nil {
-		return false, err
+// onlyTrue leaves false out of an event.
+func onlyTrue(b bool) *bool {
+	if !b {
+		return nil
 	}
-	approvers, err := r.q.Holds().Approvers(ctx, scope, r.move.At, r.move.ID)
-	return slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == requester }), err
+	return &b
 }
 
 // resolve settles the hold. It is refused if the hold is not pending any more.

@@ -148,3 +148,17 @@ func TestSelfReviewIsBarredByTheEnvironment(t *testing.T) {
 	}
 	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_bob").Status)
 }
+
+// An approval that a requester gave while self-review was allowed does not count once it is barred.
+func TestSelfApprovalOfBeforeTheBarDoesNotCount(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 2)
+	require.Equal(t, 1, b.approves(t, h, fixture.Asker).Approvals)
+	b.Exec("update environments set bar_self_review = true")
+	rows, _, err := b.service.Queue(t.Context(), b.Principal("crd_bob"), store.HoldFilter{}, store.Page{Limit: 10})
+	require.NoError(t, err)
+	require.Zero(t, rows[0].Approvals)
+	require.Equal(t, models.HoldPending, b.approves(t, h, "crd_bob").Status)
+	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_eve").Status)
+}

@@ -122,7 +122,7 @@ type HoldAssignedData struct {
 // HoldApprovedData names the reviewer who gave the last approval and the follow-up decision.
 type HoldApprovedData struct {
 	ResolvedBy         string `json:"resolved_by"`
-	SelfReviewed       bool   `json:"self_reviewed,omitempty"` // the requester is among those who approved
+	SelfReviewed       *bool  `json:"self_reviewed,omitempty"` // the requester is among those who approved
 	Approvals          *int   `json:"approvals,omitempty"`
 	ChildAuthorization string `json:"child_authorization,omitempty"`
 	ChildDecision      string `json:"child_decision,omitempty" schema:"allow|challenge|hold|deny"`

@@ -130,14 +130,30 @@ func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *s
 
 // inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
 // hold only reviews of reviewers in good standing count, at the time that replaces @at: a credential that is neither
-// revoked nor expired, or a person who is still a reviewer of the environment.
+// revoked nor expired, or a person who is still a reviewer of the environment. A requester who approved before self-review was barred
+// does not count any more.
 const inGoodStanding = `(h.status <> 'pending' or case
+	when (h.self_review_barred or (select e.bar_self_review from environments e where e.id = h.environment_id))
+		and r.principal = ` + requester + ` then false
 	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
 		and c.environment_id = h.environment_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at))
 	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
 		where p.id = substr(r.reviewer, 8) and p.tenant_id = h.tenant_id and p.revoked_at is null
 		and pr.environment_id = h.environment_id and pr.role = 'reviewer')
 	else false end)`
+
+// requester is the principal of the credential that requested the decision of the hold h.
+const requester = `(select c.principal from authorizations a join credentials c on c.id = a.credential_id and c.environment_id = a.environment_id
+			where a.id = h.authorization_id and a.environment_id = h.environment_id)`
+
+// SelfReviewed reports whether the requester is among those whose approval of a hold counts at a time.
+func (q Holds) SelfReviewed(ctx context.Context, h models.Hold, at time.Time) (bool, error) {
+	var own bool
+	err := q.queryRow(ctx, `select exists (select from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id
+		where r.authorization_id = $1 and r.environment_id = $3 and r.resolution = 'approve' and r.principal = `+requester+`
+			and `+strings.ReplaceAll(inGoodStanding, "@at", "$2::timestamptz")+`)`, h.AuthorizationID, at, h.EnvironmentID).Scan(&own)
+	return own, err
+}
 
 // countedApprovals counts the principals whose approval of the hold h counts.
 const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r

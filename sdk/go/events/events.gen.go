@@ -260,6 +260,7 @@ type HoldApproved struct {
 	Decision           string `json:"decision,omitzero"`       // allow, challenge, hold, deny
 	Environment        string `json:"environment"`
 	ResolvedBy         string `json:"resolved_by"`
+	SelfReviewed       bool   `json:"self_reviewed,omitzero"`
 	Subject            string `json:"subject,omitzero"`
 }
 
