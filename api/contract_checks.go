@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // maxBody limits the body, in bytes, of every operation but those that take evidence frames. The largest legitimate one is a
@@ -26,7 +27,7 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 	}
 	op := s.operations[r.Operation]
 	return func(c *fiber.Ctx) error {
-		raw := bodyOf(c)
+		raw := request.Body(c)
 		if len(raw) > limit {
 			return problem.Newf(problem.BodyTooLarge, "The body has %d bytes; the limit is %d.", len(raw), limit)
 		}

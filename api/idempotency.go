@@ -137,7 +137,7 @@ func headersOf(c *fiber.Ctx) map[string]string {
 // requestHash returns the SHA-256 of path and body, each prefixed by its length.
 func requestHash(c *fiber.Ctx) []byte {
 	h := sha256.New()
-	for _, part := range [][]byte{c.Context().URI().Path(), bodyOf(c)} {
+	for _, part := range [][]byte{c.Context().URI().Path(), request.Body(c)} {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
 		h.Write(part)
 	}

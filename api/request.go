@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // The keys of the values that the chain passes to the handlers. Package request has those that web pages share.
@@ -42,14 +43,6 @@ func query(c *fiber.Ctx, name string) string { return c.Query(name) }
 // header returns a request header, which may outlive the request.
 func header(c *fiber.Ctx, name string) string { return c.Get(name) }
 
-// bodyOf returns the body, which must not be used after the handler. Unlike Fiber's it is not copied, unless it has to be decompressed.
-func bodyOf(c *fiber.Ctx) []byte {
-	if len(c.Request().Header.ContentEncoding()) > 0 {
-		return c.Body()
-	}
-	return c.Request().Body()
-}
-
 // decoded returns the body as the chain has parsed and validated it; nil if there is none. Evidence, which is most of the
 // traffic, is built from it so that it is parsed only once.
 func decoded(c *fiber.Ctx) map[string]any {
@@ -68,7 +61,7 @@ func spelled(c *fiber.Ctx) string {
 // bind decodes a body that the chain has validated. It returns the zero value if there is no body.
 func bind[T any](c *fiber.Ctx) (T, error) {
 	var v T
-	raw := bodyOf(c)
+	raw := request.Body(c)
 	if len(raw) == 0 {
 		return v, nil
 	}

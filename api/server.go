@@ -83,7 +83,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		Immutable:             true, // strings of a request outlive its handler in workflows and logs
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		UnescapePath:          true,
+		UnescapePath:          true, // after request.CheckTarget, so that a segment stays one
 		BodyLimit:             s.config.MaxFrameBytes + maxBody, // above the chain's own limits, whose problems say more
 		ReadTimeout:           30 * time.Second,
 		WriteTimeout:          writeTimeout,
@@ -91,16 +91,19 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		ReadBufferSize:        request.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,
 		ErrorHandler:          s.writeProblem,
+
+		DisablePreParseMultipartForm: true, // package request reads forms
 	})
 	app.Server().KeepHijackedConns = true // package sse takes over the connections of streams
 	app.Use(s.observe)
-	app.Use(s.rejectAmbiguousFraming)
+	app.Use(unambiguous)
 	app.Use(s.crossOrigin)
 	if d.Pages != nil {
 		d.Pages(app)
 	}
 	s.mount(app)
 	s.handleUnknownMethods(app)
+	s.explainFraming(app)
 	return app, nil
 }
 

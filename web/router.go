@@ -32,6 +32,9 @@ func (r *Router) Post(path, name string, handler fiber.Handler) {
 		if err := sameOrigin(c); err != nil {
 			return err
 		}
+		if err := request.ReadForm(c); err != nil {
+			return err
+		}
 		return handler(c)
 	}))
 }
@@ -39,7 +42,12 @@ func (r *Router) Post(path, name string, handler fiber.Handler) {
 // Land registers a form POST that only displays a page and changes nothing. It does not check the origin, because older
 // browsers do not send one with forms.
 func (r *Router) Land(path, name string, handler fiber.Handler) {
-	r.app.Post(path, r.site.handle(r.section, name, handler))
+	r.app.Post(path, r.site.handle(r.section, name, func(c *fiber.Ctx) error {
+		if err := request.ReadForm(c); err != nil {
+			return err
+		}
+		return handler(c)
+	}))
 }
 
 // Receive registers a POST of another server, which sends no origin and no cookie. The handler must authenticate its body.
@@ -67,10 +75,10 @@ func Bind[T any](c *fiber.Ctx, limit int) (T, error) {
 	switch {
 	case !c.Is("json"):
 		return v, problem.New(problem.BadRequest, "Content-Type must be application/json.")
-	case len(c.Body()) > limit:
+	case len(request.Body(c)) > limit:
 		return v, problem.New(problem.BodyTooLarge, "The body is larger than this page allows.")
 	}
-	if err := json.Unmarshal(c.Body(), &v); err != nil {
+	if err := json.Unmarshal(request.Body(c), &v); err != nil {
 		return v, problem.New(problem.BadRequest, "The body is not valid JSON.")
 	}
 	return v, nil

@@ -123,7 +123,7 @@ func (s *Site) favicon(c *fiber.Ctx) error {
 
 func (s *Site) violation(c *fiber.Ctx) error {
 	request.SetRoute(c, "page_violation")
-	s.config.OnViolation(append([]byte{}, c.Body()...))
+	s.config.OnViolation(append([]byte{}, request.Body(c)...))
 	return c.SendStatus(fiber.StatusNoContent)
 }
 

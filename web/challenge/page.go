@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/gofiber/fiber/v2/utils"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
@@ -153,7 +152,7 @@ func (p *pages) open(c *fiber.Ctx) error {
 }
 
 func (p *pages) show(c *fiber.Ctx) error {
-	ticket := utils.CopyString(c.FormValue("ticket"))
+	ticket := request.FormOf(c).Value("ticket")
 	v, err := p.visit(c, ticket)
 	if problem.Is(err, problem.NotFound) {
 		return p.showLink(c, ticket)

@@ -4,21 +4,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/gofiber/fiber/v2/utils"
-
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
-
-// maxPicture limits an uploaded file, in bytes; the service's own limit is lower and is checked there.
-const maxPicture = 256 << 10
 
 // read fills in what the user submitted.
 func (f *form) read(v *visit) {
@@ -52,32 +47,12 @@ func (f field) input() string {
 
 // all returns the values of a field that is submitted several times.
 func (v *visit) all(name string) []string {
-	if form, err := v.MultipartForm(); err == nil {
-		return form.Value[name]
-	}
-	var out []string
-	for _, raw := range v.Request().PostArgs().PeekMulti(name) {
-		out = append(out, utils.CopyString(string(raw)))
-	}
-	return out
+	return request.FormOf(v.Ctx).Values(name)
 }
 
 // upload returns an uploaded file in base64; empty if there is none.
 func (v *visit) upload(name string) string {
-	header, err := v.FormFile(name)
-	if err != nil {
-		return ""
-	}
-	file, err := header.Open()
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = file.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(file, maxPicture))
-	if err != nil {
-		return ""
-	}
-	return base64.StdEncoding.EncodeToString(raw)
+	return base64.StdEncoding.EncodeToString(request.FormOf(v.Ctx).File(name))
 }
 
 // body returns the values of the form as a JSON object. Values that no body can have are refused at their fields.

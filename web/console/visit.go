@@ -159,7 +159,7 @@ func (v *visit) param(name string) string { return utils.CopyString(v.Params(nam
 
 func (v *visit) query(name string) string { return strings.TrimSpace(utils.CopyString(v.Query(name))) }
 
-func (v *visit) form(name string) string { return utils.CopyString(v.FormValue(name)) }
+func (v *visit) form(name string) string { return request.FormOf(v.Ctx).Value(name) }
 
 // at returns the path of a page of the current environment.
 func (v *visit) at(parts ...string) string {

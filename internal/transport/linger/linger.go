@@ -1,7 +1,8 @@
 // Package linger keeps an early response from being lost when the server closes a connection whose client is still sending.
 //
 // Such a connection is reset, and the client reports a broken connection instead of, say, 413. The package therefore discards
-// what still arrives for a while before it closes (lingering close, RFC 9112 section 9.6). It does not parse HTTP.
+// what still arrives for a while before it closes (lingering close, RFC 9112 section 9.6). It does not parse HTTP: package framing
+// decides which bytes the server may read as requests.
 //
 // A connection on which nothing arrives is closed without a response, which could be taken for that to a first request that crosses it.
 package linger
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/countersign-dev/countersign/internal/transport/framing"
 )
 
 // The bounds of a lingering close.
@@ -25,7 +28,8 @@ const (
 	maxConnections = 256             // at the same time; further ones are closed at once
 )
 
-// NewListener returns a listener whose connections linger on Close after MarkUnread.
+// NewListener returns a listener whose connections linger on Close after MarkUnread, and read only requests that pass
+// framing.Checker.
 func NewListener(l net.Listener) net.Listener {
 	return &listener{Listener: l, slots: make(chan struct{}, maxConnections)}
 }
@@ -55,14 +59,23 @@ type conn struct {
 	slots  chan struct{}
 	unread atomic.Bool
 	began  bool // a byte was received
+	frames framing.Checker
 }
 
-// Read reports the end of a connection that timed out before its first byte.
+// Read reports the end of a connection that timed out before its first byte, and a *framing.Error where a request is not valid.
 func (c *conn) Read(b []byte) (int, error) {
+	if err := c.frames.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Read(b)
 	c.began = c.began || n > 0
 	if !c.began && errors.Is(err, os.ErrDeadlineExceeded) {
 		return 0, io.EOF
+	}
+	valid, refused := c.frames.Check(b[:n])
+	if refused != nil {
+		c.unread.Store(true)
+		return valid, refused
 	}
 	return n, err
 }
@@ -96,7 +109,7 @@ func (c *conn) drain() {
 		if c.SetReadDeadline(deadline) != nil {
 			return
 		}
-		n, err := c.Read(buffer)
+		n, err := c.Conn.Read(buffer)
 		if err != nil {
 			return
 		}

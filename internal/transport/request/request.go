@@ -18,6 +18,7 @@ type known struct {
 	ctx                context.Context //nolint:containedctx // of the request, which has no field for it
 	id, traceID, route string
 	problemCode        problem.Code
+	form               Form
 }
 
 // key is the key of known among Fiber's locals.
