@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/countersign-dev/countersign/internal/transport/request"
 
@@ -89,8 +88,7 @@ func (h *passkeyHandlers) imported(c *fiber.Ctx) error {
 
 // related lists the sites that may use the passkeys of the host that the request names (WebAuthn Level 3, section 5.11).
 func (h *passkeyHandlers) related(c *fiber.Ctx) error {
-	host, _, _ := strings.Cut(c.Hostname(), ":")
-	found, err := h.Passkeys.RelatedOrigins(request.Context(c), host)
+	found, err := h.Passkeys.RelatedOrigins(request.Context(c), request.Host(c))
 	if err != nil {
 		return err
 	}

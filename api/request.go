@@ -96,7 +96,7 @@ func page(c *fiber.Ctx) (store.Page, error) {
 	}
 	if p.After != "" {
 		if _, _, err := store.ParseCursor(p.After); err != nil {
-			return p, problem.Invalid([]any{"query", "cursor"}, "cursor must be the value from a Link header of this list.", "cursor_invalid")
+			return p, err
 		}
 	}
 	return p, nil
@@ -113,6 +113,9 @@ func timeQuery(c *fiber.Ctx, name string) (*time.Time, error) {
 		return nil, problem.Invalid([]any{"query", name}, name+" must be an RFC 3339 time.", "format")
 	}
 	t = t.UTC()
+	if t.Year() < 1 || t.Year() > 9999 {
+		return nil, problem.Invalid([]any{"query", name}, name+" must be in the years 1 to 9999.", "format")
+	}
 	return &t, nil
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -20,10 +21,12 @@ import (
 
 // Config configures the HTTP server.
 type Config struct {
-	BaseURL        string        // public URL of the service, without a trailing slash
-	MaxFrameBytes  int           // limit of a body of evidence frames; default 256 KiB
-	RequestTimeout time.Duration // deadline of a request; default 10 s
-	Version        string        // version of the build, for /meta
+	BaseURL        string         // public URL of the service, without a trailing slash
+	MaxFrameBytes  int            // limit of a body of evidence frames; default 256 KiB
+	RequestTimeout time.Duration  // deadline of a request; default 10 s
+	Version        string         // version of the build, for /meta
+	TrustedProxies []netip.Prefix // whose X-Forwarded-Host is believed; empty for none
+	LocalOnly      bool           // serve only requests whose Host names this machine; for development
 }
 
 // Pages registers the web pages (package web). It is called once, after the middleware and before the API's routes; what it
@@ -83,7 +86,7 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		Immutable:             true, // strings of a request outlive its handler in workflows and logs
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		UnescapePath:          true, // after request.CheckTarget, so that a segment stays one
+		UnescapePath:          true,                             // after request.CheckTarget, so that a segment stays one
 		BodyLimit:             s.config.MaxFrameBytes + maxBody, // above the chain's own limits, whose problems say more
 		ReadTimeout:           30 * time.Second,
 		WriteTimeout:          writeTimeout,
@@ -92,11 +95,14 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		WriteBufferSize:       writeBuffer,
 		ErrorHandler:          s.writeProblem,
 
+		EnableTrustedProxyCheck: true,
+		TrustedProxies:          texts(s.config.TrustedProxies),
+
 		DisablePreParseMultipartForm: true, // package request reads forms
 	})
 	app.Server().KeepHijackedConns = true // package sse takes over the connections of streams
 	app.Use(s.observe)
-	app.Use(unambiguous)
+	app.Use(s.unambiguous)
 	app.Use(s.crossOrigin)
 	if d.Pages != nil {
 		d.Pages(app)
@@ -105,6 +111,14 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 	s.handleUnknownMethods(app)
 	s.explainFraming(app)
 	return app, nil
+}
+
+func texts(networks []netip.Prefix) []string {
+	out := make([]string, len(networks))
+	for i, n := range networks {
+		out[i] = n.String()
+	}
+	return out
 }
 
 func newServer(base context.Context, config Config, d Deps) (*server, error) {

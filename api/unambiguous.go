@@ -11,8 +11,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// unambiguous refuses a request whose target or body could be read in two ways, before anything else looks at it.
-func unambiguous(c *fiber.Ctx) error {
+// unambiguous refuses a request whose target or body could be read in two ways, before anything else looks at it. A developer's
+// service, whose keys are known, does not serve pages of names that it does not have.
+func (s *server) unambiguous(c *fiber.Ctx) error {
+	if host := string(c.Request().Host()); s.config.LocalOnly && host != "" && !request.IsLocal(host, s.config.BaseURL) {
+		return problem.New(problem.Forbidden, "This service is for this machine: use localhost, an address, or the host of its base URL.")
+	}
 	if err := request.CheckTarget(c); err != nil {
 		return err
 	}

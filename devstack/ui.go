@@ -78,7 +78,7 @@ func (u *webUI) start(o options, frontend string, backendPort int) {
 		DefaultNamespace:    o.namespaces[0],
 		DisableNewsFetch:    true,
 		HideLogs:            true,
-		Codec:               uiconfig.Codec{Endpoint: o.codecEndpoint},
+		Codec:               uiconfig.Codec{Endpoint: o.codecEndpoint, IncludeCredentials: true},
 		CORS:                uiconfig.CORS{CookieInsecure: true}, // plain http on localhost
 	}))
 	go func() { _ = u.backend.Start() }()

@@ -133,10 +133,11 @@ func TestRelatedOriginsAreListedForTheirHost(t *testing.T) {
 	t.Parallel()
 	w, other := newSandbox(t), newSandbox(t)
 	host := "bank-" + apitest.Unique() + ".example"
-	at := caller{base: w.Server.base}.with("X-Forwarded-Host", host)
+	at := caller{base: w.Server.base}.with("Host", host)
 	at.get(t, "/.well-known/webauthn").problem(404, "not_found")
 	w.passkeyRules(t, object{"rp_ids": []string{host}, "related_origins": []string{"https://b.example", "https://a.example"}})
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, at.get(t, "/.well-known/webauthn").is(200).strings("origins"))
+	caller{base: w.Server.base}.with("X-Forwarded-Host", host).get(t, "/.well-known/webauthn").problem(404, "not_found") // no proxy is configured
 	other.passkeyRules(t, object{"rp_ids": []string{host}, "related_origins": []string{"https://evil.example"}})
 	at.get(t, "/.well-known/webauthn").problem(404, "not_found")
 }

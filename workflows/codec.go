@@ -90,24 +90,6 @@ func Converters(keys *keyring.Keyring) (converter.DataConverter, converter.Failu
 // limit for a history page is 4 MiB.
 const maxCodecBody = 8 << 20
 
-// CodecHandler serves the codec server protocol of the Temporal UI: POST .../decode with a list of payloads. It decrypts and
-// never encrypts, so that no one can forge payloads through it. The caller must authenticate requests before this handler.
-// Origin is that of the UI; pages of other origins cannot read the response in a browser.
-func CodecHandler(codec *Codec, origin string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		codecHeaders(w.Header(), origin)
-		switch r.Method {
-		case http.MethodOptions:
-			w.WriteHeader(http.StatusNoContent)
-		case http.MethodPost:
-			decodeRequest(codec, w, r)
-		default:
-			w.Header().Set("Allow", "POST, OPTIONS")
-			http.Error(w, "use POST to decode payloads", http.StatusMethodNotAllowed)
-		}
-	})
-}
-
 // codecHeaders sets the headers of every response.
 func codecHeaders(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -117,21 +99,6 @@ func codecHeaders(h http.Header, origin string) {
 	h.Set("Vary", "Origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-}
-
-// decodeRequest reads {"payloads": [...]} and responds with the same list decrypted.
-func decodeRequest(codec *Codec, w http.ResponseWriter, r *http.Request) {
-	payloads, err := readPayloads(w, r)
-	if err != nil {
-		http.Error(w, "the body must be a list of payloads", http.StatusBadRequest)
-		return
-	}
-	opened, err := codec.Decode(payloads)
-	if err != nil {
-		http.Error(w, "a payload cannot be decrypted with the keys of this service", http.StatusBadRequest)
-		return
-	}
-	writePayloads(w, opened)
 }
 
 // readPayloads reads {"payloads": [...]}.

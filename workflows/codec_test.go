@@ -3,8 +3,6 @@ package workflows_test
 import (
 	"bytes"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -108,53 +105,4 @@ func TestCodecPassesThroughUnencryptedPayloads(t *testing.T) {
 	out, err := workflows.NewCodec(keys(t)).Decode([]*commonpb.Payload{plain})
 	require.NoError(t, err)
 	require.True(t, proto.Equal(plain, out[0]))
-}
-
-const uiOrigin = "http://localhost:8233"
-
-func codecRequest(t *testing.T, k *keyring.Keyring, method, body string) *http.Response {
-	t.Helper()
-	w := httptest.NewRecorder()
-	workflows.CodecHandler(workflows.NewCodec(k), uiOrigin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/temporal/codec/decode", strings.NewReader(body)))
-	return w.Result()
-}
-
-func TestCodecHandlerDecodesForTheUI(t *testing.T) {
-	t.Parallel()
-	k := keys(t)
-	plain, err := converter.GetDefaultDataConverter().ToPayload(canary)
-	require.NoError(t, err)
-	sealed, err := workflows.NewCodec(k).Encode([]*commonpb.Payload{plain})
-	require.NoError(t, err)
-	body, err := protojson.Marshal(&commonpb.Payloads{Payloads: sealed})
-	require.NoError(t, err)
-
-	res := codecRequest(t, k, http.MethodPost, string(body))
-	require.Equal(t, http.StatusOK, res.StatusCode)
-	require.Equal(t, uiOrigin, res.Header.Get("Access-Control-Allow-Origin"))
-	require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
-	var out bytes.Buffer
-	_, err = out.ReadFrom(res.Body)
-	require.NoError(t, err)
-	var opened commonpb.Payloads
-	require.NoError(t, protojson.Unmarshal(out.Bytes(), &opened))
-	require.Len(t, opened.GetPayloads(), 1)
-	require.True(t, proto.Equal(plain, opened.GetPayloads()[0]))
-}
-
-func TestCodecHandlerRefusesBadRequests(t *testing.T) {
-	t.Parallel()
-	k := keys(t)
-	for name, c := range map[string]struct {
-		method, body string
-		status       int
-	}{
-		"another method":      {http.MethodGet, "", http.StatusMethodNotAllowed},
-		"no JSON":             {http.MethodPost, "x", http.StatusBadRequest},
-		"no payload":          {http.MethodPost, `{"payloads":[{"data":17}]}`, http.StatusBadRequest},
-		"a foreign payload":   {http.MethodPost, `{"payloads":[{"metadata":{"encoding":"YmluYXJ5L2NvdW50ZXJzaWduLXNlYWxlZA=="},"data":"AAAA"}]}`, http.StatusBadRequest},
-		"a preflight is fine": {http.MethodOptions, "", http.StatusNoContent},
-	} {
-		require.Equal(t, c.status, codecRequest(t, k, c.method, c.body).StatusCode, name)
-	}
 }

@@ -292,7 +292,7 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 		return err
 	}
 	options := wiring.Options{
-		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, Startup: m.startup, WebhookLoopback: true, CodecOrigin: m.state.TemporalUI,
+		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, Startup: m.startup, WebhookLoopback: true, LocalOnly: true, CodecOrigin: m.state.TemporalUI,
 		TemporalUI: m.state.TemporalUI, Version: version,
 		TryKey: m.state.Environments.Sandbox.ServerKey, Mail: mailer,
 	}

@@ -72,7 +72,7 @@ func (s *settings) table(listen string) []setting {
 	table := []setting{s.database(), s.direct(), s.master(), s.public(), s.webhooks(), s.providers()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
-		table = append(append(append(table, s.streams(), s.ui()), s.codec.table()...), s.standby()...)
+		table = append(append(append(table, s.streams(), s.ui(), s.proxies()), s.codec.table()...), s.standby()...)
 	}
 	if listen == "" {
 		table = append(table, s.worker.table()...)

@@ -53,6 +53,7 @@ type settings struct {
 	research        bool
 	retention       *upkeep.Retention // nil: the defaults
 	streamsEach     int               // 0: the default
+	trustedProxies  []netip.Prefix
 	tracesEndpoint  string
 	tracesRatio     float64 // 0 to 1
 	role            string  // api or worker; decides the readiness checks and names the process in traces
@@ -90,6 +91,10 @@ func (s *settings) master() setting {
 
 func (s *settings) public() setting {
 	return setting{"base-url", "COUNTERSIGN_BASE_URL", "", "public URL of the service, such as https://countersign.example", text(&s.baseURL)}
+}
+
+func (s *settings) proxies() setting {
+	return setting{"trusted-proxies", "COUNTERSIGN_TRUSTED_PROXIES", "", "networks of the proxies whose X-Forwarded-Host is believed, such as 10.0.0.0/8; none if it is not set", networks(&s.trustedProxies)}
 }
 
 func (s *settings) logging() []setting {
@@ -166,7 +171,7 @@ func (s *settings) traces() []setting {
 
 // dataOptions copies the settings about data into o.
 func (s *settings) dataOptions(o *wiring.Options) {
-	o.Research, o.Retention, o.StreamsEach = s.research, s.retention, s.streamsEach
+	o.Research, o.Retention, o.StreamsEach, o.TrustedProxies = s.research, s.retention, s.streamsEach, s.trustedProxies
 }
 
 // needDatabase returns an error if the database URL is missing.

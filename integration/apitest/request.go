@@ -69,6 +69,9 @@ func (r Request) Send() (Response, error) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range r.Header {
+		if name == "Host" {
+			req.Host = value
+		}
 		req.Header.Set(name, value)
 	}
 	res, err := Client.Do(req)

@@ -21,7 +21,8 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version}, api.Deps{
+	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version,
+		TrustedProxies: p.options.TrustedProxies, LocalOnly: p.options.LocalOnly}, api.Deps{
 		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter,
 		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount, Tracing: p.Tracing,
 		Services: api.Services{

@@ -24,13 +24,18 @@ type CodecOptions struct {
 // maxCodecHeaders is the maximum size of a request's headers, in bytes.
 const maxCodecHeaders = 16 << 10
 
+// codec decrypts payloads for auditors who use the Temporal UI at the origin.
+func (p *Process) codec(origin string) http.Handler {
+	return workflows.AuditorsCodec{
+		Codec: workflows.NewCodec(p.Keys), Service: histories.New(p.Store, p.Clock, p.People, p.Identity), Log: p.Log,
+		Origin: origin, Cookie: console.SessionCookie(p.BaseURL),
+	}
+}
+
 // StartCodec serves auditors; the returned function lets requests under way finish and stops it.
 func (p *Process) StartCodec(o CodecOptions, failed chan<- error, l net.Listener) (stop func()) {
 	server := &http.Server{
-		Handler: workflows.AuditorsCodec{
-			Codec: workflows.NewCodec(p.Keys), Service: histories.New(p.Store, p.Clock, p.People, p.Identity), Log: p.Log,
-			Origin: o.Origin, Cookie: console.SessionCookie(p.BaseURL),
-		},
+		Handler:   p.codec(o.Origin),
 		TLSConfig: o.TLS, MaxHeaderBytes: maxCodecHeaders, ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: 40 * time.Second, IdleTimeout: time.Minute,
 	}

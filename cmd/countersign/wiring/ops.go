@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // Check is one part that readiness depends on. The failure of a degrading check is reported and leaves the process ready:
@@ -67,6 +68,17 @@ func (o *Ops) Profile() {
 	o.Mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	o.Mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	o.Mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+}
+
+// LocalOnly refuses requests whose Host names another machine.
+func (o *Ops) LocalOnly(baseURL string) {
+	o.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !request.IsLocal(r.Host, baseURL) {
+			http.Error(w, "This port is for this machine: use localhost or an address.", http.StatusForbidden)
+			return
+		}
+		o.Mux.ServeHTTP(w, r)
+	})
 }
 
 // Serve serves every listener until Stop. The error of a listener goes to failed.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +34,12 @@ type Options struct {
 	WebhookLoopback bool
 	// Mail sends notices to staff by e-mail; nil sends none.
 	Mail *notify.Mailer
-	// CodecOrigin is the Temporal UI that may have payloads opened at the operations port's /codec; empty for none.
+	// CodecOrigin is the Temporal UI that may have payloads decrypted for auditors at the operations port's /codec; empty for none.
 	CodecOrigin string
+	// LocalOnly refuses requests whose Host names another machine; development only.
+	LocalOnly bool
+	// TrustedProxies are the networks whose X-Forwarded-Host is believed; empty for none.
+	TrustedProxies []netip.Prefix
 	// TemporalUI is the address of the Temporal UI that the console links to; empty for no links.
 	TemporalUI string
 	// MaxFrameBytes caps an evidence body; 0 is the contract's default.
@@ -94,7 +100,10 @@ func New(c *Core, o Options) (*Process, error) {
 	p.keyState = &keyState{core: c}
 	p.Ops = NewOps(p.checks()...)
 	if o.CodecOrigin != "" {
-		p.Ops.Mux.Handle("/codec/decode", workflows.CodecHandler(workflows.NewCodec(c.Keys), o.CodecOrigin))
+		p.Ops.Mux.Handle("/codec/", http.StripPrefix("/codec", p.codec(o.CodecOrigin)))
+	}
+	if o.LocalOnly {
+		p.Ops.LocalOnly(c.BaseURL)
 	}
 	poolFigures(p.Ops.Registry, c.Store)
 	p.Ops.Registry.MustRegister(p.keyState)

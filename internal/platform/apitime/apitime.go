@@ -24,12 +24,19 @@ func OptionalTime(t *time.Time) *string {
 // milliseconds is the number from which a Unix time is read as milliseconds. In seconds it would be in the year 5138.
 const milliseconds = 1e11
 
+// The range of Unix seconds that Time can print and a database can store: the years 1 to 9999.
+const (
+	earliest = -62135596800
+	latest   = 253402300799
+)
+
 // Unix converts Unix seconds, with fractions, to a time in UTC rounded to the microsecond. A number of 1e11 or more is read as
-// milliseconds.
+// milliseconds. A number beyond the years 1 to 9999 becomes the nearest time in them: clients measure with clocks of their own.
 func Unix(v float64) time.Time {
 	if math.Abs(v) >= milliseconds {
 		v /= 1000
 	}
+	v = min(max(v, earliest), latest)
 	whole, frac := math.Modf(v)
 	return time.Unix(int64(whole), int64(math.Round(frac*1e6))*1000).UTC()
 }

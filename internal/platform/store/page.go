@@ -1,11 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 )
@@ -24,18 +27,20 @@ func NextCursor(at time.Time, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(at.UnixMicro(), 36) + "." + id))
 }
 
-// ParseCursor returns the time and id of a cursor, or ErrCursor.
+// ParseCursor returns the time and id of a cursor, or ErrCursor. Of the two forms that base64 and numbers leave for one value it
+// accepts the one that NextCursor writes, and only times and ids that the database can compare.
 func ParseCursor(cursor string) (at time.Time, id string, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
+	if err != nil || !utf8.Valid(raw) || bytes.ContainsFunc(raw, unicode.IsControl) {
 		return time.Time{}, "", ErrCursor
 	}
 	stamp, id, ok := strings.Cut(string(raw), ".")
 	micros, err := strconv.ParseInt(stamp, 36, 64)
-	if !ok || err != nil || id == "" {
+	at = time.UnixMicro(micros).UTC()
+	if !ok || err != nil || id == "" || at.Year() < 1 || at.Year() > 9999 || NextCursor(at, id) != cursor {
 		return time.Time{}, "", ErrCursor
 	}
-	return time.UnixMicro(micros).UTC(), id, nil
+	return at, id, nil
 }
 
 // paginate orders by (timeColumn, idColumn), newest first, behind the cursor. It requests one row more than the limit, by

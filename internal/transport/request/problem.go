@@ -29,6 +29,8 @@ func ProblemOf(err error) *problem.Error {
 		return problemOfFiber(f)
 	case errors.Is(err, store.ErrNotFound):
 		return problem.NewNotFound()
+	case errors.Is(err, store.ErrCursor):
+		return problem.Invalid([]any{"query", "cursor"}, "cursor must be the value from a Link header of this list.", "cursor_invalid")
 	case store.IsUnavailable(err):
 		return problem.NewUnavailable("The database is unavailable. Nothing was changed; retry after the Retry-After header.", err)
 	default:
