@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -97,6 +99,9 @@ var persons = []string{"user", "person", "identity"}
 // readAccess converts a value that matches the contract's AccessEvaluationRequest.
 func readAccess(value map[string]any) (accessRequest, error) {
 	var in accessRequest
+	if err := strictjson.CheckNames(value, reflect.TypeFor[accessRequest]()); err != nil {
+		return in, malformed(err)
+	}
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return in, err
@@ -107,8 +112,14 @@ func readAccess(value map[string]any) (accessRequest, error) {
 	if !slices.Contains(persons, in.Subject.Type) {
 		return in, problem.Newf(problem.BadRequest, "subject.type must be one of %s: subjects are persons.", strings.Join(persons, ", "))
 	}
-	raw, err = json.Marshal(in.Context["countersign"])
-	if err != nil {
+	options, given := in.Context["countersign"]
+	if !given {
+		return in, nil
+	}
+	if err := strictjson.CheckNames(options, reflect.TypeFor[accessOptions]()); err != nil {
+		return in, malformed(err)
+	}
+	if raw, err = json.Marshal(options); err != nil {
 		return in, err
 	}
 	return in, json.Unmarshal(raw, &in.options)

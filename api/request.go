@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -64,6 +65,9 @@ func bind[T any](c *fiber.Ctx) (T, error) {
 	raw := request.Body(c)
 	if len(raw) == 0 {
 		return v, nil
+	}
+	if err := strictjson.CheckNames(c.Locals(localBody), reflect.TypeFor[T]()); err != nil {
+		return v, malformed(err)
 	}
 	if json.Unmarshal(raw, &v) == nil {
 		return v, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -78,8 +79,8 @@ func Bind[T any](c *fiber.Ctx, limit int) (T, error) {
 	case len(request.Body(c)) > limit:
 		return v, problem.New(problem.BodyTooLarge, "The body is larger than this page allows.")
 	}
-	if err := json.Unmarshal(request.Body(c), &v); err != nil {
-		return v, problem.New(problem.BadRequest, "The body is not valid JSON.")
+	if err := strictjson.Unmarshal(request.Body(c), &v); err != nil {
+		return v, problem.New(problem.BadRequest, "The body is not valid JSON: "+err.Error())
 	}
 	return v, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
 const (
@@ -21,11 +22,15 @@ const (
 // faults returns the violations of the schema in a context, as items of a 422 response. If validation could cost too much, it
 // returns that as the only fault.
 func (c contextSchema) faults(context map[string]any) []problem.Field {
-	switch {
-	case c.refuse != nil:
+	if c.refuse != nil {
 		return tooComplex("The action's context_schema costs too much to check: " + c.refuse.why +
 			". Create a policy version with a smaller context_schema.")
-	case !c.graph.affordable(context):
+	}
+	switch affordable, mistaken := c.graph.affordable(context); {
+	case mistaken != "":
+		return []problem.Field{{Loc: []any{"body", "context"}, Type: strictjson.TypeAmbiguousKey,
+			Msg: "context has the property " + clip(mistaken, maxFaultText) + ", which differs in case only from one that the action's context_schema declares. Use the declared name."}}
+	case !affordable:
 		return tooComplex("Checking this context against the action's context_schema costs too much: " +
 			"send fewer or smaller values, or create a policy version with a simpler context_schema.")
 	}

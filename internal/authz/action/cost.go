@@ -5,23 +5,27 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
 // maxSteps bounds the cost of checking one context: some 40 ms, and some 20 MB of errors before they are truncated.
 const maxSteps = 4_000_000
 
 // affordable reports whether validating the value stays within maxSteps. It follows the traversal of the validator without
-// validating, and counts every subschema that may apply. It stops at the limit, so that it costs no more than that itself.
-func (g *graph) affordable(v any) bool {
+// validating, and counts every subschema that may apply. It stops at the limit, so that it costs no more than that itself. Mistaken
+// names a property that the schema does not declare, but under another case: who reads it by a struct would take it for that one.
+func (g *graph) affordable(v any) (ok bool, mistaken string) {
 	m := meter{left: maxSteps, tracks: g.tracks}
 	m.visit(g.root, v, 0, 0)
-	return m.left >= 0
+	return m.left >= 0, m.mistaken
 }
 
 // meter counts down the remaining steps.
 type meter struct {
-	left   int
-	tracks bool
+	left     int
+	tracks   bool
+	mistaken string
 }
 
 // visit counts the application of a subschema to a value. Level is the depth of the value, which every error repeats. Chain is the
@@ -64,6 +68,7 @@ func (m *meter) object(n *node, v map[string]any, level int) {
 		if sub, ok := n.named[name]; ok {
 			m.visit(sub, value, level+1, 0)
 		} else {
+			m.fold(n, name)
 			for _, sub := range n.others {
 				m.visit(sub, value, level+1, 0)
 			}
@@ -75,6 +80,17 @@ func (m *meter) object(n *node, v map[string]any, level int) {
 		if n.keys != nil {
 			m.visit(n.keys, name, level+1, 0)
 		}
+	}
+}
+
+// fold looks for a declared property that differs from name in case only.
+func (m *meter) fold(n *node, name string) {
+	if len(n.folded) == 0 {
+		return
+	}
+	m.left -= len(name)
+	if _, found := n.folded[strictjson.Fold(name)]; found {
+		m.mistaken = name
 	}
 }
 

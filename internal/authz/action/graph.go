@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
 // Steps are the unit of the cost of validation, some 10 ns each. The prices were measured. They follow the validator, which visits
@@ -36,13 +38,14 @@ type node struct {
 	program int // instructions of pattern
 
 	// The subschemas of the node, by the part of the value to which they apply.
-	same    []*node          // apply to the same value: $ref, allOf, if, ...
-	named   map[string]*node // properties
-	matched []matched        // patternProperties
-	others  []*node          // apply to every property that is not in named
-	keys    *node            // propertyNames
-	leading []*node          // prefixItems
-	each    []*node          // apply to every item
+	same    []*node           // apply to the same value: $ref, allOf, if, ...
+	named   map[string]*node  // properties
+	folded  map[string]string // the names of properties by their form without case
+	matched []matched         // patternProperties
+	others  []*node           // apply to every property that is not in named
+	keys    *node             // propertyNames
+	leading []*node           // prefixItems
+	each    []*node           // apply to every item
 }
 
 // matched is one entry of patternProperties.
@@ -182,10 +185,10 @@ func (b *builder) fillSame(n *node, s *jsonschema.Schema) {
 // fillObject links the subschemas of properties.
 func (b *builder) fillObject(n *node, s *jsonschema.Schema) {
 	if len(s.Properties) > 0 {
-		n.named = make(map[string]*node, len(s.Properties))
+		n.named, n.folded = make(map[string]*node, len(s.Properties)), make(map[string]string, len(s.Properties))
 	}
 	for name, sub := range s.Properties {
-		n.named[name] = b.of(sub)
+		n.named[name], n.folded[strictjson.Fold(name)] = b.of(sub), name
 	}
 	for re, sub := range s.PatternProperties {
 		n.matched = append(n.matched, matched{program(re), b.of(sub)})

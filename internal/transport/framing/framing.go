@@ -44,7 +44,7 @@ type Checker struct {
 	refused *Error
 }
 
-// head is what the header of a request says about its framing.
+// head has the fields of a header that determine the framing of its request.
 type head struct {
 	http11    bool
 	hosts     int

@@ -62,7 +62,7 @@ type conn struct {
 	frames framing.Checker
 }
 
-// Read reports the end of a connection that timed out before its first byte, and a *framing.Error where a request is not valid.
+// Read reports the end of a connection that timed out before its first byte, and a *framing.Error if a request is not valid.
 func (c *conn) Read(b []byte) (int, error) {
 	if err := c.frames.Err(); err != nil {
 		return 0, err

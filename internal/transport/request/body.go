@@ -54,18 +54,13 @@ func FormOf(c *fiber.Ctx) Form { return of(c).form }
 // ReadForm reads the fields of a form for FormOf. A body of another type has none. Unlike Fiber's it never takes a field from the
 // query, and stores nothing on disk.
 func ReadForm(c *fiber.Ctx) error {
-	media, params, err := mime.ParseMediaType(string(c.Request().Header.ContentType()))
-	if err != nil {
-		return nil
-	}
 	var form Form
-	switch media {
+	var err error
+	switch media, params, _ := mime.ParseMediaType(string(c.Request().Header.ContentType())); media {
 	case fiber.MIMEApplicationForm:
 		form.values, err = url.ParseQuery(string(Body(c)))
 	case fiber.MIMEMultipartForm:
 		form, err = readParts(multipart.NewReader(bytes.NewReader(Body(c)), params["boundary"]))
-	default:
-		return nil
 	}
 	if err != nil || !form.isText() {
 		return problem.New(problem.BadRequest, "The body is not a valid form in UTF-8.")
@@ -98,7 +93,7 @@ func readParts(r *multipart.Reader) (Form, error) {
 	return Form{}, errors.New("too many parts")
 }
 
-// isText reports whether all names and values are what the database can store as text.
+// isText reports whether the database can store all names and values as text.
 func (f Form) isText() bool {
 	for name, values := range f.values {
 		for _, v := range append(values, name) {
