@@ -125,7 +125,8 @@ func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
 
 func (h *credentialHandlers) revoke(c *fiber.Ctx) error {
 	p := principal(c)
-	if err := h.Identity.Revoke(request.Context(c), p.Store(), param(c, "credential_id"), p.Actor(), p.RequestID); err != nil {
+	in := identity.Revocation{ID: param(c, "credential_id"), ChildrenTo: query(c, "children_to"), Caller: &p}
+	if err := h.Identity.Revoke(request.Context(c), p.Store(), in, p.Actor(), p.RequestID); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusNoContent)

@@ -125,8 +125,27 @@ func credentialRotateCommand() *cobra.Command {
 }
 
 func credentialRevokeCommand() *cobra.Command {
-	return onEnvironment("revoke CREDENTIAL", "End a credential at once", cobra.ExactArgs(1),
+	var to string
+	cmd := onEnvironment("revoke CREDENTIAL", "End a credential at once, with the keys that rest on it", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
-			return c.Identity.Revoke(cmd.Context(), env, args[0], actor(cmd), "")
+			under, err := c.Identity.Under(cmd.Context(), env, args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.Identity.Revoke(cmd.Context(), env, identity.Revocation{ID: args[0], ChildrenTo: to}, actor(cmd), ""); err != nil {
+				return err
+			}
+			for _, r := range under {
+				fate := "ended too"
+				if to != "" {
+					fate = "given to " + to
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s\n", r.ID, r.Name, fate); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
+	cmd.Flags().StringVar(&to, "children-to", "", "id of an admin key that is given the keys that rest on this one, instead of ending them")
+	return cmd
 }

@@ -535,11 +535,31 @@ func (c *Client) CreateCredential(ctx context.Context, body CredentialCreate, op
 	return one[CredentialWithKey](ctx, c, request{operation: "createCredential", method: http.MethodPost, path: path("/api/v1/credentials"), keyed: true, body: body}, options)
 }
 
-// RevokeCredential: Revoke a key. Permission: `credentials`.
+// RevokeCredentialParams is the query of RevokeCredential. Zero values are not sent.
+type RevokeCredentialParams struct {
+	// The admin key that is given the keys that rest on the revoked one. It must have their permissions, expire no
+	// earlier and be of the caller's principal or of the revoked key's. They count as its principal from then on; without
+	// it they are revoked too.
+	ChildrenTo string
+}
+
+func (p RevokeCredentialParams) query() url.Values {
+	q := url.Values{}
+	set(q, "children_to", p.ChildrenTo)
+	return q
+}
+
+// RevokeCredential: Revoke a key. Ends the key, the client tokens that it issued and the keys that rest on it, unless
+// `children_to` names a key that they are given to. Permission: `credentials`.
 //
 // DELETE /api/v1/credentials/{credential_id}
 func (c *Client) RevokeCredential(ctx context.Context, credentialID string, options ...RequestOption) error {
-	_, err := c.do(ctx, request{operation: "revokeCredential", method: http.MethodDelete, path: path("/api/v1/credentials/{credential_id}", credentialID)}, nil, options)
+	return c.RevokeCredentialWith(ctx, credentialID, RevokeCredentialParams{}, options...)
+}
+
+// RevokeCredentialWith is RevokeCredential with a query.
+func (c *Client) RevokeCredentialWith(ctx context.Context, credentialID string, params RevokeCredentialParams, options ...RequestOption) error {
+	_, err := c.do(ctx, request{operation: "revokeCredential", method: http.MethodDelete, path: path("/api/v1/credentials/{credential_id}", credentialID), query: params.query()}, nil, options)
 	return err
 }
 

@@ -86,7 +86,8 @@ func (c *console) revokeKey(v *visit) error {
 		return err
 	}
 	p := v.principal()
-	if err := c.Credentials.Revoke(v.ctx, p.Store(), v.param("id"), p.Actor(), p.RequestID); err != nil {
+	in := identity.Revocation{ID: v.param("id"), ChildrenTo: v.form("children_to"), Caller: &p}
+	if err := c.Credentials.Revoke(v.ctx, p.Store(), in, p.Actor(), p.RequestID); err != nil {
 		return err
 	}
 	return v.back("keys")

@@ -142,6 +142,12 @@ func (c *call) single() string {
 		declared += ", body " + c.body
 		text += ", body: body"
 	}
+	// A query that was added to a change is sent by a method of its own, so that the first one keeps its signature.
+	if with := c.name() + "With"; len(c.inQuery) > 0 && c.method != "GET" && c.result == "" {
+		return fmt.Sprintf("func (c *Client) %s(%s, options ...RequestOption) error {\n\treturn c.%s(ctx%s, %sParams{}, options...)\n}\n\n", c.name(), declared, with, passed, c.name()) +
+			fmt.Sprintf("// %s is %s with a query.\nfunc (c *Client) %s(%s, params %sParams, options ...RequestOption) error {\n\t_, err := c.do(ctx, %s, query: params.query()}, nil, options)\n\treturn err\n}\n\n",
+				with, c.name(), with, declared, c.name(), text)
+	}
 	if len(c.inQuery) > 0 {
 		declared += ", params " + c.name() + "Params"
 		text += ", query: params.query()"

@@ -94,20 +94,16 @@ func (s *Service) Owned(ctx context.Context, scope store.Scope, actor string, cr
 }
 
 func owned(ctx context.Context, q *store.Q, scope store.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
-	own, err := q.Principals().Get(ctx, scope, actor)
+	own, err := q.Principals().Behind(ctx, scope, actor)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]string, len(credentials))
-	for i, c := range credentials {
-		all[i] = c.ID
-	}
-	owners, err := q.Principals().List(ctx, scope, all)
 	out := map[string]bool{}
-	for id, owner := range owners {
-		out[id] = owner == own
+	for _, c := range credentials {
+		// A credential that was given to this principal may still be the former one's, and so owns nothing.
+		out[c.ID] = own.Former == "" && c.Principal == own.Principal
 	}
-	return out, err
+	return out, nil
 }
 
 // List returns a page of the environment's credentials, newest first, and the cursor of the next page. Revoked ones are
@@ -134,7 +130,7 @@ func (in Rotation) permitted(ctx context.Context, q *store.Q, scope store.Scope,
 		return err
 	}
 	own, err := owned(ctx, q, scope, in.Issuer.Actor(), []models.Credential{c})
-	if err == nil && !own[c.ID] {
+	if err == nil && !own[c.ID] && in.Issuer.Actor() != "credential:"+c.ID {
 		err = problem.New(problem.InsufficientScope, "This key belongs to a different principal, for which it can approve. Its owner rotates it, "+
 			"or the operator with countersign credential rotate; or revoke it and create a new key.")
 	}
@@ -181,27 +177,6 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, in Rotation, ac
 		s.Forget(in.ID)
 	}
 	return out, err
-}
-
-// Revoke ends a credential, all of its keys and the client tokens that it issued, at once. Revoking it again has no effect.
-func (s *Service) Revoke(ctx context.Context, scope store.Scope, id, actor, requestID string) error {
-	now := s.clock.Now()
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Credentials().Get(ctx, scope, id)
-		if errors.Is(err, store.ErrNotFound) {
-			return problem.NewNotFound()
-		}
-		if err != nil {
-			return err
-		}
-		moved, err := q.Credentials().Revoke(ctx, scope, id, now)
-		if err != nil || !moved {
-			return err
-		}
-		return events.Append(ctx, q, entry(scope, events.CredentialRevokedData(credentialData(c)), now, actor, requestID))
-	})
-	s.Forget(id)
-	return err
 }
 
 // TokenRequest is the specification of a new client token.

@@ -148,7 +148,7 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 			return cached{}, env, err
 		}
 	}
-	expires := earlier(c.ExpiresAt, ck.ExpiresAt)
+	expires := earlier(c.End(), ck.ExpiresAt)
 	return cached{
 		principal: Principal{
 			CredentialID: c.ID, TenantID: c.TenantID, EnvironmentID: c.EnvironmentID, Kind: env.Kind, Scope: c.Scope,
@@ -178,7 +178,7 @@ func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Tim
 			Scope: models.ScopeClient, Permissions: issuer.Permissions, RateLimit: effectiveLimit(nil, "", env),
 			Client: grant,
 		},
-		expires: earlier(&t.ExpiresAt, issuer.ExpiresAt),
+		expires: earlier(&t.ExpiresAt, issuer.End()),
 	}, env, nil
 }
 

@@ -67,7 +67,7 @@ func TestClientTokenExpiresWithItsIssuer(t *testing.T) {
 	_, err := b.Rotate(t.Context(), b.scope, Rotation{ID: issuer.ID}, "cli:test", "")
 	require.NoError(t, err)
 	require.True(t, b.holds(t, token), "a rotation replaces the key, not the credential")
-	require.NoError(t, b.Revoke(t.Context(), b.scope, issuer.ID, "cli:test", ""))
+	require.NoError(t, b.Revoke(t.Context(), b.scope, Revocation{ID: issuer.ID}, "cli:test", ""))
 	require.False(t, b.holds(t, token), "the issuer is revoked")
 }
 
@@ -79,7 +79,7 @@ func TestClientTokenIsRejectedWithoutANotification(t *testing.T) {
 	deaf := New(b.store, b.keys, b.clock)
 	_, err := deaf.Authenticate(t.Context(), token)
 	require.NoError(t, err)
-	require.NoError(t, b.Revoke(t.Context(), b.scope, issuer.ID, "cli:test", ""))
+	require.NoError(t, b.Revoke(t.Context(), b.scope, Revocation{ID: issuer.ID}, "cli:test", ""))
 	b.clock.Advance(cacheFor + time.Millisecond)
 	_, err = deaf.Authenticate(t.Context(), token)
 	require.True(t, problem.Is(err, problem.Unauthenticated))
@@ -123,7 +123,7 @@ func TestLookupBeforeARevocationIsNotShared(t *testing.T) {
 		})
 	})
 	<-begun
-	require.NoError(t, b.Revoke(t.Context(), b.scope, issued.ID, "cli:test", ""))
+	require.NoError(t, b.Revoke(t.Context(), b.scope, Revocation{ID: issued.ID}, "cli:test", ""))
 	require.False(t, b.holds(t, issued.Key))
 	close(release)
 	all.Wait()
@@ -156,7 +156,7 @@ func TestStillValidComparesTheKeyWithItsState(t *testing.T) {
 		"unchanged":              {nil, func(*testing.T, Issued) {}, true},
 		"unchanged, with an end": {&soon, func(*testing.T, Issued) {}, true},
 		"revoked": {nil, func(t *testing.T, i Issued) {
-			require.NoError(t, b.Revoke(t.Context(), b.scope, i.ID, "cli:test", ""))
+			require.NoError(t, b.Revoke(t.Context(), b.scope, Revocation{ID: i.ID}, "cli:test", ""))
 		}, false},
 		"rotated, in the overlap": {nil, func(t *testing.T, i Issued) {
 			_, err := b.Rotate(t.Context(), b.scope, Rotation{ID: i.ID, Overlap: time.Hour}, "cli:test", "")

@@ -18,6 +18,7 @@ const maxIssuers = 8
 // source is the authority that a new credential rests on.
 type source struct {
 	principal string
+	former    *string
 	issuers   []string   // ids of credentials, the first issuer first
 	expires   *time.Time // when the issuer expires; nil is never
 	lapses    *time.Time // models.Credential.LapsesAt
@@ -34,7 +35,11 @@ func sourceOf(ctx context.Context, q *store.Q, scope store.Scope, in Issue, id s
 	case in.Issuer.Client != nil || in.Issuer.CredentialID == "":
 		return source{}, problem.New(problem.InsufficientScope, "A client token cannot issue keys.")
 	}
-	issuer, err := q.Credentials().LockChain(ctx, scope, in.Issuer.CredentialID)
+	locked, err := q.Credentials().Lock(ctx, scope, in.Issuer.CredentialID)
+	if err != nil {
+		return source{}, err
+	}
+	issuer, err := locked.Whole(in.Issuer.CredentialID)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !issuer.Lives(now) {
 		return source{}, errUnauthenticated()
 	}
@@ -44,7 +49,7 @@ func sourceOf(ctx context.Context, q *store.Q, scope store.Scope, in Issue, id s
 // sourceUnder returns the source of a credential that a credential issues or is given.
 func sourceUnder(issuer models.Credential) source {
 	return source{
-		principal: issuer.Principal, issuers: append(append([]string{}, issuer.Issuers...), issuer.ID), expires: issuer.ExpiresAt, lapses: issuer.LapsesAt,
+		principal: issuer.Principal, former: issuer.FormerPrincipal, issuers: append(slices.Clone(issuer.Issuers), issuer.ID), expires: issuer.ExpiresAt, lapses: issuer.LapsesAt,
 	}
 }
 
@@ -84,6 +89,6 @@ func (s source) give(c *models.Credential) error {
 				". A key ends with the key that issued it: choose an earlier time, or omit the field for the same.", "expires_after_issuer")
 		}
 	}
-	c.Principal, c.Issuers, c.LapsesAt = s.principal, s.issuers, s.lapses
+	c.Principal, c.FormerPrincipal, c.Issuers, c.LapsesAt = s.principal, s.former, s.issuers, s.lapses
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -100,7 +101,33 @@ func (s *Service) revoke(ctx context.Context, op operation, p models.Person) err
 	if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
 		return err
 	}
+	environments, err := op.q.Environments().List(ctx, p.TenantID)
+	if err != nil {
+		return err
+	}
+	for _, env := range environments {
+		if err := op.endKeys(ctx, store.Scope{Tenant: p.TenantID, Environment: env.ID}, p.ID, nil, identity.CausePersonRevoked); err != nil {
+			return err
+		}
+	}
 	return op.append(ctx, p, events.PersonRevokedData{Person: p.ID})
+}
+
+// endKeys ends the API keys that the person issued in an environment and could not issue with the roles that remain.
+func (op operation) endKeys(ctx context.Context, scope store.Scope, person string, remaining []models.Role, cause string) error {
+	_, err := identity.EndKeys(ctx, op.q, identity.Ending{
+		Scope: scope, Person: person, Roles: remaining, Cause: cause, Actor: op.actor, RequestID: op.requestID, At: op.at,
+	})
+	return err
+}
+
+// endKeysWithoutRoles ends the API keys that the person's roles in the environment do not cover any more, after roles were withdrawn.
+func (op operation) endKeysWithoutRoles(ctx context.Context, scope store.Scope, person string) error {
+	remaining, err := op.q.Staff().RolesIn(ctx, person, scope.Environment)
+	if err != nil {
+		return err
+	}
+	return op.endKeys(ctx, scope, person, remaining, identity.CauseRolesChanged)
 }
 
 // endSessions ends all sessions of a person whose row is locked, with the links for a first passkey that were issued in them, and
@@ -192,6 +219,9 @@ func (op operation) withdraw(ctx context.Context, p models.Person, scope store.S
 	}
 	if len(taken) == 0 {
 		return false, nil
+	}
+	if err := op.endKeysWithoutRoles(ctx, scope, p.ID); err != nil {
+		return false, err
 	}
 	return true, op.appendTo(ctx, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken})
 }

@@ -150,6 +150,9 @@ func (s *Service) change(ctx context.Context, op operation, p models.Person, sco
 		if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
 			return err
 		}
+		if err := op.endKeysWithoutRoles(ctx, scope, p.ID); err != nil {
+			return err
+		}
 	}
 	if len(data.Granted)+len(data.Withdrawn) == 0 {
 		return nil

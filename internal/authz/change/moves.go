@@ -94,11 +94,16 @@ func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) 
 // in good standing approves or rejects it, and approves only what a requester in good standing asks for.
 func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 	scope := scopeOf(c)
-	principal, err := q.Principals().Get(ctx, scope, m.Actor)
+	by, err := q.Principals().Behind(ctx, scope, m.Actor)
 	if err != nil {
 		return err
 	}
-	own := principal == c.Principal
+	requester, err := q.Principals().Behind(ctx, scope, c.ProposedBy)
+	if err != nil {
+		return err
+	}
+	// The requester's key may count as someone else by now; those of before and of now are both barred.
+	own := by.Meets(requester) || by.Meets(store.Behind{Principal: c.Principal})
 	if m.Resolution == Withdraw {
 		if !own {
 			return problem.New(problem.Forbidden, "Only the requester withdraws a change. Reject it instead.")
@@ -109,7 +114,7 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 		return problem.New(problem.SelfApproval, "The change requires an approver other than the requester. Keys that one key issued count as that key. "+
 			"The requester may withdraw it.")
 	}
-	right := store.ChangeRight{Scopes: []string{string(models.ScopeAdmin)}, Permission: permission(c.Kind)}
+	right := store.ChangeRight{Scopes: []string{string(models.ScopeAdmin)}, Permission: permission(c.Kind), Approves: true}
 	may, err := q.Principals().MayChange(ctx, scope, m.Actor, right, m.At)
 	if err != nil {
 		return err
@@ -121,7 +126,7 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 	if m.Resolution == Reject {
 		return nil
 	}
-	right.Scopes = append(right.Scopes, string(models.ScopeServer))
+	right.Scopes, right.Approves = append(right.Scopes, string(models.ScopeServer)), false
 	may, err = q.Principals().MayChange(ctx, scope, c.ProposedBy, right, m.At)
 	if err == nil && !may {
 		return problem.New(problem.Conflict, "The access of the requester has ended since the request. Reject the change; a requester with access may request it again.")

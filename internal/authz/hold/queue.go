@@ -88,8 +88,15 @@ func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk st
 // bars reports whether self-review of a hold is barred: by its policy, or by the current settings of its environment.
 func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
-// refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred.
+// refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred, and a key that two principals may have.
 func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) error {
+	by, err := s.store.Principals().Behind(ctx, p.Store(), p.Actor())
+	if err != nil {
+		return err
+	}
+	if by.Former != "" {
+		return problem.New(problem.Forbidden, "This key was given to a different principal, so it may request but not review. Review with a key that was issued to you.")
+	}
 	own, err := s.selfReview(ctx, p, h, requester)
 	if err == nil && own {
 		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester. Keys that one key issued count as that key.")
@@ -109,14 +116,14 @@ func (s *Service) selfReview(ctx context.Context, p identity.Principal, h models
 
 // ownedBy returns, for each credential, whether it belongs to the same principal as the caller.
 func (s *Service) ownedBy(ctx context.Context, p identity.Principal, requesters []string) (map[string]bool, error) {
-	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
+	own, err := s.store.Principals().Behind(ctx, p.Store(), p.Actor())
 	if err != nil {
 		return nil, err
 	}
-	behind, err := s.store.Principals().List(ctx, p.Store(), requesters)
-	out := make(map[string]bool, len(behind))
-	for id, principal := range behind {
-		out[id] = principal == own
+	requested, err := s.store.Principals().BehindAll(ctx, p.Store(), requesters)
+	out := make(map[string]bool, len(requested))
+	for id, by := range requested {
+		out[id] = own.Meets(by)
 	}
 	return out, err
 }

@@ -56,8 +56,15 @@ type CredentialCreatedData struct {
 // CredentialRotatedData has the fields of CredentialCreatedData.
 type CredentialRotatedData CredentialCreatedData
 
-// CredentialRevokedData has the fields of CredentialCreatedData.
-type CredentialRevokedData CredentialCreatedData
+// CredentialRevokedData has a cause if the key ended with its source: the person or the key that it rested on. Given are the keys that
+// rested on it and were given to another issuer instead of ending with it.
+type CredentialRevokedData struct {
+	CredentialCreatedData
+	Cause   string   `json:"cause,omitempty"`
+	Source  string   `json:"source,omitempty"`
+	Given   []string `json:"given,omitempty"`
+	GivenTo string   `json:"given_to,omitempty"`
+}
 
 // ClientTokenCreatedData has purposes and a session only if the token is limited to them.
 type ClientTokenCreatedData struct {

@@ -111,6 +111,7 @@ func (q Changes) Overdue(ctx context.Context, t time.Time, limit int) ([]string,
 type ChangeRight struct {
 	Scopes     []string
 	Permission models.Permission
+	Approves   bool // to approve a change, which a credential that was given to a different principal may not
 }
 
 // MayChange reports whether an actor may change the configuration of the environment at a time: a credential with the right that
@@ -121,10 +122,10 @@ func (q Principals) MayChange(ctx context.Context, s Scope, actor string, r Chan
 	}
 	var may bool
 	err := q.queryRow(ctx, `select exists (select from credentials c where 'credential:' || c.id = $3 and c.tenant_id = $1
-			and c.environment_id = $2 and c.scope = any($4) and c.revoked_at is null and (c.expires_at is null or c.expires_at > $5)
-			and (c.permissions is null or $6 = any(c.permissions)))
+			and c.environment_id = $2 and c.scope = any($4) and c.revoked_at is null and (c.ends_at is null or c.ends_at > $5)
+			and (not $7 or c.former_principal is null) and (c.permissions is null or $6 = any(c.permissions)))
 		or exists (select from people p join person_roles pr on pr.person_id = p.id where 'person:' || p.id = $3
 			and p.tenant_id = $1 and p.revoked_at is null and pr.environment_id = $2 and pr.role = 'operator')`,
-		s.Tenant, s.Environment, actor, r.Scopes, at, string(r.Permission)).Scan(&may)
+		s.Tenant, s.Environment, actor, r.Scopes, at, string(r.Permission), r.Approves).Scan(&may)
 	return may, err
 }

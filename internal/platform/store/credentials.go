@@ -44,23 +44,77 @@ func (q Credentials) Get(ctx context.Context, s Scope, id string) (models.Creden
 	return orNotFound(c, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
-// LockChain returns a credential of the scope and locks it and its issuers, the first one first, until the transaction ends: none of them is
-// revoked meanwhile.
-func (q Credentials) LockChain(ctx context.Context, s Scope, id string) (models.Credential, error) {
-	var rows []models.Credential
-	err := q.gorm(ctx).Raw(`select c.* from credentials c join credentials leaf on leaf.id = @id and (c.id = leaf.id or c.id = any(leaf.issuers))
-		where c.tenant_id = @tenant and c.environment_id = @environment and leaf.environment_id = @environment
-		order by cardinality(c.issuers) for share of c`, map[string]any{"id": id, "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
-	if err != nil {
-		return models.Credential{}, err
+// Locked are credentials and their issuers, by id, which no other transaction revokes or gives away meanwhile.
+type Locked map[string]models.Credential
+
+// Whole returns a credential all of whose issuers are locked, and ErrNotFound if there is none: an issuer is missing, or the credential was
+// given to others before the lock.
+func (l Locked) Whole(id string) (models.Credential, error) {
+	c, ok := l[id]
+	for _, issuer := range c.Issuers {
+		_, has := l[issuer]
+		ok = ok && has
 	}
-	// Were the issuers others before the lock, or is one missing, the credential cannot be relied on.
+	if !ok {
+		return models.Credential{}, ErrNotFound
+	}
+	return c, nil
+}
+
+// Lock locks credentials of the scope and their issuers until the transaction ends. Those highest in a chain come first, as in every
+// transaction, so that none waits for another in a circle.
+func (q Credentials) Lock(ctx context.Context, s Scope, ids ...string) (Locked, error) {
+	var rows []models.Credential
+	err := q.gorm(ctx).Raw(`select c.* from credentials c where c.tenant_id = @tenant and c.environment_id = @environment and (c.id = any(@ids)
+			or exists (select from credentials l where l.id = any(@ids) and l.environment_id = @environment and c.id = any(l.issuers)))
+		order by cardinality(c.issuers), c.id for update`,
+		map[string]any{"ids": models.Strings(ids), "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
+	out := Locked{}
 	for _, c := range rows {
-		if c.ID == id && len(rows) == len(c.Issuers)+1 {
-			return c, nil
+		out[c.ID] = c
+	}
+	return out, err
+}
+
+// Under returns the credentials of the scope that rest on one and are not revoked, the direct ones first.
+func (q Credentials) Under(ctx context.Context, s Scope, id string) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and ? = any(issuers) and revoked_at is null", s.Tenant, s.Environment, id).
+		Order("cardinality(issuers), id").Find(&rows).Error
+	return rows, err
+}
+
+// Of returns the credentials of a principal in the scope that are not revoked.
+func (q Credentials) Of(ctx context.Context, s Scope, principal string) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and principal = ? and revoked_at is null", s.Tenant, s.Environment, principal).
+		Order("cardinality(issuers), id").Find(&rows).Error
+	return rows, err
+}
+
+// Give puts the credentials that rest on one under another issuer, whose principal they have from then on, and notifies every process.
+func (q Credentials) Give(ctx context.Context, s Scope, from string, to models.Credential) error {
+	var given []string
+	err := q.gorm(ctx).Raw(`update credentials set issuers = @issuers || issuers[array_position(issuers, @from) + 1:],
+			principal = @principal, former_principal = case when principal <> @principal then principal else former_principal end, lapses_at = @lapses
+		where tenant_id = @tenant and environment_id = @environment and @from = any(issuers) and revoked_at is null returning id`,
+		map[string]any{
+			"issuers": append(append(models.Strings{}, to.Issuers...), to.ID), "from": from, "principal": to.Principal, "lapses": to.LapsesAt,
+			"tenant": s.Tenant, "environment": s.Environment,
+		}).Find(&given).Error
+	if err != nil {
+		return err
+	}
+	return q.notifyEach(ctx, given)
+}
+
+func (q Credentials) notifyEach(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		if err := q.Notify(ctx, ChannelCredential, id); err != nil {
+			return err
 		}
 	}
-	return models.Credential{}, ErrNotFound
+	return nil
 }
 
 // List lists the scope's credentials, newest first.
@@ -77,14 +131,22 @@ func (q Credentials) List(ctx context.Context, s Scope, p Page) ([]models.Creden
 	return rows, next, nil
 }
 
-// Revoke revokes a credential and notifies every process. It returns false if it was revoked before.
-func (q Credentials) Revoke(ctx context.Context, s Scope, id string, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update credentials set revoked_at = $4
-		where tenant_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`, s.Tenant, s.Environment, id, at)
-	if err != nil || n == 0 {
-		return false, err
+// Revoke revokes credentials with all that rest on them and notifies every process. It returns those that were not revoked before, the
+// highest first. The caller has locked them.
+func (q Credentials) Revoke(ctx context.Context, s Scope, ids []string, at time.Time) ([]models.Credential, error) {
+	var ended []models.Credential
+	err := q.gorm(ctx).Raw(`with ended as (update credentials set revoked_at = @at
+			where tenant_id = @tenant and environment_id = @environment and revoked_at is null and (id = any(@ids) or issuers && @ids) returning *)
+		select * from ended order by cardinality(issuers), id`,
+		map[string]any{"ids": models.Strings(ids), "at": at, "tenant": s.Tenant, "environment": s.Environment}).Find(&ended).Error
+	if err != nil {
+		return nil, err
 	}
-	return true, q.Notify(ctx, ChannelCredential, id)
+	all := make([]string, len(ended))
+	for i, c := range ended {
+		all[i] = c.ID
+	}
+	return ended, q.notifyEach(ctx, all)
 }
 
 // RotateKey adds a key and lets the other keys of the credential expire at overlapEnds. It returns false and changes

@@ -130,13 +130,13 @@ func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *s
 
 // inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
 // hold only reviews of reviewers in good standing count, at the time that replaces @at: a credential that is neither
-// revoked nor expired, or a person who is still a reviewer of the environment. A requester who approved before self-review was barred
-// does not count any more.
+// revoked nor expired nor given to a different principal, or a person who is still a reviewer of the environment. A requester who approved before
+// self-review was barred does not count any more.
 const inGoodStanding = `(h.status <> 'pending' or case
 	when (h.self_review_barred or (select e.bar_self_review from environments e where e.id = h.environment_id))
 		and r.principal = ` + requester + ` then false
 	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
-		and c.environment_id = h.environment_id and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at))
+		and c.environment_id = h.environment_id and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at) and c.former_principal is null)
 	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
 		where p.id = substr(r.reviewer, 8) and p.tenant_id = h.tenant_id and p.revoked_at is null
 		and pr.environment_id = h.environment_id and pr.role = 'reviewer')

@@ -18,45 +18,76 @@ const actorCredential = "credential:" // #nosec G101 -- the beginning of an acto
 // ErrNoPrincipal is returned for an actor that counts as no one, such as a client token.
 var ErrNoPrincipal = errors.New("store: the actor has no principal")
 
-// List returns the stored principals of credentials, by credential id. All keys that one key issued are one principal with it, and those
+// Behind is who is behind an actor. Former is set for a credential that was given to an issuer of a different principal: the former
+// one may still have the key. Such a credential is barred as both and approves as neither.
+type Behind struct{ Principal, Former string }
+
+// Meets reports whether two actors are or were of one principal.
+func (b Behind) Meets(other Behind) bool {
+	for _, one := range []string{other.Principal, other.Former} {
+		if one != "" && (one == b.Principal || one == b.Former) {
+			return true
+		}
+	}
+	return false
+}
+
+// BehindAll returns who is behind credentials, by credential id, as it is stored. All keys that one key issued are one principal with it, and those
 // that a person issued are that person. A key made at the command line is a principal of its own, because it is given to one party. An
 // unknown credential is its own principal.
-func (q Principals) List(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
-	out := make(map[string]string, len(credentials))
+func (q Principals) BehindAll(ctx context.Context, s Scope, credentials []string) (map[string]Behind, error) {
+	out := make(map[string]Behind, len(credentials))
 	for _, id := range credentials {
-		out[id] = actorCredential + id
+		out[id] = Behind{Principal: actorCredential + id}
 	}
-	rows, err := q.query(ctx, "select id, principal from credentials where tenant_id = $1 and environment_id = $2 and id = any($3)",
-		s.Tenant, s.Environment, credentials)
+	rows, err := q.query(ctx, `select id, principal, coalesce(former_principal, '') from credentials
+		where tenant_id = $1 and environment_id = $2 and id = any($3)`, s.Tenant, s.Environment, credentials)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id, principal string
-		if err := rows.Scan(&id, &principal); err != nil {
+		var id string
+		var b Behind
+		if err := rows.Scan(&id, &b.Principal, &b.Former); err != nil {
 			return nil, err
 		}
-		if principal == "" {
+		if b.Principal == "" {
 			return nil, ErrNoPrincipal
 		}
-		out[id] = principal
+		out[id] = b
 	}
 	return out, rows.Err()
 }
 
-// Get returns the principal of an actor: the actor itself, unless it is a credential. It returns ErrNoPrincipal for client tokens and
+// Behind returns who is behind an actor: the actor itself, unless it is a credential. It returns ErrNoPrincipal for client tokens and
 // visitors of hosted pages, which count as no one.
-func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
+func (q Principals) Behind(ctx context.Context, s Scope, actor string) (Behind, error) {
 	if strings.HasPrefix(actor, "client_token:") || strings.HasPrefix(actor, "page:") {
-		return "", ErrNoPrincipal
+		return Behind{}, ErrNoPrincipal
 	}
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {
-		return actor, nil
+		return Behind{Principal: actor}, nil
 	}
-	all, err := q.List(ctx, s, []string{id})
+	all, err := q.BehindAll(ctx, s, []string{id})
 	return all[id], err
+}
+
+// List returns the principals of credentials, by credential id.
+func (q Principals) List(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
+	all, err := q.BehindAll(ctx, s, credentials)
+	out := make(map[string]string, len(all))
+	for id, b := range all {
+		out[id] = b.Principal
+	}
+	return out, err
+}
+
+// Get returns the principal of an actor, with the errors of Behind.
+func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
+	b, err := q.Behind(ctx, s, actor)
+	return b.Principal, err
 }
 
 // Rewrite makes the credentials of one principal count as another in every environment of a tenant, for two accounts that are linked because

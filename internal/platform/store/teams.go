@@ -96,7 +96,7 @@ func (q Teams) RemoveMember(ctx context.Context, s Scope, team, member string) (
 func (q Teams) Reviewers(ctx context.Context, s Scope, actors []string, at time.Time) ([]string, error) {
 	var out []string
 	err := q.gorm(ctx).Raw(`select 'credential:' || c.id from credentials c where c.tenant_id = @tenant and c.environment_id = @environment
-			and 'credential:' || c.id in @actors and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at)
+			and 'credential:' || c.id in @actors and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at) and c.former_principal is null
 			and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
 		union all select 'person:' || p.id from people p join person_roles r on r.person_id = p.id
 			where p.tenant_id = @tenant and 'person:' || p.id in @actors and p.revoked_at is null

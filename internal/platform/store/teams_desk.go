@@ -15,7 +15,7 @@ func (q Teams) Candidates(ctx context.Context, s Scope, at time.Time, limit int)
 		select 0 as place, 'person:' || p.id as actor, p.name from people p join person_roles r on r.person_id = p.id
 			where p.tenant_id = @tenant and p.revoked_at is null and r.environment_id = @environment and r.role = 'reviewer'
 		union all select 1, 'credential:' || c.id, coalesce(c.name, '') from credentials c where c.tenant_id = @tenant
-			and c.environment_id = @environment and c.revoked_at is null and (c.expires_at is null or c.expires_at > @at)
+			and c.environment_id = @environment and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at) and c.former_principal is null
 			and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
 		) c order by place, lower(name), actor limit @limit`,
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at, "limit": limit}).Find(&out).Error

@@ -92,7 +92,9 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description Permission: `credentials`.
+         * @description Ends the key, the client tokens that it issued and the keys that rest on it, unless `children_to` names a key that they are given to.
+         *
+         *     Permission: `credentials`.
          */
         delete: operations["revokeCredential"];
         options?: never;
@@ -4678,6 +4680,8 @@ export interface components {
         reviewOrder: "newest" | "due" | "amount";
         /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper or lower case. */
         reviewSearch: string;
+        /** @description The admin key that is given the keys that rest on the revoked one. It must have their permissions, expire no earlier and be of the caller's principal or of the revoked key's. They count as its principal from then on; without it they are revoked too. */
+        childrenTo: string;
         /** @description Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it. */
         assignedTo: string;
         /** @description Only entries of this subject. */
@@ -4849,7 +4853,10 @@ export interface operations {
     };
     revokeCredential: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The admin key that is given the keys that rest on the revoked one. It must have their permissions, expire no earlier and be of the caller's principal or of the revoked key's. They count as its principal from then on; without it they are revoked too. */
+                children_to?: components["parameters"]["childrenTo"];
+            };
             header?: never;
             path: {
                 /** @description Id of the credential. */

@@ -1,0 +1,190 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Why a key ended with its source, as the audit log names it.
+const (
+	CauseIssuerRevoked = "issuer_revoked"
+	CausePersonRevoked = "person_revoked"
+	CauseRolesChanged  = "roles_changed"
+)
+
+// Ending is the end of a person's authority in an environment: of all of it, or of what their roles do not cover any more.
+type Ending struct {
+	Scope     store.Scope
+	Person    string        // id
+	Roles     []models.Role // that remain in the environment
+	Cause     string
+	Actor     string
+	RequestID string
+	At        time.Time
+}
+
+// EndKeys ends the keys of a person that their remaining roles do not allow them to issue, and all keys that rest on those. It runs in the
+// transaction that changes the roles and has locked the person's row, and returns the ended keys.
+func EndKeys(ctx context.Context, q *store.Q, e Ending) ([]models.Credential, error) {
+	rows, err := Rooted(ctx, q, e.Scope, e.Person, e.Roles)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(rows))
+	for i, c := range rows {
+		ids[i] = c.ID
+	}
+	if _, err := q.Credentials().Lock(ctx, e.Scope, ids...); err != nil {
+		return nil, err
+	}
+	ended, err := q.Credentials().Revoke(ctx, e.Scope, ids, e.At)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range ended {
+		data := events.CredentialRevokedData{CredentialCreatedData: credentialData(c), Cause: e.Cause, Source: "person:" + e.Person}
+		if err := events.Append(ctx, q, entry(e.Scope, data, e.At, e.Actor, e.RequestID)); err != nil {
+			return nil, err
+		}
+	}
+	return ended, nil
+}
+
+// Rooted returns the keys of a person in an environment that would end if these roles remained. It locks nothing.
+func Rooted(ctx context.Context, q *store.Q, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
+	rows, err := q.Credentials().Of(ctx, scope, "person:"+person)
+	return slices.DeleteFunc(rows, func(c models.Credential) bool { return MayIssue(remaining, c.Scope, c.Permissions) }), err
+}
+
+// Under returns the keys that rest on a credential and would end with it, the direct ones first.
+func (s *Service) Under(ctx context.Context, scope store.Scope, id string) ([]models.Credential, error) {
+	return s.store.Credentials().Under(ctx, scope, id)
+}
+
+// Revocation names a credential to revoke.
+type Revocation struct {
+	ID string
+	// ChildrenTo is the id of the credential that is given the credentials that rest on this one; without it they end too.
+	ChildrenTo string
+	// Caller is who may give them only to a credential of their own principal, or of the same one as before; nil is the operator.
+	Caller *Principal
+}
+
+// Revoke ends a credential at once, with all of its keys and the client tokens that it issued, and with the credentials that rest on it unless
+// they are given to a different issuer. Revoking it again has no effect.
+func (s *Service) Revoke(ctx context.Context, scope store.Scope, in Revocation, actor, requestID string) error {
+	now := s.clock.Now()
+	var ended []models.Credential
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		locked, err := q.Credentials().Lock(ctx, scope, slices.DeleteFunc([]string{in.ID, in.ChildrenTo}, func(id string) bool { return id == "" })...)
+		if err != nil {
+			return err
+		}
+		c, ok := locked[in.ID]
+		if !ok {
+			return problem.NewNotFound()
+		}
+		if c.RevokedAt != nil {
+			return nil
+		}
+		data := events.CredentialRevokedData{CredentialCreatedData: credentialData(c)}
+		if in.ChildrenTo != "" {
+			if data.Given, err = give(ctx, q, scope, in, locked, now); err != nil {
+				return err
+			}
+			data.GivenTo = in.ChildrenTo
+		}
+		if ended, err = q.Credentials().Revoke(ctx, scope, []string{in.ID}, now); err != nil {
+			return err
+		}
+		for _, e := range ended {
+			if e.ID != c.ID {
+				data = events.CredentialRevokedData{CredentialCreatedData: credentialData(e), Cause: CauseIssuerRevoked, Source: "credential:" + c.ID}
+			}
+			if err := events.Append(ctx, q, entry(scope, data, now, actor, requestID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, e := range ended {
+		s.Forget(e.ID)
+	}
+	return err
+}
+
+// refuseChildren returns the problem of a hand-over.
+func refuseChildren(format string, args ...any) error {
+	return problem.Invalid([]any{"query", "children_to"}, fmt.Sprintf(format, args...), "value_error")
+}
+
+// give gives the credentials that rest on a revoked one to a different issuer, and returns their ids.
+func give(ctx context.Context, q *store.Q, scope store.Scope, in Revocation, locked store.Locked, now time.Time) ([]string, error) {
+	from := locked[in.ID]
+	to, err := locked.Whole(in.ChildrenTo)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && !to.Lives(now):
+		return nil, refuseChildren("children_to is not a valid key of this environment.")
+	case err != nil:
+		return nil, err
+	case to.ID == from.ID || slices.Contains(to.Issuers, from.ID):
+		return nil, refuseChildren("children_to ends with the revoked key. Name a key that does not rest on it.")
+	case to.Scope != models.ScopeAdmin || !to.Permissions.Has(models.PermissionCredentials):
+		return nil, refuseChildren("children_to cannot issue keys. Name an admin key with the permission %s.", models.PermissionCredentials)
+	}
+	if err := mayReceive(ctx, q, scope, in.Caller, from, to); err != nil {
+		return nil, err
+	}
+	children, err := q.Credentials().Under(ctx, scope, from.ID)
+	if err != nil {
+		return nil, err
+	}
+	given := make([]string, len(children))
+	for i, c := range children {
+		if err := receives(to, from, c); err != nil {
+			return nil, err
+		}
+		given[i] = c.ID
+	}
+	return given, q.Credentials().Give(ctx, scope, from.ID, to)
+}
+
+// mayReceive refuses to give keys to a different principal unless that principal itself or the operator does so: with the name of a different
+// party the caller's own keys would approve what the caller requests.
+func mayReceive(ctx context.Context, q *store.Q, scope store.Scope, caller *Principal, from, to models.Credential) error {
+	if to.FormerPrincipal != nil {
+		return refuseChildren("children_to was itself given to a different principal, which is not known to be its only holder. Name a different key.")
+	}
+	if caller == nil || from.Principal == to.Principal {
+		return nil
+	}
+	by, err := q.Principals().Behind(ctx, scope, caller.Actor())
+	if err == nil && (by.Principal != to.Principal || by.Former != "") {
+		err = problem.New(problem.InsufficientScope, "children_to is a key of a different principal. Its owner gives it these keys, or the operator with countersign credential revoke --children-to.")
+	}
+	return err
+}
+
+// receives refuses a credential that its new issuer could not have issued.
+func receives(to, from, c models.Credential) error {
+	issuer := Principal{Scope: to.Scope, Permissions: to.Permissions}
+	switch {
+	case issuer.mayIssue(c.Scope, c.Permissions) != nil:
+		return refuseChildren("The key %s may do what children_to may not. Name a key with all of its permissions.", c.ID)
+	case to.ExpiresAt != nil && (c.ExpiresAt == nil || c.ExpiresAt.After(*to.ExpiresAt)):
+		return refuseChildren("The key %s would expire later than children_to. Name a key that expires later.", c.ID)
+	case c.FormerPrincipal != nil && c.Principal != to.Principal:
+		return refuseChildren("The key %s was given to a different principal before. Issue a new key in its place.", c.ID)
+	case len(to.Issuers)+len(c.Issuers)-len(from.Issuers) > maxIssuers:
+		return refuseChildren("The key %s would have more than %d keys above it. Name a key higher up.", c.ID, maxIssuers)
+	}
+	return nil
+}
