@@ -40,8 +40,8 @@ type Receipt struct {
 // deletes the histories of the subject's workflows (Workflows), deletes its rows (Sweep) and finally erases the personal part
 // of its events and the subject itself (Finish). docs/retention.md describes what remains.
 
-// Erase starts the erasure of a subject. In one transaction it hides the subject, frees its id for reuse, ends its open proofs,
-// challenges and tokens, and schedules the workflow that deletes the data. The subject cannot be found from then on.
+// Erase starts the erasure of a subject. In one transaction it hides the subject, frees its id for reuse, ends what is
+// open for it, and schedules the workflow that deletes the data. The subject cannot be found from then on.
 func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (Receipt, error) {
 	now := s.clock.Now()
 	erasure := models.Erasure{
@@ -58,7 +58,8 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil {
 			return err
 		}
-		if err := voidAll(ctx, q, p, row, now); err != nil {
+		void := Void{Subject: row, Reason: ReasonErasure, At: now, Actor: p.Actor(), RequestID: p.RequestID}
+		if err := void.Open(ctx, q); err != nil {
 			return err
 		}
 		if _, err := q.Erasures().HideSubject(ctx, p.Store(), row.UID, now); err != nil {
@@ -76,18 +77,6 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		})
 	})
 	return Receipt{Subject: id, Erasure: erasure.ID, Status: Erasing, RequestedAt: now}, err
-}
-
-// voidAll ends what is open for the subject. Sessions need no end: their rows are deleted.
-func voidAll(ctx context.Context, q *store.Q, p identity.Principal, row models.Subject, now time.Time) error {
-	void := Void{Subject: row, Reason: ReasonErasure, At: now, Actor: p.Actor(), RequestID: p.RequestID}
-	if _, err := void.Proofs(ctx, q); err != nil {
-		return err
-	}
-	if _, err := void.Challenges(ctx, q); err != nil {
-		return err
-	}
-	return void.ClientTokens(ctx, q)
 }
 
 // WorkflowInput is the input of the erasure workflow.

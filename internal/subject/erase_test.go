@@ -80,7 +80,7 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 
 	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where jti = $1", s.proof))
 	require.Equal(t, []string{"cancelled"}, b.texts(t, "select status from challenges where id = $1", s.challenge))
-	require.Equal(t, []string{"challenge.settled", "erasure.start"}, b.texts(t, "select topic from outbox where topic <> 'event' order by id"))
+	require.Equal(t, []string{"challenge.settled", "hold.settled", "erasure.start"}, b.texts(t, "select topic from outbox where topic <> 'event' order by id"))
 	run, waiting, err := b.service.WorkflowInput(ctx, b.env.ID, r.Erasure)
 	require.NoError(t, err)
 	require.True(t, waiting)
@@ -123,7 +123,7 @@ func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 		"frames": 1, "background_shares": 1, "templates": 1, "enrollments": 1, "sessions": 1, "client_tokens": 1, "registration_grants": 1, "passkeys": 1,
 		"frame_digests": 1, "typed_passages": 1, "recoveries": 1, "research_consents": 1, "proofs": 1, "challenges": 1, "review_notes": 1, "holds": 1, "shown_details": 1, "kept_values": 1,
 		"authorizations": 2, "research_vectors": 1,
-		"answers": 1, "events": 5,
+		"answers": 1, "events": 6,
 	}, removed)
 
 	require.NotEqual(t, before, b.texts(t, "select count(*)::text from events"), "events stay")

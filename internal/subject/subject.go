@@ -112,8 +112,8 @@ func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, f
 	})
 }
 
-// Revoke ends a subject: it revokes its open proofs and client tokens and ends its sessions, and every later decision is deny.
-// Open challenges are left open: the follow-up decision after completing one is deny. Revoking twice has no effect.
+// Revoke ends a subject: it ends what models.SubjectTables says, and every later decision is deny.
+// Open challenges and holds are left open: the follow-up decision after completing or approving one is deny. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
 	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
 		revoked, err := q.Subjects().Revoke(ctx, p.Store(), row.UID, now)
@@ -136,7 +136,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 		if err := s.counter.Recount(ctx, q, p.Store(), row.UID, now); err != nil {
 			return err
 		}
-		return void.Channels(ctx, q)
+		return void.Open(ctx, q)
 	})
 }
 

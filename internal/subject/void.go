@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -18,7 +19,18 @@ const (
 	ReasonErasure  = "subject_erased"
 )
 
-// Void ends the open proofs, challenges, client tokens and sessions of a subject, each with its event, in the caller's
+// incidents are the incidents of the reasons.
+var incidents = map[string]models.Incident{
+	ReasonRevoked: models.IncidentRevocation, ReasonRecovery: models.IncidentRecovery, ReasonErasure: models.IncidentErasure,
+}
+
+// enders end the open rows of the tables that models.SubjectTables lists with an incident.
+var enders = map[string]func(Void, context.Context, *store.Q) error{
+	"proofs": Void.proofs, "challenges": Void.challenges, "holds": Void.holds, "registration_grants": Void.registrationGrants,
+	"client_tokens": Void.clientTokens, "sessions": Void.sessions,
+}
+
+// Void ends what is open for a subject at an incident (models.SubjectTables), each with its event, in the caller's
 // transaction. The caller must append the event of the cause first: the log has causes before effects.
 type Void struct {
 	Subject    models.Subject
@@ -29,13 +41,26 @@ type Void struct {
 	WorkflowID string // set if a workflow is the cause
 }
 
-// Proofs revokes the subject's open proofs and returns how many it revoked.
-func (v Void) Proofs(ctx context.Context, q *store.Q) (int, error) {
+// Open ends everything that the incident ends. It is safe to repeat.
+func (v Void) Open(ctx context.Context, q *store.Q) error {
+	for _, table := range models.SubjectTables {
+		if !table.EndsAt(incidents[v.Reason]) {
+			continue
+		}
+		if err := enders[table.Name](v, ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proofs revokes the subject's open proofs.
+func (v Void) proofs(ctx context.Context, q *store.Q) error {
 	rows, err := v.revokeProofs(ctx, q)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return len(rows), v.recordProofs(ctx, q, rows)
+	return v.recordProofs(ctx, q, rows)
 }
 
 func (v Void) revokeProofs(ctx context.Context, q *store.Q) ([]store.Voided, error) {
@@ -53,30 +78,50 @@ func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided)
 	return nil
 }
 
-// Challenges cancels the subject's open challenges, notifies their workflows through the outbox, and returns how many it
-// cancelled.
-func (v Void) Challenges(ctx context.Context, q *store.Q) (int, error) {
+// challenges cancels the subject's open challenges and notifies their workflows through the outbox.
+func (v Void) challenges(ctx context.Context, q *store.Q) error {
 	rows, err := q.Challenges().CancelOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, r := range rows {
-		e := v.entry(events.ChallengeCancelledData{Challenge: r.ID, Reason: v.Reason}, r)
-		if err := events.Append(ctx, q, e); err != nil {
-			return 0, err
-		}
-		err := outbox.Add(ctx, q, outbox.Item{
-			Topic: outbox.TopicChallengeSettled, Environment: v.Subject.EnvironmentID, Ref: r.ID, At: v.At,
-		})
-		if err != nil {
-			return 0, err
+		if err := v.settle(ctx, q, outbox.TopicChallengeSettled, events.ChallengeCancelledData{Challenge: r.ID, Reason: v.Reason}, r); err != nil {
+			return err
 		}
 	}
-	return len(rows), nil
+	return nil
 }
 
-// ClientTokens revokes the client tokens with which browsers submit evidence for the subject.
-func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
+// holds expires the subject's pending holds and notifies their workflows through the outbox.
+func (v Void) holds(ctx context.Context, q *store.Q) error {
+	rows, err := q.Holds().ExpireOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		data := events.HoldExpiredData{OpenedAt: apitime.Time(r.OpenedAt), DueAt: apitime.Time(r.DueAt), Reason: v.Reason}
+		if err := v.settle(ctx, q, outbox.TopicHoldSettled, data, r.Voided); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle appends the event of something that Void ended and notifies its workflow.
+func (v Void) settle(ctx context.Context, q *store.Q, topic string, data events.Data, r store.Voided) error {
+	if err := events.Append(ctx, q, v.entry(data, r)); err != nil {
+		return err
+	}
+	return outbox.Add(ctx, q, outbox.Item{Topic: topic, Environment: v.Subject.EnvironmentID, Ref: r.ID, At: v.At})
+}
+
+// registrationGrants ends the grants with which a passkey could still be registered, and the ceremonies that have begun.
+func (v Void) registrationGrants(ctx context.Context, q *store.Q) error {
+	return q.RegistrationGrants().EndOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+}
+
+// clientTokens revokes the client tokens with which browsers submit evidence for the subject.
+func (v Void) clientTokens(ctx context.Context, q *store.Q) error {
 	held, err := q.ClientTokens().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil || held == 0 {
 		return err
@@ -84,8 +129,8 @@ func (v Void) ClientTokens(ctx context.Context, q *store.Q) error {
 	return events.Append(ctx, q, v.entry(events.ClientTokenRevokedData{Revoked: held, Reason: v.Reason}, store.Voided{}))
 }
 
-// Sessions ends the subject's active sessions. Its templates do not adapt to them.
-func (v Void) Sessions(ctx context.Context, q *store.Q) error {
+// sessions ends the subject's active sessions. Its templates do not adapt to them.
+func (v Void) sessions(ctx context.Context, q *store.Q) error {
 	ended, err := q.Sessions().EndOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
 		return err
@@ -97,14 +142,6 @@ func (v Void) Sessions(ctx context.Context, q *store.Q) error {
 		}
 	}
 	return nil
-}
-
-// Channels ends everything that accepts evidence for the subject: client tokens and sessions.
-func (v Void) Channels(ctx context.Context, q *store.Q) error {
-	if err := v.ClientTokens(ctx, q); err != nil {
-		return err
-	}
-	return v.Sessions(ctx, q)
 }
 
 // entry returns an event about something of the subject that Void ended.

@@ -54,12 +54,16 @@ func (q Erasures) Finish(ctx context.Context, e models.Erasure, at time.Time) (b
 	return n == 1, err
 }
 
-// subjectTables lists the tables with rows of one subject, referring tables first. Reviews, links and move requests are
-// deleted with the challenge, hold or authorization that they belong to, and so are proofs, which are counted. A test compares the list with the schema.
-var subjectTables = []string{
-	"frame_digests", "typed_passages", "frames", "background_shares", "templates", "enrollments", "sessions", "client_tokens", "registration_grants", "passkeys", "recoveries",
-	"research_consents", "challenges", "review_notes", "holds", "shown_details", "kept_values", "authorizations",
-}
+// subjectTables are the tables whose rows an erasure deletes by their subject, referring tables first. Others are deleted with the row that
+// they belong to, and so are proofs, which are counted.
+var subjectTables = func() (out []string) {
+	for _, t := range models.SubjectTables {
+		if t.Erased == models.DeletedBySubject {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}()
 
 // EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
 // whether there may be more.

@@ -57,6 +57,25 @@ func (q Holds) Expire(ctx context.Context, environment, authorization string, at
 	return n == 1, err
 }
 
+// VoidedHold is a pending hold that a change of its subject ended.
+type VoidedHold struct {
+	Voided
+	OpenedAt, DueAt time.Time
+}
+
+// ExpireOfSubject moves the pending holds of a subject to expired before they are due, and returns them.
+func (q Holds) ExpireOfSubject(ctx context.Context, s Scope, uid string, at time.Time) ([]VoidedHold, error) {
+	var rows []VoidedHold
+	err := q.gorm(ctx).Raw(`with voided as (
+			update holds set status = 'expired', resolved_at = @at
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and status = 'pending' and due_at > @at
+			returning authorization_id, opened_at, due_at)
+		select v.authorization_id as id, v.authorization_id, v.opened_at, v.due_at, a.action_key, a.decision
+		from voided v join authorizations a on a.id = v.authorization_id and a.environment_id = @environment order by v.authorization_id`,
+		map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
+	return rows, err
+}
+
 // Assign moves a pending hold that is not due from a reviewer to another and reports whether it did; "" is no one.
 func (q Holds) Assign(ctx context.Context, s Scope, authorization, from, to string, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update holds set assigned_to = nullif($4, ''), assigned_at = case when $4 = '' then null else $5::timestamptz end

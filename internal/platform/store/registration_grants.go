@@ -48,6 +48,13 @@ func (q RegistrationGrants) Use(ctx context.Context, g models.RegistrationGrant,
 	return n == 1, err
 }
 
+// EndOfSubject makes the unused grants of a subject expire, and ends their ceremonies.
+func (q RegistrationGrants) EndOfSubject(ctx context.Context, s Scope, uid string, at time.Time) error {
+	_, err := q.exec(ctx, `update registration_grants set expires_at = $4, ceremony = null
+		where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and used_at is null and expires_at > $4`, s.Tenant, s.Environment, uid, at)
+	return err
+}
+
 // Drop deletes at most limit grants that expired before t.
 func (q RegistrationGrants) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
 	return q.exec(ctx, `delete from registration_grants where mac in

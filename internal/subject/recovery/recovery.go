@@ -147,13 +147,7 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 	}
 	// The event of the cause precedes the events of its effects.
 	void := subject.Void{Subject: sub, Reason: subject.ReasonRecovery, At: r.CreatedAt, Actor: p.Actor(), RequestID: p.RequestID}
-	if _, err := void.Proofs(ctx, q); err != nil {
-		return err
-	}
-	if _, err := void.Challenges(ctx, q); err != nil {
-		return err
-	}
-	if err := void.Channels(ctx, q); err != nil {
+	if err := void.Open(ctx, q); err != nil {
 		return err
 	}
 	if err := resetTemplates(ctx, q, p, sub, r); err != nil {
