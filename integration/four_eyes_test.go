@@ -1,12 +1,16 @@
 package integration_test
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -99,7 +103,50 @@ func TestSecondApproverMustBeAnotherPrincipal(t *testing.T) {
 	other.post(t, changePath(last, "approve"), nil).is(200)
 	require.Equal(t, "shadow", w.Server.get(t, action).is(200).string("mode"))
 	require.Equal(t, "Release", w.Server.get(t, action).is(200).string("name"))
-	w.Server.patch(t, action, object{"name": "Release a payment"}).is(200)
+	w.Server.patch(t, action, object{"name": "Release"}).is(200)
+	text := w.Server.patch(t, action, object{"name": "Release a payment", "consequence": "Nothing happens."}).is(http.StatusAccepted).string("id")
+	require.Equal(t, "Release", w.Server.get(t, action).is(200).string("name"), "what customers sign waits")
+	other.post(t, changePath(text, "approve"), nil).is(200)
+	require.Equal(t, "Nothing happens.", w.Server.get(t, action).is(200).string("consequence"))
+}
+
+// Every field of an action and of an environment waits. A field that is added to the contract needs a value here.
+func TestSecondApproverApprovesEveryField(t *testing.T) {
+	t.Parallel()
+	w, _ := fourEyes(t)
+	action, _ := w.action2(t)
+	for path, c := range map[string]struct {
+		schema string
+		values object
+	}{
+		action: {"ActionUpdate", object{"name": "Nothing", "consequence": "Nothing happens.", "mode": "shadow"}},
+		environmentPath: {"EnvironmentUpdate", object{
+			"rp_name": "Alder", "origins": []string{"http://localhost:8081"}, "challenge_ttl_seconds": 299, "hold_ttl_seconds": 7200,
+			"enrollment_grant_required": true, "brand": object{"name": "Alder"}, "passkeys": object{"aaguids": []string{"ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4"}}, "bar_self_review": true,
+			"page_origin": "http://localhost:8080", "return_origins": []string{"https://shop.example"}, "frame_ancestors": []string{"https://shop.example"},
+			"second_approver_required": false, "change_ttl_seconds": 7200, "review_notes": true,
+			"case_link": "https://cases.example/search?q={decision_id}", "background": "prior",
+		}},
+	} {
+		for _, field := range properties(t, c.schema) {
+			require.Contains(t, c.values, field, c.schema)
+			w.Admin.patch(t, path, object{field: c.values[field]}).is(http.StatusAccepted)
+		}
+	}
+}
+
+// properties returns the names of the fields of a schema of the contract.
+func properties(t *testing.T, schema string) []string {
+	t.Helper()
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]any `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	require.NoError(t, json.Unmarshal(openapi.Document(), &document))
+	return slices.Sorted(maps.Keys(document.Components.Schemas[schema].Properties))
 }
 
 // action2 creates an action in mode test without a policy version.

@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -39,8 +40,8 @@ type guard func(ctx context.Context, q *store.Q, scope store.Scope) error
 // approved guards a change that a second principal has approved.
 func approved(context.Context, *store.Q, store.Scope) error { return nil }
 
-// Update changes name, consequence or mode; nil fields stay as they are. A change of the mode is refused with
-// tenancy.ErrSecondApprover as the cause if the environment requires a second approver.
+// Update changes name, consequence or mode; nil fields stay as they are. It is refused with tenancy.ErrSecondApprover
+// as the cause if a value would change and the environment requires a second approver.
 func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (models.Action, error) {
 	var after models.Action
 	by := authorOf(p, s.clock.Now())
@@ -63,7 +64,7 @@ func update(ctx context.Context, q *store.Q, by Author, id string, c store.Actio
 	if err != nil {
 		return before, err
 	}
-	if c.Mode != nil && *c.Mode != before.Mode {
+	if !reflect.DeepEqual(c, c.Current(before)) { // whichever field: users read and sign the name and the consequence
 		if err := g(ctx, q, by.Scope); err != nil {
 			return before, err
 		}

@@ -80,8 +80,7 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	})
 }
 
-// UpdateAction changes an action. A change that includes a different mode is requested as a whole if the environment requires
-// a second approver.
+// UpdateAction changes an action, or requests that as a whole if the environment requires a second approver.
 func (s *Service) UpdateAction(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (Made[models.Action], error) {
 	a, err := s.actions.Update(ctx, p, id, c)
 	return made(a, err, func() (*View, error) {

@@ -94,17 +94,7 @@ func modeChange(ctx context.Context, q *store.Q, scope store.Scope, id string, c
 
 // current returns the action's values of the fields that are proposed.
 func (m modeProposed) current(a models.Action) modeBase {
-	out := modeBase{ActiveVersion: a.ActivePolicyVersion}
-	if m.Name != nil {
-		out.Name = &a.Name
-	}
-	if m.Consequence != nil {
-		out.Consequence = &a.Consequence
-	}
-	if m.Mode != nil {
-		out.Mode = &a.Mode
-	}
-	return out
+	return modeBase{modeProposed: modeProposed(store.ActionChange(m).Current(a)), ActiveVersion: a.ActivePolicyVersion}
 }
 
 // settingsChange proposes to change settings of the environment. The values must be valid.

@@ -69,6 +69,20 @@ type ActionChange struct {
 	Mode        *models.ActionMode
 }
 
+// Current returns the action's values of the fields that c gives.
+func (c ActionChange) Current(a models.Action) (out ActionChange) {
+	if c.Name != nil {
+		out.Name = &a.Name
+	}
+	if c.Consequence != nil {
+		out.Consequence = &a.Consequence
+	}
+	if c.Mode != nil {
+		out.Mode = &a.Mode
+	}
+	return out
+}
+
 // Update changes an action that is not archived; false if there is none.
 func (q Actions) Update(ctx context.Context, s Scope, id string, c ActionChange, at time.Time) (bool, error) {
 	n, err := q.exec(ctx, `update actions set name = coalesce($4, name), consequence = coalesce($5, consequence),
