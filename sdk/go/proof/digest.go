@@ -62,15 +62,25 @@ func ContextDigest(context map[string]any) (string, error) {
 	return digest(context)
 }
 
-// digest is sha256: and the hex SHA-256 of canonical JSON (RFC 8785).
-func digest(v any) (string, error) {
+// Canonical returns the canonical JSON (RFC 8785) of v, over which digests are computed: what the client sends for v, in one form. The
+// error reports a value that has no such form, such as NaN, or an encoding with two members of one name.
+func Canonical(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return "", fmt.Errorf("proof: %w", err)
+		return nil, fmt.Errorf("proof: %w", err)
 	}
 	canonical, err := jcs.Transform(raw)
 	if err != nil {
-		return "", fmt.Errorf("proof: %w", err)
+		return nil, fmt.Errorf("proof: %w", err)
+	}
+	return canonical, nil
+}
+
+// digest is sha256: and the hex SHA-256 of canonical JSON.
+func digest(v any) (string, error) {
+	canonical, err := Canonical(v)
+	if err != nil {
+		return "", err
 	}
 	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil

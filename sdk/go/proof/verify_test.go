@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -449,4 +450,54 @@ func TestAKeyEndsAnHourAfterTheLastFetch(t *testing.T) {
 	p.set(t, k2)
 	require.NoError(t, key("k2"))
 	requireCode(t, key("k1"), "proof_key_unknown")
+}
+
+// Digests are over what the client sends: the same value, encoded and decoded, has the same digest.
+func TestDigestsCoverWhatJSONSends(t *testing.T) {
+	t.Parallel()
+	type money struct {
+		Cents  int    `json:"cents"`
+		Note   string `json:"note,omitempty"`
+		Masked string `json:"-"`
+		hidden int
+		Amount float64
+	}
+	for name, context := range map[string]map[string]any{
+		"a struct":   {"a": money{Cents: 1, Masked: "x", hidden: 2, Amount: 1.50}},
+		"a pointer":  {"a": &money{Note: "n"}, "b": (*money)(nil)},
+		"a time":     {"a": time.Date(2026, 3, 1, 12, 0, 0, 1, time.FixedZone("x", 3600))},
+		"a duration": {"a": time.Second},
+		"bytes":      {"a": []byte{0, 255}},
+		"nil lists":  {"a": []string(nil), "b": map[string]int(nil)},
+		"numbers":    {"a": math.Copysign(0, -1), "b": json.Number("1.0"), "c": float32(0.1), "d": 1e21},
+		"raw JSON":   {"a": json.RawMessage(`{ "b": 1, "a": [ ] }`)},
+		"other keys": {"a": map[int]string{10: "x", 9: "y"}},
+		"HTML":       {"a": "<&>\u2028"},
+		"not UTF-8":  {"a": "\xff"},
+		"embedded":   {"a": struct{ money }{money{Cents: 3}}},
+		"a text of one": {"a": struct {
+			N int `json:",string"`
+		}{7}},
+	} {
+		sent, err := json.Marshal(context)
+		require.NoError(t, err, name)
+		var received map[string]any
+		require.NoError(t, json.Unmarshal(sent, &received))
+		want, err := proof.ContextDigest(received)
+		require.NoError(t, err)
+		got, err := proof.ContextDigest(context)
+		require.NoError(t, err)
+		require.Equal(t, want, got, name)
+	}
+	for name, context := range map[string]map[string]any{
+		"NaN":                  {"a": math.NaN()},
+		"infinity":             {"a": math.Inf(-1)},
+		"a channel":            {"a": make(chan int)},
+		"a name twice":         {"a": json.RawMessage(`{"b": 1, "b": 2}`)},
+		"names that are equal": {"a": map[string]int{"\xff": 1, "\xfe": 2}},
+		"no number":            {"a": json.Number("one")},
+	} {
+		_, err := proof.ActionHash(proof.Request{Context: context})
+		require.Error(t, err, name)
+	}
 }

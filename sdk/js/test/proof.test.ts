@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { CompactSign, exportJWK, generateKeyPair } from 'jose'
-import { ProofError, ProofVerifier, ProtocolError, UnreachableError, actionHash, canonical } from '../src/server/index.js'
+import { ProofError, ProofVerifier, ProtocolError, UnreachableError, actionHash, canonical, digest } from '../src/server/index.js'
 import { importKeys } from '../src/server/jwks.js'
 import { verifyCompact } from '../src/server/proof.js'
 
@@ -178,4 +178,26 @@ test('actionHash matches the published vectors', () => {
     assert.equal(canonical(v.document), v.canonical, v.name)
     assert.equal(actionHash(v.document), v.action_hash, v.name)
   }
+})
+
+test('digests are over what JSON sends', () => {
+  const sent = (context: unknown): unknown => JSON.parse(JSON.stringify({ context })).context ?? {}
+  const about = { action: { key: 'a', policy_version: 1, content_hash: 'c' }, subject: 's', resource: { type: 't', id: 'i' }, audience: 'a', nonce: 'n', environment: 'e' }
+  class Money { constructor(readonly cents: number) {} toJSON(): unknown { return { amount: this.cents / 100 } } }
+  for (const [name, context] of Object.entries<any>({
+    'undefined': { a: 1, b: undefined }, 'a list of undefined': { a: [undefined, 1] }, 'a function': { a: () => 1, b: [() => 1] }, 'a symbol': { a: Symbol('x'), [Symbol('y')]: 1 },
+    'a date': { a: new Date(0) }, 'an invalid date': { a: new Date(NaN) }, 'a map': { a: new Map([['b', 1]]) }, 'bytes': { a: new Uint8Array([1, 2]) }, 'toJSON': { a: new Money(150) },
+    'NaN': { a: NaN, b: -Infinity }, '-0': { a: -0 }, 'boxed': { a: new String('x'), b: new Number(1), c: Object(true) }, 'a hole': { a: [1, , 2] }, 'inherited': Object.create({ a: 1 }),
+    '__proto__': JSON.parse('{"__proto__": {"a": 1}}'), 'hidden': Object.defineProperty({}, 'a', { value: 1, enumerable: false }), 'a regular expression': { a: /x/ }, 'an error': { a: new Error('x') },
+    'nothing': { toJSON: () => undefined }, 'a url': { a: new URL('http://x/') }, 'null': null, 'missing': undefined,
+  })) {
+    assert.equal(actionHash({ ...about, context }), actionHash({ ...about, context: sent(context) as Record<string, unknown> }), name)
+    if (context) assert.equal(digest({ context }), digest(JSON.parse(JSON.stringify({ context }))), name)
+  }
+  assert.equal(canonical({ b: [undefined, new Date(0)], a: undefined, '': -0 }), '{"":0,"b":[null,"1970-01-01T00:00:00.000Z"]}')
+  const circular: Record<string, unknown> = {}
+  circular['self'] = circular
+  for (const bad of [{ a: 1n }, circular, { a: '\ud800' }, { '\udc00': 1 }]) assert.throws(() => actionHash({ ...about, context: bad }), TypeError)
+  for (const bad of [undefined, () => 1, Symbol('x')]) assert.throws(() => canonical(bad), TypeError)
+  assert.throws(() => actionHash({ ...about, subject: undefined as never }), /subject must be a string/)
 })
