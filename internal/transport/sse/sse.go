@@ -57,7 +57,7 @@ type Subscription struct {
 }
 
 // Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It begins and ends with the id
-// of its position, so that a stream that is cut before its first event is resumed where it began. It returns
+// of its position, so that a stream that is cut before its first event is resumed at its beginning. It returns
 // problem.TooManyStreams if the environment has used up its share, problem.Unavailable if the process is full or stopping or cannot
 // check the credential, and problem.Unauthenticated if the credential was revoked meanwhile or nothing checks it.
 func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {

@@ -56,25 +56,40 @@ const (
 	MetaAuthorization = "countersign.dev/authorization"
 )
 
-// Tool guards a tool's handler.
+// Tool guards a tool's handler. What is shown, authorized and executed is one value: the JSON of the decoded input, with the defaults
+// of the tool's schema. describe and the handler receive the input that is decoded from it, and the request has it as its arguments.
 //
 //	mcp.AddTool(server, &mcp.Tool{Name: "transfer"}, mcpgate.Tool(gate, describe, transfer))
 func Tool[In, Out any](g *Gate, describe Describe[In], next mcp.ToolHandlerFor[In, Out]) mcp.ToolHandlerFor[In, Out] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var none Out
-		call, err := describe(ctx, req, in)
+		if err := unambiguous(req.Params.Arguments); err != nil {
+			return refusal("", err.Error()), none, nil
+		}
+		text, err := encode(in)
+		if err != nil {
+			return g.failed(ctx, err), none, nil
+		}
+		req = withArguments(req, text)
+		var described, approved In // the second is decoded afresh: describe may have changed the first
+		if err := errors.Join(json.Unmarshal(text, &described), json.Unmarshal(text, &approved)); err != nil {
+			return g.failed(ctx, err), none, nil
+		}
+		call, err := describe(ctx, req, described)
 		if err != nil {
 			return nil, none, err
 		}
 		if stop := g.Check(ctx, req, call); stop != nil {
 			return stop, none, nil
 		}
-		return next(ctx, req, in)
+		return next(ctx, req, approved)
 	}
 }
 
 // Check returns nil if the tool may run now, once. Otherwise it returns the result of the call: an elicitation or a refusal. It
-// is for handlers to which Tool does not apply.
+// is for handlers of the type mcp.ToolHandler; guard typed handlers with Tool, whose input has the defaults of the schema.
+//
+// Check replaces req.Params.Arguments with the canonical JSON that was authorized. Decode the arguments after Check.
 func (g *Gate) Check(ctx context.Context, req *mcp.CallToolRequest, call Call) *mcp.CallToolResult {
 	if g.Client == nil || g.Verifier == nil {
 		return g.failed(ctx, errors.New("mcpgate: Gate.Client and Verifier must be set"))
@@ -140,15 +155,27 @@ type run struct {
 
 // describe derives the context of the decision: agent, tool, the digest of all arguments, and the arguments to be shown.
 func (r *run) describe() error {
+	raw := r.req.Params.Arguments
+	if err := unambiguous(raw); err != nil {
+		return err
+	}
 	arguments := map[string]any{}
-	if raw := r.req.Params.Arguments; len(raw) > 0 {
+	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &arguments); err != nil {
-			return errors.New("the arguments must be an object")
-		}
-		if err := exact(raw); err != nil {
-			return err
+			return errNoObject
 		}
 	}
+	if arguments == nil { // null
+		arguments = map[string]any{}
+	}
+	if err := shownByName(arguments, r.call.Show); err != nil {
+		return err
+	}
+	text, err := proof.Canonical(arguments)
+	if err != nil {
+		return fmt.Errorf("the arguments have no canonical form: %w", err)
+	}
+	r.req.Params.Arguments = text
 	digest, err := proof.ContextDigest(arguments)
 	if err != nil {
 		return fmt.Errorf("the arguments have no canonical form: %w", err)

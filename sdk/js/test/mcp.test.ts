@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { CallToolResultSchema, ElicitRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { META_AUTHORIZATION, ToolGate } from '../src/mcp/index.js'
-import { Countersign, ProofVerifier, isRateLimited, type components } from '../src/server/index.js'
+import { Countersign, ProofVerifier, digest, isRateLimited, type components } from '../src/server/index.js'
 
 // A running service, a replica whose clock is ahead, and keys of an admin and a reviewer. The service's own tests set them.
 const { COUNTERSIGN_URL: url = '', COUNTERSIGN_AHEAD_URL: aheadURL = '', COUNTERSIGN_KEY: key = '', COUNTERSIGN_REVIEWER_KEY: reviewerKey = '' } = process.env
@@ -225,4 +226,107 @@ test('a call that a rate limit refuses does not run, and may be repeated', async
   const r = await gate.check('transfer', {}, call, { requestId: 1, signal: new AbortController().signal })
   assert.match(r!.content[0]!.text, /too many requests/)
   assert.ok(errors.length === 1 && isRateLimited(errors[0]))
+})
+
+/** A gate whose service lets every call run, and records the context that it authorized. */
+function permitting(): { gate: ToolGate; server: McpServer; authorized: () => Record<string, any> } {
+  let context: Record<string, any> = {}
+  const countersign = { authorize: async (ask: { context: Record<string, any> }) => {
+    context = JSON.parse(JSON.stringify(ask.context))
+    return { mode: 'shadow', decision: 'allow' }
+  } } as unknown as Countersign
+  const verifier = new ProofVerifier({ baseURL: 'http://127.0.0.1:9', issuer: 'i', environment: 'e' })
+  const server = new McpServer({ name: 'bank', version: '1' })
+  return { gate: new ToolGate({ countersign, verifier, server, audience: 'a' }), server, authorized: () => context }
+}
+
+const described = { action: 'a', subject: 's', agent: 'g', resource: { type: 't', id: '1' }, show: ['amount', 'destination', 'toString'] }
+const extra = { requestId: 1, signal: new AbortController().signal }
+
+test('what runs is what was authorized', async () => {
+  const { gate, authorized } = permitting()
+  const schema = z.looseObject({ amount: z.number().default(5000), destination: z.string().default('eve') })
+  let ran: Record<string, unknown> | undefined
+  const tool = gate.tool('transfer', (args: Record<string, unknown>) => {
+    args['amount'] = 1
+    return described
+  }, (args: Record<string, unknown>) => { ran = args })
+  let seed = 1
+  const random = (n: number): number => (seed = (seed * 48271) % 2147483647) % n
+  const one = <T>(...of: T[]): T => of[random(of.length)]!
+  const names = ['amount', 'destination', 'Amount', 'memo', '__proto__', 'constructor', 'toJSON', 'de\u017ftination', '', '\u{1f600}', '\ufb33']
+  const value = (depth: number): unknown => one<() => unknown>(
+    () => one(0, -0, 1.5, 1e21, 5e-324, NaN, Infinity, 2 ** 53), () => one('', 'eve', 'e\u0301', '\ud800', '\u2028'), () => one(true, null, undefined),
+    () => one<unknown>(new Date(0), new Map([[1, 2]]), 10n, { toJSON: () => ({ amount: 1 }) }, { get amount() { return random(9) } }, [, 1], [undefined], Object.create({ amount: 1 })),
+    () => (depth > 3 ? 1 : object(depth + 1)), () => (depth > 3 ? [] : Array.from({ length: random(3) }, () => value(depth + 1))),
+  )()
+  const object = (depth: number): Record<string, unknown> => {
+    const out: Record<string, unknown> = {}
+    for (let n = random(4); n > 0; n--) {
+      Object.defineProperty(out, one(...names), { value: random(3) ? one<unknown>('eve', 1, 2.5, true) : value(depth), enumerable: true, configurable: true, writable: true })
+    }
+    return out
+  }
+  let runs = 0
+  for (let i = 0; i < 10_000; i++) {
+    const parsed = schema.safeParse(object(0))
+    if (!parsed.success) continue
+    ran = undefined
+    const result = await tool(parsed.data, extra)
+    assert.equal(result === undefined, ran !== undefined)
+    if (!ran) continue
+    runs++
+    assert.equal(digest(ran), authorized()['arguments_digest'])
+    assert.deepEqual(authorized()['arguments'], { amount: ran['amount'], destination: ran['destination'] })
+  }
+  assert.ok(runs > 1000, String(runs))
+})
+
+test('arguments that JSON changes or that have two meanings are refused', async () => {
+  for (const [name, args] of Object.entries<Record<string, unknown>>({
+    'a getter': { get amount() { return 1 } }, 'a date': { at: new Date() }, 'toJSON': { toJSON: () => ({}) }, 'a class': new (class { amount = 1 })() as never,
+    'a polluted prototype': Object.create({ amount: 9999 }), 'a member __proto__': JSON.parse('{"__proto__": {"amount": 9999}}'), 'a nested one': { a: JSON.parse('[{"__proto__": 1}]') },
+    'two spellings': { amount: 1, AMOUNT: 9999 }, 'not a number': { amount: NaN }, 'a hole': { list: [1, , 2] }, 'a bigint': { amount: 1n }, 'a symbol': { [Symbol('a')]: 1 },
+    'half a surrogate pair': { memo: '\ud800' }, 'a map': { amount: new Map() },
+  })) {
+    const { gate, authorized } = permitting()
+    const tool = gate.tool('transfer', () => described, () => assert.fail('it ran'))
+    const result = await tool(args, extra)
+    assert.ok(result.isError, name)
+    assert.ok((await gate.check('transfer', args, described, extra))?.isError, name)
+    assert.deepEqual(authorized(), {}, name)
+  }
+})
+
+test('arguments of another realm are plain, and with a changed Object.prototype no call runs', async () => {
+  const { gate, authorized } = permitting()
+  const tool = gate.tool('transfer', () => described, (args: Record<string, unknown>) => args)
+  assert.deepEqual(await tool(runInNewContext('({ amount: 1, list: [{}] })'), extra), { amount: 1, list: [{}] })
+  assert.equal(authorized()['arguments'].amount, 1)
+  Object.defineProperty(Object.prototype, 'amount', { value: 9999, enumerable: true, configurable: true })
+  try {
+    assert.ok((await tool({}, extra) as { isError?: boolean }).isError)
+  } finally {
+    delete (Object.prototype as { amount?: number }).amount
+  }
+})
+
+test('a tool without an input schema receives its one argument', async () => {
+  const { gate, server, authorized } = permitting()
+  const received: unknown[][] = []
+  const done = (...all: unknown[]): CallToolResult => {
+    received.push(all)
+    return { content: [{ type: 'text', text: 'done' }] }
+  }
+  server.registerTool('ping', {}, gate.tool('ping', () => described, (extra) => done(extra)))
+  server.registerTool('pong', {}, gate.tool('pong', () => described, () => done()))
+  const client = new Client({ name: 'agent', version: '1' })
+  const [here, there] = InMemoryTransport.createLinkedPair()
+  await Promise.all([server.connect(there), client.connect(here)])
+  for (const name of ['ping', 'pong']) {
+    assert.equal(text(await client.callTool({ name, arguments: { ignored: 1 } }) as CallToolResult), 'done')
+    assert.equal(authorized()['arguments_digest'], digest({}))
+  }
+  assert.ok((received[0]![0] as { signal: unknown }).signal instanceof AbortSignal)
+  assert.equal(received.length, 2)
 })

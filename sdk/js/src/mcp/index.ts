@@ -6,7 +6,8 @@
  *
  * The types of @modelcontextprotocol/sdk are matched by shape, so that this package does not depend on it.
  */
-import { ProblemError, ProofError, complete, digest, isRateLimited, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
+import { ProblemError, ProofError, canonical, complete, digest, isRateLimited, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
+import { ArgumentsError, plain } from './arguments.js'
 
 /** The McpServer of @modelcontextprotocol/sdk, as far as a gate uses it. */
 export interface ElicitingServer {
@@ -62,6 +63,9 @@ export interface Refusal {
   _meta?: Record<string, unknown>
 }
 
+/** A guarded handler, for a tool with or without an inputSchema. */
+export type GatedTool<Args, Extra, Result> = ((extra: ToolExtra) => Promise<Result | Refusal>) & ((args: Args, extra: Extra) => Promise<Result | Refusal>)
+
 /**
  * The key in _meta of a refused call that waits for a review. A call with the same arguments and this entry continues to wait.
  */
@@ -85,39 +89,59 @@ interface Run {
 export class ToolGate {
   constructor(private readonly o: ToolGateOptions) {}
 
-  /** Returns a handler for registerTool that runs the given one after the person was authorized. */
+  /**
+   * Returns a handler for registerTool that runs the given one after the person was authorized. describe and handler receive what the server
+   * passes: arguments and extra, or only extra if the tool is registered without inputSchema. The arguments are a copy of those that were
+   * authorized. They must be plain JSON data: convert them, for example to a Date, in the handler and not in the schema.
+   */
   tool<Args extends Record<string, unknown>, Extra extends ToolExtra, Result>(
     name: string, describe: (args: Args, extra: Extra) => ToolCall | Promise<ToolCall>, handler: (args: Args, extra: Extra) => Result | Promise<Result>,
-  ): (args: Args, extra: Extra) => Promise<Result | Refusal> {
-    return async (args, extra) => {
-      const call = await describe(args, extra)
-      const stop = await this.check(name, args, call, extra)
-      return stop ?? handler(args, extra)
+  ): GatedTool<Args, Extra, Result>
+  tool<Extra extends ToolExtra, Result>(
+    name: string, describe: (extra: Extra) => ToolCall | Promise<ToolCall>, handler: (extra: Extra) => Result | Promise<Result>,
+  ): (extra: Extra) => Promise<Result | Refusal>
+  tool(name: string, describe: (...received: any[]) => ToolCall | Promise<ToolCall>, handler: (...received: any[]) => unknown): GatedTool<any, any, any> {
+    return async (...received: [unknown, ToolExtra] | [ToolExtra]) => {
+      const extra = received.at(-1) as ToolExtra
+      let text: string
+      try {
+        text = canonical(plain(received.length > 1 ? received[0] : {}))
+      } catch (error) {
+        return this.failed(error, extra)
+      }
+      const approved = (): unknown[] => (received.length > 1 ? [JSON.parse(text), extra] : [extra]) // parsed afresh: describe may change its copy
+      const call = await describe(...approved())
+      const stop = await this.check(name, JSON.parse(text) as Record<string, unknown>, call, extra)
+      return stop ?? handler(...approved())
     }
   }
 
-  /** Returns null if the tool may run now, once, and otherwise the result of the call. */
+  /**
+   * Returns null if the tool may run now, once, and otherwise the result of the call. The arguments must be plain JSON data, and the tool must
+   * run with exactly these: do not change them in between.
+   */
   async check(name: string, args: Record<string, unknown>, call: ToolCall, extra: ToolExtra): Promise<Refusal | null> {
     try {
-      const plain = JSON.parse(JSON.stringify(args)) as Record<string, unknown> // without undefined members, as the service receives it
-      const shown = Object.fromEntries((call.show ?? []).filter((key) => key in plain).map((key) => [key, plain[key]]))
+      const all = plain(args) as Record<string, unknown>
+      const shown = Object.fromEntries((call.show ?? []).filter((key) => Object.hasOwn(all, key)).map((key) => [key, all[key]]))
       const context = {
-        agent: call.agent, tool: name, arguments_digest: digest(plain), ...(Object.keys(shown).length > 0 ? { arguments: shown } : {}),
+        agent: call.agent, tool: name, arguments_digest: digest(all), ...(Object.keys(shown).length > 0 ? { arguments: shown } : {}),
       }
       const run = { call, extra, context, nonce: '', until: Date.now() + (this.o.waitMS ?? 300_000) }
       const waiting = extra._meta?.[META_AUTHORIZATION]
       return typeof waiting === 'string' ? await this.resume(run, waiting) : await this.begin(run)
     } catch (error) {
-      if (extra.signal.aborted) return refusal('The call was cancelled.')
-      if (isUnavailable(error)) return refusal(UNAVAILABLE)
-      if (isRateLimited(error)) {
-        this.o.onError?.(error)
-        return refusal(LIMITED)
-      }
-      if (error instanceof ProofError) return refusal(`The approval cannot be used for this call: ${error.code}.`)
-      this.o.onError?.(error)
-      return refusal('The call could not be authorized.')
+      return this.failed(error, extra)
     }
+  }
+
+  private failed(error: unknown, extra: ToolExtra): Refusal {
+    if (extra.signal.aborted) return refusal('The call was cancelled.')
+    if (isUnavailable(error)) return refusal(UNAVAILABLE)
+    if (error instanceof ProofError) return refusal(`The approval cannot be used for this call: ${error.code}.`)
+    this.o.onError?.(error)
+    if (isRateLimited(error)) return refusal(LIMITED)
+    return refusal(error instanceof ArgumentsError ? `The call cannot be authorized: ${error.message}.` : 'The call could not be authorized.')
   }
 
   private async begin(run: Run): Promise<Refusal | null> {
