@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Collector } from '../src/collector/collector.js'
-import type { CollectorError, CollectorOptions, EndReason, State } from '../src/collector/options.js'
+import type { CollectorError, CollectorOptions, EndReason, Frame, State } from '../src/collector/options.js'
+import { retryAfter } from '../src/retry.js'
 import { TestPage, type TestElement, ack, element, later, problem, settled, text, tree } from './page.js'
 
 function start(over: Partial<CollectorOptions> = {}) {
@@ -343,7 +344,7 @@ test('a refused frame is dropped, and the next is sent', async () => {
   await settled()
   await settled()
   assert.equal(page.requests.length, 2)
-  assert.deepEqual(seen.errors, [{ kind: 'refused', status: 422, code: 'invalid', detail: 'the service refused a frame' }])
+  assert.deepEqual(seen.errors, [{ kind: 'refused', status: 422, code: 'invalid', detail: 'the service refused a frame: invalid' }])
 })
 
 test('stop sends pending data and ends the collector', async () => {
@@ -398,4 +399,135 @@ test('a held key delays the end of a frame until its release', async () => {
   await settled()
   assert.equal(page.requests[0]!.body.features.keystroke.events, 22)
   await collector.stop()
+})
+
+test('events that are no key events, as autofill sends them, are ignored', async () => {
+  const { page, collector, seen } = start()
+  for (let i = 0; i < 60; i++) {
+    for (const type of ['keydown', 'keyup']) page.fire(type, i % 2 ? { target: element() } : { code: undefined, target: null, composedPath: undefined })
+    page.input('insertReplacementText', 8)
+    page.time += 30
+  }
+  await collector.flush()
+  assert.deepEqual(collector.typing, { keyboard: 'hidden', keys: 0, taps: 0, inserted: 60, pasted: 0 })
+  for (const { body } of page.requests) assert.equal(body.features.keystroke, undefined)
+  assert.deepEqual(seen.errors, [])
+})
+
+test('an element whose members the page has replaced is ignored', async () => {
+  const { page, collector } = start()
+  page.type(text(60), Object.assign(element(), { closest: {} }) as never)
+  page.type(text(60), Object.assign(element(), { getRootNode: undefined }) as never)
+  await collector.flush()
+  assert.deepEqual(page.requests, [])
+})
+
+const stamps: [string, (time: number, n: number, epoch: number) => number][] = [
+  ['0', () => 0], ['now and then 0', (t, n) => (n % 7 === 3 ? 0 : t)], ['before the previous event', (t, n) => (n % 7 === 3 ? t - 5000 : t)], ['counted from 1970', (t, _, epoch) => epoch + t],
+  ['once from 1970', (t, n, epoch) => (n === 20 ? epoch + t : t)], ['once not a number', (t, n) => (n === 20 ? NaN : t)], ['once before the page', (t, n) => (n === 20 ? -1 : t)],
+  ['once ahead', (t, n) => (n === 20 ? t + 3_600_000 : t)],
+]
+
+for (const [name, stamp] of stamps) {
+  test('a frame is good if the time of its events is ' + name, async () => {
+    const { page } = start()
+    page.time = 904_300
+    let n = 0
+    for (const code of text(50)) {
+      page.fire('keydown', { code, target: element(), timeStamp: stamp(page.time, n++, page.epoch) })
+      page.time += 60
+      page.fire('keyup', { code, target: element(), timeStamp: stamp(page.time, n++, page.epoch) })
+      page.time += 40
+    }
+    await settled()
+    assert.equal(page.requests.length, 1)
+    const { body } = page.requests[0]!
+    assert.equal(body.duration_ms, 4960)
+    assert.equal(body.features.keystroke.events, 50)
+    assert.ok(body.features.presence.med_hold > 50 && body.features.presence.med_hold < 70)
+    assert.ok(body.window_end <= page.date() / 1000 && body.window_end > page.date() / 1000 - 1)
+  })
+}
+
+test('a frame ends before a pause in which no timer ran', async () => {
+  const frames: Frame[] = []
+  const { page, collector } = start({ onFrame: (frame) => frames.push(frame) })
+  page.type(text(12), element())
+  page.fire('keydown', { code: 'KeyA', target: element() })
+  page.time += 900_000 // the device sleeps
+  page.fire('keyup', { code: 'KeyA', target: element() })
+  page.type(text(14), element())
+  await collector.flush()
+  await settled()
+  assert.deepEqual(frames.map((f) => f.features.keystroke!.events), [12, 14])
+  for (const frame of frames) assert.ok(frame.duration_ms < 2000, String(frame.duration_ms))
+  assert.equal(page.requests.length, 1, 'the first is too old to be sent')
+})
+
+test('a page that is left sends what browsers accept, and reports the rest', async () => {
+  const { page, collector, seen } = start({ queueLimit: 100 })
+  page.responses = [new Error('offline')]
+  for (let i = 0; i < 48; i++) page.type(text(50), element())
+  await settled()
+  const before = page.requests.length
+  const held: ((r: Response) => void)[] = []
+  page.responses = Array.from({ length: 100 }, () => { const l = later<Response>(); held.push(l.resolve); return l.promise })
+  seen.errors.length = 0
+  page.window.dispatchEvent(new Event('pagehide'))
+  const [error] = seen.errors
+  assert.equal(error?.kind, 'dropped')
+  await settled()
+  const sent = page.requests.slice(before)
+  const outliving = sent.filter((r) => r.init.keepalive)
+  const bytes = outliving.reduce((sum, r) => sum + String(r.init.body).length, 0)
+  assert.ok(bytes <= 64 * 1024 && bytes > 50_000, String(bytes))
+  assert.match(error!.detail, new RegExp(`^${sent.length - outliving.length} frames `))
+  assert.equal(sent.length, 48)
+  assert.ok(outliving[0]!.body.timestamp > outliving.at(-1)!.body.timestamp, 'newest first')
+  held.forEach((answer) => answer(ack())) // the page remains: nothing is lost
+  await settled()
+  await collector.flush()
+  assert.equal(page.requests.length, before + 48)
+})
+
+test('Retry-After may be a date', async () => {
+  const now = new Date(Date.UTC(2026, 10, 27, 2, 0, 0))
+  for (const [header, seconds] of [
+    [new Date(now.getTime() + 90_000).toUTCString(), 90], ['Friday, 27-Nov-26 02:01:30 GMT', 90], ['Fri Nov 27 02:01:30 2026', 90], ['45', 45], [' 45 ', 45],
+    [new Date(0).toUTCString(), 0], [new Date(now.getTime() + 9e12).toUTCString(), 86_400], ['99999999999999', 86_400],
+    ['', undefined], ['soon', undefined], ['-5', undefined], ['1e3', undefined], ['Infinity', undefined], ['2026-11-27', undefined],
+  ] as const) {
+    assert.equal(retryAfter(new Headers({ 'Retry-After': header }), now.getTime()), seconds, header)
+    if (seconds) assert.equal(retryAfter(new Headers({ 'Retry-After': header, Date: now.toUTCString() }), 0), seconds, header)
+  }
+  assert.equal(retryAfter(new Headers(), 0), undefined)
+  const { page } = start()
+  page.responses = [problem(503, 'unavailable', { 'Retry-After': new Date(page.date() + 60_000).toUTCString() }), ack()]
+  page.type(text(50), element())
+  await settled()
+  await page.pass(45_000)
+  assert.equal(page.requests.length, 1)
+  await page.pass(15_000)
+  assert.equal(page.requests.length, 2)
+})
+
+test('the end of a collector is explained', async () => {
+  for (const [status, reason] of [[403, 'forbidden'], [404, 'session_not_found'], [409, 'session_closed']] as const) {
+    const { page, seen } = start()
+    page.responses = [Response.json({ code: 'insufficient_scope', detail: 'The token is for a different purpose.' }, { status })]
+    page.type(text(50), element())
+    await settled()
+    assert.deepEqual(seen.states.at(-1), ['ended', reason])
+    assert.equal(seen.errors[0]!.code, 'insufficient_scope')
+    assert.match(seen.errors[0]!.detail, /The token is for a different purpose\.$/)
+  }
+  const { page, seen } = start({ token: () => Promise.reject(Object.assign(new Error('403 insufficient_scope'), { code: 'insufficient_scope' })) })
+  page.type(text(50), element())
+  await settled()
+  assert.deepEqual([seen.errors[0]!.kind, seen.errors[0]!.code], ['token', 'insufficient_scope'])
+  assert.match(seen.errors[0]!.detail, /403 insufficient_scope/)
+  const none = start({ token: () => ({}) as never })
+  none.page.type(text(50), element())
+  await settled()
+  assert.equal(none.seen.errors[0]!.kind, 'token')
 })

@@ -23,3 +23,24 @@ export class ClockGrid {
     return Math.round((this.left[0] ?? 0.01) * 100) / 100
   }
 }
+
+// How late an event may be handled, by a busy page, and how far its rounded time may be ahead.
+const LATEST_MS = 10_000
+const AHEAD_MS = 200
+
+/**
+ * Returns a usable time for each event. Browsers send events whose time is 0, before the previous event, or counted from 1970; their time is
+ * the moment at which they are handled. Times never decrease.
+ */
+export class EventClock {
+  private last = 0
+
+  constructor(private readonly now: () => number) {}
+
+  time(stamp: number): number {
+    const now = this.now()
+    const usable = stamp >= this.last && stamp > now - LATEST_MS && stamp < now + AHEAD_MS
+    this.last = Math.max(usable ? stamp : now, this.last)
+    return this.last
+  }
+}

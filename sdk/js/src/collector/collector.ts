@@ -1,3 +1,4 @@
+import { refuseUnknown } from '../options.js'
 import { page, type Host } from './host.js'
 import { listen } from './listen.js'
 import type { CollectorOptions, EndReason, Frame, State, TypingSeen } from './options.js'
@@ -21,6 +22,9 @@ export class Collector {
   private timer: unknown
 
   constructor(private readonly o: CollectorOptions, private readonly host: Host = page()) {
+    refuseUnknown('collector', o, [
+      'baseURL', 'session', 'token', 'purpose', 'consent', 'researchOptin', 'frameKeys', 'frameMS', 'queueLimit', 'onFrame', 'onAck', 'onState', 'onError', 'onTyping',
+    ])
     for (const name of ['baseURL', 'session', 'token'] as const) if (!o[name]) throw new TypeError(`collector: ${name} is missing`)
     this.consented = o.consent === true
     const limits = { frameKeys: bounded(o.frameKeys, 50, 20, 200), frameMS: bounded(o.frameMS, 20_000, 5000, 60_000) }
@@ -135,7 +139,7 @@ export class Collector {
   }
 
   private hand(cut: Cut): void {
-    const end = this.host.date() - (this.host.now() - cut.to)
+    const end = this.host.date() - Math.max(this.host.now() - cut.to, 0)
     const duration = Math.max(Math.round(cut.to - cut.from), 0)
     const frame: Frame = {
       frame_id: this.host.id(), timestamp: seconds(end), duration_ms: duration, window_start: seconds(end - duration),

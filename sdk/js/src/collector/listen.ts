@@ -1,3 +1,4 @@
+import { EventClock } from './clock.js'
 import type { Host, Tree } from './host.js'
 import type { FieldKind, Recorder } from './recorder.js'
 import type { Typing } from './typing.js'
@@ -26,7 +27,16 @@ function origin(event: Event): Element | null {
   return at && (at as Node).nodeType === 1 ? (at as Element) : ((at as Node | null)?.parentElement ?? null)
 }
 
+/** A page can replace the members of an element: <input name="closest"> does so for its form. Such an element is ignored. */
 function isIgnored(event: Event): boolean {
+  try {
+    return hasIgnored(event)
+  } catch {
+    return true
+  }
+}
+
+function hasIgnored(event: Event): boolean {
   const at = origin(event)
   if (!at) return false
   if (at.closest(`[${IGNORE_ATTRIBUTE}]`)) return true
@@ -42,8 +52,13 @@ function fieldKindOf(event: Event): FieldKind {
   return oncePassword.has(at) || secretCompletes.test(at.getAttribute('autocomplete') ?? '') ? 'private' : 'open'
 }
 
+/** Autofill sends events of the types keydown and keyup that are no key events: they have no code. No one typed. */
+const isKey = (e: KeyboardEvent): boolean => typeof e.code === 'string'
+
 /** Reports whether a key event names the key's position. Those of most on-screen keyboards do not. */
 const isNamed = (e: KeyboardEvent): boolean => e.code !== '' && e.code !== 'Unidentified'
+
+type On = <E extends Event>(target: EventTarget, type: string, handle: (event: E, t: number) => void) => void
 
 /**
  * Listens passively, and returns a function that stops listening. From a key event it reads the physical key and the time, from an
@@ -52,51 +67,54 @@ const isNamed = (e: KeyboardEvent): boolean => e.code !== '' && e.code !== 'Unid
  */
 export function listen(host: Host, into: Recorder, typing: Typing): () => void {
   const stop = new AbortController()
-  const on = <E extends Event>(target: EventTarget, type: string, handle: (event: E) => void): void => {
-    const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E) }
+  const clock = new EventClock(() => host.now())
+  const on: On = <E extends Event>(target: EventTarget, type: string, handle: (event: E, t: number) => void): void => {
+    const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E, clock.time(event.timeStamp)) }
     target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
   }
   rememberPasswords(host.document)
   on(host.document, 'focusin', rememberPasswordsAround)
   on(host.document, 'pointerdown', rememberPasswordsAround) // Safari does not focus a button that is clicked
   let unnamed: number | undefined // when a key without a name was pressed that is not released yet
-  on<KeyboardEvent>(host.document, 'keydown', (e) => {
+  on<KeyboardEvent>(host.document, 'keydown', (e, t) => {
+    if (!isKey(e)) return
     if (!isNamed(e)) {
-      unnamed ??= e.timeStamp
+      unnamed ??= t
       return
     }
-    typing.keyDown(e.timeStamp)
-    if (!e.repeat) into.keyDown(e.code, e.timeStamp, fieldKindOf(e))
+    typing.keyDown(t)
+    if (!e.repeat) into.keyDown(e.code, t, fieldKindOf(e))
   })
-  on<KeyboardEvent>(host.document, 'keyup', (e) => {
-    if (!isNamed(e) && unnamed !== undefined) into.released(unnamed, e.timeStamp)
+  on<KeyboardEvent>(host.document, 'keyup', (e, t) => {
+    if (!isKey(e)) return
+    if (!isNamed(e) && unnamed !== undefined) into.released(unnamed, t)
     unnamed = undefined
-    into.keyUp(e.code, e.timeStamp)
+    into.keyUp(e.code, t)
     if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for keys pressed with it
   })
   on(host.document, 'compositionstart', () => typing.compositionStart())
-  on<InputEvent>(host.document, 'input', (e) => {
+  on<InputEvent>(host.document, 'input', (e, t) => {
     const field = fieldKindOf(e)
-    const typed = field === 'open' ? typing.input(e.inputType, e.data?.length ?? 0, e.timeStamp) : undefined
-    if (typed && typed !== 'paste') into.tap(typed, e.timeStamp, field)
+    const typed = field === 'open' ? typing.input(e.inputType, e.data?.length ?? 0, t) : undefined
+    if (typed && typed !== 'paste') into.tap(typed, t, field)
   })
   on<PointerEvent>(host.document, 'pointerdown', (e) => typing.pointer(e.pointerType))
   pointer(host, into, on)
-  on<WheelEvent>(host.document, 'wheel', (e) => {
+  on<WheelEvent>(host.document, 'wheel', (e, t) => {
     if (isIgnored(e)) return
     const unit = e.deltaMode === 1 ? LINE_PX : e.deltaMode === 2 ? host.window.innerHeight : 1
-    into.wheel(e.timeStamp, Math.round(e.deltaX * unit), Math.round(e.deltaY * unit))
+    into.wheel(t, Math.round(e.deltaX * unit), Math.round(e.deltaY * unit))
   })
   on(host.window, 'blur', () => into.forgetHeld())
   return () => stop.abort()
 }
 
 /** Touch is not observed: there is no model of scrolling and tapping by finger. */
-function pointer(host: Host, into: Recorder, on: <E extends Event>(t: EventTarget, type: string, handle: (event: E) => void) => void): void {
+function pointer(host: Host, into: Recorder, on: On): void {
   const take = (type: string, kind: (e: PointerEvent) => 'move' | 'drag' | 'press' | 'release'): void => {
-    on<PointerEvent>(host.document, type, (e) => {
+    on<PointerEvent>(host.document, type, (e, t) => {
       if (e.pointerType === 'touch' || isIgnored(e)) return
-      into.point(kind(e), e.timeStamp, Math.round(e.clientX), Math.round(e.clientY), e.button === 2)
+      into.point(kind(e), t, Math.round(e.clientX), Math.round(e.clientY), e.button === 2)
     })
   }
   take('pointermove', (e) => (e.buttons ? 'drag' : 'move'))

@@ -60,9 +60,9 @@ export class Recorder {
     if (this.field !== undefined && field !== this.field) this.cut() // keys of different kinds of field make no pair
     this.field = field
     if (field === 'private') return
+    this.extend(t)
     this.held.delete(code) // its release was lost
     this.held.set(code, { key: keyOf(code), press: t })
-    this.extend(t)
     this.cutIfDue(t)
   }
 
@@ -70,7 +70,7 @@ export class Recorder {
     const down = this.held.get(code)
     if (!down) return
     this.held.delete(code)
-    this.extend(t)
+    if (this.extend(t)) return // the frame of its press has ended
     if (t - down.press <= STUCK_MS) {
       if (this.typing.keyUp(down.press, t)) this.taps.push({ t: down.press, kind: down.key.group === BACKSPACE ? 'delete' : 'key', hold: 0 })
       else this.keys.push({ key: down.key, press: down.press, release: t })
@@ -138,10 +138,17 @@ export class Recorder {
     this.to = 0
   }
 
-  private extend(t: number): void {
+  /**
+   * Extends the frame to t. If the frame was due long before, because the device slept and no timer ran, it ends before t, and the result is
+   * true: a frame never lasts longer than the service accepts.
+   */
+  private extend(t: number): boolean {
     this.clock.see(t)
+    const late = t >= this.due() + GRACE_MS
+    if (late) this.cut()
     this.from = Math.min(this.from, t)
     this.to = Math.max(this.to, t)
+    return late
   }
 
   private cutIfDue(t: number): void {

@@ -1,3 +1,4 @@
+import { retryAfter as wanted } from '../retry.js'
 import { contradiction } from './consistency.js'
 import { fault, parseJSON } from './check.js'
 import { ProblemError, ProtocolError, ValidationError, type Fault } from './errors.js'
@@ -65,10 +66,7 @@ async function read(response: Response, most: number, fail: (what: string, cause
 
 const mediaType = (response: Response): string => (response.headers.get('Content-Type') ?? '').split(';')[0]!.trim().toLowerCase()
 
-function retryAfter(response: Response): number | undefined {
-  const seconds = Number(response.headers.get('Retry-After') ?? NaN)
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined
-}
+const retryAfter = (response: Response): number | undefined => wanted(response.headers, Date.now())
 
 /** Parses a refusal by the service (RFC 9457, or the faults of a 422); undefined if the body is not one. */
 export function problem(response: Response, text: string): ProblemError | undefined {
