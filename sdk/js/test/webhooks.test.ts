@@ -36,4 +36,19 @@ for (const [what, attempt] of Object.entries({
   'an empty signature': () => verifyWebhook(body, headers({ 'webhook-signature': 'v1,' }), secret, { now }),
   'no secret': () => verifyWebhook(body, headers(), [], { now }),
   'an empty secret': () => verifyWebhook(body, headers(), '', { now }),
+  'no secret that is set': () => verifyWebhook(body, headers(), [undefined, ''], { now }),
+  'a secret that is no text': () => verifyWebhook(body, headers(), [secret, 5 as never], { now }),
+  'two ids': () => verifyWebhook(body, { ...headers(), 'Webhook-Id': 'evt_2' }, secret, { now }),
+  'two ids in a list': () => verifyWebhook(body, { ...headers(), 'webhook-id': ['evt_1', 'evt_2'] }, secret, { now }),
+  'a parsed body': () => verifyWebhook(JSON.parse(body), headers(), secret, { now }),
 })) test(`refused: ${what}`, () => assert.throws(attempt, WebhookError))
+
+for (const [what, given] of Object.entries({
+  'names in capitals': Object.fromEntries(Object.entries(headers()).map(([n, v]) => [n.toUpperCase(), v])),
+  'names as in Standard Webhooks': { 'Webhook-Id': 'evt_1', 'Webhook-Timestamp': String(now), 'Webhook-Signature': headers()['webhook-signature']! },
+  'lists of one': Object.fromEntries(Object.entries(headers()).map(([n, v]) => [n, [v]])),
+  'the raw headers of Node': ['Host', 'webhook-id', ...Object.entries(headers()).flatMap(([n, v]) => [n.replace('w', 'W'), v])],
+  'pairs': Object.entries(headers()), 'a map': new Map(Object.entries(headers())), 'Headers': new Headers(headers()),
+  'an object with get': { get: (n: string) => headers()[n.toLowerCase()] }, 'an object without a prototype': Object.assign(Object.create(null), headers()),
+  'a header of undefined': { ...headers(), 'Webhook-Id': undefined }, 'a value twice': { ...headers(), 'Webhook-Id': 'evt_1' },
+})) test(`headers are read from: ${what}`, () => assert.equal(verifyWebhook(body, given, [secret, undefined], { now }).id, 'evt_1'))

@@ -7,6 +7,7 @@
  * The types of @modelcontextprotocol/sdk are matched by shape, so that this package does not depend on it.
  */
 import { ProblemError, ProofError, canonical, complete, digest, isRateLimited, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
+import { refuseUnknown } from '../options.js'
 import { ArgumentsError, plain } from './arguments.js'
 
 /** The McpServer of @modelcontextprotocol/sdk, as far as a gate uses it. */
@@ -87,7 +88,9 @@ interface Run {
 
 /** Guards tools. It holds no state: another process can continue a call that waits for a review. */
 export class ToolGate {
-  constructor(private readonly o: ToolGateOptions) {}
+  constructor(private readonly o: ToolGateOptions) {
+    refuseUnknown('ToolGate', o, ['countersign', 'verifier', 'server', 'audience', 'waitMS', 'pollMS', 'onError'])
+  }
 
   /**
    * Returns a handler for registerTool that runs the given one after the person was authorized. describe and handler receive what the server
@@ -122,6 +125,7 @@ export class ToolGate {
    */
   async check(name: string, args: Record<string, unknown>, call: ToolCall, extra: ToolExtra): Promise<Refusal | null> {
     try {
+      refuseUnknown('the description of a call', call, ['action', 'subject', 'agent', 'resource', 'session', 'show'])
       const all = plain(args) as Record<string, unknown>
       const shown = Object.fromEntries((call.show ?? []).filter((key) => Object.hasOwn(all, key)).map((key) => [key, all[key]]))
       const context = {

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { refuseUnknown } from '../options.js'
 import type { components, operations } from './contract.js'
 import { ProtocolError } from './errors.js'
 import { Transport, type CallOptions, type Parts, type TransportOptions } from './http.js'
@@ -88,6 +89,7 @@ export class Countersign {
 
   /** Iterates over events as they happen, without end. A lost connection is reopened after the last event. */
   events(input?: Input<'streamEvents'> & { lastEventId?: string; signal?: AbortSignal }): AsyncGenerator<ServiceEvent, void, undefined> {
+    refuseUnknown('events', input, ['query', 'lastEventId', 'signal'])
     return follow(this.transport, OPERATIONS.streamEvents, input ?? {})
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { refuseUnknown } from '../options.js'
 import { isStream, readResponse, refusal, type Result } from './response.js'
 import { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, isRateLimited, isUnavailable } from './errors.js'
 import type { Operation } from './operations.js'
@@ -35,12 +36,15 @@ export interface Parts {
 
 const PAUSE_MS = 100
 
+export const CALL_OPTIONS = ['timeoutMS', 'attemptTimeoutMS', 'retries', 'signal', 'idempotencyKey'] as const
+
 /** Sends requests within a deadline, and retries those that are safe to repeat. */
 export class Transport {
   private readonly fetch: typeof fetch
   private readonly base: string
 
   constructor(private readonly o: TransportOptions) {
+    refuseUnknown('Countersign', o, ['baseURL', 'apiKey', 'timeoutMS', 'attemptTimeoutMS', 'retries', 'fetch'])
     if (!/^https?:\/\//.test(o.baseURL)) throw new CountersignError('baseURL must be an http or https address')
     if (!o.apiKey) throw new CountersignError('apiKey is missing')
     this.base = o.baseURL.replace(/\/+$/, '')
@@ -62,6 +66,8 @@ export class Transport {
 
   /** Sends a request and returns its response, checked against the contract, or throws an error of this package. */
   async send(op: Operation, parts: Parts, call: CallOptions = {}): Promise<Result> {
+    refuseUnknown('the input of a call', parts, ['path', 'query', 'body', 'headers'])
+    refuseUnknown('a call', call, CALL_OPTIONS)
     const deadline = performance.now() + (call.timeoutMS ?? this.o.timeoutMS ?? 10_000)
     const key = op.key ? (call.idempotencyKey ?? randomUUID()) : undefined
     const retries = call.retries ?? this.o.retries ?? 2

@@ -12,4 +12,4 @@ export { ProofError, ProofVerifier, type ProofClaims, type ProofExpectation, typ
 export type { EventData } from './events.js'
 export type { ServiceEvent } from './stream.js'
 export { collectorToken, type CollectorTokenAsk } from './tokens.js'
-export { WebhookError, verifyWebhook, type EventType, type WebhookEvent, type WebhookOptions } from './webhooks.js'
+export { WebhookError, verifyWebhook, type EventType, type WebhookEvent, type WebhookHeaders, type WebhookOptions } from './webhooks.js'

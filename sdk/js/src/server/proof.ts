@@ -1,3 +1,4 @@
+import { refuseUnknown } from '../options.js'
 import { resourceDigest } from './canonical.js'
 import { CountersignError } from './errors.js'
 import { KeySet, type Key } from './jwks.js'
@@ -71,12 +72,14 @@ export class ProofVerifier {
   private readonly now: () => number
 
   constructor(private readonly o: ProofVerifierOptions) {
+    refuseUnknown('ProofVerifier', o, ['baseURL', 'keySetURL', 'issuer', 'environment', 'leewaySeconds', 'fetch', 'now'])
     this.now = o.now ?? Date.now
     const url = o.keySetURL ?? o.baseURL.replace(/\/+$/, '') + '/.well-known/service-proof-keys.json'
     this.keys = new KeySet(url, o.fetch ?? globalThis.fetch, this.now)
   }
 
   async verify(proof: string, expect: ProofExpectation): Promise<ProofClaims> {
+    refuseUnknown('verify', expect, ['audience', 'action', 'resource', 'nonce', 'actionHash'])
     for (const [name, value] of [['audience', expect.audience], ['action', expect.action], ['nonce', expect.nonce]] as const) {
       if (!value) throw new CountersignError(`expected ${name} is missing`)
     }

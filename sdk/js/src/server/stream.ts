@@ -1,4 +1,5 @@
-import { isRateLimited, isUnavailable, CountersignError, ProtocolError } from './errors.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRateLimited, isUnavailable, CountersignError, ProblemError, ProtocolError } from './errors.js'
 import type { Transport, Parts } from './http.js'
 import type { Operation } from './operations.js'
 import type { components } from './contract.js'
@@ -28,6 +29,7 @@ export async function* follow(
     const abort = (): void => connection.abort(input.signal?.reason)
     input.signal?.addEventListener('abort', abort, { once: true })
     let opened = false
+    let wanted = 0
     try {
       const parts: Parts = { query: input.query as Record<string, unknown>, headers: last ? { 'Last-Event-ID': last } : {} }
       const response = await transport.open(op, parts, connection.signal)
@@ -40,12 +42,13 @@ export async function* follow(
     } catch (error) {
       if (input.signal?.aborted) return
       if (error instanceof CountersignError && (opened || !(isUnavailable(error) || isRateLimited(error)))) throw error
+      if (error instanceof ProblemError || error instanceof ProtocolError) wanted = (error.retryAfter ?? 0) * 1000
     } finally {
       input.signal?.removeEventListener('abort', abort)
       connection.abort()
     }
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-    await new Promise((resolve) => setTimeout(resolve, pause * (0.5 + Math.random() / 2)))
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2)
+    await sleep(Math.max(pause, wanted), undefined, input.signal ? { signal: input.signal } : {}).catch(() => undefined) // it was aborted
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Countersign } from './client.js'
 import type { components } from './contract.js'
 import type { CallOptions } from './http.js'
+import { refuseUnknown } from '../options.js'
 
 /** The evidence that a collector in a page is to send. */
 export interface CollectorTokenAsk {
@@ -16,9 +17,10 @@ export interface CollectorTokenAsk {
 }
 
 /** Creates the narrowest client token that a collector can use: one subject, one session, one origin, one purpose. */
-export function collectorToken(
+export async function collectorToken(
   client: Countersign, ask: CollectorTokenAsk, call?: CallOptions,
 ): Promise<components['schemas']['ClientTokenCreated']> {
+  refuseUnknown('collectorToken', ask, ['subject', 'session', 'origin', 'purpose', 'ttlSeconds'])
   const { subject, session, origin, purpose = 'score', ttlSeconds = 900 } = ask
   return client.createClientToken({ body: { subject, session, origin, purposes: [purpose], ttl_seconds: ttlSeconds } }, call)
 }

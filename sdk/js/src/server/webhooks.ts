@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { refuseUnknown } from '../options.js'
 import { CountersignError } from './errors.js'
 import type { EventData } from './events.js'
 
@@ -25,24 +26,34 @@ export interface WebhookOptions {
   now?: number
 }
 
-type Headers = { get(name: string): string | null } | Record<string, string | string[] | undefined>
+/** A Headers object or a map, an object with names in any case, Node's rawHeaders, a list of pairs, or anything with get. */
+export type WebhookHeaders =
+  | { get(name: string): string | null | undefined }
+  | Record<string, string | readonly string[] | undefined>
+  | readonly string[]
+  | Iterable<readonly [string, string]>
 
 /**
  * Verifies a webhook (Standard Webhooks 1.0.0) and returns its event. body must be the raw body: parsing and serialising it again
- * changes the bytes. Pass several secrets during a rotation.
+ * changes the bytes. Pass several secrets during a rotation; one that is undefined or empty, because there is no rotation, is left out.
  */
-export function verifyWebhook(body: string | Uint8Array, headers: Headers, secret: string | string[], o: WebhookOptions = {}): WebhookEvent {
+export function verifyWebhook(
+  body: string | Uint8Array, headers: WebhookHeaders, secret: string | undefined | readonly (string | undefined)[], o: WebhookOptions = {},
+): WebhookEvent {
+  refuseUnknown('verifyWebhook', o, ['toleranceSeconds', 'now'])
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) throw new WebhookError('body must be the raw body, before it is parsed')
   const header = (name: string): string => {
-    const v = typeof headers.get === 'function' ? (headers.get as (name: string) => string | null)(name) : (headers as Record<string, string | string[] | undefined>)[name]
-    if (typeof v !== 'string' || v === '') throw new WebhookError(`header ${name} is missing`)
-    return v
+    const [value, ...more] = new Set(valuesOf(headers, name))
+    if (typeof value !== 'string' || value === '') throw new WebhookError(`header ${name} is missing`)
+    if (more.length > 0) throw new WebhookError(`header ${name} has several values`)
+    return value
   }
   const id = header('webhook-id')
   const timestamp = header('webhook-timestamp')
   const given = header('webhook-signature')
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookError('webhook-timestamp is not a time')
   if (Math.abs((o.now ?? Date.now() / 1000) - Number(timestamp)) > (o.toleranceSeconds ?? 300)) throw new WebhookError('webhook-timestamp differs too much from the current time')
-  const secrets = [secret].flat()
+  const secrets = [secret].flat().filter((s) => s !== undefined && s !== null && s !== '') as string[]
   if (secrets.length === 0) throw new WebhookError('no secret was passed')
   const expected = secrets.map((s) => createHmac('sha256', keyOf(s)).update(`${id}.${timestamp}.`).update(body).digest())
   if (!signatures(given).some((s) => expected.some((e) => s.length === e.length && timingSafeEqual(s, e)))) {
@@ -56,7 +67,18 @@ export function verifyWebhook(body: string | Uint8Array, headers: Headers, secre
   }
 }
 
+/** Returns the values of a header in any of the forms of WebhookHeaders. */
+function valuesOf(headers: WebhookHeaders, name: string): unknown[] {
+  let pairs: (readonly [unknown, unknown])[]
+  if (Array.isArray(headers) && typeof headers[0] === 'string') pairs = headers.flatMap((v, i) => (i % 2 ? [[headers[i - 1], v] as const] : []))
+  else if (Symbol.iterator in headers) pairs = [...(headers as Iterable<readonly [string, string]>)]
+  else if (typeof headers.get === 'function') pairs = [[name, headers.get(name) ?? undefined]]
+  else pairs = Object.entries(headers)
+  return pairs.filter(([n]) => typeof n === 'string' && n.toLowerCase() === name).flatMap(([, v]) => v).filter((v) => v !== undefined)
+}
+
 function keyOf(secret: string): Buffer {
+  if (typeof secret !== 'string') throw new WebhookError('the secret is not a webhook secret')
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   if (key.length < 24 || key.length > 64) throw new WebhookError('the secret is not a webhook secret')
   return key
