@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -205,4 +206,34 @@ func TestRegistrationLinkIsUsedOnce(t *testing.T) {
 	b.click("[data-create]")
 	b.see("This device already has a passkey for this account")
 	require.Len(t, w.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list(), 1)
+}
+
+// Password managers replace navigator.credentials: what they return may be a plain object, and what they throw may be anything.
+func TestPasskeyOfAPasswordManager(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	b := newTab(t)
+	b.authenticator(true)
+	b.open(w.grant(t, subject, ""))
+	b.eval(`window.real = navigator.credentials.create.bind(navigator.credentials); 0`, nil)
+	for name, c := range map[string]struct{ create, says string }{
+		"a plain Error":  {`Promise.reject(new Error("extension"))`, "could not"},
+		"a text":         {`Promise.reject("extension")`, "could not"},
+		"nothing at all": {`Promise.reject(undefined)`, "could not"},
+		"a cancellation": {`Promise.reject(Object.assign(new Error("x"), {name: "NotAllowedError"}))`, "No passkey"},
+		"no credential":  {`Promise.resolve(null)`, "No passkey"},
+		"no response":    {`Promise.resolve({id: "a", rawId: new ArrayBuffer(1), type: "public-key"})`, "could not"},
+	} {
+		b.eval(`navigator.credentials.create = () => `+c.create+`; document.querySelector("[data-problem]").textContent = ""; 0`, nil)
+		b.click("[data-create]")
+		require.Eventually(t, func() bool { return strings.Contains(b.text("[data-problem]"), c.says) }, patience, 50*time.Millisecond, name)
+	}
+	b.eval(`navigator.credentials.create = async (o) => {
+		const made = await window.real(o), r = made.response;
+		return {id: made.id, rawId: new Uint8Array(made.rawId), type: made.type, toJSON() { throw new Error("toJSON"); },
+			response: {clientDataJSON: r.clientDataJSON, attestationObject: new Uint8Array(r.attestationObject)}};
+	}; 0`, nil)
+	b.click("[data-create]")
+	b.see("Your passkey is ready")
 }

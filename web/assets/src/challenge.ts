@@ -5,9 +5,9 @@ import { Countdown } from "./challenge/countdown";
 import { showEnding, updateReturnLinks } from "./challenge/endings";
 import { ceremonyMessage, framed } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
-import { post, postWithRetry, Problem } from "./lib/http";
+import { post, postWithRetry, Problem, Unreachable } from "./lib/http";
 import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
-import { assertion, supported } from "./lib/webauthn";
+import { CeremonyError, assertion, supported } from "./lib/webauthn";
 
 interface Standing {
   state: string;
@@ -124,12 +124,12 @@ class Page {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof DOMException) return this.show(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
+    if (error instanceof CeremonyError) return this.show(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
     if (error instanceof Problem) {
       const reference = error.requestID ? ` ${this.say("reference", { id: error.requestID })}` : "";
       return this.show(this.problem, this.say("unavailable") + reference, this.retry());
     }
-    this.show(this.problem, this.say("offline"), this.retry());
+    this.show(this.problem, this.say(error instanceof Unreachable ? "offline" : "other"), this.retry());
   }
 
   /** Returns a button that sends the unsent request again; undefined if there is none. */

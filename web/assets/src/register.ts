@@ -2,9 +2,9 @@
 // removes it from the address at once and stores it in the tab's history entry for a reload.
 import { ceremonyMessage } from "./lib/ceremony";
 import { data, find, make, type Part, visible } from "./lib/dom";
-import { post, Problem } from "./lib/http";
+import { post, Problem, Unreachable } from "./lib/http";
 import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
-import { registration, supported } from "./lib/webauthn";
+import { CeremonyError, registration, supported } from "./lib/webauthn";
 
 interface Standing {
   state: string;
@@ -150,12 +150,12 @@ class Page {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof DOMException) return this.setText(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
+    if (error instanceof CeremonyError) return this.setText(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
     if (error instanceof Problem) {
       const reference = error.requestID ? ` ${this.say("reference", { id: error.requestID })}` : "";
       return this.setText(this.problem, this.say("unavailable") + reference);
     }
-    this.setText(this.problem, this.say("offline"));
+    this.setText(this.problem, this.say(error instanceof Unreachable ? "offline" : "other"));
   }
 
   private setText(where: HTMLElement, text: string): void {

@@ -2,15 +2,15 @@
 
 import { announce, data, find, make } from "../lib/dom";
 import { post, Problem, Unreachable } from "../lib/http";
-import { assertion, registration, supported } from "../lib/webauthn";
+import { CeremonyError, assertion, registration, supported } from "../lib/webauthn";
 import { reopenPage } from "./visit";
 
 /** Returns the message for an error of a ceremony or a request. */
 export function explain(cause: unknown): string {
   if (cause instanceof Problem) return cause.detail;
   if (cause instanceof Unreachable) return "The service cannot be reached. Check your connection and try again.";
-  if (cause instanceof DOMException) {
-    switch (cause.name) {
+  if (cause instanceof CeremonyError) {
+    switch (cause.reason) {
       case "NotAllowedError":
       case "AbortError":
         return "No passkey was used. Try again when you are ready.";
@@ -19,6 +19,7 @@ export function explain(cause: unknown): string {
       case "SecurityError":
         return "Passkeys are not available at this address.";
     }
+    return "The device or the password manager did not complete the passkey. Try again, or use a different one.";
   }
   return "The request failed. Try again.";
 }

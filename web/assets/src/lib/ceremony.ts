@@ -1,10 +1,10 @@
 // Messages for the browser's part of a passkey ceremony.
 import type { Say } from "./messages";
+import type { CeremonyError } from "./webauthn";
 
-/** Returns the message for an error of navigator.credentials; undefined if the page itself ended the ceremony. */
-export function ceremonyMessage(error: unknown, by: string, say: Say): string | undefined {
-  const name = error instanceof DOMException ? error.name : "";
-  switch (name) {
+/** Returns the message for a ceremony that failed; undefined if the page itself ended it. */
+export function ceremonyMessage(error: CeremonyError, by: string, say: Say): string | undefined {
+  switch (error.reason) {
     case "AbortError":
       return undefined;
     case "NotAllowedError":

@@ -6,10 +6,36 @@ function bytes(text: string): ArrayBuffer {
   return Uint8Array.from(plain, (c) => c.charCodeAt(0)).buffer;
 }
 
-function text(buffer: ArrayBuffer): string {
+/** Encodes bytes. Password managers return views of buffers, and texts that are encoded already. */
+function text(value: BufferSource | string): string {
+  if (typeof value === "string") return value;
+  const buffer = ArrayBuffer.isView(value) ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : new Uint8Array(value);
   let plain = "";
-  for (const b of new Uint8Array(buffer)) plain += String.fromCharCode(b);
+  for (const b of buffer) plain += String.fromCharCode(b);
   return btoa(plain).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
+
+/** The ceremony did not end with a passkey. reason is the name of the DOMException (WebAuthn Level 3), or empty if there was none. */
+export class CeremonyError extends Error {
+  constructor(readonly reason: string) {
+    super(`the ceremony failed: ${reason}`);
+  }
+}
+
+/**
+ * Runs a ceremony and reads its result field by field. Password managers replace navigator.credentials: what they return may be a plain
+ * object, and what they throw may be anything.
+ */
+async function ceremony<R>(run: () => Promise<Credential | null>, response: (r: R) => Record<string, unknown>): Promise<unknown> {
+  try {
+    const made = (await run()) as PublicKeyCredential | null;
+    if (!made) throw new CeremonyError("NotAllowedError");
+    return { ...common(made), response: response(made.response as R) };
+  } catch (error) {
+    if (error instanceof CeremonyError) throw error;
+    const name = (error as { name?: unknown } | null | undefined)?.name;
+    throw new CeremonyError(typeof name === "string" ? name : "");
+  }
 }
 
 /** Reports whether this browser supports passkeys here; only secure contexts do. */
@@ -29,18 +55,15 @@ function descriptors(list: PublicKeyCredentialDescriptorJSON[] = []): PublicKeyC
 export async function assertion(options: PublicKeyCredentialRequestOptionsJSON, signal: AbortSignal): Promise<unknown> {
   const { challenge, allowCredentials, extensions: _, ...rest } = options;
   const publicKey = { ...rest, challenge: bytes(challenge), allowCredentials: descriptors(allowCredentials) };
-  const made = await navigator.credentials.get({ publicKey: publicKey as PublicKeyCredentialRequestOptions, signal });
-  if (!(made instanceof PublicKeyCredential)) throw new DOMException("no passkey", "NotAllowedError");
-  const r = made.response as AuthenticatorAssertionResponse;
-  return {
-    ...common(made),
-    response: {
+  return ceremony<AuthenticatorAssertionResponse>(
+    () => navigator.credentials.get({ publicKey: publicKey as PublicKeyCredentialRequestOptions, signal }),
+    (r) => ({
       clientDataJSON: text(r.clientDataJSON),
       authenticatorData: text(r.authenticatorData),
       signature: text(r.signature),
       ...(r.userHandle ? { userHandle: text(r.userHandle) } : {}),
-    },
-  };
+    }),
+  );
 }
 
 /** Creates a passkey on a device of the user's choice and returns it (RegistrationResponseJSON). */
@@ -52,17 +75,14 @@ export async function registration(options: PublicKeyCredentialCreationOptionsJS
     user: { ...user, id: bytes(user.id) },
     excludeCredentials: descriptors(excludeCredentials),
   };
-  const made = await navigator.credentials.create({ publicKey: publicKey as PublicKeyCredentialCreationOptions, signal });
-  if (!(made instanceof PublicKeyCredential)) throw new DOMException("no passkey", "NotAllowedError");
-  const r = made.response as AuthenticatorAttestationResponse;
-  return {
-    ...common(made),
-    response: {
+  return ceremony<AuthenticatorAttestationResponse>(
+    () => navigator.credentials.create({ publicKey: publicKey as PublicKeyCredentialCreationOptions, signal }),
+    (r) => ({
       clientDataJSON: text(r.clientDataJSON),
       attestationObject: text(r.attestationObject),
       transports: r.getTransports?.() ?? [],
-    },
-  };
+    }),
+  );
 }
 
 function common(made: PublicKeyCredential): Record<string, unknown> {
