@@ -17,7 +17,7 @@ import (
 func credentialCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "credential", Short: "Issue, list, rotate and revoke API keys", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(credentialCreateCommand(), credentialListCommand(), credentialRotateCommand(), credentialRevokeCommand())
+	cmd.AddCommand(credentialCreateCommand(), credentialListCommand(), credentialRotateCommand(), credentialRevokeCommand(), credentialOrphansCommand())
 	return cmd
 }
 
@@ -148,4 +148,20 @@ func credentialRevokeCommand() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&to, "children-to", "", "id of an admin key that is given the keys that rest on this one, instead of ending them")
 	return cmd
+}
+
+func credentialOrphansCommand() *cobra.Command {
+	return onEnvironment("orphans", "List API keys in force whose issuer is revoked or ended, or whose person is no operator any more", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+			rows, err := c.Identity.Orphans(cmd.Context(), env)
+			if err != nil {
+				return err
+			}
+			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tNAME\tKEY\tISSUED BY\tPRINCIPAL", func(w io.Writer) error {
+				for _, r := range rows {
+					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Scope, r.Name, r.Preview, r.IssuedBy(), r.Principal)
+				}
+				return nil
+			})
+		})
 }

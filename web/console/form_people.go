@@ -135,25 +135,36 @@ func (c *console) named(v *visit) (personRow, error) {
 	}
 }
 
-func (v *visit) rolesForm(p personRow) form {
+func (c *console) rolesForm(v *visit, p personRow) (form, error) {
+	keys, err := c.Credentials.Rooted(v.ctx, v.scope(), p.ID, nil)
+	if err != nil {
+		return form{}, err
+	}
+	intro, ends := "Withdrawing a role ends the person's sessions.", ""
+	if len(keys) > 0 {
+		ends = " These API keys rest on the person and end too: " + keyNames(keys) + "."
+		intro += " It also ends API keys that the remaining roles do not cover; without the role operator, all of these: " + keyNames(keys) + "."
+	}
 	roles := make([]string, len(p.Roles))
 	for i, r := range p.Roles {
 		roles[i] = string(r)
 	}
-	return form{
+	out := form{
 		Section: "people", Heading: p.Name, To: v.at("people", p.ID), Submit: "Save the roles", Confirmed: true, Back: item{Label: "People", URL: v.at("people")},
-		Intro: "Withdrawing a role ends the person's sessions.", Locked: p.Own,
+		Intro: intro, Locked: p.Own,
 		Fields: []field{{Name: "roles", Label: "Roles in this environment", Kind: someOf, Options: roleOptions, Chosen: roles, Sent: true}},
-		Asks:   v.personAsks(p),
+		Asks:   v.personAsks(p, ends),
 	}
+	return out, nil
 }
 
-func (v *visit) personAsks(p personRow) []ask {
+// personAsks are the changes of a person; ends says which keys end with them.
+func (v *visit) personAsks(p personRow, ends string) []ask {
 	if p.Own {
 		return nil
 	}
 	remove := ask{ID: "remove", Label: "Remove", To: v.at("people", p.ID, "remove"), Verb: "remove them", Danger: true,
-		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever."}
+		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever." + ends}
 	if p.Passkeys > 0 {
 		return []ask{remove}
 	}
@@ -166,7 +177,11 @@ func (c *console) person(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.showForm(fiber.StatusOK, v.rolesForm(p))
+	f, err := c.rolesForm(v, p)
+	if err != nil {
+		return err
+	}
+	return v.showForm(fiber.StatusOK, f)
 }
 
 func (c *console) changePerson(v *visit) error {
@@ -174,7 +189,11 @@ func (c *console) changePerson(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return submitted(v, v.rolesForm(p), func(in personBody) error {
+	f, err := c.rolesForm(v, p)
+	if err != nil {
+		return err
+	}
+	return submitted(v, f, func(in personBody) error {
 		if err := c.People.ChangeRolesAs(v.ctx, v.scope(), p.ID, in.Roles, v.by()); err != nil {
 			return err
 		}

@@ -16,7 +16,8 @@ import (
 type ask struct {
 	ID, Label, To, Text, Verb string
 	Danger                    bool
-	Overlap                   bool // asks how long the previous secret stays valid
+	Overlap                   bool     // asks how long the previous secret stays valid
+	Give                      []option // keys that may be given those that rest on a revoked one; empty asks for none
 }
 
 // secretView shows a secret once.

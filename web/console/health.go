@@ -78,6 +78,9 @@ func (c *console) examine(v *visit) (healthView, error) {
 	if err := c.signs(v, &view); err != nil {
 		return view, err
 	}
+	if err := c.orphans(v, &view); err != nil {
+		return view, err
+	}
 	for _, f := range q.Judge() {
 		view.add(v, now, f)
 	}
@@ -127,6 +130,18 @@ func (c *console) signs(v *visit, view *healthView) error {
 	case signing.StandIn:
 		row.State = tag{"a different key signs", "warn"}
 		row.Remedy = "The active key cannot be decrypted. The operator of the service runs countersign key rotate."
+	}
+	view.Findings = append(view.Findings, row)
+	return err
+}
+
+// orphans adds whether keys are in force whose source is not.
+func (c *console) orphans(v *visit, view *healthView) error {
+	keys, err := c.Credentials.Orphans(v.ctx, v.scope())
+	row := findingRow{Name: "API keys", About: "keys in force whose issuer or person is not", Waiting: itoa(len(keys)), State: tag{"ok", "good"}}
+	if len(keys) > 0 {
+		row.State, row.URL = tag{"to be revoked", "warn"}, v.at("keys")
+		row.Remedy = "Revoke " + keyNames(keys) + ". The operator of the service lists them with countersign credential orphans."
 	}
 	view.Findings = append(view.Findings, row)
 	return err

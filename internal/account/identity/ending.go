@@ -64,9 +64,19 @@ func Rooted(ctx context.Context, q *store.Q, scope store.Scope, person string, r
 	return slices.DeleteFunc(rows, func(c models.Credential) bool { return MayIssue(remaining, c.Scope, c.Permissions) }), err
 }
 
-// Under returns the keys that rest on a credential and would end with it, the direct ones first.
-func (s *Service) Under(ctx context.Context, scope store.Scope, id string) ([]models.Credential, error) {
-	return s.store.Credentials().Under(ctx, scope, id)
+// Rooted returns the keys of a person that would end if these roles remained in the environment.
+func (s *Service) Rooted(ctx context.Context, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
+	return Rooted(ctx, s.store.Q, scope, person, remaining)
+}
+
+// Under returns the keys that rest on these and would end with them, the highest first.
+func (s *Service) Under(ctx context.Context, scope store.Scope, ids ...string) ([]models.Credential, error) {
+	return s.store.Credentials().Under(ctx, scope, ids...)
+}
+
+// Orphans returns the keys that are in force although the key or the person that they rest on is not.
+func (s *Service) Orphans(ctx context.Context, scope store.Scope) ([]models.Credential, error) {
+	return s.store.Credentials().Orphans(ctx, scope, s.clock.Now())
 }
 
 // Revocation names a credential to revoke.

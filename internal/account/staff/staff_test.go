@@ -10,6 +10,7 @@ import (
 	"github.com/descope/virtualwebauthn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -28,6 +29,7 @@ type bundle struct {
 	scope   store.Scope
 	clock   *clock.Fake
 	service *staff.Service
+	keys    *identity.Service
 	rp      virtualwebauthn.RelyingParty
 }
 
@@ -37,7 +39,7 @@ func setup(t *testing.T) *bundle {
 	ring, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	c := clock.NewFake(storetest.Epoch)
-	b := &bundle{store: st, clock: c, env: storetest.Environment(t, st, models.Sandbox), service: staff.New(st, ring, c, base),
+	b := &bundle{store: st, clock: c, env: storetest.Environment(t, st, models.Sandbox), service: staff.New(st, ring, c, base), keys: identity.New(st, ring, c),
 		rp: virtualwebauthn.RelyingParty{ID: "console.example", Name: "x", Origin: base}}
 	b.scope = storetest.Scope(b.env)
 	return b

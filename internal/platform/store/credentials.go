@@ -76,11 +76,26 @@ func (q Credentials) Lock(ctx context.Context, s Scope, ids ...string) (Locked, 
 	return out, err
 }
 
-// Under returns the credentials of the scope that rest on one and are not revoked, the direct ones first.
-func (q Credentials) Under(ctx context.Context, s Scope, id string) ([]models.Credential, error) {
+// Under returns the credentials of the scope that rest on any of these and are not revoked, the highest first.
+func (q Credentials) Under(ctx context.Context, s Scope, ids ...string) ([]models.Credential, error) {
 	var rows []models.Credential
-	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and ? = any(issuers) and revoked_at is null", s.Tenant, s.Environment, id).
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and issuers && ? and revoked_at is null", s.Tenant, s.Environment, models.Strings(ids)).
 		Order("cardinality(issuers), id").Find(&rows).Error
+	return rows, err
+}
+
+// Orphans returns the credentials of the scope that are in force at a time although what they rest on is not: an issuer that is revoked, has
+// ended or is missing, or a person who is revoked, missing or no operator of the environment.
+func (q Credentials) Orphans(ctx context.Context, s Scope, at time.Time) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.gorm(ctx).Raw(`select c.* from credentials c where c.tenant_id = @tenant and c.environment_id = @environment
+			and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at)
+			and (cardinality(c.issuers) <> (select count(*) from credentials i where i.environment_id = @environment and i.id = any(c.issuers)
+					and i.revoked_at is null and (i.ends_at is null or i.ends_at > @at))
+				or c.principal like 'person:%' and not exists (select from people p join person_roles r on r.person_id = p.id
+					where 'person:' || p.id = c.principal and p.tenant_id = @tenant and p.revoked_at is null
+					and r.environment_id = @environment and r.role = 'operator'))
+		order by cardinality(c.issuers), c.id`, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at}).Find(&rows).Error
 	return rows, err
 }
 
