@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strconv"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
@@ -112,13 +112,9 @@ func timeQuery(c *fiber.Ctx, name string) (*time.Time, error) {
 	if s == "" {
 		return nil, nil
 	}
-	t, err := time.Parse(time.RFC3339, s)
+	t, err := apitime.Parse(s)
 	if err != nil {
-		return nil, problem.Invalid([]any{"query", name}, name+" must be an RFC 3339 time.", "format")
-	}
-	t = t.UTC()
-	if t.Year() < 1 || t.Year() > 9999 {
-		return nil, problem.Invalid([]any{"query", name}, name+" must be in the years 1 to 9999.", "format")
+		return nil, problem.Invalid([]any{"query", name}, name+" "+err.Error()+".", "datetime_parsing")
 	}
 	return &t, nil
 }
@@ -128,11 +124,11 @@ func bodyTime(s *string, field string) (*time.Time, error) {
 	if s == nil {
 		return nil, nil
 	}
-	t, err := time.Parse(time.RFC3339, *s)
+	t, err := apitime.Parse(*s)
 	if err != nil {
-		return nil, problem.Invalid([]any{"body", field}, fmt.Sprintf("%s must be an RFC 3339 time.", field), "format")
+		return nil, problem.Invalid([]any{"body", field}, field+" "+err.Error()+".", "datetime_parsing")
 	}
-	t = t.UTC().Truncate(time.Millisecond)
+	t = t.Truncate(time.Millisecond)
 	return &t, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 )
 
 const docURL = "urn:countersign:contract"
@@ -106,6 +108,7 @@ func compiler(doc map[string]any) (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
+	c.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: apitime.Format})
 	return c, c.AddResource(docURL, doc)
 }
 

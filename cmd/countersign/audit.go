@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -83,9 +84,9 @@ func timeFlag(name, text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	t, err := apitime.Parse(text)
 	if err != nil {
-		return nil, usage("--%s is %q: want an RFC 3339 time such as 2026-03-01T00:00:00Z", name, text)
+		return nil, usage("--%s is %q: it %v", name, text, err)
 	}
 	return &t, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -322,15 +323,26 @@ func window(since, until string) (from, to *time.Time, fault string) {
 		if text == "" {
 			return nil
 		}
-		for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02"} {
-			if t, err := time.Parse(layout, strings.TrimSuffix(text, "Z")); err == nil {
-				return &t
-			}
+		t, err := formTime(text)
+		if err != nil {
+			fault = name + " must be a date, or a date with a time."
+			return nil
 		}
-		fault = name + " must be a date, or a date with a time."
-		return nil
+		return &t
 	}
 	return read("From", since), read("Until", until), fault
+}
+
+// formTime parses a time in UTC as a form sends it: a date, to the minute or to the second, with or without Z.
+func formTime(text string) (time.Time, error) {
+	text = strings.TrimSuffix(text, "Z")
+	switch len(text) {
+	case len("2006-01-02"):
+		text += "T00:00:00"
+	case len("2006-01-02T15:04"):
+		text += ":00"
+	}
+	return apitime.Parse(text + "Z")
 }
 
 func (c *console) decisionRow(v *visit, t authorization.Trace) decisionRow {

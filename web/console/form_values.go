@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -152,7 +151,7 @@ func (f field) parsed() (value any, given bool, err error) {
 		}
 		return n, true, nil
 	case moment:
-		t, err := time.Parse("2006-01-02T15:04", text)
+		t, err := formTime(text)
 		if err != nil {
 			return nil, false, errors.New(f.Label + " must be a date and a time in UTC, such as 2026-11-21T09:30.")
 		}

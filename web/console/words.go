@@ -74,7 +74,7 @@ func (s stamps) read(text *string) *stamp {
 }
 
 func (s stamps) text(text string) *stamp {
-	t, err := time.Parse(time.RFC3339, text)
+	t, err := apitime.Parse(text)
 	if err != nil {
 		return nil
 	}

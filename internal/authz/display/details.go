@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
@@ -63,8 +64,8 @@ func (r Rule) text(value any, context map[string]any) string {
 			return t.Format("2 January 2006")
 		}
 	case DateTime:
-		if t, err := time.Parse(time.RFC3339, plain); err == nil {
-			return t.UTC().Format("2 January 2006, 15:04:05 UTC")
+		if t, err := apitime.Parse(plain); err == nil {
+			return t.Format("2 January 2006, 15:04:05 UTC")
 		}
 	case Account:
 		return account(plain)

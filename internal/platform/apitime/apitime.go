@@ -1,13 +1,52 @@
-// Package apitime formats and parses times as the API does: strings are RFC 3339 in UTC with milliseconds and Z, numbers are
-// Unix seconds. It may not accept any other form.
+// Package apitime formats and parses times as the API does: strings are RFC 3339, written in UTC with milliseconds and Z, numbers
+// are Unix seconds. Every time that a caller gives is parsed here, so that the API can write every time that it has accepted.
 package apitime
 
 import (
+	"errors"
 	"math"
+	"regexp"
 	"time"
 )
 
 const layout = "2006-01-02T15:04:05.000Z"
+
+// The years that a time may have in UTC. RFC 3339 has four digits for a year, and many programs have no year 0.
+const (
+	firstYear = 1
+	lastYear  = 9999
+)
+
+// errForm says that a text is no time that Parse accepts.
+var errForm = errors.New("must be an RFC 3339 time of the years 1 to 9999 in UTC, such as 2026-11-21T09:30:00.000Z")
+
+// form is the form of an RFC 3339 time. Package time accepts more: a comma, an hour of one digit, an offset of 60 minutes.
+var form = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// Parse parses an RFC 3339 time and returns it in UTC. It accepts capital T and Z only, no leap second, and no offset that would
+// move the time out of the years 1 to 9999.
+func Parse(text string) (time.Time, error) {
+	if !form.MatchString(text) {
+		return time.Time{}, errForm
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, errForm
+	}
+	if t = t.UTC(); t.Year() < firstYear || t.Year() > lastYear {
+		return time.Time{}, errForm
+	}
+	return t, nil
+}
+
+// Format is Parse as the check of the JSON Schema format date-time. Values that are not strings pass.
+func Format(value any) error {
+	if text, ok := value.(string); ok {
+		_, err := Parse(text)
+		return err
+	}
+	return nil
+}
 
 // Time formats t as RFC 3339 in UTC with milliseconds, truncated: 2026-03-01T09:00:00.000Z.
 func Time(t time.Time) string { return t.UTC().Format(layout) }
