@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/protocol/webauthncbor"
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -204,7 +205,7 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope stor
 	if err != nil {
 		return nil, nil, err
 	}
-	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	parsed, err := s.parsed(ctx, q, env, response)
 	if err != nil {
 		return nil, nil, refuseRegistration("The credential cannot be read.", err)
 	}
@@ -215,6 +216,35 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope stor
 		return nil, nil, refuseRegistration(detail, err)
 	}
 	return made, rpID, checkModel(env.Passkeys, made, parsed.Response.AttestationObject, s.clock.Now())
+}
+
+// parsed reads a registration response. A statement about the authenticator is kept only if a rule depends on it: many authenticators
+// attest themselves unasked, with expired certificates or in formats that are new, and such a passkey is as good as one without.
+func (s *Service) parsed(ctx context.Context, q *store.Q, env models.Environment, response json.RawMessage) (*protocol.ParsedCredentialCreationData, error) {
+	preference, err := conveyance(ctx, q, store.Scope{Tenant: env.TenantID, Environment: env.ID}, env.Passkeys)
+	if err != nil {
+		return nil, err
+	}
+	if preference != protocol.PreferNoAttestation {
+		return protocol.ParseCredentialCreationResponseBytes(response)
+	}
+	var unasked protocol.CredentialCreationResponse
+	if err := json.Unmarshal(response, &unasked); err != nil {
+		return nil, err
+	}
+	var attestation struct {
+		AuthData []byte `cbor:"authData"`
+	}
+	if err := webauthncbor.Unmarshal(unasked.AttestationResponse.AttestationObject, &attestation); err != nil {
+		return nil, err
+	}
+	unasked.AttestationResponse.AttestationObject, err = webauthncbor.Marshal(map[string]any{
+		"fmt": protocol.AttestationFormatNone, "attStmt": map[string]any{}, "authData": attestation.AuthData,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return unasked.Parse()
 }
 
 // refuseRegistration returns the problem registration_refused with the library's error as its cause, which is only logged.

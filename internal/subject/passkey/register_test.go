@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/descope/virtualwebauthn"
+	"github.com/go-webauthn/webauthn/protocol/webauthncbor"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -36,6 +37,55 @@ func TestCompleteRegistersAPasskey(t *testing.T) {
 	require.Len(t, rows, 1)
 	require.Equal(t, d.row.ID, rows[0].ID)
 	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered"}, eventTypes(t, b))
+}
+
+// Authenticators attest themselves although nobody asked. Whatever they say, the passkey is registered as one without attestation.
+func TestAttestationThatNobodyAskedForIsNotVerified(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, c := range map[string]struct {
+		format    string
+		statement any
+	}{
+		"a signature that is none":     {"packed", map[string]any{"alg": -7, "sig": []byte("none")}},
+		"a certificate that is none":   {"packed", map[string]any{"alg": -7, "sig": []byte("none"), "x5c": []any{[]byte("expired")}}},
+		"an unknown format":            {"acme-2027", map[string]any{"token": "x"}},
+		"an unknown format, as a list": {"acme-2027", []any{1, 2}},
+		"an unknown format, as text":   {"acme-2027", "x"},
+		"compound":                     {"compound", []any{map[string]any{"fmt": "acme-2027", "attStmt": map[string]any{}}}},
+		"compound of none":             {"compound", []any{}},
+		"none with a statement":        {"none", map[string]any{"sig": []byte("x")}},
+		"safetynet":                    {"android-safetynet", map[string]any{"ver": "1", "response": []byte("x")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, token := b.device(virtualwebauthn.AuthenticatorOptions{}), b.grant(t)
+			made := virtualwebauthn.CreateAttestationResponse(b.rp, d.Authenticator, d.credential, b.options(t, token))
+			row, err := b.service.Complete(context.Background(), b.principal, b.subject.ExternalID, token, stating(t, made, c.format, c.statement))
+			require.NoError(t, err)
+			require.Equal(t, "none", row.AttestationType)
+			require.Equal(t, d.Aaguid[:], row.AAGUID)
+		})
+	}
+}
+
+// stating replaces the statement of a response.
+func stating(t *testing.T, made, format string, statement any) json.RawMessage {
+	t.Helper()
+	var outer map[string]any
+	require.NoError(t, json.Unmarshal([]byte(made), &outer))
+	inner := outer["response"].(map[string]any)
+	raw, err := base64.RawURLEncoding.DecodeString(inner["attestationObject"].(string))
+	require.NoError(t, err)
+	var object map[string]any
+	require.NoError(t, webauthncbor.Unmarshal(raw, &object))
+	object["fmt"], object["attStmt"] = format, statement
+	raw, err = webauthncbor.Marshal(object)
+	require.NoError(t, err)
+	inner["attestationObject"] = base64.RawURLEncoding.EncodeToString(raw)
+	out, err := json.Marshal(outer)
+	require.NoError(t, err)
+	return out
 }
 
 func TestOptionsExcludeRegisteredPasskeys(t *testing.T) {
