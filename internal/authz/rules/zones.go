@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +60,10 @@ func partInZone(function string) func(at, zone ref.Val) ref.Val {
 	}
 }
 
+// zoneName is the form of the names of the IANA database. Package time knows further ones, which mean what the server is set to, such as
+// Local, localtime and posixrules.
+var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
+
 // knownZones bounds the zones that are kept. The IANA database has some six hundred; one of them can be spelt in several ways.
 const knownZones = 1000
 
@@ -78,6 +84,9 @@ func (c *zoneCache) load(name string) (*time.Location, error) {
 	c.mu.RUnlock()
 	if ok {
 		return zone, nil
+	}
+	if !zoneName.MatchString(name) || name == "Local" || name == "Factory" {
+		return nil, fmt.Errorf("unknown time zone %s", name)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
