@@ -76,6 +76,23 @@ func TestDetailsFormatValues(t *testing.T) {
 	}
 }
 
+// ISO 4217 says how many decimals a currency has. Locale data says how many are used in cash, which are fewer.
+func TestMoneyHasTheMinorUnitsOfISO4217(t *testing.T) {
+	t.Parallel()
+	for want, codes := range map[string]string{
+		"7":      "JPY KRW CLP ISK VND UGX XAF XOF XPF UYI PYG RWF KMF GNF DJF BIF VUV",
+		"7.00":   "AFN ALL AMD COP GYD IDR IRR KPW LAK LBP MGA MMK MNT MUR PKR RSD SOS SYP TZS UZS YER MRU VES VED SLE XCG ZWG EUR USD HUF CZK TWD CRC NOK SEK",
+		"7.000":  "IQD BHD JOD KWD LYD OMR TND",
+		"7.0000": "UYW CLF",
+	} {
+		for code := range strings.FieldsSeq(codes) {
+			details, err := parse(t, one(`{"label": "L", "format": "money", "currency": "`+code+`"}`)).Details("res", []byte(`{"v": 7}`))
+			require.NoError(t, err, code)
+			require.Equal(t, want+" "+code, details[0].Value)
+		}
+	}
+}
+
 func TestDetailsOrderAndSelection(t *testing.T) {
 	t.Parallel()
 	plan := parse(t, `{"type": "object", "x-countersign-display": {"label": "To account", "format": "account"}, "properties": {

@@ -5,16 +5,13 @@ import (
 	"regexp"
 	"strings"
 
-	"golang.org/x/text/currency"
+	"github.com/bojanz/currency"
 )
 
 // number matches what is written with grouped digits: at most 30 digits and no exponent that would make it longer.
 var number = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
 
-func knownCurrency(code string) bool {
-	unit, err := currency.ParseISO(code)
-	return err == nil && unit.String() == code
-}
+func knownCurrency(code string) bool { return currency.IsValid(code) }
 
 // money writes an exact amount in major units with at least the minor units of its currency: 250 EUR is 250.00 EUR, 250 JPY is
 // 250 JPY, and an amount with more decimals than the currency has keeps them, for rounding would show what is not carried out.
@@ -22,12 +19,8 @@ func money(amount, code string) string {
 	if code == "" {
 		return grouped(amount, 0) + " (no currency)"
 	}
-	if !knownCurrency(code) {
-		return grouped(amount, 0) + " " + code
-	}
-	unit, _ := currency.ParseISO(code)
-	scale, _ := currency.Standard.Rounding(unit)
-	return grouped(amount, scale) + " " + code
+	scale, _ := currency.GetDigits(code) // of ISO 4217; 0 for a code that it does not have
+	return grouped(amount, int(scale)) + " " + code
 }
 
 // grouped writes an exact decimal with at least so many decimals and its thousands separated; what is no number as it is.
