@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -13,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -149,7 +149,8 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	if in.TTLSeconds != nil {
 		ttl = *in.TTLSeconds
 	}
-	if !validOrigin(in.Origin) {
+	origin, err := webname.Origin(in.Origin)
+	if err != nil {
 		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and a host, such as https://app.example.com.", "value_error")
 	}
 	p := principal(c)
@@ -158,7 +159,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		return err
 	}
 	key, t, err := h.Identity.ClientToken(request.Context(c), p, identity.TokenRequest{
-		Subject: row, Origin: in.Origin, TTL: time.Duration(ttl) * time.Second, Purposes: in.Purposes, Session: in.Session,
+		Subject: row, Origin: origin, TTL: time.Duration(ttl) * time.Second, Purposes: in.Purposes, Session: in.Session,
 	})
 	if err != nil {
 		return err
@@ -171,15 +172,6 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		"client_token": key, "expires_at": float64(t.ExpiresAt.UnixMilli()) / 1000, "ttl_seconds": ttl, "origin": t.Origin,
 		"purposes": purposes, "session": t.SessionID,
 	})
-}
-
-// validOrigin reports whether the text has the form of an Origin header (RFC 6454): scheme, host and optional port.
-func validOrigin(origin string) bool {
-	rest, ok := strings.CutPrefix(origin, "https://")
-	if !ok {
-		rest, ok = strings.CutPrefix(origin, "http://")
-	}
-	return ok && rest != "" && !strings.ContainsAny(rest, "/?#@ \t\\")
 }
 
 // signingKeyHandlers handles the keys that sign proofs.

@@ -101,7 +101,7 @@ func populated(t *testing.T) world {
 	w.Admin.patch(t, environmentPath, object{
 		"rp_name": "Alder: \"Bank\"", "origins": []string{"http://localhost:8080", "http://pages.localhost"}, "page_origin": "http://pages.localhost",
 		"return_origins": []string{"https://shop.example"}, "hold_ttl_seconds": 7200, "bar_self_review": true,
-		"passkeys": object{"rp_ids": []string{"bank.example"}, "related_origins": []string{"https://shop.example"}, "aaguids": []string{"ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4"}},
+		"passkeys": object{"rp_ids": []string{"bank.localhost"}, "related_origins": []string{"https://shop.example"}, "aaguids": []string{"ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4"}},
 		"brand":    object{"name": "Alder", "accent": "#0f5c5c", "language": "de", "logo": logo(t)},
 	}).is(200)
 	payments := w.named(t, "Payments backend")

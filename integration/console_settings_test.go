@@ -57,12 +57,13 @@ func TestConsoleOffersEverySetting(t *testing.T) {
 func TestConsoleChangesPasskeyRulesAndReviewSettings(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
+	bank := w.givenRPID(t)
 	v := w.signedIn(t, models.RoleOperator)
 	at := "/console/" + w.ID + "/settings"
 	one, other := newManufacturer(t).pem(), newManufacturer(t).pem()
 	form := url.Values{
-		"rp_name": {"Bank"}, "origins": {"http://localhost:8080\r\nhttps://login.bank.example"}, "challenge_ttl_seconds": {"300"}, "hold_ttl_seconds": {"259200"},
-		"change_ttl_seconds": {"86400"}, "passkeys.rp_ids": {"bank.example"}, "passkeys.attestation": {"required"}, "passkeys.aaguids": {"x"}, "review_notes": {"true"},
+		"rp_name": {"Bank"}, "origins": {"http://localhost:8080\r\nhttps://login." + bank}, "challenge_ttl_seconds": {"300"}, "hold_ttl_seconds": {"259200"},
+		"change_ttl_seconds": {"86400"}, "passkeys.rp_ids": {bank}, "passkeys.attestation": {"required"}, "passkeys.aaguids": {"x"}, "review_notes": {"true"},
 		"case_link": {"https://{subject}.cases.example"},
 	}
 	for _, c := range []struct{ field, text, mended string }{
@@ -80,7 +81,7 @@ func TestConsoleChangesPasskeyRulesAndReviewSettings(t *testing.T) {
 	require.Equal(t, true, after.value("review_notes"))
 	require.Equal(t, "https://cases.example/{decision_id}", after.string("case_link"))
 	require.Equal(t, "required", after.string("passkeys.attestation"))
-	require.Equal(t, []any{"bank.example"}, after.value("passkeys.rp_ids"))
+	require.Equal(t, []any{bank}, after.value("passkeys.rp_ids"))
 	require.Equal(t, []any{strings.TrimSpace(one), strings.TrimSpace(other)}, after.value("passkeys.attestation_roots"))
 	require.Contains(t, v.submit(at, form).body, "No setting differs from its value in force.")
 

@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/integration/apitest"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 )
 
 // app is the origin of an Android app: the SHA-256 of its signing certificate.
@@ -31,6 +33,15 @@ var app = "android:apk-key-hash:" + base64.RawURLEncoding.EncodeToString(make([]
 func (w world) passkeyRules(t *testing.T, rules object) {
 	t.Helper()
 	w.Admin.patch(t, environmentPath, object{"passkeys": rules}).is(200)
+}
+
+// givenRPID gives the tenant an RP ID of its own and returns it.
+func (w world) givenRPID(t *testing.T) string {
+	t.Helper()
+	host := "bank-" + apitest.Unique() + ".example"
+	_, err := shared.Tenancy.UpdateRPIDs(t.Context(), w.TenantID, tenancy.RPIDs{Give: []string{host}}, "cli:test")
+	require.NoError(t, err)
+	return host
 }
 
 // beginning is a registration that waits for the response of a device.
@@ -132,41 +143,42 @@ func TestPasskeysOfAppsAndRelatedSites(t *testing.T) {
 func TestRelatedOriginsAreListedForTheirHost(t *testing.T) {
 	t.Parallel()
 	w, other := newSandbox(t), newSandbox(t)
-	host := "bank-" + apitest.Unique() + ".example"
+	host := w.givenRPID(t)
 	at := caller{base: w.Server.base}.with("Host", host)
 	at.get(t, "/.well-known/webauthn").problem(404, "not_found")
 	w.passkeyRules(t, object{"rp_ids": []string{host}, "related_origins": []string{"https://b.example", "https://a.example"}})
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, at.get(t, "/.well-known/webauthn").is(200).strings("origins"))
 	caller{base: w.Server.base}.with("X-Forwarded-Host", host).get(t, "/.well-known/webauthn").problem(404, "not_found") // no proxy is configured
-	other.passkeyRules(t, object{"rp_ids": []string{host}, "related_origins": []string{"https://evil.example"}})
-	at.get(t, "/.well-known/webauthn").problem(404, "not_found")
+	other.Admin.patch(t, environmentPath, object{"passkeys": object{"rp_ids": []string{host}, "related_origins": []string{"https://evil.example"}}}).problem(409, "conflict")
+	require.Equal(t, []string{"https://a.example", "https://b.example"}, at.get(t, "/.well-known/webauthn").is(200).strings("origins"))
 }
 
 func TestSeveralRPIDs(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
+	bank := w.givenRPID(t)
 	_, action := w.action(t, "enforce", with(challenging, object{"challenge_methods": []string{"passkey"}}))
 	subject := w.subject(t)
 	w.Server.post(t, "/api/v1/subjects/"+subject+"/passkeys/register/options", object{
-		"registration_grant": w.Server.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201).string("token"), "rp_id": "bank.example",
+		"registration_grant": w.Server.post(t, "/api/v1/subjects/"+subject+"/passkeys/registration-grants", nil).is(201).string("token"), "rp_id": bank,
 	}).is(422)
-	w.Admin.patch(t, environmentPath, object{"origins": []string{"http://localhost:8080", "https://login.bank.example"}, "passkeys": object{"rp_ids": []string{"bank.example"}}}).is(200)
-	second := w.deviceAt(t, subject, virtualwebauthn.RelyingParty{ID: "bank.example", Origin: "https://login.bank.example"})
+	w.Admin.patch(t, environmentPath, object{"origins": []string{"http://localhost:8080", "https://login." + bank}, "passkeys": object{"rp_ids": []string{bank}}}).is(200)
+	second := w.deviceAt(t, subject, virtualwebauthn.RelyingParty{ID: bank, Origin: "https://login." + bank})
 	second.completes(t, w, subject, action, nil).is(200)
 	first := w.device(t, subject)
-	require.Equal(t, []any{nil, "bank.example"}, []any{
+	require.Equal(t, []any{nil, bank}, []any{
 		w.Server.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list()[0]["rp_id"], w.Server.get(t, "/api/v1/subjects/"+subject+"/passkeys").is(200).list()[1]["rp_id"],
 	})
 	first.completes(t, w, subject, action, nil).is(200)
-	second.completes(t, w, subject, action, "bank.example").is(200)
+	second.completes(t, w, subject, action, bank).is(200)
 	second.rp.ID = "localhost"
-	second.completes(t, w, subject, action, "bank.example").problem(400, "assertion_rp_id_mismatch")
-	second.rp.ID = "bank.example"
+	second.completes(t, w, subject, action, bank).problem(400, "assertion_rp_id_mismatch")
+	second.rp.ID = bank
 
 	w.Admin.patch(t, environmentPath, object{"passkeys": object{"rp_ids": []string{}}}).is(422)
 	w.Admin.patch(t, environmentPath, object{"origins": []string{"http://localhost:8080"}, "passkeys": object{"rp_ids": []string{}}}).is(200)
 	challenge := "/api/v1/challenges/" + w.authorize(t, subject, action, "challenge").string("challenge.id")
-	w.Server.post(t, challenge+"/passkey/options", object{"rp_id": "bank.example"}).is(422)
+	w.Server.post(t, challenge+"/passkey/options", object{"rp_id": bank}).is(422)
 	options := w.Server.post(t, challenge+"/passkey/options", nil).is(200)
 	w.Server.post(t, challenge+"/complete", object{"method": "passkey", "assertion": second.assertion(t, options.body)}).problem(400, "assertion_rp_id_mismatch")
 }
@@ -311,12 +323,14 @@ func TestSimpleWebAuthnPackageAgreesAboutApps(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(scripts, "node_modules", "@simplewebauthn", "server")); err != nil {
 		t.Skip("npm ci has not been run in integration/" + scripts)
 	}
-	w := newSandbox(t)
-	w.Admin.patch(t, environmentPath, object{"origins": []string{"http://localhost:8080", "https://bank.example", app},
-		"passkeys": object{"rp_ids": []string{"bank.example"}, "related_origins": []string{"https://shop.example"}}}).is(200)
+	pair := newTenant(t)
+	w, moved := pair.Sandbox, pair.Live
+	bank := w.givenRPID(t)
+	w.Admin.patch(t, environmentPath, object{"origins": []string{"http://localhost:8080", "https://" + bank, app},
+		"passkeys": object{"rp_ids": []string{bank}, "related_origins": []string{"https://shop.example"}}}).is(200)
 	action := w.showing(t, with(challenging, object{"challenge_methods": []string{"passkey"}}))
 	for name, rp := range map[string]virtualwebauthn.RelyingParty{
-		"app": {ID: "localhost", Origin: app}, "related site": {ID: "localhost", Origin: "https://shop.example"}, "second RP ID": {ID: "bank.example", Origin: "https://bank.example"},
+		"app": {ID: "localhost", Origin: app}, "related site": {ID: "localhost", Origin: "https://shop.example"}, "second RP ID": {ID: bank, Origin: "https://" + bank},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -331,9 +345,8 @@ func TestSimpleWebAuthnPackageAgreesAboutApps(t *testing.T) {
 			exported, err := c.node(t, "export.mjs")
 			require.NoError(t, err, exported)
 
-			moved := newSandbox(t)
-			moved.Admin.patch(t, environmentPath, object{"origins": []string{"http://localhost:8080", "https://bank.example", app},
-				"passkeys": object{"rp_ids": []string{"bank.example"}, "related_origins": []string{"https://shop.example"}}}).is(200)
+			moved.Admin.patch(t, environmentPath, object{"origins": []string{"https://" + bank, app},
+				"passkeys": object{"rp_ids": []string{bank}, "related_origins": []string{"https://shop.example"}}}).is(200)
 			_, there := moved.action(t, "enforce", with(challenging, object{"challenge_methods": []string{"passkey"}}))
 			subject = moved.subject(t)
 			moved.Server.post(t, "/api/v1/subjects/"+subject+"/passkeys/import", with(decoded(t, []byte(exported)), object{"rp_id": rp.ID})).is(201)
@@ -346,7 +359,11 @@ func TestSimpleWebAuthnPackageAgreesAboutApps(t *testing.T) {
 // TestPasskeyRulesPage runs every command of docs/passkey-rules.md.
 func TestPasskeyRulesPage(t *testing.T) {
 	t.Parallel()
-	output := runShell(t, developerFolder(t, newSandbox(t)), codeBlocks(t, "../docs/passkey-rules.md", "sh"))
+	w := newSandbox(t)
+	_, err := shared.Tenancy.UpdateRPIDs(t.Context(), w.TenantID, tenancy.RPIDs{Give: []string{"bank.example.org"}}, "cli:test")
+	require.NoError(t, err)
+	script := strings.ReplaceAll(codeBlocks(t, "../docs/passkey-rules.md", "sh"), "countersign tenant rp-ids", ": countersign tenant rp-ids")
+	output := runShell(t, developerFolder(t, w), script)
 	for _, want := range []string{`"id":"bank.example.org"`, `"attestation":"required"`, `"id":"psk_`} {
 		require.Contains(t, output, want)
 	}

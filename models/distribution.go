@@ -28,7 +28,7 @@ var DistributedTables = []string{
 // ReferenceTables have a copy on every server: the configuration of tenants and environments, credentials and staff. A table is after
 // those that it refers to.
 var ReferenceTables = []string{
-	"tenants", "environments", "environment_brands", "environment_passkeys", "environment_backgrounds", "backgrounds", "research_periods",
+	"tenants", "rp_ids", "environments", "environment_brands", "environment_passkeys", "environment_backgrounds", "backgrounds", "research_periods",
 	"credentials", "credential_keys", "signing_keys", "actions", "policy_versions",
 	"identity_providers", "provider_logouts", "people", "person_addresses", "person_invitations", "person_passkeys", "person_roles", "console_sessions",
 	"saved_filters", "teams", "team_members", "deputies", "chat_addresses", "notice_choices",

@@ -2,6 +2,7 @@ package models
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -19,11 +20,28 @@ type PasskeyRules struct {
 	Attestation      string  // AttestationNone, also if empty, or AttestationRequired
 	AttestationRoots Strings // certificates in PEM that an attestation must lead to
 	AAGUIDs          Strings `gorm:"column:aaguids"` // models of authenticators that may be registered; empty permits all
+	// Given are the RP IDs that the operator has given to the tenant; RPIDs may be no others. Environments().Branded reads them.
+	Given Strings `gorm:"-"`
 }
 
 // RPIDsOf returns every RP ID of an environment, its own first.
 func (r PasskeyRules) RPIDsOf(env Environment) []string {
 	return append([]string{env.RPID}, r.RPIDs...)
+}
+
+// AppOrigin begins the origin of a native Android app, which ends with the SHA-256 of its signing certificate in base64url.
+const AppOrigin = "android:apk-key-hash:"
+
+// OriginsByKind returns the origins that passkeys are used from: those of browsers, related ones included, and those of apps.
+func (e Environment) OriginsByKind() (web, apps []string) {
+	for _, o := range append(slices.Clone(e.RPOrigins), e.Passkeys.RelatedOrigins...) {
+		if strings.HasPrefix(o, AppOrigin) {
+			apps = append(apps, o)
+		} else {
+			web = append(web, o)
+		}
+	}
+	return web, apps
 }
 
 // RPIDOf returns the RP ID that a passkey is bound to.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -204,15 +204,15 @@ func (s *settings) keyring() (*keyring.Keyring, error) {
 
 // publicURL returns the base URL without a slash at the end. It must be https, or http on this machine.
 func (s *settings) publicURL() (string, error) {
-	u, err := url.Parse(s.baseURL)
-	if s.baseURL == "" || err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+	origin, err := webname.Origin(strings.TrimRight(s.baseURL, "/"))
+	if err != nil {
 		return "", usage("COUNTERSIGN_BASE_URL is not set to a URL without a path, such as https://countersign.example")
 	}
-	local := u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1"
-	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
+	host := webname.HostOf(origin)
+	if local := host == "localhost" || host == "127.0.0.1"; !local && !strings.HasPrefix(origin, "https:") {
 		return "", usage("COUNTERSIGN_BASE_URL must be https, except on localhost")
 	}
-	return strings.TrimSuffix(s.baseURL, "/"), nil
+	return origin, nil
 }
 
 // tlsConfig returns the TLS configuration for Temporal; nil is plain text. An API key is never sent in plain text.

@@ -74,18 +74,18 @@ func TestTenantsAreDeletedWhole(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
 	empty := content(t, url)
-	create := func(name string) (tenant string, made string) {
-		made = c.ok("tenant", "create", "--background", "prior", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example")
+	create := func(name, host string) (tenant string, made string) {
+		made = c.ok("tenant", "create", "--background", "prior", "--name", name, "--rp-id", host, "--origin", "https://"+host)
 		return regexp.MustCompile(`tnt_[a-z0-9]{26}`).FindString(made), made
 	}
-	tenant, made := create("Old Bank")
+	tenant, made := create("Old Bank", "old.example")
 	c.fails("--confirm-name is not set", "tenant", "delete", tenant)
 	c.fails(`The name of tenant `+tenant+` is "Old Bank" and not "Bank"`, "tenant", "delete", tenant, "--confirm-name", "Bank")
 	c.fails("it has 2 active API keys. Settle or delete them, and revoke the keys last", "tenant", "delete", tenant, "--confirm-name", "Old Bank")
 	for _, env := range environmentID.FindAllString(made, -1) {
 		c.ok("credential", "revoke", credentialID.FindString(c.ok("credential", "list", "--environment", env)), "--environment", env)
 	}
-	kept, _ := create("New Bank")
+	kept, _ := create("New Bank", "new.example")
 	before := c.ok("tenant", "list")
 	require.Contains(t, c.ok("tenant", "delete", tenant, "--confirm-name", "Old Bank"), "is deleted, with ")
 	after := c.ok("tenant", "list")

@@ -579,7 +579,9 @@ func (c *Client) GetEnvironment(ctx context.Context, options ...RequestOption) (
 }
 
 // UpdateEnvironment: Change the environment's settings. 202 with a change request if a setting changes and the
-// environment requires a second approver. Permission: `config`.
+// environment requires a second approver. 409 if `passkeys.rp_ids` has an RP ID that the operator has not given to the
+// tenant. Host names and origins are stored in the form in which browsers write them: lower case, `xn--` labels, no
+// default port. Permission: `config`.
 //
 // PATCH /api/v1/environment
 func (c *Client) UpdateEnvironment(ctx context.Context, body EnvironmentUpdate, options ...RequestOption) (*Environment, error) {

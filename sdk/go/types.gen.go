@@ -1781,7 +1781,8 @@ type PasskeyRulesUpdate struct {
 	// Origins of other sites that may use the passkeys: https. Browsers read them from
 	// https://RP_ID/.well-known/webauthn.
 	RelatedOrigins []string `json:"related_origins,omitzero"`
-	// Further RP IDs: host names in lower case. `origins` may be at or below each.
+	// Further RP IDs: host names that the operator has given to the tenant; in a sandbox also `localhost` and names below
+	// it. `origins` may be at or below each.
 	RPIDs []string `json:"rp_ids,omitzero"`
 }
 

@@ -36,17 +36,24 @@ func refusedAlone() error {
 type byOne struct{ Settings }
 
 func (in byOne) apply(env *models.Environment) error {
-	if err := in.Check(*env); err != nil {
+	settings, err := in.Check(*env)
+	if err != nil {
 		return err
 	}
-	if env.SecondApproverRequired && !reflect.DeepEqual(in.Settings, in.Current(*env)) {
+	if env.SecondApproverRequired && !reflect.DeepEqual(settings, settings.Current(*env)) {
 		return refusedAlone()
 	}
-	return in.Settings.apply(env)
+	return settings.apply(env)
 }
 
-// Check returns a validation problem for a value that the environment may not have.
-func (in Settings) Check(env models.Environment) error { return in.apply(&env) }
+// Check returns the settings as they would be stored, or a problem if the environment may not have one of them.
+func (in Settings) Check(env models.Environment) (Settings, error) {
+	in, err := in.canonical()
+	if err != nil {
+		return in, err
+	}
+	return in, in.apply(&env)
+}
 
 // Empty reports whether in gives no setting.
 func (in Settings) Empty() bool { return reflect.DeepEqual(in, Settings{}) }

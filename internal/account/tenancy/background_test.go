@@ -1,6 +1,7 @@
 package tenancy_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +20,9 @@ func TestCreateChoosesTheBackground(t *testing.T) {
 	} {
 		t.Run(string(given), func(t *testing.T) {
 			t.Parallel()
+			host := cmp.Or(string(given), "default") + ".example"
 			made, err := svc.Create(t.Context(), tenancy.Spec{
-				Name: "Bank", RPID: "bank.example", Origins: []string{"https://bank.example"}, Background: given,
+				Name: "Bank", RPID: host, Origins: []string{"https://" + host}, Background: given,
 			}, "cli:tenant create")
 			require.NoError(t, err)
 			for want, env := range map[models.BackgroundChoice]models.Environment{models.BackgroundOwn: made.Sandbox, live: made.Live} {

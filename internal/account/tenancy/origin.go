@@ -2,11 +2,11 @@ package tenancy
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 )
 
 // rpOrigins are the rules for origins that browsers may use passkeys from.
@@ -16,55 +16,93 @@ type rpOrigins struct {
 	allowLocal bool     // localhost and names below it, over http too
 }
 
-// check checks that browsers may use passkeys of the RP ID from the origin: its host is the RP ID or below it, and it is https
-// unless the host is local. WebAuthn permits plain http for localhost only.
+// check checks that browsers may use passkeys of the RP ID from an origin in its canonical form: its host is the RP ID or below it,
+// and it is https unless the host is local. WebAuthn permits plain http for localhost only.
 func (r rpOrigins) check(origin string) error {
 	if isApp(origin) {
-		return checkApp(origin)
+		return nil
 	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.Path != "" || u.RawQuery != "" || u.User != nil {
-		return fmt.Errorf("the origin %q is not a scheme and a host, such as https://%s", origin, r.rpID)
-	}
-	host := u.Hostname()
+	host := webname.HostOf(origin)
 	all := append([]string{r.rpID}, r.others...)
 	if !slices.ContainsFunc(all, func(id string) bool { return host == id || strings.HasSuffix(host, "."+id) }) {
 		return fmt.Errorf("the origin %q is not at the RP ID %s or below it", origin, strings.Join(all, ", "))
 	}
-	local := localName(host)
+	local := webname.IsLocal(host)
 	if local && !r.allowLocal {
 		return fmt.Errorf("the origin %q is local; a live environment must not have a local origin", origin)
 	}
-	if u.Scheme == "http" && !local {
+	if !local && !strings.HasPrefix(origin, "https:") {
 		return fmt.Errorf("the origin %q is not https", origin)
 	}
 	return nil
 }
 
-// checkPageOrigin checks an origin that hosted pages redirect to or are embedded by. It permits https with or without a port,
-// and http on this machine. Since the origin is written into a Content-Security-Policy header, it may contain nothing that has
-// a meaning there, such as a wildcard.
-func checkPageOrigin(origin string) error {
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ContainsAny(origin, " *;,'\"") {
-		return fmt.Errorf("the origin %q is not a scheme and a host, such as https://bank.example", origin)
+// passkeyOrigin returns the canonical form of an origin that passkeys are used from: a web site's or an app's.
+func passkeyOrigin(text string) (string, error) {
+	if isApp(text) {
+		return text, checkApp(text)
 	}
-	local := localName(u.Hostname()) || u.Hostname() == "127.0.0.1"
-	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
-		return fmt.Errorf("the origin %q is not https", origin)
-	}
-	return nil
+	return webname.Origin(text)
 }
 
-// checkPageOrigins returns a validation problem for the first origin of the field that checkPageOrigin refuses.
-func checkPageOrigins(field string, origins []string) error {
-	for i, origin := range origins {
-		if err := checkPageOrigin(origin); err != nil {
-			return problem.Invalid([]any{"body", field, i}, err.Error(), "value_error")
+// pageOrigin returns the canonical form of an origin that hosted pages redirect to or are embedded by: https with or without a port,
+// and http on this machine. The form is safe in a Content-Security-Policy header, which it is written into.
+func pageOrigin(text string) (string, error) {
+	origin, err := webname.Origin(text)
+	if err != nil {
+		return "", err
+	}
+	host := webname.HostOf(origin)
+	if !strings.HasPrefix(origin, "https:") && !webname.IsLocal(host) && host != "127.0.0.1" {
+		return "", fmt.Errorf("the origin %q is not https", origin)
+	}
+	return origin, nil
+}
+
+// canonical returns the change with every host name and origin in its canonical form, or a validation problem that names the first one
+// that has none.
+func (in Settings) canonical() (Settings, error) {
+	var err error
+	if in.Origins, err = parseAll(in.Origins, passkeyOrigin, "origins"); err != nil {
+		return in, err
+	}
+	if in.ReturnOrigins, err = parseAll(in.ReturnOrigins, pageOrigin, "return_origins"); err != nil {
+		return in, err
+	}
+	if in.FrameAncestors, err = parseAll(in.FrameAncestors, pageOrigin, "frame_ancestors"); err != nil {
+		return in, err
+	}
+	if in.Pages.Origin != nil && *in.Pages.Origin != "" {
+		origin, err := passkeyOrigin(*in.Pages.Origin)
+		if err != nil {
+			return in, problem.Invalid([]any{"body", "page_origin"}, err.Error(), "value_error")
 		}
+		in.Pages.Origin = &origin
 	}
-	return nil
+	if in.Passkeys == nil {
+		return in, nil
+	}
+	rules := *in.Passkeys
+	in.Passkeys = &rules
+	if rules.RPIDs, err = parseAll(rules.RPIDs, webname.RPID, "passkeys", "rp_ids"); err != nil {
+		return in, err
+	}
+	rules.RelatedOrigins, err = parseAll(rules.RelatedOrigins, pageOrigin, "passkeys", "related_origins")
+	return in, err
 }
 
-// localName reports whether the host name always resolves to this machine (RFC 6761).
-func localName(host string) bool { return host == "localhost" || strings.HasSuffix(host, ".localhost") }
+// parseAll returns the canonical forms of a list at a place of the body; nil stays nil.
+func parseAll(given []string, parse func(string) (string, error), place ...any) ([]string, error) {
+	if given == nil {
+		return nil, nil
+	}
+	out := make([]string, len(given))
+	for i, text := range given {
+		parsed, err := parse(text)
+		if err != nil {
+			return nil, problem.Invalid(append(append([]any{"body"}, place...), i), err.Error(), "value_error")
+		}
+		out[i] = parsed
+	}
+	return out, nil
+}

@@ -7,13 +7,14 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/google/uuid"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,15 +32,12 @@ type Passkeys struct {
 	AAGUIDs []string `json:"aaguids"`
 }
 
-// appOrigin begins the origin of a native Android app, which ends with the SHA-256 of its signing certificate in base64url.
-const appOrigin = "android:apk-key-hash:"
-
-func isApp(origin string) bool { return strings.HasPrefix(origin, appOrigin) }
+func isApp(origin string) bool { return strings.HasPrefix(origin, models.AppOrigin) }
 
 func checkApp(origin string) error {
-	digest, err := base64.RawURLEncoding.Strict().DecodeString(strings.TrimPrefix(origin, appOrigin))
+	digest, err := base64.RawURLEncoding.Strict().DecodeString(strings.TrimPrefix(origin, models.AppOrigin))
 	if err != nil || len(digest) != sha256.Size {
-		return fmt.Errorf("the origin %q is not %s and the SHA-256 of the app's signing certificate in base64url without padding, 43 characters", origin, appOrigin)
+		return fmt.Errorf("the origin %q is not %s and the SHA-256 of the app's signing certificate in base64url without padding, 43 characters", origin, models.AppOrigin)
 	}
 	return nil
 }
@@ -55,33 +53,45 @@ func (in Settings) applyPasskeys(env *models.Environment) error {
 	if in.Origins != nil {
 		env.RPOrigins = in.Origins
 	}
-	if in.Origins == nil && (in.Passkeys == nil || in.Passkeys.RPIDs == nil) {
+	if in.Origins == nil && in.Passkeys == nil {
 		return nil
+	}
+	if err := usable(*env); err != nil {
+		return err
 	}
 	rules := rpOrigins{rpID: env.RPID, others: env.Passkeys.RPIDs, allowLocal: local}
 	for i, origin := range env.RPOrigins {
 		// A development environment may have local origins although it is live: only given ones are refused.
-		if err := rules.check(origin); err != nil && (in.Origins != nil || !localOrigin(origin)) {
+		if err := rules.check(origin); err != nil && (in.Origins != nil || !webname.IsLocal(webname.HostOf(origin))) {
 			return problem.Invalid([]any{"body", "origins", i}, err.Error(), "value_error")
 		}
 	}
 	return nil
 }
 
-func localOrigin(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && localName(u.Hostname())
+// usable checks with the library that runs the ceremonies that it accepts an environment's RP IDs and origins.
+func usable(env models.Environment) error {
+	web, apps := env.OriginsByKind()
+	for _, id := range env.Passkeys.RPIDsOf(env) {
+		if _, err := webauthn.New(&webauthn.Config{RPID: id, RPDisplayName: env.RPName, RPOrigins: web, RPOpaqueOrigins: apps}); err != nil {
+			return problem.Invalid([]any{"body", "origins"}, fmt.Sprintf("passkeys cannot be used with these origins: %v", err), "value_error")
+		}
+	}
+	return nil
 }
 
 func (in Passkeys) apply(to *models.PasskeyRules, local bool) error {
 	for i, id := range in.RPIDs {
-		u, err := url.Parse("https://" + id)
-		if err != nil || u.Host != id || strings.ToLower(id) != id || u.Port() != "" || !strings.Contains(id, ".") && id != "localhost" || localName(id) && !local {
-			return passkeyFault("rp_ids", i, fmt.Sprintf("%q is not a host name in lower case such as bank.example", id))
+		switch {
+		case webname.IsLocal(id) && local:
+		case webname.IsLocal(id):
+			return passkeyFault("rp_ids", i, fmt.Sprintf("%q is local; a live environment must not have a local RP ID", id))
+		case !slices.Contains(to.Given, id):
+			return problem.Newf(problem.Conflict, "The RP ID %s is not given to this tenant. The operator gives it with countersign tenant rp-ids --give %s.", id, id)
 		}
 	}
 	for i, origin := range in.RelatedOrigins {
-		if err := checkPageOrigin(origin); err != nil || !local && localOrigin(origin) {
+		if host := webname.HostOf(origin); !strings.HasPrefix(origin, "https:") || webname.IsLocal(host) && !local {
 			return passkeyFault("related_origins", i, fmt.Sprintf("%q is not an https origin such as https://bank.example.org", origin))
 		}
 	}

@@ -132,6 +132,10 @@ func assign[T any](to, given *T) {
 }
 
 func (in Settings) apply(env *models.Environment) error {
+	in, err := in.canonical()
+	if err != nil {
+		return err
+	}
 	assign(&env.ChallengeTTLSeconds, in.ChallengeTTLSeconds)
 	assign(&env.HoldTTLSeconds, in.HoldTTLSeconds)
 	assign(&env.EnrollmentGrantRequired, in.EnrollmentGrantRequired)
@@ -218,12 +222,6 @@ func (in Pages) apply(env *models.Environment) error {
 		if *in.Origin == "" {
 			env.PageOrigin = nil
 		}
-	}
-	if err := checkPageOrigins("return_origins", in.ReturnOrigins); err != nil {
-		return err
-	}
-	if err := checkPageOrigins("frame_ancestors", in.FrameAncestors); err != nil {
-		return err
 	}
 	if in.ReturnOrigins != nil {
 		env.ReturnOrigins = in.ReturnOrigins

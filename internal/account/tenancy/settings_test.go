@@ -47,11 +47,17 @@ func TestUpdateSettingsOfPagesChangesGivenFieldsOnly(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", "*", "https://*.example", "https://a.example/", "https://a.example; script-src *", "http://a.example", "a.example",
-		"https://a.example https://b.example", "https://u@a.example", "javascript:alert(1)", "HTTPS://a.example",
+		"https://a.example https://b.example", "https://u@a.example", "javascript:alert(1)",
 	} {
 		_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{FrameAncestors: []string{bad}}}, "cli:tenant pages", "")
 		require.Error(t, err, bad)
 		_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{bad}}}, "cli:tenant pages", "")
 		require.Error(t, err, bad)
 	}
+	env, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{
+		ReturnOrigins: []string{"HTTPS://Shop.example:443"}, FrameAncestors: []string{"https://bücher.example"},
+	}}, "cli:tenant pages", "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"https://shop.example"}, []string(env.ReturnOrigins))
+	require.Equal(t, []string{"https://xn--bcher-kva.example"}, []string(env.FrameAncestors))
 }

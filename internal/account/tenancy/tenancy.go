@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -15,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -78,6 +78,10 @@ type Made struct {
 // Create creates the tenant, its environments and their signing keys in one transaction. The actor is recorded in the audit
 // log of both environments. Errors about the specification are plain sentences for the command line.
 func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, error) {
+	in, err := in.canonical()
+	if err != nil {
+		return Made{}, err
+	}
 	if err := in.validate(); err != nil {
 		return Made{}, err
 	}
@@ -93,8 +97,11 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, !in.AllowSelfReview
 	out.Live.SecondApproverRequired = in.RequireSecondApprover
 	out.Sandbox.Background, out.Live.Background = models.BackgroundOwn, cmp.Or(in.Background, models.BackgroundPrior)
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *store.Q) error {
 		if err := q.Tenants().Create(ctx, out.Tenant); err != nil {
+			return err
+		}
+		if err := give(ctx, q, out.Tenant.ID, []string{in.RPID}); err != nil {
 			return err
 		}
 		for _, env := range []models.Environment{out.Sandbox, out.Live} {
@@ -122,6 +129,22 @@ func (s *Service) createEnvironment(ctx context.Context, q *store.Q, env models.
 	return s.keys.Establish(ctx, q, scope, actor)
 }
 
+// canonical returns the specification with its RP ID and origins in their canonical form.
+func (in Spec) canonical() (Spec, error) {
+	var err error
+	if in.RPID, err = webname.RPID(in.RPID); err != nil {
+		return in, fmt.Errorf("the RP ID %w", err)
+	}
+	origins := make([]string, len(in.Origins))
+	for i, text := range in.Origins {
+		if origins[i], err = passkeyOrigin(text); err != nil {
+			return in, err
+		}
+	}
+	in.Origins = origins
+	return in, nil
+}
+
 // validate returns an error that names the first invalid field.
 func (in Spec) validate() error {
 	if n := utf8.RuneCountInString(in.Name); n < 1 || n > 120 {
@@ -129,9 +152,6 @@ func (in Spec) validate() error {
 	}
 	if fault := displaytext.Fault(in.Name); fault != "" {
 		return fmt.Errorf("the name of a tenant must not contain control characters or line breaks; found %s", fault)
-	}
-	if in.RPID == "" || strings.ContainsAny(in.RPID, "/: ") {
-		return fmt.Errorf("the RP ID %q is not a host name", in.RPID)
 	}
 	if len(in.Origins) == 0 {
 		return fmt.Errorf("at least one origin is required, such as https://%s", in.RPID)

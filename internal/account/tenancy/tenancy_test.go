@@ -48,14 +48,20 @@ func TestCreateRejectsInvalidSpecs(t *testing.T) {
 		change func(*tenancy.Spec)
 		says   string
 	}{
-		"no name":        {func(s *tenancy.Spec) { s.Name = "" }, "1 to 120 characters"},
-		"long name":      {func(s *tenancy.Spec) { s.Name = strings.Repeat("é", 121) }, "not 121"},
-		"no RP ID":       {func(s *tenancy.Spec) { s.RPID = "" }, "is not a host name"},
-		"RP ID is a URL": {func(s *tenancy.Spec) { s.RPID = "https://bank.example" }, "is not a host name"},
-		"no origin":      {func(s *tenancy.Spec) { s.Origins = nil }, "at least one origin"},
-		"a page":         {func(s *tenancy.Spec) { s.Origins = []string{"https://bank.example/login"} }, "scheme and a host"},
-		"foreign":        {func(s *tenancy.Spec) { s.Origins = []string{"https://evilbank.example"} }, "not at the RP ID"},
-		"plain http":     {func(s *tenancy.Spec) { s.Origins = []string{"http://bank.example"} }, "not https"},
+		"no name":           {func(s *tenancy.Spec) { s.Name = "" }, "1 to 120 characters"},
+		"long name":         {func(s *tenancy.Spec) { s.Name = strings.Repeat("é", 121) }, "not 121"},
+		"no RP ID":          {func(s *tenancy.Spec) { s.RPID = "" }, "is not a host name"},
+		"RP ID is a suffix": {func(s *tenancy.Spec) { s.RPID, s.Origins = "co.uk", []string{"https://bank.co.uk"} }, "is a public suffix"},
+		"RP ID ends in dot": {func(s *tenancy.Spec) { s.RPID = "bank.example." }, "is not a host name"},
+		"RP ID is IPv4":     {func(s *tenancy.Spec) { s.RPID, s.Origins = "1.2.3.4", []string{"https://1.2.3.4"} }, "is not a host name"},
+		"RP ID with hyphen": {func(s *tenancy.Spec) { s.RPID = "-bank.example" }, "is not a host name"},
+		"long label":        {func(s *tenancy.Spec) { s.RPID = strings.Repeat("a", 70) + ".example" }, "is not a host name"},
+		"port 65536":        {func(s *tenancy.Spec) { s.Origins = []string{"https://bank.example:65536"} }, "scheme and a host"},
+		"RP ID is a URL":    {func(s *tenancy.Spec) { s.RPID = "https://bank.example" }, "is not a host name"},
+		"no origin":         {func(s *tenancy.Spec) { s.Origins = nil }, "at least one origin"},
+		"a page":            {func(s *tenancy.Spec) { s.Origins = []string{"https://bank.example/login"} }, "scheme and a host"},
+		"foreign":           {func(s *tenancy.Spec) { s.Origins = []string{"https://evilbank.example"} }, "not at the RP ID"},
+		"plain http":        {func(s *tenancy.Spec) { s.Origins = []string{"http://bank.example"} }, "not https"},
 		"local": {func(s *tenancy.Spec) {
 			s.RPID, s.Origins = "localhost", []string{"http://localhost:8080"}
 		}, "is local"},

@@ -6,12 +6,14 @@ import (
 	"encoding/base64"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -173,6 +175,8 @@ func (s *Service) Ended(ctx context.Context, id, ticket string) (EndedLink, erro
 // maxReturnURL is the maximum length of a return URL, in bytes.
 const maxReturnURL = 2000
 
+const wantReturn = "return_url must be an https URL of at most 2000 characters, without a user."
+
 // AllowedReturn checks that a page of the environment may send users to the URL: its origin must be one of the environment's
 // passkey origins or return origins. It returns the normalised URL, and nil for an empty one.
 func AllowedReturn(env models.Environment, raw string) (*string, error) {
@@ -180,12 +184,17 @@ func AllowedReturn(env models.Environment, raw string) (*string, error) {
 		return nil, nil
 	}
 	u, err := url.Parse(raw)
+	if err != nil || len(raw) > maxReturnURL {
+		return nil, errReturn(wantReturn)
+	}
+	origin, err := webname.OriginOf(u)
 	switch {
-	case err != nil, len(raw) > maxReturnURL, u.Host == "", u.User != nil, u.Opaque != "", u.Scheme != "https" && u.Scheme != "http":
-		return nil, errReturn("return_url must be an https URL of at most 2000 characters, without a user.")
-	case !slices.Contains(env.RPOrigins, u.Scheme+"://"+u.Host) && !slices.Contains(env.ReturnOrigins, u.Scheme+"://"+u.Host):
+	case err != nil:
+		return nil, errReturn(wantReturn)
+	case !slices.Contains(env.RPOrigins, origin) && !slices.Contains(env.ReturnOrigins, origin):
 		return nil, errReturn("return_url must have an origin that the environment allows: add it to return_origins by PATCH /api/v1/environment or countersign tenant pages.")
 	}
+	u.Host = strings.TrimPrefix(origin, u.Scheme+"://")
 	clean := u.String() // as parsed: characters that a browser might read differently are escaped
 	return &clean, nil
 }

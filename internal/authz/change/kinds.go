@@ -103,7 +103,7 @@ func settingsChange(ctx context.Context, q *store.Q, scope store.Scope, in tenan
 	if err != nil {
 		return proposal{}, err
 	}
-	if err := in.Check(env); err != nil {
+	if in, err = in.Check(env); err != nil {
 		return proposal{}, err
 	}
 	base := in.Current(env)
@@ -145,7 +145,11 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 			return nil, false, err
 		}
 		env, err := t.environment(ctx, scope)
-		return in.Current(env), err == nil && in.Check(env) == nil, err
+		if err != nil {
+			return nil, false, err
+		}
+		_, refused := in.Check(env)
+		return in.Current(env), refused == nil, nil
 	}
 	a, err := t.action(ctx, scope, c.Target)
 	if errors.Is(err, store.ErrNotFound) { // archived since

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 )
 
 // Policy restricts the addresses that a Sender connects to. It is checked against the address of every connection after DNS
@@ -137,6 +139,9 @@ func (p Policy) checkHost(u *url.URL) string {
 	}
 	if numeric(host) {
 		return "url must write an IP address in its usual form."
+	}
+	if _, err := webname.Host(host); err != nil {
+		return "url must have a host name such as hooks.example.com."
 	}
 	if !slices.Contains(p.ports(), uint16(port)) {
 		return "url must use port " + p.portNames() + "."

@@ -149,7 +149,7 @@ var catalogue = []Definition{
 
 	audit("A tenant was created.", TenantCreatedData{}),
 	audit("An environment was created.", EnvironmentCreatedData{}),
-	audit("An environment's settings changed.", EnvironmentSettingsChangedData{}, EnvironmentCeilingChangedData{}, EnvironmentResearchChangedData{}),
+	audit("An environment's settings changed.", EnvironmentSettingsChangedData{}, EnvironmentCeilingChangedData{}, EnvironmentRPIDsGivenData{}, EnvironmentResearchChangedData{}),
 	audit("A credential was issued.", CredentialCreatedData{}),
 	audit("A credential got a new key.", CredentialRotatedData{}),
 	audit("A credential was revoked.", CredentialRevokedData{}),

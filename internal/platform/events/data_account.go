@@ -40,6 +40,11 @@ type EnvironmentCeilingChangedData struct {
 	RateLimitCeiling *int `json:"rate_limit_ceiling"`
 }
 
+// EnvironmentRPIDsGivenData has the RP IDs that the environment's tenant may use.
+type EnvironmentRPIDsGivenData struct {
+	GivenRPIDs []string `json:"given_rp_ids"`
+}
+
 // EnvironmentResearchChangedData says whether research vectors are stored.
 type EnvironmentResearchChangedData struct {
 	ResearchEnabled bool `json:"research_enabled"`
@@ -203,6 +208,7 @@ func (TenantCreatedData) EventType() Type              { return TenantCreated }
 func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }
 func (EnvironmentSettingsChangedData) EventType() Type { return EnvironmentUpdated }
 func (EnvironmentCeilingChangedData) EventType() Type  { return EnvironmentUpdated }
+func (EnvironmentRPIDsGivenData) EventType() Type      { return EnvironmentUpdated }
 func (EnvironmentResearchChangedData) EventType() Type { return EnvironmentUpdated }
 func (CredentialCreatedData) EventType() Type          { return CredentialCreated }
 func (CredentialRotatedData) EventType() Type          { return CredentialRotated }

@@ -46,7 +46,10 @@ func (q Environments) Branded(ctx context.Context, s Scope) (models.Environment,
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return e, err
 	}
-	e.Passkeys, err = q.PasskeyRules(ctx, s)
+	if e.Passkeys, err = q.PasskeyRules(ctx, s); err != nil {
+		return e, err
+	}
+	e.Passkeys.Given, err = q.Tenants().RPIDs(ctx, s.Tenant)
 	return e, err
 }
 

@@ -35,19 +35,15 @@ func nonNil(s models.Strings) models.Strings {
 	return s
 }
 
-// RelatedOrigins returns the further origins that may use passkeys of an RP ID, sorted. It returns ErrNotFound if there are none, or if
-// environments of several tenants have the RP ID: a tenant could otherwise admit its own site to the passkeys of another.
+// RelatedOrigins returns the further origins that may use passkeys of an RP ID, sorted: those of the environments of the tenant that the
+// RP ID is given to. It returns ErrNotFound if there are none.
 func (q Environments) RelatedOrigins(ctx context.Context, rpID string) ([]string, error) {
-	var found struct {
-		Tenants int
-		Origins models.Strings
-	}
-	err := q.gorm(ctx).Raw(`with named as (
-			select e.id, e.tenant_id, p.related_origins from environments e left join environment_passkeys p on p.environment_id = e.id
-			where e.rp_id = ? or ? = any (p.rp_ids))
-		select (select count(distinct tenant_id) from named) as tenants,
-			(select coalesce(array_agg(distinct o order by o), '{}') from named, unnest(related_origins) o) as origins`, rpID, rpID).Find(&found).Error
-	if err == nil && (found.Tenants != 1 || len(found.Origins) == 0) {
+	var found struct{ Origins models.Strings }
+	err := q.gorm(ctx).Raw(`select coalesce(array_agg(distinct o order by o), '{}') as origins
+		from rp_ids r join environments e on e.tenant_id = r.tenant_id
+		join environment_passkeys p on p.environment_id = e.id, unnest(p.related_origins) o
+		where r.rp_id = ? and (e.rp_id = r.rp_id or r.rp_id = any (p.rp_ids))`, rpID).Find(&found).Error
+	if err == nil && len(found.Origins) == 0 {
 		err = ErrNotFound
 	}
 	return found.Origins, err

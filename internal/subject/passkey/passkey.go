@@ -52,7 +52,7 @@ func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 // relyingParty returns the WebAuthn library configured for an environment's RP ID, origins and rules of passkeys. It always requires user
 // verification, which the library only prefers by default.
 func relyingParty(env models.Environment) (*webauthn.WebAuthn, error) {
-	web, apps := origins(env)
+	web, apps := env.OriginsByKind()
 	rp, err := webauthn.New(&webauthn.Config{
 		RPID: env.RPID, RPDisplayName: env.RPName, RPOrigins: web, RPOpaqueOrigins: apps,
 		AuthenticatorSelection: protocol.AuthenticatorSelection{

@@ -48,18 +48,6 @@ func stored(env models.Environment, rpID string) *string {
 	return &rpID
 }
 
-// origins returns the origins that browsers and those that apps may use passkeys from.
-func origins(env models.Environment) (web, apps []string) {
-	for _, o := range append(slices.Clone(env.RPOrigins), env.Passkeys.RelatedOrigins...) {
-		if protocol.IsOpaqueOrigin(o) {
-			apps = append(apps, o)
-		} else {
-			web = append(web, o)
-		}
-	}
-	return web, apps
-}
-
 // conveyance returns what an authenticator is asked to disclose: its model only if a rule of the environment or a policy depends on it.
 func conveyance(ctx context.Context, q *store.Q, scope store.Scope, r models.PasskeyRules) (protocol.ConveyancePreference, error) {
 	if r.Attestation == models.AttestationRequired || len(r.AAGUIDs) > 0 {

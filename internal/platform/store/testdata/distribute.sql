@@ -1,4 +1,5 @@
 create_reference_table('tenants')
+create_reference_table('rp_ids')
 create_reference_table('environments')
 create_reference_table('environment_brands')
 create_reference_table('environment_passkeys')

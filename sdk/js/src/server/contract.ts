@@ -1336,7 +1336,7 @@ export interface paths {
         head?: never;
         /**
          * Change the environment's settings
-         * @description 202 with a change request if a setting changes and the environment requires a second approver.
+         * @description 202 with a change request if a setting changes and the environment requires a second approver. 409 if `passkeys.rp_ids` has an RP ID that the operator has not given to the tenant. Host names and origins are stored in the form in which browsers write them: lower case, `xn--` labels, no default port.
          *
          *     Permission: `config`.
          */
@@ -3254,7 +3254,7 @@ export interface components {
         };
         /** @description Changes to the rules of passkeys. Omitted fields keep their value, an empty list removes the rule. Registered passkeys are kept; those of a removed RP ID cannot be used. */
         PasskeyRulesUpdate: {
-            /** @description Further RP IDs: host names in lower case. `origins` may be at or below each. */
+            /** @description Further RP IDs: host names that the operator has given to the tenant; in a sandbox also `localhost` and names below it. `origins` may be at or below each. */
             rp_ids?: string[];
             /** @description Origins of other sites that may use the passkeys: https. Browsers read them from https://RP_ID/.well-known/webauthn. */
             related_origins?: string[];
