@@ -216,3 +216,15 @@ type Background struct {
 	ActivatedAt time.Time
 	RetiredAt   *time.Time
 }
+
+// ErasedTerms are what the next subject with the id of an erased one takes over, until ExpiresAt.
+type ErasedTerms struct {
+	EnvironmentID string  `gorm:"primaryKey"`
+	MAC           []byte  `gorm:"column:mac;primaryKey"` // of the relying party's id
+	Anchor        *string // of the open recovery; nil if there was none
+	Limitations   Strings
+	ReadyAt       *time.Time
+	EndsAt        *time.Time
+	ClaimCapUntil *time.Time
+	ExpiresAt     time.Time
+}

@@ -54,6 +54,9 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 			return notFound(err)
 		}
 		erasure.SubjectUID = &row.UID
+		if err := s.rememberTerms(ctx, q, row, now); err != nil {
+			return err
+		}
 		data := events.SubjectErasureRequestedData{Erasure: erasure.ID}
 		if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil {
 			return err

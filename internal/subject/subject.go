@@ -66,7 +66,14 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		if !created {
 			return problem.New(problem.SubjectExists, "A subject with this id already exists in the environment.")
 		}
-		return events.Append(ctx, q, entry(p, row, now, events.SubjectCreatedData{}))
+		if err := events.Append(ctx, q, entry(p, row, now, events.SubjectCreatedData{})); err != nil {
+			return err
+		}
+		if err := s.takeOver(ctx, q, p, row, now); err != nil {
+			return err
+		}
+		row, err = q.Subjects().ByUID(ctx, p.Store(), row.UID)
+		return err
 	})
 	return View{Subject: row}, err
 }

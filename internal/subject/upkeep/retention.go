@@ -268,6 +268,7 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, d.Store.Challenges().DropLinks},
 		{d.Retention.Spent, d.Store.Staff().DropExpired},
 		{d.Retention.Spent, d.Store.Research().DropPeriods},
+		{0, d.Store.ErasedTerms().Drop},
 		{d.Retention.Idempotency, unbatched(d.Store.Idempotency().Drop)},
 		{quotaRetention, unbatched(d.Store.Quotas().Drop)},
 	} {

@@ -65,5 +65,6 @@ create_distributed_table('audit_chain', 'environment_id', colocate_with => 'subj
 create_distributed_table('webhook_deliveries', 'environment_id', colocate_with => 'subjects')
 create_distributed_table('webhook_attempts', 'environment_id', colocate_with => 'subjects')
 create_distributed_table('erasures', 'environment_id', colocate_with => 'subjects')
+create_distributed_table('erased_terms', 'environment_id', colocate_with => 'subjects')
 create_distributed_table('evaluations', 'environment_id', colocate_with => 'subjects')
 create_distributed_table('changes', 'environment_id', colocate_with => 'subjects')

@@ -23,6 +23,7 @@ var acrossEnvironments = map[string]string{
 
 	"Challenges.Overdue":         upkeep,
 	"Challenges.DropLinks":       upkeep,
+	"ErasedTerms.Drop":           upkeep,
 	"Changes.Overdue":            upkeep,
 	"ClientTokens.Drop":          upkeep,
 	"Deliveries.Drop":            upkeep,

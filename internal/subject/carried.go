@@ -1,0 +1,78 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// erasedPurpose is the keyring purpose of the MAC by which the id of an erased subject is recognised, until its terms expire.
+const erasedPurpose = "erased subject"
+
+// rememberTerms stores the open recovery and the cap on claims of a subject that is erased under a MAC of its id. Otherwise erasing a
+// subject and creating it anew would end both.
+func (s *Service) rememberTerms(ctx context.Context, q *store.Q, row models.Subject, now time.Time) error {
+	t := models.ErasedTerms{
+		EnvironmentID: row.EnvironmentID, MAC: s.keys.MAC(erasedPurpose, []byte(row.EnvironmentID), []byte(row.ExternalID)), Limitations: models.Strings{},
+	}
+	r, err := q.Recoveries().Unfinished(ctx, scopeOf(row), row.UID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err == nil && now.Before(r.ExpiresAt) {
+		t.Anchor, t.Limitations, t.ReadyAt, t.EndsAt, t.ExpiresAt = &r.Anchor, append(t.Limitations, r.Limitations...), &r.ReadyAt, &r.ExpiresAt, r.ExpiresAt
+	}
+	if row.Capped(now) {
+		t.ClaimCapUntil = row.ClaimCapUntil
+		if t.ExpiresAt.Before(*row.ClaimCapUntil) {
+			t.ExpiresAt = *row.ClaimCapUntil
+		}
+	}
+	if t.ExpiresAt.IsZero() {
+		return nil
+	}
+	return q.ErasedTerms().Put(ctx, t)
+}
+
+// takeOver applies the terms of an erased subject to a new one with its id: the same cap on claims, and a recovery with the same anchor
+// and times.
+func (s *Service) takeOver(ctx context.Context, q *store.Q, p identity.Principal, row models.Subject, now time.Time) error {
+	macs := s.keys.MACs(erasedPurpose, []byte(row.EnvironmentID), []byte(row.ExternalID))
+	t, err := q.ErasedTerms().Take(ctx, row.EnvironmentID, macs, now)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if t.ClaimCapUntil != nil {
+		if err := q.Subjects().SetClaimCap(ctx, p.Store(), row.UID, *t.ClaimCapUntil, now); err != nil {
+			return err
+		}
+	}
+	if t.Anchor == nil || !now.Before(*t.EndsAt) {
+		return nil
+	}
+	r := models.Recovery{
+		ID: ids.New(ids.Recovery), TenantID: row.TenantID, EnvironmentID: row.EnvironmentID, SubjectUID: row.UID, Status: models.RecoveryPending,
+		Anchor: *t.Anchor, Limitations: t.Limitations, CreatedAt: now, ReadyAt: *t.ReadyAt, ExpiresAt: *t.EndsAt,
+	}
+	if _, err := q.Recoveries().Create(ctx, r); err != nil {
+		return err
+	}
+	data := events.RecoveryStartedData{
+		Recovery: r.ID, Anchor: r.Anchor, ReadyAt: apitime.Time(r.ReadyAt), ExpiresAt: apitime.Time(r.ExpiresAt), Limitations: append([]string{}, r.Limitations...),
+	}
+	if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil {
+		return err
+	}
+	return outbox.Add(ctx, q, outbox.Item{Topic: outbox.TopicRecoveryStart, Environment: r.EnvironmentID, Ref: r.ID, At: now})
+}
