@@ -99,7 +99,6 @@ type PersonInvitation struct {
 	MAC       []byte `gorm:"column:mac;primaryKey"`
 	ID        string
 	PersonID  string
-	Ceremony  JSON
 	CreatedAt time.Time
 	CreatedBy string
 	ExpiresAt time.Time

@@ -2,6 +2,7 @@ package staff
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -127,94 +128,87 @@ func (s *Service) ShowInvitation(ctx context.Context, token string) (Invitation,
 	return Invitation{Person: p, Grants: held, ExpiresAt: i.ExpiresAt}, err
 }
 
-// RegistrationOptions begins the registration of a passkey and returns its PublicKeyCredentialCreationOptions. A second call
-// begins a new ceremony in place of the first. Only AcceptInvitation spends the invitation.
+// RegistrationOptions begins the registration of a passkey and returns its PublicKeyCredentialCreationOptions. Several may be in progress, one
+// in each tab of the browser. Only AcceptInvitation spends the invitation.
 func (s *Service) RegistrationOptions(ctx context.Context, token string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
 	rp, err := s.relyingParty()
 	if err != nil {
 		return options, err
 	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		i, p, err := s.usableInvitation(ctx, q, token, true)
-		if err != nil {
-			return err
-		}
-		keys, err := q.Staff().Passkeys(ctx, p.ID)
-		if err != nil {
-			return err
-		}
-		if len(keys) >= MaxPasskeys {
-			return problem.Newf(problem.Conflict, "You have %d passkeys, which is the maximum.", MaxPasskeys)
-		}
-		u := user{p, keys}
-		creation, session, err := rp.BeginRegistration(u, webauthn.WithExclusions(u.descriptors()))
-		if err != nil {
-			return err
-		}
-		ceremony, err := json.Marshal(session)
-		if err != nil {
-			return err
-		}
-		options = creation.Response
-		return q.Invitations().SetCeremony(ctx, i.MAC, ceremony)
+	i, p, err := s.usableInvitation(ctx, s.store.Q, token, false)
+	if err != nil {
+		return options, err
+	}
+	keys, err := s.store.Staff().Passkeys(ctx, p.ID)
+	if err != nil {
+		return options, err
+	}
+	if len(keys) >= MaxPasskeys {
+		return options, problem.Newf(problem.Conflict, "You have %d passkeys, which is the maximum.", MaxPasskeys)
+	}
+	creation, _, err := beginRegistration(rp, user{p, keys}, s.newCeremony(i.ID, s.clock.Now()))
+	if err != nil {
+		return options, err
+	}
+	return creation.Response, nil
+}
+
+// beginRegistration returns the options of a registration with the challenge, and what its response is verified against.
+func beginRegistration(rp *webauthn.WebAuthn, u user, challenge []byte) (*protocol.CredentialCreation, *webauthn.SessionData, error) {
+	return rp.BeginRegistration(u, webauthn.WithExclusions(u.descriptors()), func(o *protocol.PublicKeyCredentialCreationOptions) error {
+		o.Challenge = challenge
+		return nil
 	})
-	return options, err
 }
 
 // AcceptInvitation verifies the browser's registration response, registers the passkey and signs the person in. The
-// invitation's row is locked: of concurrent calls one succeeds. A rejected response ends the ceremony but not the invitation.
+// invitation's row is locked: of concurrent calls one succeeds. A rejected response ends neither the invitation nor another registration.
 func (s *Service) AcceptInvitation(ctx context.Context, token string, response json.RawMessage, requestID string) (Opened, error) {
 	rp, err := s.relyingParty()
 	if err != nil {
 		return Opened{}, err
 	}
 	var out Opened
-	var refusal error
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		i, p, err := s.usableInvitation(ctx, q, token, true)
 		if err != nil {
 			return err
 		}
 		made, err := s.verifyRegistration(ctx, q, rp, i, p, response)
-		if problem.Is(err, problem.RegistrationRefused) {
-			refusal = err
-			return q.Invitations().SetCeremony(ctx, i.MAC, nil)
-		}
 		if err != nil {
 			return err
 		}
 		out, err = s.registerPasskey(ctx, q, i, p, made, requestID)
 		return err
 	})
-	if err == nil {
-		err = refusal
-	}
 	return out, err
 }
 
-// verifyRegistration verifies the response against the ceremony that the invitation stores. Every rejection is the problem
+// verifyRegistration verifies the response to a challenge that was made for the invitation. Every rejection is the problem
 // registration_refused.
 func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
 	refuse := func(detail string, cause error) error {
 		return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 	}
-	if i.Ceremony == nil {
-		return nil, refuse("No registration is in progress. Start again.", nil)
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	if err != nil {
+		return nil, refuse("The passkey cannot be read.", err)
 	}
-	var session webauthn.SessionData
-	if err := json.Unmarshal(i.Ceremony, &session); err != nil {
-		return nil, err
+	challenge, err := base64.RawURLEncoding.Strict().DecodeString(parsed.Response.CollectedClientData.Challenge)
+	if err != nil || !s.validCeremony(challenge, i.ID, s.clock.Now()) {
+		return nil, refuse("The registration took too long. Start again.", err)
 	}
 	keys, err := q.Staff().Passkeys(ctx, p.ID)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	u := user{p, keys}
+	_, session, err := beginRegistration(rp, u, challenge)
 	if err != nil {
-		return nil, refuse("The passkey cannot be read.", err)
+		return nil, err
 	}
-	made, err := rp.CreateCredential(user{p, keys}, session, parsed)
+	made, err := rp.CreateCredential(u, *session, parsed)
 	if err != nil {
 		return nil, refuse("The passkey was refused. Start again.", err)
 	}

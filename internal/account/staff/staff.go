@@ -174,7 +174,7 @@ func newSecret() string {
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // newCeremony returns a stateless WebAuthn challenge: 16 random bytes, its expiry, and a MAC over both and over the subject
-// of the ceremony (a session id, or empty for a sign-in). Single use is enforced by the rows that a ceremony creates or
+// of the ceremony (the id of a session or of an invitation, or empty for a sign-in). Single use is enforced by the rows that a ceremony creates or
 // changes.
 func (s *Service) newCeremony(about string, now time.Time) []byte {
 	body := make([]byte, 24)

@@ -198,7 +198,29 @@ func TestInvitationIsRejected(t *testing.T) {
 	use(token, "no longer have access")
 }
 
-func TestRejectedPasskeyEndsTheCeremonyButNotTheInvitation(t *testing.T) {
+// A page of the invitation may be open in two tabs: neither ends the registration of the other, and the invitation is for one passkey.
+func TestRegistrationsInTwoTabsDoNotEndEachOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, token := b.invite(t, models.RoleAuditor)
+	first, second := b.credential(t, newDevice(), token), b.credential(t, newDevice(), token)
+	_, err := b.service.AcceptInvitation(t.Context(), token, json.RawMessage(`{}`), "")
+	requireCode(t, problem.RegistrationRefused, err)
+	_, err = b.service.AcceptInvitation(t.Context(), token, first, "")
+	require.NoError(t, err)
+	_, err = b.service.AcceptInvitation(t.Context(), token, second, "")
+	requireCode(t, problem.GrantInvalid, err)
+
+	_, other := b.invite(t, models.RoleAuditor)
+	_, err = b.service.AcceptInvitation(t.Context(), other, second, "")
+	requireCode(t, problem.RegistrationRefused, err)
+	late := b.credential(t, newDevice(), other)
+	b.clock.Advance(5 * time.Minute)
+	_, err = b.service.AcceptInvitation(t.Context(), other, late, "")
+	requireCode(t, problem.RegistrationRefused, err)
+}
+
+func TestRejectedPasskeyDoesNotEndTheInvitation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, token := b.invite(t, models.RoleAuditor)

@@ -44,28 +44,22 @@ func (q Invitations) Open(ctx context.Context, person string, now time.Time) (in
 	return n, err
 }
 
-// SetCeremony stores the WebAuthn ceremony that the next completion is checked against; nil ends it.
-func (q Invitations) SetCeremony(ctx context.Context, mac []byte, ceremony models.JSON) error {
-	_, err := q.exec(ctx, "update person_invitations set ceremony = $2 where mac = $1 and used_at is null", mac, ceremony)
-	return err
-}
-
 // Use marks an invitation as used. It returns false if it was used before or has expired.
 func (q Invitations) Use(ctx context.Context, mac []byte, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
+	n, err := q.exec(ctx, `update person_invitations set used_at = $2
 		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
 	return n == 1, err
 }
 
 // VoidOwn ends the unused invitations that a person issued for themselves, in a session.
 func (q Invitations) VoidOwn(ctx context.Context, person string, at time.Time) error {
-	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null
+	_, err := q.exec(ctx, `update person_invitations set used_at = $2
 		where person_id = $1 and created_by = 'person:' || person_id and used_at is null`, person, at)
 	return err
 }
 
 // Void ends the unused invitations of a person.
 func (q Invitations) Void(ctx context.Context, person string, at time.Time) error {
-	_, err := q.exec(ctx, `update person_invitations set used_at = $2, ceremony = null where person_id = $1 and used_at is null`, person, at)
+	_, err := q.exec(ctx, `update person_invitations set used_at = $2 where person_id = $1 and used_at is null`, person, at)
 	return err
 }
