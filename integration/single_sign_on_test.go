@@ -201,6 +201,24 @@ func TestSingleSignOnRefusesReplaysAndMixUps(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, n.open(back).status, "without the cookie, which was deleted")
 }
 
+// Two tabs sign in at once. What a stranger makes the browser open ends neither.
+func TestSingleSignOnInTwoTabs(t *testing.T) {
+	t.Parallel()
+	c := newCompanies(t)
+	n := newNavigator(t)
+	first, second := n.travel(c.start("first")), n.travel(c.start("first"))
+	foreign, err := url.Parse(first)
+	require.NoError(t, err)
+	for _, state := range []string{"", "foreign", strings.Repeat("x", 5000)} {
+		foreign.RawQuery = url.Values{"state": {state}, "code": {"c"}, "error": {"access_denied"}}.Encode()
+		require.GreaterOrEqual(t, n.open(foreign.String()).status, http.StatusBadRequest)
+	}
+	require.Equal(t, http.StatusOK, n.open(second).status)
+	require.Equal(t, http.StatusOK, n.open(first).status)
+	require.True(t, n.signedIn(c.w))
+	require.Equal(t, http.StatusForbidden, n.open(first).status, "its cookie was deleted")
+}
+
 // Groups are evaluated at each sign-in; a logout at the provider reaches the console.
 func TestSingleSignOnEndsWithTheGroupAndAtTheProvider(t *testing.T) {
 	t.Parallel()

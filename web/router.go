@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -105,6 +106,17 @@ func (r *Router) setCookie(c *fiber.Ctx, name, value string, life time.Duration,
 
 // Cookie returns the value of a cookie set by SetCookie; empty if there is none.
 func (r *Router) Cookie(c *fiber.Ctx, name string) string { return c.Cookies(r.cookieName(name)) }
+
+// Cookies returns the values of the cookies set by SetCookie whose names begin with the prefix, by name.
+func (r *Router) Cookies(c *fiber.Ctx, prefix string) map[string]string {
+	out := map[string]string{}
+	c.Request().Header.VisitAllCookie(func(name, value []byte) {
+		if rest, ok := strings.CutPrefix(string(name), r.cookieName(prefix)); ok {
+			out[prefix+rest] = string(value)
+		}
+	})
+	return out
+}
 
 // DropCookie deletes a cookie set by SetCookie.
 func (r *Router) DropCookie(c *fiber.Ctx, name string) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,7 +14,6 @@ import (
 )
 
 const (
-	flowCookie = "console_provider"
 	// maxLogoutToken limits a logout token, in bytes.
 	maxLogoutToken = 16 << 10
 	// maxReturned limits each parameter that a provider sends back through the browser, in bytes.
@@ -46,17 +46,22 @@ func (c *console) providerStart(v *visit) error {
 	if err != nil {
 		return c.refused(v, err)
 	}
-	c.router.SetReturnCookie(v.Ctx, flowCookie, begun.Cookie, sso.FlowLife)
+	for _, name := range c.SSO.Surplus(c.router.Cookies(v.Ctx, sso.FlowCookie)) {
+		c.router.DropCookie(v.Ctx, name)
+	}
+	c.router.SetReturnCookie(v.Ctx, begun.Name, begun.Cookie, sso.FlowLife)
 	return v.Redirect(begun.URL, fiber.StatusSeeOther)
 }
 
 // providerCallback completes the sign-in. The page that follows is opened by the browser itself: the request came from the
-// provider's site, so a redirect would carry no session cookie.
+// provider's site, so a redirect would carry no session cookie. Only the sign-in that the state names ends: anyone can make a browser open
+// the callback with a state of their own.
 func (c *console) providerCallback(v *visit) error {
-	in := sso.Callback{
-		Cookie: c.router.Cookie(v.Ctx, flowCookie), State: v.query("state"), Code: v.query("code"), Issuer: v.query("iss"), Error: v.query("error"),
+	in := sso.Callback{State: v.query("state"), Code: v.query("code"), Issuer: v.query("iss"), Error: v.query("error")}
+	flow := sso.CookieOf(in.State)
+	if in.Cookie = c.router.Cookie(v.Ctx, flow); in.Cookie != "" {
+		c.router.DropCookie(v.Ctx, flow)
 	}
-	c.router.DropCookie(v.Ctx, flowCookie)
 	if max(len(in.State), len(in.Code), len(in.Issuer), len(in.Error)) > maxReturned {
 		return problem.Newf(problem.BadRequest, "A parameter of the identity provider's response is longer than %d bytes.", maxReturned)
 	}
@@ -65,8 +70,9 @@ func (c *console) providerCallback(v *visit) error {
 		return c.refused(v, err)
 	}
 	c.router.SetCookie(v.Ctx, cookieName, done.Opened.Cookie, staff.SessionLife)
-	v.Set("Refresh", "0; url="+done.Next)
-	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{Template: "onward.html", Title: "One moment", Data: done.Next})
+	to := cmp.Or(done.Next, Prefix)
+	v.Set("Refresh", "0; url="+to)
+	return c.router.Render(v.Ctx, fiber.StatusOK, web.Page{Template: "onward.html", Title: "One moment", Data: to})
 }
 
 // providerLogout is the back-channel logout of an identity provider (OpenID Connect Back-Channel Logout 1.0, section 2.5).

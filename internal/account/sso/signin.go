@@ -1,13 +1,17 @@
 package sso
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -20,8 +24,16 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// FlowLife is how long a person may take to sign in at their provider.
-const FlowLife = 10 * time.Minute
+const (
+	// FlowLife is how long a person may take to sign in at their provider.
+	FlowLife = 10 * time.Minute
+	// FlowCookie begins the name of the cookie of a sign-in.
+	FlowCookie = "console_provider_"
+	// maxFlows is how many sign-ins a browser can have under way. Their cookies share the 8 KiB of a request's headers.
+	maxFlows = 4
+	// maxNext limits the page to open afterwards, in bytes: it is part of the cookie.
+	maxNext = 512
+)
 
 // flow is a sign-in under way. The browser stores it sealed, in a cookie: a response that arrives in a different browser is refused,
 // and the service stores nothing for those who only begin.
@@ -37,10 +49,35 @@ type flow struct {
 // Begun is a sign-in that begins: the address to send the browser to and the cookie that it must bring back.
 type Begun struct {
 	URL    string
+	Name   string // of the cookie
 	Cookie string
 }
 
-// Begin begins a sign-in with a tenant's provider. next is the page to open afterwards.
+// CookieOf returns the name of the cookie of the sign-in with a state. Each sign-in has a cookie of its own, so that several tabs can sign
+// in at once, and a response with a foreign state reaches no cookie. The state is hashed because a response may bring any text.
+func CookieOf(state string) string {
+	sum := sha256.Sum256([]byte("identity provider cookie\x00" + state))
+	return FlowCookie + hex.EncodeToString(sum[:8])
+}
+
+// Surplus returns the names of the cookies that a browser has to drop before another sign-in begins: those that cannot be used, and the
+// oldest beyond maxFlows. cookies has the values of the browser's flow cookies by name.
+func (s *Service) Surplus(cookies map[string]string) []string {
+	var drop, open []string
+	ends := map[string]int64{}
+	for _, name := range slices.Sorted(maps.Keys(cookies)) {
+		f, err := s.openFlow(cookies[name])
+		if err != nil || s.Clock.Now().UnixMilli() >= f.Ends {
+			drop = append(drop, name)
+			continue
+		}
+		open, ends[name] = append(open, name), f.Ends
+	}
+	slices.SortStableFunc(open, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
+	return append(drop, open[:max(0, len(open)-maxFlows+1)]...)
+}
+
+// Begin begins a sign-in with a tenant's provider. next is the page to open afterwards; a very long one is left out.
 func (s *Service) Begin(ctx context.Context, tenant, name, next string) (Begun, error) {
 	row, err := s.named(ctx, tenant, name)
 	if err != nil {
@@ -49,6 +86,9 @@ func (s *Service) Begin(ctx context.Context, tenant, name, next string) (Begun, 
 	p, err := s.metadata(ctx, row)
 	if err != nil {
 		return Begun{}, err
+	}
+	if len(next) > maxNext {
+		next = ""
 	}
 	// The nonce binds the ID token to this browser, the verifier binds the code to it, and the state binds the response.
 	f := flow{
@@ -66,6 +106,7 @@ func (s *Service) Begin(ctx context.Context, tenant, name, next string) (Begun, 
 	client := s.client(p, row)
 	return Begun{
 		URL:    client.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)),
+		Name:   CookieOf(f.State),
 		Cookie: base64.RawURLEncoding.EncodeToString(sealed),
 	}, nil
 }
@@ -125,22 +166,28 @@ func (s *Service) Finish(ctx context.Context, tenant, name string, in Callback, 
 
 // flowOf opens the flow of the browser's cookie and compares it with the response.
 func (s *Service) flowOf(in Callback, row models.IdentityProvider) (flow, error) {
-	var f flow
-	sealed, err := base64.RawURLEncoding.DecodeString(in.Cookie)
-	if err != nil || in.Cookie == "" {
-		return f, refuse(ReasonState, err)
-	}
-	raw, err := s.Keys.Open(flowPurpose, sealed, nil)
+	f, err := s.openFlow(in.Cookie)
 	if err != nil {
 		return f, refuse(ReasonState, err)
-	}
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return f, err
 	}
 	if f.Provider != row.ID || !same(f.State, in.State) || s.Clock.Now().UnixMilli() >= f.Ends {
 		return f, refuse(ReasonState, nil)
 	}
 	return f, nil
+}
+
+// openFlow opens the value of a cookie.
+func (s *Service) openFlow(cookie string) (flow, error) {
+	var f flow
+	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
+	if err != nil {
+		return f, err
+	}
+	raw, err := s.Keys.Open(flowPurpose, sealed, nil)
+	if err != nil {
+		return f, err
+	}
+	return f, json.Unmarshal(raw, &f)
 }
 
 // exchange exchanges the code for tokens.

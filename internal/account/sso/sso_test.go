@@ -332,6 +332,45 @@ func TestMissingIssuerParameterIsRefusedIfTheProviderSupportsIt(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Each sign-in under way has a cookie of its own. A browser has at most four: the oldest and the unusable ones go.
+func TestSignInsInSeveralTabsHaveTheirOwnCookies(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	jar := map[string]string{sso.FlowCookie + "forged": "AAAA"}
+	var begun []sso.Begun
+	for range 6 {
+		for _, name := range b.service.Surplus(jar) {
+			delete(jar, name)
+		}
+		begun = append(begun, b.begin("corp"))
+		last := begun[len(begun)-1]
+		jar[last.Name] = last.Cookie
+		b.clock.Advance(time.Second)
+	}
+	require.Len(t, jar, 4)
+	for _, one := range begun[2:] {
+		in := callback(one, b.fake.visit(one.URL))
+		require.Equal(t, one.Name, sso.CookieOf(in.State))
+		require.Equal(t, one.Cookie, jar[one.Name])
+		_, err := b.finish(in)
+		require.NoError(t, err)
+	}
+	b.clock.Advance(sso.FlowLife)
+	require.Len(t, b.service.Surplus(jar), 4, "expired")
+}
+
+// The page to open afterwards comes from a link. A long one would make the browser refuse the cookie.
+func TestCookieOfASignInIsSmall(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	begun, err := b.service.Begin(t.Context(), b.env.TenantID, "corp", "/console/"+strings.Repeat("x", 5000))
+	require.NoError(t, err)
+	require.Less(t, len(begun.Cookie), 1200)
+	out, err := b.finish(callback(begun, b.fake.visit(begun.URL)))
+	require.NoError(t, err)
+	require.Empty(t, out.Next)
+}
+
 // Even a provider that accepts a code twice does not open two sessions.
 func TestResponseOpensOneSession(t *testing.T) {
 	t.Parallel()
