@@ -91,6 +91,7 @@ func (w world) signedIn(t testing.TB, roles ...models.Role) *visitor {
 	v := anonymous(t)
 	v.person = in.Person.ID
 	v.register(token)
+	require.NoError(t, shared.People.ConfirmIdentity(t.Context(), w.scope(), v.person, "test:second operator"))
 	return v
 }
 

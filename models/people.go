@@ -63,6 +63,21 @@ type Person struct {
 	// IdentityProviderID and ProviderSubject are set for a person whom an identity provider signs in.
 	IdentityProviderID *string
 	ProviderSubject    *string
+	// ConfirmedAt is since when the account is known to be of a person of its own; nil if nobody but those whom ShownTo lists says so.
+	ConfirmedAt *time.Time
+	ConfirmedBy *string
+	// ShownTo are the actors to whom a link was shown that registered a passkey of the account. Each of them can be the account.
+	ShownTo Strings
+	// Principal is whom the account counts as, if it is linked with another account of the same person; nil for itself.
+	Principal *string
+}
+
+// CountsAs returns the principal of the person.
+func (p Person) CountsAs() string {
+	if p.Principal != nil {
+		return *p.Principal
+	}
+	return "person:" + p.ID
 }
 
 // Federated reports whether an identity provider signs the person in. Their passkey only confirms changes.

@@ -14,9 +14,10 @@ import (
 )
 
 func personCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "person", Short: "Invite staff to the console, list them, grant and withdraw roles", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "person", Short: "Invite staff to the console, list and confirm them, grant and withdraw roles", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(personInviteCommand(), personListCommand(), personGrantCommand(), personWithdrawCommand(), personRevokeCommand())
+	cmd.AddCommand(personInviteCommand(), personListCommand(), personGrantCommand(), personWithdrawCommand(), personRevokeCommand(),
+		personConfirmCommand(), personLinkCommand())
 	return cmd
 }
 
@@ -101,7 +102,7 @@ func personListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(c *core, scope store.Scope) error {
-				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tPASSKEYS\tROLES\tINVITED", func(w io.Writer) error {
+				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tCONFIRMED\tPASSKEYS\tROLES\tINVITED\tCOUNTS AS", func(w io.Writer) error {
 					page := store.Page{Limit: 200}
 					for {
 						rows, next, err := c.People.List(cmd.Context(), scope.Tenant, page)
@@ -109,7 +110,7 @@ func personListCommand() *cobra.Command {
 							return err
 						}
 						for _, p := range rows {
-							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt))
+							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", p.ID, p.Name, p.State, confirmedOf(p), p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt), p.CountsAs())
 						}
 						if next == "" {
 							return nil
@@ -122,6 +123,13 @@ func personListCommand() *cobra.Command {
 	}
 	f.add(cmd, false)
 	return cmd
+}
+
+func confirmedOf(p staff.Listed) string {
+	if p.ConfirmedAt == nil {
+		return "no"
+	}
+	return apitime.Time(*p.ConfirmedAt)
 }
 
 func rolesOf(p staff.Listed) string {
@@ -163,4 +171,30 @@ func personRevokeCommand() *cobra.Command {
 		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
 			return c.People.Revoke(cmd.Context(), scope.Tenant, person, actor(cmd))
 		})
+}
+
+func personConfirmCommand() *cobra.Command {
+	cmd := onPerson("confirm", "Confirm that an invited account belongs to a person of its own", false,
+		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+			return c.People.ConfirmIdentity(cmd.Context(), scope, person, actor(cmd))
+		})
+	cmd.Long = "Confirm that an invited account belongs to a person of its own: where two people are asked for, their approvals count from then on.\n" +
+		"Whoever saw the link of the invitation cannot confirm. The command line confirms people whom operators invited in the console, and the\n" +
+		"first operator of an environment; that operator confirms the others, in the console."
+	return cmd
+}
+
+func personLinkCommand() *cobra.Command {
+	var other string
+	cmd := onPerson("link", "Make two confirmed accounts of one person count as one", false,
+		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+			if other == "" {
+				return usage("--with is not set: it names the other account")
+			}
+			return c.People.Link(cmd.Context(), scope, person, other, actor(cmd))
+		})
+	cmd.Long = "Make two confirmed accounts of one person, such as an invited one and one of an identity provider, count as one: what both approve counts\n" +
+		"once, also on holds and change requests that are open, and keys of both belong to one owner. It cannot be undone."
+	cmd.Flags().StringVar(&other, "with", "", "id of the other account (prs_...)")
+	return cmd
 }

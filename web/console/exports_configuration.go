@@ -108,7 +108,7 @@ func (c *console) peopleExport(v *visit) (listexport.List, error) {
 	scope := v.scope()
 	return listexport.List{
 		Name:    "people",
-		Columns: []string{"id", "name", "state", "roles", "passkeys", "created_at", "joined_at"},
+		Columns: []string{"id", "name", "state", "roles", "passkeys", "created_at", "joined_at", "confirmed_at", "counts_as"},
 		Source: paged(func(ctx context.Context, p store.Page) ([]staff.Listed, string, error) {
 			return c.People.List(ctx, scope.Tenant, p)
 		}, func(p staff.Listed) []any {
@@ -124,7 +124,7 @@ func (c *console) peopleExport(v *visit) (listexport.List, error) {
 			if roles == nil {
 				return nil
 			}
-			return []any{p.ID, p.Name, p.State, roles, p.Passkeys, p.CreatedAt, p.JoinedAt}
+			return []any{p.ID, p.Name, p.State, roles, p.Passkeys, p.CreatedAt, p.JoinedAt, p.ConfirmedAt, p.CountsAs()}
 		}),
 	}, nil
 }

@@ -19,6 +19,10 @@ type personRow struct {
 	Roles  []models.Role // in this environment
 	Joined *stamp
 	Own    bool
+	// Unconfirmed is set for one who has joined by a link that others saw, and whom no second operator has confirmed.
+	Unconfirmed bool
+	// Linked is set for an account that counts as another one.
+	Linked bool
 }
 
 type peopleView struct {
@@ -26,7 +30,9 @@ type peopleView struct {
 	Next   string
 	New    string // URL; empty without the right
 	Second bool   // no one gives roles here alone
-	Export exportLinks
+	// Unconfirmed is set if a row is.
+	Unconfirmed bool
+	Export      exportLinks
 }
 
 // people lists the staff with a role in the environment. The service lists those of the tenant, so that a page may be short.
@@ -42,6 +48,7 @@ func (c *console) people(v *visit) error {
 	for _, p := range rows {
 		if row := c.personRow(v, p); len(row.Roles) > 0 {
 			view.Rows = append(view.Rows, row)
+			view.Unconfirmed = view.Unconfirmed || row.Unconfirmed
 		}
 	}
 	if next != "" {
@@ -52,6 +59,7 @@ func (c *console) people(v *visit) error {
 
 func (c *console) personRow(v *visit, p staff.Listed) personRow {
 	row := personRow{Listed: p, Status: tagOf(p.State), Joined: stamps{c.Clock.Now()}.maybe(p.JoinedAt), Own: p.ID == v.session.Person.ID}
+	row.Unconfirmed, row.Linked = p.JoinedAt != nil && p.ConfirmedAt == nil && p.State != staff.StateRevoked, p.CountsAs() != "person:"+p.ID
 	for _, g := range p.Grants {
 		if g.Environment.ID == v.grant.Environment.ID {
 			row.Roles = g.Roles
@@ -154,8 +162,76 @@ func (c *console) rolesForm(v *visit, p personRow) (form, error) {
 		Intro: intro, Locked: p.Own,
 		Fields: []field{{Name: "roles", Label: "Roles in this environment", Kind: someOf, Options: roleOptions, Chosen: roles, Sent: true}},
 		Asks:   v.personAsks(p, ends),
+		Other:  v.linkItem(p),
 	}
 	return out, nil
+}
+
+// linkItem leads to the form that links a confirmed account with another one.
+func (v *visit) linkItem(p personRow) item {
+	if p.Own || p.ConfirmedAt == nil {
+		return item{}
+	}
+	return item{Label: "Link an account", URL: v.at("people", p.ID, "link")}
+}
+
+// linkBody is the form that links two accounts.
+type linkBody struct {
+	Other string `json:"other"`
+}
+
+// linkForm offers the other confirmed accounts.
+func (c *console) linkForm(v *visit, p personRow) (form, error) {
+	candidates, err := c.People.LinkCandidates(v.ctx, p.Person)
+	var others []option
+	for _, o := range candidates {
+		others = append(others, option{o.ID, o.Name + " (" + short(o.ID) + ")"})
+	}
+	return form{
+		Section: "people", Heading: "Link an account with " + p.Name, To: v.at("people", p.ID, "link"), Submit: "Link the accounts", Confirmed: true,
+		Back:   item{Label: p.Name, URL: v.at("people", p.ID)},
+		Intro:  "Both accounts belong to one person: what they approve counts once from now on, also where it is open, and their keys have one owner. This cannot be undone.",
+		Fields: []field{{Name: "other", Label: "Other account of the person", Kind: choice, Options: others, Required: true, Hint: "Confirmed accounts of the tenant."}},
+	}, err
+}
+
+func (c *console) linkPersonForm(v *visit) error {
+	p, err := c.named(v)
+	if err != nil {
+		return err
+	}
+	f, err := c.linkForm(v, p)
+	if err != nil {
+		return err
+	}
+	return v.showForm(fiber.StatusOK, f)
+}
+
+func (c *console) linkPerson(v *visit) error {
+	p, err := c.named(v)
+	if err != nil {
+		return err
+	}
+	f, err := c.linkForm(v, p)
+	if err != nil {
+		return err
+	}
+	return submitted(v, f, func(in linkBody) error {
+		if err := c.People.LinkAs(v.ctx, v.scope(), p.ID, in.Other, v.by()); err != nil {
+			return err
+		}
+		return v.back("people")
+	})
+}
+
+func (c *console) confirmPerson(v *visit) error {
+	if err := v.sure(); err != nil {
+		return err
+	}
+	if err := c.People.ConfirmIdentityAs(v.ctx, v.scope(), v.param("id"), v.by()); err != nil {
+		return err
+	}
+	return v.back("people")
 }
 
 // personAsks are the changes of a person; ends says which keys end with them.
@@ -165,6 +241,10 @@ func (v *visit) personAsks(p personRow, ends string) []ask {
 	}
 	remove := ask{ID: "remove", Label: "Remove", To: v.at("people", p.ID, "remove"), Verb: "remove them", Danger: true,
 		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever." + ends}
+	if p.Unconfirmed {
+		return []ask{{ID: "confirm", Label: "Confirm", To: v.at("people", p.ID, "confirm"), Verb: "confirm them",
+			Text: "You know the person, and the account is theirs. Their approvals count from now on where two people are asked for. Who saw their invitation's link cannot confirm them."}, remove}
+	}
 	if p.Passkeys > 0 {
 		return []ask{remove}
 	}

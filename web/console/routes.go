@@ -195,6 +195,9 @@ func (c *console) table() []line {
 		see("/:environment/people/:id", "person", ChangePeople, c.person),
 		change("/:environment/people/:id", "person_roles", ChangePeople, true, c.changePerson),
 		change("/:environment/people/:id/invite", "person_invite_again", ChangePeople, true, c.invitePersonAgain),
+		change("/:environment/people/:id/confirm", "person_confirm", ChangePeople, true, c.confirmPerson),
+		see("/:environment/people/:id/link", "person_link_form", ChangePeople, c.linkPersonForm),
+		change("/:environment/people/:id/link", "person_link", ChangePeople, true, c.linkPerson),
 		change("/:environment/people/:id/remove", "person_remove", ChangePeople, true, c.removePerson),
 
 		see("/:environment/teams", "teams", SeeTeams, c.teams),

@@ -85,6 +85,8 @@ func (view *standingView) describe(s hold.Standing, names, people map[string]str
 	switch {
 	case s.Obstacle == hold.ObstacleSelf:
 		view.Why = "You may not review this hold: the request is yours, and self-review is barred."
+	case s.Obstacle == hold.ObstacleUnconfirmed:
+		view.Why = "You may not approve this hold: it asks for two people, and no second operator had confirmed you when it was opened. You may reject it."
 	case s.Obstacle == hold.ObstacleTeam:
 		view.Why = "You may not approve this hold: you are in none of these teams, nor the deputy of an absent member. You may reject it."
 	case s.Obstacle == hold.ObstacleGiven && len(s.Teams) > 0:

@@ -55,8 +55,8 @@ func sourceUnder(issuer models.Credential) source {
 
 // personSource returns a person as the source, if they may still issue the credential.
 func personSource(ctx context.Context, q *store.Q, scope store.Scope, in Issue) (source, error) {
-	out := source{principal: in.Issuer.Actor()}
 	p, err := q.Staff().Share(ctx, scope.Tenant, in.Issuer.Person)
+	out := source{principal: p.CountsAs()}
 	if errors.Is(err, store.ErrNotFound) || err == nil && p.RevokedAt != nil {
 		return out, problem.New(problem.Forbidden, "Your access to this console was revoked.")
 	}

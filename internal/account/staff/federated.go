@@ -121,7 +121,7 @@ func (op operation) personOf(ctx context.Context, a Account) (models.Person, err
 func (op operation) provision(ctx context.Context, a Account) (models.Person, error) {
 	p := models.Person{
 		ID: ids.New(ids.Person), TenantID: a.Provider.TenantID, Name: displayName(a.Name), CreatedAt: op.at, CreatedBy: op.actor,
-		IdentityProviderID: &a.Provider.ID, ProviderSubject: &a.Subject,
+		IdentityProviderID: &a.Provider.ID, ProviderSubject: &a.Subject, ConfirmedAt: &op.at, ConfirmedBy: &op.actor,
 	}
 	made, err := op.q.IdentityProviders().CreatePerson(ctx, p)
 	if err != nil {

@@ -243,6 +243,12 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 	if err := q.Staff().MarkJoined(ctx, p.ID, now); err != nil {
 		return Opened{}, err
 	}
+	// The person's own link for a first passkey follows a sign-in, so no one else has seen it.
+	if i.CreatedBy != "person:"+p.ID {
+		if err := q.Staff().MarkShown(ctx, p, i.CreatedBy); err != nil {
+			return Opened{}, err
+		}
+	}
 	op := byPerson(q, p, requestID, now)
 	if err := op.append(ctx, p, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID}); err != nil {
 		return Opened{}, err

@@ -41,8 +41,12 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 		StartsAt: a.StartsAt.UTC(), EndsAt: a.EndsAt.UTC(), CreatedAt: now,
 	}
 	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := lockBoth(ctx, q, scope.Tenant, a); err != nil {
+		one, err := lockBoth(ctx, q, scope.Tenant, a)
+		if err != nil {
 			return err
+		}
+		if one {
+			return wrongAbsence("deputy", "The deputy must not be an account of the absent person. Choose a different deputy.")
 		}
 		able, err := q.Teams().Reviewers(ctx, scope, []string{"person:" + a.Person, "person:" + a.Deputy}, now)
 		if err != nil {
@@ -106,18 +110,23 @@ func wrongAbsence(field, detail string) error {
 	return &problem.Error{Code: problem.BadRequest, Detail: detail, Fields: []problem.Field{{Loc: []any{"body", field}, Msg: detail, Type: "value_error"}}}
 }
 
-// lockBoth locks both people in one order, so that two overlapping deputyships cannot be named at the same moment.
-func lockBoth(ctx context.Context, q *store.Q, tenant string, a Absence) error {
+// lockBoth locks both people in one order, so that two overlapping deputyships cannot be named at the same moment. It
+// reports whether they are accounts of one person.
+func lockBoth(ctx context.Context, q *store.Q, tenant string, a Absence) (one bool, err error) {
 	both := []string{a.Person, a.Deputy}
 	slices.Sort(both)
+	var principals []string
 	for _, id := range both {
-		if _, err := q.Staff().Lock(ctx, tenant, id); errors.Is(err, store.ErrNotFound) {
-			return problem.Newf(problem.BadRequest, "The tenant has no person %q. Give the id (prs_...) of one whom countersign person list shows.", id)
-		} else if err != nil {
-			return err
+		p, err := q.Staff().Lock(ctx, tenant, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return false, problem.Newf(problem.BadRequest, "The tenant has no person %q. Give the id (prs_...) of one whom countersign person list shows.", id)
 		}
+		if err != nil {
+			return false, err
+		}
+		principals = append(principals, p.CountsAs())
 	}
-	return nil
+	return principals[0] == principals[1], nil
 }
 
 // deputyData returns the data of both events of a deputyship.

@@ -319,7 +319,7 @@ func (b *bundle) left(column string) identity.Principal {
 }
 
 func (b *bundle) person(role string) identity.Principal {
-	b.Exec("insert into people (id, tenant_id, name, created_at, created_by) values ('prs_1', $1, 'Eve', $2, 'cli:test')", b.Scope.Tenant, now)
+	b.Exec("insert into people (id, tenant_id, name, created_at, created_by, confirmed_at) values ('prs_1', $1, 'Eve', $2, 'cli:test', $2)", b.Scope.Tenant, now)
 	b.Exec("insert into person_roles (person_id, environment_id, role, granted_at, granted_by) values ('prs_1', $1, $2, $3, 'cli:test')",
 		b.Scope.Environment, role, now)
 	return identity.Principal{Person: "prs_1", TenantID: b.Scope.Tenant, EnvironmentID: b.Scope.Environment}

@@ -126,6 +126,15 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 	if m.Resolution == Reject {
 		return nil
 	}
+	// A change request asks for two people, and an account that the requester may have made is not a second one.
+	confirmed, err := q.Principals().Confirmed(ctx, scope, by.Principal, c.CreatedAt)
+	if err != nil {
+		return err
+	}
+	if !confirmed {
+		return problem.New(problem.Forbidden, "The approver was invited by a link that others saw, and no second operator had confirmed them when the change was requested. "+
+			"Ask a confirmed operator to approve it.")
+	}
 	right.Scopes, right.Approves = append(right.Scopes, string(models.ScopeServer)), false
 	may, err = q.Principals().MayChange(ctx, scope, c.ProposedBy, right, m.At)
 	if err == nil && !may {

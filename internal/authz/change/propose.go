@@ -97,7 +97,7 @@ func waiting(ctx context.Context, q *store.Q, proposed models.Change, by By) (*m
 // insert stores a change request with its event and its outbox row. If the same proposal was inserted concurrently, it returns
 // that one.
 func insert(ctx context.Context, q *store.Q, row models.Change, by By) (models.Change, error) {
-	principal, err := q.Principals().Get(ctx, scopeOf(row), by.Actor)
+	principal, err := q.Principals().Hold(ctx, scopeOf(row), by.Actor)
 	if err != nil {
 		return row, err
 	}

@@ -42,7 +42,7 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 	return out, nil
 }
 
-// candidates returns the ballot of a hold without its members, and the people who are reviewers in good standing as approvers.
+// candidates returns the ballot of a hold without its members, and the people who are reviewers in good standing, whom the hold counts, as approvers.
 func (s *Service) candidates(ctx context.Context, h models.Hold, people []string) (ballot, []store.Approver, error) {
 	scope, now := scopeOf(h), s.clock.Now()
 	b, err := ballotOf(ctx, s.store.Q, h, now)
@@ -68,7 +68,13 @@ func (s *Service) candidates(ctx context.Context, h models.Hold, people []string
 		if err != nil {
 			return b, nil, err
 		}
-		out = append(out, a)
+		counts, err := s.store.Holds().CountsPerson(ctx, h, actor)
+		if err != nil {
+			return b, nil, err
+		}
+		if counts {
+			out = append(out, a)
+		}
 	}
 	return b, out, nil
 }

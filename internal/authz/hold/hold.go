@@ -144,6 +144,9 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if err := s.refuseOutsider(ctx, p, h, resolution); err != nil {
 		return Prepared{}, err
 	}
+	if err := s.refuseUnconfirmed(ctx, p, h, resolution); err != nil {
+		return Prepared{}, err
+	}
 	done, repeat, err := s.counted(ctx, h, p, resolution)
 	if done != nil || err != nil {
 		return Prepared{Pending: done, Resolution: resolution}, err

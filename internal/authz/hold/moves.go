@@ -206,7 +206,7 @@ func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
 // save stores the review with the principal that the reviewer belonged to at the time. It reports whether the same was stored already.
 func (r review) save(ctx context.Context, receipt []byte) (repeated bool, err error) {
 	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
-	principal, err := r.q.Principals().Get(ctx, scope, r.request.Actor)
+	principal, err := r.q.Principals().Hold(ctx, scope, r.request.Actor)
 	if err != nil {
 		return false, err
 	}

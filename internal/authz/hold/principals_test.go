@@ -105,7 +105,7 @@ func TestApprovalsOfStaffRequireReviewerRole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 2)
-	b.Exec("insert into people (id, tenant_id, name, created_at, created_by) values ('prs_1', $1, 'Ann', $2, 'cli:test')", b.Scope.Tenant, now)
+	b.Exec("insert into people (id, tenant_id, name, created_at, created_by, confirmed_at) values ('prs_1', $1, 'Ann', $2, 'cli:test', $2)", b.Scope.Tenant, now)
 	grant := func() {
 		b.Exec("insert into person_roles (person_id, environment_id, role, granted_at, granted_by) values ('prs_1', $1, 'reviewer', $2, 'cli:test')",
 			b.Scope.Environment, now)

@@ -13,6 +13,8 @@ const (
 	ObstacleSelf  = "self"  // the reviewer requested it, and self-review is barred
 	ObstacleTeam  = "team"  // the reviewer is in none of the teams
 	ObstacleGiven = "given" // the reviewer approved it already
+	// The hold asks for two people, and no second operator had confirmed the reviewer when it was opened.
+	ObstacleUnconfirmed = "unconfirmed"
 )
 
 // TeamStanding is one team that a hold requires, with the actors whose approvals it has.
@@ -65,8 +67,15 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 		return out, err
 	}
 	own, err := s.selfReview(ctx, p, h, asked.CredentialID)
-	if own {
+	if err != nil {
+		return out, err
+	}
+	counts, err := s.store.Holds().CountsPerson(ctx, h, p.Actor())
+	switch {
+	case own:
 		out.Obstacle = ObstacleSelf
+	case err == nil && !counts:
+		out.Obstacle = ObstacleUnconfirmed
 	}
 	return out, err
 }

@@ -81,7 +81,7 @@ func (b ballot) fills(a store.Approver, byDeputy bool) []bool {
 		in := func(actor string) bool {
 			return slices.ContainsFunc(b.teams[actor], func(key string) bool { return slices.Contains(keys, key) })
 		}
-		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && a.Absent != b.barred && in(a.Absent))
+		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && a.AbsentPrincipal != b.barred && in(a.Absent))
 	}
 	return append(out, true)
 }
@@ -97,8 +97,8 @@ func (b ballot) voters(approvers []store.Approver) (actors []string, may [][]boo
 		used[a.Principal] = true
 	}
 	for _, a := range approvers {
-		fills := b.fills(a, !used[a.Absent])
-		used[a.Absent] = true
+		fills := b.fills(a, !used[a.AbsentPrincipal])
+		used[a.AbsentPrincipal] = true
 		if can[a.Principal] == nil {
 			order, can[a.Principal] = append(order, a.Principal), make([]bool, len(fills))
 			actors = append(actors, a.Reviewer)

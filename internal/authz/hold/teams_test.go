@@ -33,7 +33,7 @@ func (b *bundle) member(key, actor string) {
 
 // person inserts a reviewer of the console and returns who they are.
 func (b *bundle) person(id string) identity.Principal {
-	b.Exec("insert into people (id, tenant_id, name, created_at, created_by) values ($1, $2, $1, $3, 'cli:test')", id, b.Scope.Tenant, now)
+	b.Exec("insert into people (id, tenant_id, name, created_at, created_by, confirmed_at) values ($1, $2, $1, $3, 'cli:test', $3)", id, b.Scope.Tenant, now)
 	b.Exec("insert into person_roles (person_id, environment_id, role, granted_at, granted_by) values ($1, $2, 'reviewer', $3, 'cli:test')",
 		id, b.Scope.Environment, now)
 	return identity.Principal{Person: id, TenantID: b.Scope.Tenant, EnvironmentID: b.Scope.Environment}

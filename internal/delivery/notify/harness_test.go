@@ -70,7 +70,7 @@ func (b *bundle) with(t *testing.T, settings notify.MailSettings) *notify.Servic
 // reviewer inserts a reviewer of the console.
 func (b *bundle) reviewer() identity.Principal {
 	id := ids.New(ids.Person)
-	b.Exec("insert into people (id, tenant_id, name, created_at, created_by) values ($1, $2, 'Ann Example', $3, 'cli:test')", id, b.Scope.Tenant, now)
+	b.Exec("insert into people (id, tenant_id, name, created_at, created_by, confirmed_at) values ($1, $2, 'Ann Example', $3, 'cli:test', $3)", id, b.Scope.Tenant, now)
 	b.Exec("insert into person_roles (person_id, environment_id, role, granted_at, granted_by) values ($1, $2, 'reviewer', $3, 'cli:test')",
 		id, b.Scope.Environment, now)
 	return identity.Principal{Person: id, TenantID: b.Scope.Tenant, EnvironmentID: b.Scope.Environment, RequestID: ids.New(ids.Request)}

@@ -173,6 +173,8 @@ var catalogue = []Definition{
 	audit("A person chose the occasions and channels of their notices.", PersonNoticesChosenData{}),
 	audit("A person set, confirmed or removed the e-mail address for their notices.", PersonAddressChangedData{}),
 	audit("A person signed in with the identity provider for the first time.", PersonProvisionedData{}),
+	audit("A second operator confirmed that an invited account belongs to a person of its own.", PersonIdentityConfirmedData{}),
+	audit("Two accounts of one person were linked and count as one principal.", PersonLinkedData{}),
 	audit("The settings of an identity provider of the console changed.", IdentityProviderChangedData{}),
 	audit("An identity provider of the console was removed.", IdentityProviderRemovedData{}),
 	audit("An action was created.", ActionCreatedData{}),

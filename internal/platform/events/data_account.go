@@ -119,6 +119,20 @@ type PersonProvisionedData struct {
 	IdentityProvider string `json:"identity_provider"`
 }
 
+// PersonIdentityConfirmedData names the person whom the actor knows, and the actors who saw a link that registered a passkey of theirs.
+type PersonIdentityConfirmedData struct {
+	Person  string   `json:"person"`
+	ShownTo []string `json:"shown_to,omitempty"`
+}
+
+// PersonLinkedData names both accounts, the principal that they count as from now on, and the keys that count as it too.
+type PersonLinkedData struct {
+	Person      string   `json:"person"`
+	Other       string   `json:"other"`
+	Principal   string   `json:"principal"`
+	Credentials []string `json:"credentials,omitempty"`
+}
+
 // IdentityProviderChangedData has the settings after the change, never the client secret. Groups are those that give roles in the
 // environment, such as "payments-leads: reviewer, auditor".
 type IdentityProviderChangedData struct {
@@ -223,6 +237,8 @@ func (PersonConfirmedData) EventType() Type            { return PersonConfirmed 
 func (PersonSignedOutData) EventType() Type            { return PersonSignedOut }
 func (PersonRevokedData) EventType() Type              { return PersonRevoked }
 func (PersonProvisionedData) EventType() Type          { return PersonProvisioned }
+func (PersonIdentityConfirmedData) EventType() Type    { return PersonIdentityConfirmed }
+func (PersonLinkedData) EventType() Type               { return PersonLinked }
 func (IdentityProviderChangedData) EventType() Type    { return IdentityProviderChanged }
 func (IdentityProviderRemovedData) EventType() Type    { return IdentityProviderRemoved }
 func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }

@@ -86,6 +86,8 @@ const (
 	PersonRevoked            Type = "person.revoked"
 	PersonPasskeyCloneWarned Type = "person.clone_warning"
 	PersonProvisioned        Type = "person.provisioned"
+	PersonIdentityConfirmed  Type = "person.identity_confirmed"
+	PersonLinked             Type = "person.linked"
 
 	IdentityProviderChanged Type = "identity_provider.changed"
 	IdentityProviderRemoved Type = "identity_provider.removed"

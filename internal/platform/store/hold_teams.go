@@ -23,10 +23,11 @@ type Approver struct {
 	Reviewer        string // the actor
 	Principal       string
 	Absent          string // such as person:prs_...
+	AbsentPrincipal string // whom the absent person counts as
 }
 
 // deputyAt selects the person in whose place the actor of the alias r could approve at the time r.at.
-const deputyAt = `(select 'person:' || d.person_id from deputies d join people p on p.id = d.person_id and p.revoked_at is null
+const deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.principal, 'person:' || p.id) as absent_principal from deputies d join people p on p.id = d.person_id and p.revoked_at is null
 	join person_roles pr on pr.person_id = p.id and pr.environment_id = d.environment_id and pr.role = 'reviewer'
 	where d.tenant_id = h.tenant_id and d.environment_id = h.environment_id and 'person:' || d.deputy_id = r.reviewer
 	and d.starts_at <= r.at and d.ends_at > r.at order by d.starts_at limit 1)`
@@ -34,8 +35,9 @@ const deputyAt = `(select 'person:' || d.person_id from deputies d join people p
 // Approvers returns who approved the holds and counts at a time, in the order of the approvals.
 func (q Holds) Approvers(ctx context.Context, s Scope, at time.Time, holds ...string) ([]Approver, error) {
 	var rows []Approver
-	err := q.gorm(ctx).Raw(`select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(`+deputyAt+`, '') as absent
-		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id
+	err := q.gorm(ctx).Raw(`select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(d.absent, '') as absent,
+		coalesce(d.absent_principal, '') as absent_principal
+		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id left join lateral `+deputyAt+` d on true
 		where h.tenant_id = ? and h.environment_id = ? and h.authorization_id in ? and r.resolution = 'approve'
 		and `+strings.ReplaceAll(inGoodStanding, "@at", "?")+` order by r.at, r.reviewer`, s.Tenant, s.Environment, holds, at).Find(&rows).Error
 	return rows, err
@@ -48,8 +50,9 @@ func (q Holds) Standing(ctx context.Context, s Scope, actor string, at time.Time
 		return Approver{}, err
 	}
 	out := Approver{Reviewer: actor, Principal: principal}
-	err = q.queryRow(ctx, `select coalesce(`+deputyAt+`, '') from (select $1::text as tenant_id, $2::text as environment_id) h,
-		(select $3::text as reviewer, $4::timestamptz as at) r`, s.Tenant, s.Environment, actor, at).Scan(&out.Absent)
+	err = q.queryRow(ctx, `select coalesce(d.absent, ''), coalesce(d.absent_principal, '') from (select $1::text as tenant_id, $2::text as environment_id) h
+		cross join (select $3::text as reviewer, $4::timestamptz as at) r left join lateral `+deputyAt+` d on true`, s.Tenant, s.Environment, actor, at).
+		Scan(&out.Absent, &out.AbsentPrincipal)
 	return out, err
 }
 

@@ -150,8 +150,8 @@ func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *s
 // inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
 // hold only reviews of reviewers in good standing count, at the time that replaces @at: a credential that is neither
 // revoked nor expired nor given to a different principal, or a person who is still a reviewer of the environment. A requester who approved before
-// self-review was barred does not count any more.
-const inGoodStanding = `(h.status <> 'pending' or case
+// self-review was barred does not count any more. A hold that asks for two people counts only people who were confirmed when it was opened.
+var inGoodStanding = `(h.status <> 'pending' or case
 	when (h.self_review_barred or (select e.bar_self_review from environments e where e.id = h.environment_id))
 		and r.principal = ` + requester + ` then false
 	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
@@ -159,7 +159,26 @@ const inGoodStanding = `(h.status <> 'pending' or case
 	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
 		where p.id = substr(r.reviewer, 8) and p.tenant_id = h.tenant_id and p.revoked_at is null
 		and pr.environment_id = h.environment_id and pr.role = 'reviewer')
-	else false end)`
+	else false end and (` + forOne + ` or ` + confirmedReviewer + `))`
+
+// forOne is the condition that a hold h asks for one person only: for one approval, in an environment that requires no second approver.
+const forOne = `(h.approvals_required < 2 and not exists (select from environments e where e.id = h.environment_id and e.second_approver_required))`
+
+// confirmedReviewer is the condition that the principal of a review r was a confirmed person, or none, when its hold h was opened.
+var confirmedReviewer = strings.NewReplacer("@principal", "coalesce(r.principal, r.reviewer)", "@tenant", "h.tenant_id", "@since", "h.opened_at").
+	Replace(confirmedPerson)
+
+// CountsPerson reports whether a hold counts an actor as far as it asks for confirmed people: it asks for one person only, or the principal of
+// the actor was a confirmed person, or none, when it was opened.
+func (q Holds) CountsPerson(ctx context.Context, h models.Hold, actor string) (bool, error) {
+	var counts bool
+	err := q.queryRow(ctx, "select "+forOne+" or "+confirmedReviewer+` from
+		(select $1::int as approvals_required, $2::text as environment_id, $3::text as tenant_id, $4::timestamptz as opened_at) h,
+		(select $5::text as reviewer, coalesce((select principal from people where tenant_id = $3 and id = substr($5, 8)),
+			(select principal from credentials where environment_id = $2 and id = substr($5, 12))) as principal) r`,
+		h.ApprovalsRequired, h.EnvironmentID, h.TenantID, h.OpenedAt, actor).Scan(&counts)
+	return counts, err
+}
 
 // requester is the principal of the credential that requested the decision of the hold h.
 const requester = `(select c.principal from authorizations a join credentials c on c.id = a.credential_id and c.environment_id = a.environment_id
@@ -175,7 +194,7 @@ func (q Holds) SelfReviewed(ctx context.Context, h models.Hold, at time.Time) (b
 }
 
 // countedApprovals counts the principals whose approval of the hold h counts.
-const countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
+var countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
 	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
 // Approvals counts the distinct principals who approve a hold and are in good standing at a time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 )
 
 // Principals reads the principals behind credentials and staff.
@@ -12,8 +13,11 @@ type Principals struct{ *Q }
 // Principals returns the queries of the aggregate.
 func (q *Q) Principals() Principals { return Principals{q} }
 
-// actorCredential is how actors begin that are credentials.
-const actorCredential = "credential:" // #nosec G101 -- the beginning of an actor, no secret
+// The prefixes of actors that have a principal of their own.
+const (
+	actorCredential = "credential:" // #nosec G101 -- the beginning of an actor, no secret
+	actorPerson     = "person:"
+)
 
 // ErrNoPrincipal is returned for an actor that counts as no one, such as a client token.
 var ErrNoPrincipal = errors.New("store: the actor has no principal")
@@ -60,11 +64,15 @@ func (q Principals) BehindAll(ctx context.Context, s Scope, credentials []string
 	return out, rows.Err()
 }
 
-// Behind returns who is behind an actor: the actor itself, unless it is a credential. It returns ErrNoPrincipal for client tokens and
+// Behind returns who is behind an actor: the stored principal of a credential or of a person, and otherwise the actor itself. It returns ErrNoPrincipal for client tokens and
 // visitors of hosted pages, which count as no one.
 func (q Principals) Behind(ctx context.Context, s Scope, actor string) (Behind, error) {
 	if strings.HasPrefix(actor, "client_token:") || strings.HasPrefix(actor, "page:") {
 		return Behind{}, ErrNoPrincipal
+	}
+	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+		err := q.queryRow(ctx, "select coalesce((select principal from people where tenant_id = $1 and id = $2), $3)", s.Tenant, id, actor).Scan(&actor)
+		return Behind{Principal: actor}, err
 	}
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {
@@ -88,6 +96,54 @@ func (q Principals) List(ctx context.Context, s Scope, credentials []string) (ma
 func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
 	b, err := q.Behind(ctx, s, actor)
 	return b.Principal, err
+}
+
+// Hold is Get for a principal that is about to be stored: the accounts of the person are not linked until the transaction ends.
+func (q Principals) Hold(ctx context.Context, s Scope, actor string) (string, error) {
+	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+		if _, err := q.Staff().Share(ctx, s.Tenant, id); err != nil && !errors.Is(err, ErrNotFound) {
+			return "", err
+		}
+	}
+	return q.Get(ctx, s, actor)
+}
+
+// Confirmed reports whether a principal was known to be a person of its own, or is none, at a time and ever since.
+func (q Principals) Confirmed(ctx context.Context, s Scope, principal string, at time.Time) (bool, error) {
+	var ok bool
+	err := q.queryRow(ctx, "select "+strings.NewReplacer("@principal", "$2::text", "@tenant", "$1", "@since", "$3").Replace(confirmedPerson),
+		s.Tenant, principal, at).Scan(&ok)
+	return ok, err
+}
+
+// confirmedPerson is the condition that a principal of a tenant is no person, or one who was confirmed by a time.
+const confirmedPerson = `(@principal not like 'person:%' or exists (select from people p where p.tenant_id = @tenant
+	and p.id = substr(@principal, 8) and p.confirmed_at <= @since))`
+
+// Link makes one principal of people of a tenant count as another: their accounts, their credentials, and what they asked for or approved
+// that is open. The caller has the rows of the people locked. It returns the credentials.
+func (q Principals) Link(ctx context.Context, tenant, from, to string) ([]string, error) {
+	if _, err := q.exec(ctx, "update people set principal = $3 where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2", tenant, from, to); err != nil {
+		return nil, err
+	}
+	if _, err := q.exec(ctx, `update people set confirmed_at = (select max(confirmed_at) from people where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2)
+		where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2`, tenant, to); err != nil {
+		return nil, err
+	}
+	environments, err := q.Environments().List(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, env := range environments {
+		if _, err := q.exec(ctx, `update reviews r set principal = $3 from holds h where h.environment_id = $1 and r.environment_id = $1 and h.status = 'pending'
+			and r.authorization_id = h.authorization_id and r.principal = $2`, env.ID, from, to); err != nil {
+			return nil, err
+		}
+		if _, err := q.exec(ctx, "update changes set principal = $3 where environment_id = $1 and principal = $2 and status = 'pending'", env.ID, from, to); err != nil {
+			return nil, err
+		}
+	}
+	return q.Rewrite(ctx, tenant, from, to)
 }
 
 // Rewrite makes the credentials of one principal count as another in every environment of a tenant, for two accounts that are linked because

@@ -1,0 +1,153 @@
+package staff_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// invitedBy is a person whom a member of staff invited, and who has joined.
+func (b *bundle) invitedBy(t *testing.T, by string, roles ...models.Role) string {
+	t.Helper()
+	in, err := b.service.InviteAs(t.Context(), b.scope, "Bob Reviewer", roles, staff.By{Person: by})
+	require.NoError(t, err)
+	b.accept(t, in)
+	return in.Person.ID
+}
+
+func (b *bundle) accept(t *testing.T, in staff.Invited) {
+	t.Helper()
+	_, err := b.service.AcceptInvitation(t.Context(), tokenOf(t, in), b.credential(t, newDevice(), tokenOf(t, in)), "")
+	require.NoError(t, err)
+}
+
+// operator is one whom the command line invited and someone else confirmed.
+func (b *bundle) operator(t *testing.T) string {
+	t.Helper()
+	opened, _ := b.joined(t, models.RoleOperator)
+	require.NoError(t, b.service.ConfirmIdentity(t.Context(), b.scope, opened.Session.Person.ID, "test:second"))
+	return opened.Session.Person.ID
+}
+
+func (b *bundle) isConfirmed(t *testing.T, id string) bool {
+	t.Helper()
+	ok, err := b.store.Principals().Confirmed(t.Context(), b.scope, "person:"+id, b.clock.Now())
+	require.NoError(t, err)
+	return ok
+}
+
+func TestSecondOperatorConfirmsWhomTheFirstInvited(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.operator(t), b.operator(t)
+	bob := b.invitedBy(t, first, models.RoleReviewer)
+	require.False(t, b.isConfirmed(t, bob))
+	confirm := func(by string) error {
+		return b.service.ConfirmIdentityAs(t.Context(), b.scope, bob, staff.By{Person: by, RequestID: "req_1"})
+	}
+	requireCode(t, problem.SelfApproval, confirm(first))
+	requireCode(t, problem.Conflict, confirm(bob))
+	puppet := b.invitedBy(t, first, models.RoleOperator)
+	requireCode(t, problem.Forbidden, confirm(puppet))
+	require.NoError(t, confirm(second))
+	require.True(t, b.isConfirmed(t, bob))
+	require.NoError(t, confirm(second), "again")
+	require.Equal(t, 3, b.events(t, "person.identity_confirmed"))
+
+	in, err := b.service.Invite(t.Context(), b.scope.Tenant, bob, "cli:person invite")
+	require.NoError(t, err)
+	require.True(t, b.isConfirmed(t, bob), "a link that nobody used changes nothing")
+	b.accept(t, in)
+	require.False(t, b.isConfirmed(t, bob), "whoever saw the new link can be Bob")
+	requireCode(t, problem.SelfApproval, b.service.ConfirmIdentity(t.Context(), b.scope, bob, "cli:person confirm"))
+	requireCode(t, problem.SelfApproval, confirm(first))
+	require.NoError(t, confirm(second))
+}
+
+// The command line confirms whom others invited. Of its own people it confirms the first operator, who confirms the others.
+func TestCommandLineConfirmsItsFirstOperatorOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	confirm := func(id string) error {
+		return b.service.ConfirmIdentity(t.Context(), b.scope, id, "cli:person confirm")
+	}
+	in, _ := b.invite(t, models.RoleOperator)
+	requireCode(t, problem.Conflict, confirm(in.Person.ID))
+	reviewer, _ := b.joined(t, models.RoleReviewer)
+	requireCode(t, problem.SelfApproval, confirm(reviewer.Session.Person.ID))
+	first, _ := b.joined(t, models.RoleOperator)
+	second, _ := b.joined(t, models.RoleOperator)
+	require.NoError(t, confirm(first.Session.Person.ID))
+	requireCode(t, problem.SelfApproval, confirm(second.Session.Person.ID))
+	by := staff.By{Person: first.Session.Person.ID}
+	require.NoError(t, b.service.ConfirmIdentityAs(t.Context(), b.scope, second.Session.Person.ID, by))
+	require.NoError(t, confirm(b.invitedBy(t, by.Person, models.RoleReviewer)))
+}
+
+func TestOperatorsOfAllEnvironmentsOfAPersonConfirmThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.operator(t), b.operator(t)
+	bob := b.invitedBy(t, first, models.RoleReviewer)
+	other := b.env
+	other.ID, other.Kind = "env_01k9x3v7q2e4rtb8m5n6p0d1fz", models.Live
+	_, err := b.store.Pool().Exec(t.Context(), "insert into environments select (jsonb_populate_record(e, jsonb_build_object('id', $2::text, 'kind', 'live'))).* from environments e where id = $1", b.env.ID, other.ID)
+	require.NoError(t, err)
+	abroad := store.Scope{Tenant: b.scope.Tenant, Environment: other.ID}
+	require.NoError(t, b.service.Grant(t.Context(), abroad, bob, []models.Role{models.RoleReviewer}, "cli:test"))
+	confirm := func() error {
+		return b.service.ConfirmIdentityAs(t.Context(), b.scope, bob, staff.By{Person: second})
+	}
+	requireCode(t, problem.Forbidden, confirm())
+	require.NoError(t, b.service.Grant(t.Context(), abroad, second, []models.Role{models.RoleOperator}, "cli:test"))
+	require.NoError(t, confirm())
+}
+
+func TestAccountsOfOnePersonAreLinked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := b.operator(t), b.operator(t)
+	ann, bob := b.invitedBy(t, first, models.RoleReviewer), b.invitedBy(t, first, models.RoleReviewer)
+	link := func(id, other, by string) error {
+		return b.service.LinkAs(t.Context(), b.scope, id, other, staff.By{Person: by, RequestID: "req_1"})
+	}
+	requireCode(t, problem.Conflict, link(ann, bob, second))
+	for _, id := range []string{ann, bob} {
+		require.NoError(t, b.service.ConfirmIdentityAs(t.Context(), b.scope, id, staff.By{Person: second}))
+	}
+	requireCode(t, problem.BadRequest, link(ann, ann, second))
+	requireCode(t, problem.NotFound, link(ann, "prs_unknown", second))
+	requireCode(t, problem.SelfApproval, link(ann, second, second))
+	requireCode(t, problem.SelfApproval, link(ann, bob, first))
+	candidates, err := b.service.LinkCandidates(t.Context(), models.Person{ID: ann, TenantID: b.scope.Tenant})
+	require.NoError(t, err)
+	require.Len(t, candidates, 3)
+
+	_, err = b.store.Pool().Exec(t.Context(), "update environments set second_approver_required = true")
+	require.NoError(t, err)
+	requireCode(t, problem.Conflict, link(ann, bob, second))
+	_, err = b.store.Pool().Exec(t.Context(), "update environments set second_approver_required = false")
+	require.NoError(t, err)
+
+	b.clock.Advance(time.Minute)
+	require.NoError(t, link(ann, bob, second))
+	principal, err := b.store.Principals().Get(t.Context(), b.scope, "person:"+ann)
+	require.NoError(t, err)
+	require.Equal(t, "person:"+bob, principal)
+	require.True(t, b.isConfirmed(t, bob))
+	require.Equal(t, 2, b.events(t, "person.linked"))
+	require.NoError(t, link(bob, ann, second), "again")
+	require.Equal(t, 2, b.events(t, "person.linked"))
+
+	in, err := b.service.Invite(t.Context(), b.scope.Tenant, ann, "cli:person invite")
+	require.NoError(t, err)
+	b.accept(t, in)
+	require.False(t, b.isConfirmed(t, bob), "one account that was taken over is the person")
+	requireCode(t, problem.SelfApproval, b.service.ConfirmIdentity(t.Context(), b.scope, bob, "cli:person confirm"))
+}
