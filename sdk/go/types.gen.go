@@ -2575,7 +2575,7 @@ type Subject struct {
 
 // SubjectCreate: A new subject. The service assigns an id if none is sent.
 type SubjectCreate struct {
-	// The relying party's id of the person.
+	// The relying party's id of the person. `.` and `..` are refused: they cannot be in a path.
 	ID string `json:"id,omitzero"`
 }
 

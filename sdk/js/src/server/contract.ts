@@ -3533,7 +3533,7 @@ export interface components {
         EnrollmentState: "none" | "collecting" | "enrolled";
         /** @description A new subject. The service assigns an id if none is sent. */
         SubjectCreate: {
-            /** @description The relying party's id of the person. */
+            /** @description The relying party's id of the person. `.` and `..` are refused: they cannot be in a path. */
             id?: string;
         };
         /** @description A person whose sessions are assessed. */
