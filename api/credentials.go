@@ -48,6 +48,7 @@ type credentialView struct {
 	IssuedBy    string             `json:"issued_by"`
 	Principal   string             `json:"principal"`
 	ExpiresAt   *string            `json:"expires_at"`
+	LapsesAt    *string            `json:"lapses_at"`
 	LastUsedAt  *string            `json:"last_used_at"`
 	RevokedAt   *string            `json:"revoked_at"`
 }
@@ -55,7 +56,7 @@ type credentialView struct {
 func viewCredential(c models.Credential, key string) credentialView {
 	v := credentialView{
 		ID: c.ID, Scope: c.Scope, Permissions: c.Permissions, Preview: c.Preview, Key: key, RateLimit: c.RateLimit,
-		CreatedAt: apitime.Time(c.CreatedAt), IssuedBy: c.IssuedBy(), Principal: c.Principal, ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
+		CreatedAt: apitime.Time(c.CreatedAt), IssuedBy: c.IssuedBy(), Principal: c.Principal, ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LapsesAt: apitime.OptionalTime(c.LapsesAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
 	}
 	if c.Name != "" {
 		v.Name = &c.Name

@@ -42,7 +42,10 @@ type environmentView struct {
 
 	Background  models.BackgroundChoice `json:"background"`
 	ReviewNotes bool                    `json:"review_notes"`
-	CaseLink    string                  `json:"case_link"`
+
+	FederatedKeyDays int `json:"federated_key_days"`
+
+	CaseLink string `json:"case_link"`
 
 	Brand    brandView    `json:"brand"`
 	Passkeys passkeyRules `json:"passkeys"`
@@ -72,7 +75,7 @@ func viewEnvironment(e models.Environment) environmentView {
 		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
 		EnrollmentGrantRequired: e.EnrollmentGrantRequired, SecondApproverRequired: e.SecondApproverRequired, ChangeTTLSeconds: e.ChangeTTLSeconds,
 		Background:  e.Background,
-		ReviewNotes: e.ReviewNotes, CaseLink: e.CaseLink,
+		ReviewNotes: e.ReviewNotes, FederatedKeyDays: e.FederatedKeyDays, CaseLink: e.CaseLink,
 		Passkeys: passkeyRules{
 			RPIDs: nonNil(e.Passkeys.RPIDs), RelatedOrigins: nonNil(e.Passkeys.RelatedOrigins), Attestation: cmp.Or(e.Passkeys.Attestation, models.AttestationNone),
 			AttestationRoots: nonNil(e.Passkeys.AttestationRoots), AAGUIDs: nonNil(e.Passkeys.AAGUIDs),

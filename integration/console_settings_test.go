@@ -63,7 +63,7 @@ func TestConsoleChangesPasskeyRulesAndReviewSettings(t *testing.T) {
 	one, other := newManufacturer(t).pem(), newManufacturer(t).pem()
 	form := url.Values{
 		"rp_name": {"Bank"}, "origins": {"http://localhost:8080\r\nhttps://login." + bank}, "challenge_ttl_seconds": {"300"}, "hold_ttl_seconds": {"259200"},
-		"change_ttl_seconds": {"86400"}, "passkeys.rp_ids": {bank}, "passkeys.attestation": {"required"}, "passkeys.aaguids": {"x"}, "review_notes": {"true"},
+		"change_ttl_seconds": {"86400"}, "federated_key_days": {"30"}, "passkeys.rp_ids": {bank}, "passkeys.attestation": {"required"}, "passkeys.aaguids": {"x"}, "review_notes": {"true"},
 		"case_link": {"https://{subject}.cases.example"},
 	}
 	for _, c := range []struct{ field, text, mended string }{

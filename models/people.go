@@ -52,14 +52,15 @@ func Issuable(own []Role) Permissions {
 
 // Person uses the console for one tenant. JoinedAt is when they registered their first passkey.
 type Person struct {
-	ID        string `gorm:"primaryKey"`
-	TenantID  string
-	Name      string
-	CreatedAt time.Time
-	CreatedBy string
-	JoinedAt  *time.Time
-	RevokedAt *time.Time
-	RevokedBy *string
+	ID         string `gorm:"primaryKey"`
+	TenantID   string
+	Name       string
+	CreatedAt  time.Time
+	CreatedBy  string
+	JoinedAt   *time.Time
+	RevokedAt  *time.Time
+	RevokedBy  *string
+	SignedInAt *time.Time // of a person of an identity provider: their last sign-in
 	// IdentityProviderID and ProviderSubject are set for a person whom an identity provider signs in.
 	IdentityProviderID *string
 	ProviderSubject    *string

@@ -37,8 +37,10 @@ type Environment struct {
 	Background BackgroundChoice `gorm:"default:prior"`
 	// ReviewNotes stores the notes of reviews, sealed; otherwise only their digests are stored.
 	ReviewNotes bool
-	CaseLink    string // https URL of a decision in the customer's case system, with placeholders; empty for none
-	CreatedAt   time.Time
+	// FederatedKeyDays is after how many days without a sign-in the API keys of staff lapse whom an identity provider signs in; 0 is never.
+	FederatedKeyDays int
+	CaseLink         string // https URL of a decision in the customer's case system, with placeholders; empty for none
+	CreatedAt        time.Time
 }
 
 // Brand is the look of an environment's hosted pages. Empty fields are not set.

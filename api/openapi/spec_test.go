@@ -228,6 +228,7 @@ func specRules() map[string][]rule {
 			{field: "passkeys.aaguids", kind: "list", high: ptr(100), accepts: text, refuses: []any{[]any{""}, []any{1.0}}},
 			is("second_approver_required", "boolean"),
 			is("change_ttl_seconds", "integer", between(300, 2592000)),
+			is("federated_key_days", "integer", between(0, 3650)),
 			is("background", "string", oneOf("prior", "own", "shared")),
 			is("review_notes", "boolean"),
 			is("case_link", "string", upTo(2048)),

@@ -101,6 +101,8 @@ func stateOf(c models.Credential, now time.Time) string {
 		return "revoked"
 	case c.ExpiresAt != nil && !now.Before(*c.ExpiresAt):
 		return "expired"
+	case !c.Lives(now):
+		return "lapsed"
 	default:
 		return "active"
 	}

@@ -873,6 +873,8 @@ type Credential struct {
 	// the command line.
 	IssuedBy string `json:"issued_by"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	LapsesAt *time.Time `json:"lapses_at"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// Display name.
 	Name string `json:"name,omitzero"`
@@ -950,6 +952,8 @@ type CredentialWithKey struct {
 	IssuedBy string `json:"issued_by"`
 	// The secret key. It is not shown again.
 	Key string `json:"key"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	LapsesAt *time.Time `json:"lapses_at"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	// Display name.
@@ -1067,6 +1071,8 @@ type Environment struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
+	// Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never.
+	FederatedKeyDays int64 `json:"federated_key_days"`
 	// Origins that may embed hosted pages in a frame.
 	FrameAncestors []string `json:"frame_ancestors"`
 	// Life of a hold (seconds).
@@ -1115,6 +1121,8 @@ type EnvironmentUpdate struct {
 	ChangeTTLSeconds int64 `json:"change_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required,omitzero"`
+	// Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never.
+	FederatedKeyDays *int64 `json:"federated_key_days,omitzero"`
 	// Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a
 	// frame.
 	FrameAncestors []string `json:"frame_ancestors,omitzero"`

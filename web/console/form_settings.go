@@ -46,6 +46,7 @@ func timeFields(e models.Environment) []field {
 		{Name: "challenge_ttl_seconds", Label: "Life of a challenge (seconds)", Kind: number, Value: itoa(e.ChallengeTTLSeconds), Required: true, Hint: "30 to 900, for new challenges."},
 		{Name: "hold_ttl_seconds", Label: "Life of a hold (seconds)", Kind: number, Value: itoa(e.HoldTTLSeconds), Required: true, Hint: "60 to 2592000, for new holds."},
 		{Name: "change_ttl_seconds", Label: "Life of a change request (seconds)", Kind: number, Value: itoa(e.ChangeTTLSeconds), Required: true, Hint: "300 to 2592000, for new requests."},
+		{Name: "federated_key_days", Label: "Days after which API keys of single sign-on staff lapse without a sign-in", Kind: number, Value: itoa(e.FederatedKeyDays), Hint: "0 to 3650; 0 is never. Empty keeps the value."},
 	}
 }
 

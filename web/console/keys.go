@@ -115,7 +115,7 @@ func (c *console) keyRow(r models.Credential, names map[string]string) keyRow {
 	now := stamps{c.Clock.Now()}
 	return keyRow{
 		Credential: r, State: keyState(r, now.now), Issuer: actorOf(r.IssuedBy(), names), CountsAs: actorOf(r.Principal, names), Created: now.at(r.CreatedAt),
-		LastUsed: now.maybe(r.LastUsedAt), Expires: now.maybe(r.ExpiresAt),
+		LastUsed: now.maybe(r.LastUsedAt), Expires: now.maybe(r.End()),
 	}
 }
 
@@ -125,6 +125,8 @@ func keyState(r models.Credential, now time.Time) tag {
 		return tag{"revoked", "bad"}
 	case r.ExpiresAt != nil && !now.Before(*r.ExpiresAt):
 		return tag{"expired", "warn"}
+	case !r.Lives(now):
+		return tag{"lapsed", "warn"}
 	default:
 		return tag{"active", "good"}
 	}

@@ -129,8 +129,8 @@ func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 		return false, err
 	}
 	then, ends := p.ExpiresAt, found.expires
-	same := then == nil && ends == nil || then != nil && ends != nil && then.Equal(*ends)
-	return same && (ends == nil || now.Before(*ends)), nil
+	noEarlier := ends == nil || then != nil && !ends.Before(*then)
+	return noEarlier && (ends == nil || now.Before(*ends)), nil
 }
 
 // findCredential finds the credential that one of the MACs belongs to. It returns store.ErrNotFound for a revoked one; the

@@ -67,6 +67,18 @@ func personSource(ctx context.Context, q *store.Q, scope store.Scope, in Issue) 
 	if err == nil && !MayIssue(roles, in.Scope, in.Permissions) {
 		err = problem.New(problem.Forbidden, "Your roles changed and do not allow you to issue this key any more.")
 	}
+	if err != nil || !p.Federated() {
+		return out, err
+	}
+	env, err := q.Environments().Get(ctx, scope)
+	if err == nil && env.FederatedKeyDays > 0 {
+		last := p.CreatedAt
+		if p.SignedInAt != nil {
+			last = *p.SignedInAt
+		}
+		ends := last.AddDate(0, 0, env.FederatedKeyDays)
+		out.lapses = &ends
+	}
 	return out, err
 }
 

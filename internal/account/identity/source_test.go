@@ -191,7 +191,7 @@ func TestChildrenAreGivenToAnotherIssuer(t *testing.T) {
 	}
 }
 
-// The former holder of a key that was given away may still have it, and must not become a second person with it.
+// The former holder of a key that was given to others may still have it, and must not become a second person with it.
 func TestAKeyOfTwoPrincipalsOwnsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

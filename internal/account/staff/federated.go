@@ -184,6 +184,9 @@ func (s *Service) openProviderSession(ctx context.Context, op operation, p model
 	if a.Session != "" {
 		in.providerSession = &a.Session
 	}
+	if err := op.q.Staff().SignedIn(ctx, p.TenantID, p.ID, op.at); err != nil {
+		return Opened{}, err
+	}
 	// The provider changed the roles; the sign-in itself is the person's.
 	op.actor = "person:" + p.ID
 	out, err := s.openSession(ctx, op, in)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -171,4 +172,56 @@ func TestOrphansAreListed(t *testing.T) {
 	orphans, err := b.keys.Orphans(t.Context(), b.scope)
 	require.NoError(t, err)
 	require.Equal(t, []string{i.key.ID, i.child.ID}, []string{orphans[0].ID, orphans[1].ID})
+}
+
+// The groups of a person are read when they sign in, so that the keys of a person who does not return lapse until they sign in again.
+func TestFederatedKeysLapse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	storetest.Subject(t, b.store, b.env, "ada")
+	provider := models.IdentityProvider{
+		ID: ids.New(ids.IdentityProvider), TenantID: b.scope.Tenant, Name: "okta", Label: "Okta", Issuer: "https://idp.example", ClientID: "c",
+		Scopes: models.Strings{"openid"}, GroupsClaim: "groups", Grants: models.JSON("[]"), CreatedAt: b.clock.Now(), UpdatedAt: b.clock.Now(),
+	}
+	require.NoError(t, b.store.IdentityProviders().Create(t.Context(), provider))
+	roles := []models.Role{models.RoleOperator}
+	signIn := func() string {
+		opened, err := b.service.SignInFrom(t.Context(), staff.Account{
+			Provider: provider, Subject: "fay", Name: "Fay", SignIn: []byte(ids.New(ids.Request)), Roles: map[string][]models.Role{b.scope.Environment: roles},
+		}, "")
+		require.NoError(t, err)
+		return opened.Session.Person.ID
+	}
+	within := func(days int) {
+		_, err := tenancy.New(b.store, nil, b.clock, nil).UpdateSettings(t.Context(), b.scope, tenancy.Settings{FederatedKeyDays: &days}, "cli:test", "")
+		require.NoError(t, err)
+		b.keys.Forget("")
+	}
+	works := func(i issued) bool {
+		b.keys.Forget("")
+		_, own := b.keys.Authenticate(t.Context(), i.key.Key)
+		_, child := b.keys.Authenticate(t.Context(), i.child.Key)
+		require.Equal(t, own == nil, child == nil, "a child lapses with its issuer")
+		return own == nil
+	}
+	const day = 24 * time.Hour
+	within(30)
+	person := signIn()
+	in, _ := b.invite(t, models.RoleOperator)
+	fay, ann := b.issues(t, person, roles), b.issues(t, in.Person.ID, roles)
+	b.clock.Advance(29 * day)
+	require.True(t, works(fay))
+	b.clock.Advance(day)
+	require.False(t, works(fay))
+	_, err := b.keys.Authenticate(t.Context(), ann.key.Key)
+	require.NoError(t, err, "keys of a person who was invited do not lapse")
+	signIn()
+	require.True(t, works(fay))
+	b.clock.Advance(31 * day)
+	within(60)
+	require.True(t, works(fay))
+	within(10)
+	require.False(t, works(fay))
+	within(0)
+	require.True(t, works(fay), "0 is never")
 }

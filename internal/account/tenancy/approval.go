@@ -66,6 +66,7 @@ func (in Settings) Current(env models.Environment) Settings {
 		EnrollmentGrantRequired: current(in.EnrollmentGrantRequired, env.EnrollmentGrantRequired),
 		SecondApproverRequired:  current(in.SecondApproverRequired, env.SecondApproverRequired),
 		ChangeTTLSeconds:        current(in.ChangeTTLSeconds, env.ChangeTTLSeconds),
+		FederatedKeyDays:        current(in.FederatedKeyDays, env.FederatedKeyDays),
 		Background:              current(in.Background, env.Background),
 		ReviewNotes:             current(in.ReviewNotes, env.ReviewNotes),
 		CaseLink:                current(in.CaseLink, env.CaseLink),

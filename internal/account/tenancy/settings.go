@@ -33,6 +33,7 @@ type Settings struct {
 	// second principal (package change). Once it is on, switching it off waits too.
 	SecondApproverRequired *bool `json:"second_approver_required"`
 	ChangeTTLSeconds       *int  `json:"change_ttl_seconds"` // 300..2592000, for changes requested from now on
+	FederatedKeyDays       *int  `json:"federated_key_days"` // 0..3650, for the keys that exist as well; 0 is never
 	// Background says whether the environment learns from the people who enroll: prior, own or shared. With prior, what was
 	// learned is deleted.
 	Background *models.BackgroundChoice `json:"background"`
@@ -142,6 +143,7 @@ func (in Settings) apply(env *models.Environment) error {
 	assign(&env.BarSelfReview, in.BarSelfReview)
 	assign(&env.SecondApproverRequired, in.SecondApproverRequired)
 	assign(&env.ChangeTTLSeconds, in.ChangeTTLSeconds)
+	assign(&env.FederatedKeyDays, in.FederatedKeyDays)
 	if in.Background != nil {
 		if err := checkBackground(*in.Background); err != nil {
 			return err
@@ -192,6 +194,11 @@ func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment)
 	if err := q.Environments().SetSettings(ctx, env); err != nil {
 		return err
 	}
+	if in.FederatedKeyDays != nil {
+		if err := q.Credentials().Lapse(ctx, env.TenantID, store.LapseOf{Environment: env.ID}); err != nil {
+			return err
+		}
+	}
 	return q.Environments().SetPages(ctx, env)
 }
 
@@ -208,7 +215,7 @@ func (in Settings) recorded(env models.Environment) events.Data {
 		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
 		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
 		SecondApproverRequired: env.SecondApproverRequired, ChangeTTLSeconds: env.ChangeTTLSeconds, Background: string(env.Background),
-		ReviewNotes: env.ReviewNotes, CaseLink: env.CaseLink,
+		ReviewNotes: env.ReviewNotes, CaseLink: env.CaseLink, FederatedKeyDays: env.FederatedKeyDays,
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	challengeTTL = 300
 	holdTTL      = 72 * 3600
 	changeTTL    = 24 * 3600
+	// federatedKeyDays is the default of live environments; in a sandbox such keys do not lapse.
+	federatedKeyDays = 90
 )
 
 // SigningKeys creates the signing keys of a new environment. signing.Service implements it; the interface keeps this room
@@ -95,6 +97,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
 	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, !in.AllowSelfReview
+	out.Live.FederatedKeyDays = federatedKeyDays
 	out.Live.SecondApproverRequired = in.RequireSecondApprover
 	out.Sandbox.Background, out.Live.Background = models.BackgroundOwn, cmp.Or(in.Background, models.BackgroundPrior)
 	err = s.store.Write(ctx, func(q *store.Q) error {

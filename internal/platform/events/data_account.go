@@ -22,6 +22,7 @@ type EnvironmentSettingsChangedData struct {
 	ChangeTTLSeconds        int      `json:"change_ttl_seconds"`
 	Background              string   `json:"background"`
 	ReviewNotes             bool     `json:"review_notes,omitempty"`
+	FederatedKeyDays        int      `json:"federated_key_days,omitempty"`
 	CaseLink                string   `json:"case_link,omitempty"`
 	// The rules of passkeys, if they are set. Attestation has the digests of the trusted certificates.
 	RPIDs          []string `json:"rp_ids,omitempty"`

@@ -84,6 +84,26 @@ func (q Credentials) Under(ctx context.Context, s Scope, ids ...string) ([]model
 	return rows, err
 }
 
+// LapseOf selects credentials: those of a person, or those of an environment.
+type LapseOf struct{ Person, Environment string }
+
+// Lapse computes when the credentials end whose principals are staff of an identity provider, after a sign-in or a change of the
+// environment's setting, and notifies every process of those that end at a different time than before.
+func (q Credentials) Lapse(ctx context.Context, tenant string, of LapseOf) error {
+	var moved []string
+	err := q.gorm(ctx).Raw(`with due as (select c.id, case when e.federated_key_days > 0
+				then coalesce(p.signed_in_at, p.created_at) + make_interval(days => e.federated_key_days) end as at
+			from credentials c join environments e on e.id = c.environment_id join people p on 'person:' || p.id = c.principal
+			where c.tenant_id = @tenant and p.tenant_id = @tenant and p.identity_provider_id is not null and c.revoked_at is null
+				and (p.id = @person or c.environment_id = @environment))
+		update credentials c set lapses_at = due.at from due where c.id = due.id and c.tenant_id = @tenant and c.lapses_at is distinct from due.at returning c.id`,
+		map[string]any{"tenant": tenant, "person": of.Person, "environment": of.Environment}).Find(&moved).Error
+	if err != nil {
+		return err
+	}
+	return q.notifyEach(ctx, moved)
+}
+
 // Orphans returns the credentials of the scope that are in force at a time although what they rest on is not: an issuer that is revoked, has
 // ended or is missing, or a person who is revoked, missing or no operator of the environment.
 func (q Credentials) Orphans(ctx context.Context, s Scope, at time.Time) ([]models.Credential, error) {

@@ -81,9 +81,9 @@ func (q Environments) SetRP(ctx context.Context, s Scope, rpID string, origins [
 func (q Environments) SetSettings(ctx context.Context, e models.Environment) error {
 	_, err := q.exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
 		enrollment_grant_required = $7, bar_self_review = $8, second_approver_required = $9, change_ttl_seconds = $10, background = $11,
-		review_notes = $12, case_link = $13
+		review_notes = $12, case_link = $13, federated_key_days = $14
 		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds,
-		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds, e.Background, e.ReviewNotes, e.CaseLink)
+		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds, e.Background, e.ReviewNotes, e.CaseLink, e.FederatedKeyDays)
 	return q.notifyChange(ctx, e.ID, err)
 }
 

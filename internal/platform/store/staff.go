@@ -116,6 +116,14 @@ func (q Staff) ConfirmedOperators(ctx context.Context, s Scope, except string) (
 	return n, err
 }
 
+// SignedIn records a sign-in of a person of an identity provider, from which the lapse of their credentials is counted.
+func (q Staff) SignedIn(ctx context.Context, tenant, person string, at time.Time) error {
+	if _, err := q.exec(ctx, "update people set signed_in_at = $3 where tenant_id = $1 and id = $2", tenant, person, at); err != nil {
+		return err
+	}
+	return q.Credentials().Lapse(ctx, tenant, LapseOf{Person: person})
+}
+
 // GrantRole grants a role. It returns false if the person has it already.
 func (q Staff) GrantRole(ctx context.Context, r models.PersonRole) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)

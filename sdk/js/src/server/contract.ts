@@ -3212,6 +3212,8 @@ export interface components {
             second_approver_required: boolean;
             /** @description Life of a change request (seconds). */
             change_ttl_seconds: number;
+            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
+            federated_key_days: number;
             /** @description Whether the notes of reviews are stored, sealed; otherwise only their digests are. */
             review_notes: boolean;
             /** @description URL of a decision in the case system of the relying party, with placeholders; empty for none. */
@@ -3327,6 +3329,8 @@ export interface components {
             second_approver_required?: boolean;
             /** @description Life of a change request (seconds). */
             change_ttl_seconds?: number;
+            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
+            federated_key_days?: number;
             /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
             review_notes?: boolean;
             /** @description URL of a decision in your case system: https, with the placeholders `{decision_id}`, `{subject}` and `{action}` in its path or query. The console shows it. Empty for none. */
@@ -3385,6 +3389,7 @@ export interface components {
             /** @description Who the key counts as when people are counted: the person or the key at the beginning of its chain of issue, or itself. */
             principal: string;
             expires_at: components["schemas"]["TimestampOrNull"];
+            lapses_at: components["schemas"]["TimestampOrNull"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at: components["schemas"]["TimestampOrNull"];
         };
@@ -3409,6 +3414,7 @@ export interface components {
             /** @description Who the key counts as when people are counted: the person or the key at the beginning of its chain of issue, or itself. */
             principal: string;
             expires_at: components["schemas"]["TimestampOrNull"];
+            lapses_at: components["schemas"]["TimestampOrNull"];
             last_used_at: components["schemas"]["TimestampOrNull"];
             revoked_at: components["schemas"]["TimestampOrNull"];
         };
