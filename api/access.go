@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -47,35 +48,48 @@ func bearer(c *fiber.Ctx) ([]byte, error) {
 // takeQuota counts the request and sets the quota headers. If the limiter is unavailable the request passes: the limiter
 // depends on the same database as the work it protects, which then fails by itself.
 func (s *server) takeQuota(c *fiber.Ctx, p identity.Principal) error {
-	bucket := p.CredentialID
-	if p.Client != nil {
-		bucket = p.Client.TokenID
-	}
-	d, err := s.limiter.Take(request.Context(c), bucket, p.RateLimit)
+	ctx := request.Context(c)
+	own, shared := p.Quotas()
+	d, err := s.limiter.Take(ctx, own, shared)
 	if err != nil {
 		s.metrics.limiterUnavailable()
 		return nil //nolint:nilerr // an unavailable limiter refuses no request
 	}
-	setQuotaHeaders(c, d, p.Kind)
-	if !d.Allowed {
-		s.metrics.limited()
-		e := problem.Newf(problem.RateLimited, "The quota of %d requests an hour is used up. Retry after the Retry-After header.", d.Limit)
-		e.RetryAfter = d.Reset
-		return e
+	if len(d.Nearly) > 0 {
+		if err := s.identity.RecordNearlyUsed(ctx, p, d.Nearly); err != nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a quota that is nearly used up was not recorded", slog.String("error", err.Error()))
+		}
 	}
-	return nil
+	setQuotaHeaders(c, d, p.Kind)
+	if d.Allowed {
+		return nil
+	}
+	s.metrics.limited()
+	detail := "The quota of %d requests an hour is used up. Retry after the Retry-After header."
+	if quota, _ := identity.QuotaOf(d.Name); quota != identity.QuotaKey {
+		detail = "The quota of %d requests an hour, which the " + quota + " of the environment share, is used up. Retry after the Retry-After header."
+	}
+	e := problem.Newf(problem.RateLimited, detail, d.Limit)
+	e.RetryAfter = d.Reset
+	return e
 }
 
-// setQuotaHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers and the older X-RateLimit headers. Times are in
-// whole seconds, rounded up.
+// setQuotaHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers and the older X-RateLimit headers. They describe the
+// quota that leaves the caller the fewest requests, by its name: the key's own is called live or test. Times are in whole
+// seconds, rounded up.
 func setQuotaHeaders(c *fiber.Ctx, d ratelimit.Decision, kind models.EnvironmentKind) {
 	reset := int64((d.Reset + time.Second - 1) / time.Second)
-	h, name := &c.Response().Header, kind.Mode()
-	var some [64]byte // each value is appended here and copied by the header
-	v := append(append(append(some[:0], '"'), name...), `";q=`...)
+	h := &c.Response().Header
+	var named, some [64]byte // each value is appended here and copied by the header
+	name := append(append(named[:0], '"'), kind.Mode()...)
+	if quota, _ := identity.QuotaOf(d.Name); quota != identity.QuotaKey {
+		name = append(append(name, '-'), quota...)
+	}
+	name = append(name, '"')
+	v := append(append(some[:0], name...), `;q=`...)
 	v = append(strconv.AppendInt(v, int64(d.Limit), 10), `;w=`...)
 	h.SetBytesV("RateLimit-Policy", strconv.AppendInt(v, int64(ratelimit.Window/time.Second), 10))
-	v = append(append(append(some[:0], '"'), name...), `";r=`...)
+	v = append(append(some[:0], name...), `;r=`...)
 	v = append(strconv.AppendInt(v, int64(d.Remaining), 10), `;t=`...)
 	h.SetBytesV("RateLimit", strconv.AppendInt(v, reset, 10))
 	h.SetBytesV("X-RateLimit-Limit", strconv.AppendInt(some[:0], int64(d.Limit), 10))

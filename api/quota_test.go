@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -32,11 +33,11 @@ type comesAndGoes struct {
 	away atomic.Bool
 }
 
-func (s *comesAndGoes) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (bool, int, error) {
+func (s *comesAndGoes) Take(ctx context.Context, bucket string, now time.Time, n, limit int) (store.QuotaUse, error) {
 	if s.away.Load() {
-		return false, 0, errors.New("unavailable")
+		return store.QuotaUse{}, errors.New("unavailable")
 	}
-	return s.Source.Take(ctx, bucket, window, n, limit)
+	return s.Source.Take(ctx, bucket, now, n, limit)
 }
 
 // limited is an API whose caller has a quota of a few requests an hour.
@@ -109,7 +110,7 @@ func TestQuotaFailsOpen(t *testing.T) {
 	}
 	res := l.credential(t)
 	require.Equal(t, 429, res.StatusCode)
-	require.NotEmpty(t, res.Header.Get("Retry-After"))
+	require.Equal(t, "1800", res.Header.Get("Retry-After"), "half of the hour in which two requests refill")
 	require.InDelta(t, 2*limit, counted(t, l.metrics, "countersign_rate_limiter_unavailable_total"), 0)
 }
 

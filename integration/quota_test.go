@@ -3,6 +3,7 @@ package integration_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -77,7 +78,10 @@ func TestQuotaIsReportedAndEnforced(t *testing.T) {
 		}
 	}
 	refused := c.get(t, "/api/v1/credential").problem(http.StatusTooManyRequests, "rate_limited")
-	require.NotEmpty(t, refused.header.Get("Retry-After"))
+	after, err := strconv.Atoi(refused.header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.InDelta(t, 3600/limit, after, 60, "when the next request has refilled, not when an hour ends")
+	require.Equal(t, refused.header.Get("Retry-After"), refused.header.Get("X-RateLimit-Reset"))
 	w.Server.get(t, "/api/v1/credential").is(200)
 }
 
@@ -90,7 +94,7 @@ func TestQuotaIsSharedByReplicasAndKeys(t *testing.T) {
 	rotated := w.Admin.post(t, "/api/v1/credentials/"+made.string("id")+"/rotate", object{"overlap_seconds": 3600}).is(200)
 	bases := []string{shared.baseURL, replica(t, wiring.Settings{Log: shared.log}), replica(t, wiring.Settings{Log: shared.log})}
 	keys := []string{made.string("key"), rotated.string("key")}
-	statuses, hour := make([]int, 6*limit), time.Now().Truncate(time.Hour)
+	statuses, start := make([]int, 6*limit), time.Now()
 	concurrently(len(statuses), func(i int) {
 		a, err := caller{base: bases[i%len(bases)], key: keys[i/len(bases)%len(keys)]}.send("GET", "/api/v1/credential", nil)
 		if err == nil {
@@ -104,7 +108,59 @@ func TestQuotaIsSharedByReplicasAndKeys(t *testing.T) {
 			passed++
 		}
 	}
-	windows := 1 + int(time.Now().Truncate(time.Hour).Sub(hour)/time.Hour) // two if an hour began in the meantime
-	require.LessOrEqual(t, passed, windows*limit)
+	refilled := int(time.Since(start) * limit / time.Hour)
+	require.LessOrEqual(t, passed, limit+1+refilled)
 	require.Greater(t, passed, limit/2, "replicas reserve only a small part of the quota")
+}
+
+// More keys are no way around the quota that all servers of an environment share, and browsers never use it up.
+func TestQuotaIsSharedByTheKeysOfAnEnvironment(t *testing.T) {
+	t.Parallel()
+	env := newTenant(t).Sandbox.Environment
+	const limit, clients = 10, 200
+	together := limit
+	_, err := shared.Tenancy.UpdateRateLimit(t.Context(), store.Scope{Tenant: env.TenantID, Environment: env.ID}, &together, "cli:test")
+	require.NoError(t, err)
+	w := newWorld(t, env)
+	subject := w.Server.post(t, "/api/v1/subjects", object{}).is(201).string("id")
+	session := w.open(t, subject)
+	var pages []caller
+	for range 3 {
+		pages = append(pages, w.page(t, subject, nil))
+	}
+	status := func(key string) response {
+		return caller{base: shared.baseURL, key: key}.get(t, "/api/v1/credential")
+	}
+	refused := 0
+	for i := range clients + 50 {
+		a, err := pages[i%len(pages)].send("POST", "/api/v1/sessions/"+session+"/evidence", object{})
+		require.NoError(t, err)
+		if a.status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	require.NotZero(t, refused, "the tokens of an environment share a quota")
+	require.LessOrEqual(t, refused, 50)
+	require.Equal(t, http.StatusTooManyRequests, status(w.Publishable.key).status, "publishable keys are in browsers too")
+
+	for range limit - 5 { // five were used above
+		require.Equal(t, 200, status(w.issue(t, models.ScopeServer, nil)).status, "browsers take nothing from the servers")
+	}
+	a := status(w.issue(t, models.ScopeAdmin, nil)).problem(429, "rate_limited")
+	require.Contains(t, string(a.body), "share")
+	require.Equal(t, strconv.Itoa(limit), a.header.Get("X-RateLimit-Limit"))
+	require.Equal(t, `"test-servers";q=10;w=3600`, a.header.Get("RateLimit-Policy"))
+	require.Equal(t, "0", a.header.Get("X-RateLimit-Remaining"))
+
+	_, err = shared.Tenancy.UpdateRateLimit(t.Context(), store.Scope{Tenant: env.TenantID, Environment: env.ID}, nil, "cli:test")
+	require.NoError(t, err)
+	shared.Identity.Forget("")
+	eventually(t, func() bool { return status(w.Admin.key).status == 200 }, "the new quota applies")
+	found := map[string]int{}
+	for _, e := range w.Admin.get(t, "/api/v1/activity?type=quota.nearly_used").is(200).list() {
+		data, ok := e["data"].(object)
+		require.True(t, ok)
+		found[fmt.Sprint(data["quota"])]++
+	}
+	require.Equal(t, map[string]int{"servers": 1, "clients": 1}, found)
 }

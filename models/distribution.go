@@ -40,7 +40,7 @@ var LocalTables = map[string]string{
 	"goose_db_version": "the version of the schema is that of the server that migrates",
 	"schema_floor":     "one row, read alone when a process starts",
 	"master_keys":      "a few rows, read alone when a process starts",
-	"rate_windows":     "counters of seconds, read and written alone, by a key that is no environment's",
+	"quotas":           "state of seconds, read and written alone",
 	"outbox": "a queue over all environments that relays lock rows of, which is possible on one server only; a row is deleted when its work " +
 		"has begun, so that the table does not grow",
 }

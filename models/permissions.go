@@ -12,6 +12,7 @@ type Permission string
 const (
 	PermissionDecide         Permission = "decide"
 	PermissionDecisionsRead  Permission = "decisions.read"
+	PermissionProofsRead     Permission = "proofs.read"
 	PermissionChallenges     Permission = "challenges"
 	PermissionReview         Permission = "review"
 	PermissionVerify         Permission = "verify"
@@ -36,8 +37,8 @@ type Permissions []Permission
 
 // AllPermissions lists every permission in the order of the documentation.
 var AllPermissions = Permissions{
-	PermissionDecide, PermissionDecisionsRead, PermissionChallenges, PermissionReview, PermissionVerify, PermissionEvidence, PermissionEnroll,
-	PermissionSubjects, PermissionPasskeys, PermissionPolicyWrite, PermissionPolicyActivate, PermissionEvaluations, PermissionEvents,
+	PermissionDecide, PermissionDecisionsRead, PermissionProofsRead, PermissionChallenges, PermissionReview, PermissionVerify,
+	PermissionEvidence, PermissionEnroll, PermissionSubjects, PermissionPasskeys, PermissionPolicyWrite, PermissionPolicyActivate, PermissionEvaluations, PermissionEvents,
 	PermissionConfigRead, PermissionConfig, PermissionWebhooks, PermissionCredentials, PermissionAudit,
 }
 

@@ -24,6 +24,7 @@ type Environment struct {
 	PageOrigin          *string // origin of the hosted pages; nil is the service's own
 	ReturnOrigins       Strings // origins that they may return people to, in addition to RPOrigins
 	FrameAncestors      Strings // origins that may show them in a frame
+	RateLimit           *int    // requests an hour of all server keys together; nil is the limit of the largest
 	RateLimitCeiling    *int    // highest quota of a key, in requests an hour; nil is the default of the kind
 	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose.
 	EnrollmentGrantRequired bool

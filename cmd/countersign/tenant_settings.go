@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,24 +42,41 @@ func (e environmentSetting) command() *cobra.Command {
 }
 
 func tenantQuotaCommand() *cobra.Command {
-	var ceiling int
+	var ceiling, servers int
 	cmd := environmentSetting{
-		use: "quota", short: "Show or set the highest rate limit that an environment's admins may give a key", flags: []string{"ceiling"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
-			if ceiling < 0 {
-				return models.Environment{}, usage("--ceiling is %d: it must not be negative", ceiling)
+		use: "quota", short: "Show or set the highest rate limit of a key, and that of an environment's servers together", flags: []string{"ceiling", "servers"},
+		change: func(cmd *cobra.Command, c *core, scope store.Scope) (env models.Environment, err error) {
+			for _, flag := range []struct {
+				name  string
+				value int
+				set   func(ctx context.Context, s store.Scope, limit *int, actor string) (models.Environment, error)
+			}{{"ceiling", ceiling, c.Tenancy.UpdateRateLimitCeiling}, {"servers", servers, c.Tenancy.UpdateRateLimit}} {
+				switch {
+				case !cmd.Flags().Changed(flag.name):
+					continue
+				case flag.value < 0:
+					return env, usage("--%s is %d: it must not be negative", flag.name, flag.value)
+				}
+				limit := &flag.value
+				if flag.value == 0 {
+					limit = nil
+				}
+				if env, err = flag.set(cmd.Context(), scope, limit, actor(cmd)); err != nil {
+					return env, err
+				}
 			}
-			limit := &ceiling
-			if ceiling == 0 {
-				limit = nil
-			}
-			return c.Tenancy.UpdateRateLimitCeiling(cmd.Context(), scope, limit, actor(cmd))
+			return env, nil
 		},
 		describe: func(env models.Environment) string {
-			return fmt.Sprintf("admins may give a key at most %d requests an hour", identity.Ceiling(env))
+			text := fmt.Sprintf("admins may give a key at most %d requests an hour; ", identity.Ceiling(env))
+			if env.RateLimit == nil {
+				return text + "all server keys together have the quota of the largest"
+			}
+			return text + fmt.Sprintf("all server keys together have %d requests an hour", *env.RateLimit)
 		},
 	}.command()
 	cmd.Flags().IntVar(&ceiling, "ceiling", 0, "most requests an hour that an admin may give a key; 0 is the default of the environment's kind")
+	cmd.Flags().IntVar(&servers, "servers", 0, "requests an hour of all server and admin keys together; 0 is the limit of the largest")
 	return cmd
 }
 

@@ -7,9 +7,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Check is one thing that readiness depends on: ok, starting, degraded or unavailable.
@@ -84,6 +87,7 @@ func (c *console) examine(v *visit) (healthView, error) {
 	for _, f := range q.Judge() {
 		view.add(v, now, f)
 	}
+	view.quotas(v, now, q.Quotas)
 	c.workers(v, &view, now)
 	for _, f := range view.Findings {
 		switch f.State.Tone {
@@ -179,6 +183,40 @@ func (view *healthView) add(v *visit, now stamps, f reads.Finding) {
 	}
 	view.Findings = append(view.Findings, row)
 }
+
+// quotaTexts describe the quotas of an environment that its callers share.
+var quotaTexts = map[string]string{
+	identity.QuotaServers: "the requests of all server and admin keys", identity.QuotaClients: "the requests of all client tokens and publishable keys",
+}
+
+// quotas adds a line for each quota that is nearly used up, or one if none is.
+func (view *healthView) quotas(v *visit, now stamps, nearly []store.NearlyUsed) {
+	if len(nearly) == 0 {
+		view.Findings = append(view.Findings, findingRow{Name: "Quotas", About: "requests an hour of keys and client tokens", Limit: "80 %", State: tag{"ok", "good"}})
+	}
+	for _, n := range nearly {
+		quota, owner := identity.QuotaOf(n.Bucket)
+		used := min(int(100*n.FullAt.Sub(now.now)/ratelimit.Window), 100)
+		row := findingRow{
+			Name: "Quota", About: quotaTexts[quota], Since: now.maybe(&n.Since), Limit: "80 %", State: tag{itoa(used) + " % used", "warn"},
+			Remedy: "It refills within an hour. Spread the requests, or ask the operator of the service for a higher limit.",
+		}
+		if quota == identity.QuotaKey {
+			row.About = "the requests of " + owner
+		}
+		if used >= usedUpPercent {
+			row.State = tag{"used up", "bad"}
+			row.Remedy = "Requests are refused with 429 until it has refilled: seconds for one request, an hour for all. " + row.Remedy
+		}
+		if v.mayOpen("keys") {
+			row.URL = v.at("keys")
+		}
+		view.Findings = append(view.Findings, row)
+	}
+}
+
+// usedUpPercent is the share from which a quota is used up: processes reserve one per cent each.
+const usedUpPercent = 99
 
 // mayOpen reports whether the user may open a section.
 func (v *visit) mayOpen(page string) bool {

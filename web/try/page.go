@@ -152,7 +152,7 @@ func (p *Page) principal(c *fiber.Ctx) (identity.Principal, error) {
 
 // take counts a request against the quota of its IP address.
 func (p *Page) take(c *fiber.Ctx, what string, limit int) error {
-	d, err := p.Limiter.Take(request.Context(c), "try:"+what+":"+c.IP(), limit)
+	d, err := p.Limiter.Take(request.Context(c), ratelimit.Bucket{Name: "try:" + what + ":" + c.IP(), Limit: limit})
 	if err != nil || d.Allowed {
 		return nil //nolint:nilerr // an unavailable limiter refuses no request
 	}

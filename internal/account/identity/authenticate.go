@@ -37,8 +37,9 @@ type Service struct {
 	keys  *keyring.Keyring
 	clock clock.Clock
 
-	cache cache.Cache[cached] // by the MAC under the active master key
-	gate  *admission.Gate     // limits concurrent lookups
+	cache  cache.Cache[cached] // by the MAC under the active master key
+	limits cache.Cache[int]    // limit of the largest key of an environment, by its id
+	gate   *admission.Gate     // limits concurrent lookups
 }
 
 type cached struct {
@@ -49,7 +50,7 @@ type cached struct {
 // New returns the service.
 func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{
-		store: st, keys: keys, clock: c, cache: cache.Cache[cached]{Max: cacheMax},
+		store: st, keys: keys, clock: c, cache: cache.Cache[cached]{Max: cacheMax}, limits: cache.Cache[int]{Max: cacheMax},
 		gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue),
 	}
 }
@@ -114,7 +115,11 @@ func (s *Service) lookup(ctx context.Context, k Key, now time.Time) (cached, err
 	if env.Kind != k.kind.environment || found.principal.Publishable != k.kind.publishable {
 		return cached{}, errUnauthenticated()
 	}
-	return found, nil
+	found.principal.SharedLimit, err = s.sharedLimit(ctx, env, now)
+	if found.principal.fromBrowser() {
+		found.principal.SharedLimit *= clientShare
+	}
+	return found, err
 }
 
 // StillValid checks in the database that the key that authenticated the caller is still valid on the same terms: not

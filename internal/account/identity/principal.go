@@ -28,6 +28,7 @@ type Principal struct {
 	Person        string             // id of the signed-in member of staff, for requests of the console
 	Page          string             // id of the ticket or grant, for visitors of a hosted page, who have no credential
 	RateLimit     int                // requests an hour
+	SharedLimit   int                // requests an hour of all server keys of the environment, or of everything that browsers have
 	ExpiresAt     *time.Time         // of the credential or of its key, whichever is earlier; nil is never
 	RequestID     string
 	TraceID       string
@@ -78,6 +79,15 @@ func (p Principal) Require(x models.Permission) error {
 		return nil
 	}
 	return problem.Newf(problem.InsufficientScope, "This operation requires the permission %s.", x)
+}
+
+// MayReceiveProof reports whether the caller may receive the live proof of a decision that a credential requested: whoever holds a
+// proof may use it, so that reading decisions alone does not give any.
+func (p Principal) MayReceiveProof(requester string) bool {
+	if p.Person != "" {
+		return false // pages show no proof
+	}
+	return p.CredentialID == requester || p.Permissions.Has(models.PermissionProofsRead)
 }
 
 // Issuer returns the person as the issuer of keys: of any scope, with the permissions that only programs have and those of the

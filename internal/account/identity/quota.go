@@ -1,10 +1,15 @@
 package identity
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -41,6 +46,86 @@ func checkCeiling(limit *int, env models.Environment, actor string) error {
 	}
 	return problem.Invalid([]any{"body", "rate_limit"}, fmt.Sprintf(
 		"rate_limit is %d; the ceiling of this environment is %d. The operator of the service can raise the ceiling.", *limit, ceiling), "rate_limit_ceiling")
+}
+
+// clientShare is how many requests browsers may send for each request of the servers: a person's session is a few requests of the
+// server and some hundred frames of evidence.
+const clientShare = 20
+
+// The shared quotas of an environment.
+const (
+	QuotaServers = "servers" // all server and admin keys
+	QuotaClients = "clients" // all client tokens and publishable keys, which take nothing from the servers
+	QuotaKey     = "key"     // not shared: that of one credential or client token
+)
+
+// Quotas returns the buckets that a request of the caller counts against: its own and one that it shares with its environment.
+// Keys and client tokens are free to create, so that their own buckets alone limit no one.
+func (p Principal) Quotas() (own, shared ratelimit.Bucket) {
+	own = ratelimit.Bucket{Name: QuotaPrefix(p.EnvironmentID) + p.CredentialID, Limit: p.RateLimit}
+	shared = ratelimit.Bucket{Name: QuotaPrefix(p.EnvironmentID) + QuotaServers, Limit: p.SharedLimit}
+	if p.Client != nil {
+		own.Name = QuotaPrefix(p.EnvironmentID) + p.Client.TokenID
+	}
+	if p.fromBrowser() {
+		shared.Name = QuotaPrefix(p.EnvironmentID) + QuotaClients
+	}
+	return own, shared
+}
+
+func (p Principal) fromBrowser() bool { return p.Client != nil || p.Publishable }
+
+// QuotaPrefix is what the names of an environment's buckets begin with.
+func QuotaPrefix(environment string) string { return environment + "/" }
+
+// QuotaOf returns which quota of its environment a bucket is, and the credential or client token whose own it is.
+func QuotaOf(bucket string) (quota, owner string) {
+	_, name, _ := strings.Cut(bucket, "/")
+	if name == QuotaServers || name == QuotaClients {
+		return name, ""
+	}
+	return QuotaKey, name
+}
+
+// RecordNearlyUsed records quota.nearly_used for each of the buckets, except for those of single client tokens.
+func (s *Service) RecordNearlyUsed(ctx context.Context, p Principal, buckets []ratelimit.Bucket) error {
+	for _, b := range buckets {
+		quota, owner := QuotaOf(b.Name)
+		if quota == QuotaKey && p.Client != nil {
+			continue
+		}
+		data := events.QuotaNearlyUsedData{Quota: quota, Credential: owner, Limit: b.Limit, UsedPercent: nearlyUsedPercent}
+		err := events.Append(ctx, s.store.Q, entry(p.Store(), data, s.clock.Now(), p.Actor(), p.RequestID))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nearlyUsedPercent is the share of a bucket from which it is nearly used up (store.QuotaUse).
+const nearlyUsedPercent = 80
+
+// sharedLimit returns the quota of the environment's servers together, in requests an hour: that which the operator set, or the
+// limit of the environment's largest key.
+func (s *Service) sharedLimit(ctx context.Context, env models.Environment, now time.Time) (int, error) {
+	if env.RateLimit != nil {
+		return *env.RateLimit, nil
+	}
+	largest, until := s.limits.Get(env.ID)
+	if now.Before(until) {
+		return largest, nil
+	}
+	return s.limits.Fetch(ctx, env.ID, now.Add(cacheFor), func(ctx context.Context) (int, error) {
+		all, err := s.store.Credentials().RateLimits(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, now)
+		largest := effectiveLimit(nil, "", env)
+		for i, c := range all {
+			if limit := effectiveLimit(c.RateLimit, c.CreatedBy, env); i == 0 || limit > largest {
+				largest = limit
+			}
+		}
+		return largest, err
+	})
 }
 
 // effectiveLimit returns the quota that applies to a credential, in requests an hour. A lowered ceiling applies to existing

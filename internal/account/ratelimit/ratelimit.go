@@ -1,9 +1,11 @@
-// Package ratelimit enforces hourly request quotas that all replicas share.
+// Package ratelimit enforces request quotas that all replicas share.
 //
-// The count of each bucket is in Postgres. A replica reserves a small number of requests at a time and serves them from
-// memory, so most requests need no query. Windows are clock hours. Unused reservations are returned; the limit is never
-// exceeded, whatever the number of replicas, but a replica may reject a request while a different replica has an unused
-// reservation.
+// A quota of N requests an hour is a bucket of N requests that refills continuously: a caller that used it up waits for seconds,
+// not for the rest of an hour, and an hour that begins with a full bucket may see up to twice N requests.
+//
+// The state of each bucket is in Postgres. A replica reserves a small number of requests at a time and serves them from
+// memory, so most requests need no query. Unused reservations are returned; the limit is never exceeded, whatever the number
+// of replicas, but a replica may reject a request while a different replica has an unused reservation.
 //
 // The package does not know HTTP or credentials: a bucket is any string.
 package ratelimit
@@ -14,9 +16,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
-// Window is the length of a quota's window. Windows begin at full hours UTC.
+// Window is the time in which an empty bucket refills.
 const Window = time.Hour
 
 const (
@@ -26,25 +29,32 @@ const (
 	reservationMax   = 500
 	// reservationLife is how long a replica holds a reservation that it does not use before it returns it.
 	reservationLife = 10 * time.Second
-	// usedUpFor is how long requests of a quota that is used up are refused without asking the source: it may have more, since others
-	// return reservations.
+	// usedUpFor is the longest time for which requests of a quota that is used up are refused without asking the source: it may have
+	// more, since others return reservations.
 	usedUpFor = time.Second
 )
 
-// Source has the shared count of each bucket and window. store.Quotas implements it in Postgres.
+// Source has the shared state of each bucket. store.Quotas implements it in Postgres.
 type Source interface {
-	// Take adds n to the count if the sum stays within limit, and returns whether it did and the count afterwards.
-	Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error)
-	// Return subtracts n from the count.
-	Return(ctx context.Context, bucket string, window time.Time, n int) error
+	// Take takes n requests from the bucket, or none if fewer than n are left.
+	Take(ctx context.Context, bucket string, now time.Time, n, limit int) (store.QuotaUse, error)
+	// Return gives back n requests.
+	Return(ctx context.Context, bucket string, n, limit int) error
+}
+
+// Bucket is a quota that requests are counted against.
+type Bucket struct {
+	Name  string
+	Limit int // requests an hour
 }
 
 // Decision is the result of counting one request. Its figures are those of the RateLimit response headers.
 type Decision struct {
 	Allowed   bool
-	Limit     int           // requests a window
+	Bucket                  // the one that refused the request, or the one with the fewest requests left
 	Remaining int           // an estimate: other replicas' usage is known as of the last reservation
-	Reset     time.Duration // until the window ends
+	Reset     time.Duration // until the bucket is full; after a refusal, until it serves the next request
+	Nearly    []Bucket      // those that the request found to have just crossed 80 % of their limit
 }
 
 // Limiter enforces quotas for one process. It is safe for concurrent use.
@@ -60,9 +70,9 @@ type Limiter struct {
 // requests of one bucket share it.
 type bucket struct {
 	mu         sync.Mutex
-	window     time.Time // start of the window that the counts belong to
+	limit      int       // as of the last request
 	reserved   int       // granted to this process and not yet used
-	used       int       // shared count as of the last reservation, reservations included
+	fullAt     time.Time // of the shared bucket, as of the last reservation
 	reservedAt time.Time // of the last reservation
 	usedUp     time.Time // until then the source is not asked
 }
@@ -72,50 +82,94 @@ func New(source Source, c clock.Clock) *Limiter {
 	return &Limiter{source: source, clock: c, buckets: map[string]*bucket{}}
 }
 
-// Take counts one request against the bucket. An error means that the source is unavailable and the request was not counted;
-// the caller decides whether to serve it.
-func (l *Limiter) Take(ctx context.Context, name string, limit int) (Decision, error) {
-	b := l.bucket(name)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := l.clock.Now() // behind the lock: a request that waited for it over the full hour must not go back to the earlier window
-	window := now.Truncate(Window)
-	if !b.window.Equal(window) {
-		b.window, b.reserved, b.used, b.usedUp = window, 0, 0, time.Time{}
-	}
-	d := Decision{Limit: limit, Reset: window.Add(Window).Sub(now)}
-	if b.reserved == 0 && !now.Before(b.usedUp) {
-		if err := l.reserve(ctx, name, b, limit, now); err != nil {
+// Take counts one request against each of the buckets, or against none if one of them refuses it. An error means that the
+// source is unavailable and the request was not counted; the caller decides whether to serve it.
+func (l *Limiter) Take(ctx context.Context, buckets ...Bucket) (Decision, error) {
+	var out Decision
+	for i, of := range buckets {
+		d, err := l.take(ctx, of)
+		d.Nearly, out.Nearly = append(out.Nearly, d.Nearly...), nil
+		if err != nil || !d.Allowed {
+			for _, taken := range buckets[:i] {
+				l.giveBack(taken)
+			}
 			return d, err
 		}
+		if i > 0 && out.Remaining <= d.Remaining {
+			out.Nearly = d.Nearly
+		} else {
+			out = d
+		}
 	}
-	if b.reserved > 0 {
-		b.reserved--
-		d.Allowed = true
+	return out, nil
+}
+
+func (l *Limiter) take(ctx context.Context, of Bucket) (Decision, error) {
+	b := l.bucket(of.Name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = of.Limit
+	d, now := Decision{Bucket: of}, l.clock.Now()
+	if b.reserved == 0 && !now.Before(b.usedUp) {
+		nearly, err := l.reserve(ctx, of, b, now)
+		if err != nil {
+			return d, err
+		}
+		if nearly {
+			d.Nearly = []Bucket{of}
+		}
 	}
-	d.Remaining = max(limit-b.used+b.reserved, 0)
+	if b.reserved == 0 {
+		d.Reset = of.untilNext(b.fullAt, now)
+		return d, nil
+	}
+	b.reserved--
+	d.Allowed = true
+	d.Remaining = min(of.free(b.fullAt, now)+b.reserved, of.Limit-1)
+	d.Reset = max(b.fullAt.Sub(now), 0)
 	return d, nil
 }
 
-// reserve takes a batch of requests from the source, or a single request if the rest of the quota is smaller than the batch.
-func (l *Limiter) reserve(ctx context.Context, name string, b *bucket, limit int, now time.Time) error {
-	n := min(max(limit/reservationShare, 1), reservationMax)
-	for {
-		granted, used, err := l.source.Take(ctx, name, b.window, n, limit)
+// reserve takes a batch of requests from the source, or what is left if that is less. It reports whether that used most of the
+// bucket.
+func (l *Limiter) reserve(ctx context.Context, of Bucket, b *bucket, now time.Time) (nearly bool, err error) {
+	n := min(max(of.Limit/reservationShare, 1), reservationMax)
+	for n > 0 {
+		use, err := l.source.Take(ctx, of.Name, now, n, of.Limit)
 		if err != nil {
-			return err
+			return false, err
 		}
-		b.used = used
-		if granted {
+		b.fullAt = use.FullAt
+		if use.Taken {
 			b.reserved, b.reservedAt = n, now
-			return nil
+			return use.Nearly, nil
 		}
-		if n == 1 {
-			b.usedUp = now.Add(usedUpFor)
-			return nil
-		}
-		n = 1
+		n = min(of.free(b.fullAt, now), n-1)
 	}
+	b.usedUp = now.Add(min(of.untilNext(b.fullAt, now), usedUpFor))
+	return false, nil
+}
+
+// cost is the time in which one request refills.
+func (of Bucket) cost() time.Duration { return Window / time.Duration(of.Limit) }
+
+// free returns the number of requests that a bucket has at now if it is full at fullAt, which is rounded.
+func (of Bucket) free(fullAt, now time.Time) int {
+	return int(min(Window-fullAt.Sub(now)+time.Millisecond, Window).Hours() * float64(of.Limit))
+}
+
+// untilNext returns the time until a used up bucket has a request.
+func (of Bucket) untilNext(fullAt, now time.Time) time.Duration {
+	return max(fullAt.Sub(now)-Window+of.cost(), 0)
+}
+
+// giveBack undoes a take of this process.
+func (l *Limiter) giveBack(of Bucket) {
+	b := l.bucket(of.Name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = of.Limit
+	b.reserved++
 }
 
 func (l *Limiter) bucket(name string) *bucket {
@@ -129,13 +183,13 @@ func (l *Limiter) bucket(name string) *bucket {
 	return b
 }
 
-// Sweep returns reservations that have been unused for reservationLife, and drops buckets that have been idle for a window.
+// Sweep returns reservations that have been unused for reservationLife, and drops buckets that have been idle for an hour.
 func (l *Limiter) Sweep(ctx context.Context) error {
 	return l.release(ctx, func(b *bucket, now time.Time) bool { return now.Sub(b.reservedAt) > reservationLife })
 }
 
-// Drain returns every reservation. It is called once, when the process stops: otherwise the reserved requests stay counted
-// until the hour ends.
+// Drain returns every reservation. It is called once, when the process stops: otherwise the reserved requests count as
+// used.
 func (l *Limiter) Drain(ctx context.Context) error {
 	return l.release(ctx, func(*bucket, time.Time) bool { return true })
 }
@@ -162,12 +216,12 @@ func (l *Limiter) releaseBucket(ctx context.Context, name string, b *bucket, now
 	if !idle(b, now) {
 		return nil
 	}
-	if b.reserved > 0 && b.window.Equal(now.Truncate(Window)) {
-		if err := l.source.Return(ctx, name, b.window, b.reserved); err != nil {
+	if b.reserved > 0 {
+		if err := l.source.Return(ctx, name, b.reserved, b.limit); err != nil {
 			return err
 		}
 	}
-	b.used -= b.reserved
+	b.fullAt = b.fullAt.Add(-time.Duration(b.reserved) * Bucket{name, b.limit}.cost())
 	b.reserved = 0
 	if now.Sub(b.reservedAt) > Window {
 		l.mu.Lock()

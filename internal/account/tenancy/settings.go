@@ -55,8 +55,8 @@ type Pages struct {
 	FrameAncestors []string `json:"frame_ancestors"`
 }
 
-// quota is a change of the ceiling of the environment's quotas.
-type quota struct{ ceiling *int }
+// quota is a change of the environment's quotas.
+type quota struct{ set func(env *models.Environment) }
 
 // change is a group of settings that are changed, stored and recorded together.
 type change interface {
@@ -84,7 +84,13 @@ func (s *Service) UpdateSettings(ctx context.Context, scope store.Scope, in Sett
 // default of the environment's kind. Only the operator may call it. Processes that have the environment's keys cached apply the
 // ceiling within seconds.
 func (s *Service) UpdateRateLimitCeiling(ctx context.Context, scope store.Scope, ceiling *int, actor string) (models.Environment, error) {
-	return s.update(ctx, quota{ceiling}, events.Entry{Scope: scope, Actor: actor})
+	return s.update(ctx, quota{func(env *models.Environment) { env.RateLimitCeiling = ceiling }}, events.Entry{Scope: scope, Actor: actor})
+}
+
+// UpdateRateLimit sets the quota of the environment's server and admin keys together, in requests an hour; nil is the limit of the
+// largest of them. Only the operator may call it.
+func (s *Service) UpdateRateLimit(ctx context.Context, scope store.Scope, limit *int, actor string) (models.Environment, error) {
+	return s.update(ctx, quota{func(env *models.Environment) { env.RateLimit = limit }}, events.Entry{Scope: scope, Actor: actor})
 }
 
 // update makes a change in one transaction and records environment.updated. By has the scope, the actor and the request id.
@@ -240,14 +246,14 @@ func (in Pages) apply(env *models.Environment) error {
 }
 
 func (in quota) apply(env *models.Environment) error {
-	env.RateLimitCeiling = in.ceiling
+	in.set(env)
 	return nil
 }
 
 func (in quota) save(ctx context.Context, q *store.Q, env models.Environment) error {
-	return q.Environments().SetRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, in.ceiling)
+	return q.Environments().SetRateLimits(ctx, env)
 }
 
-func (in quota) recorded(models.Environment) events.Data {
-	return events.EnvironmentCeilingChangedData{RateLimitCeiling: in.ceiling}
+func (in quota) recorded(env models.Environment) events.Data {
+	return events.EnvironmentCeilingChangedData{RateLimitCeiling: env.RateLimitCeiling, RateLimit: env.RateLimit}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
@@ -17,6 +18,7 @@ type Queues struct {
 	Holds      store.HoldCounts
 	Chain      store.AuditChainStatus // extent of the sealed audit log
 	Challenges int64                  // open and not expired
+	Quotas     []store.NearlyUsed     // those that are nearly used up
 	Now        time.Time              // the time that ages are relative to
 }
 
@@ -57,6 +59,9 @@ func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) 
 			return err
 		}
 		if q.Challenges, err = tx.Console().OpenChallenges(ctx, scope, q.Now); err != nil {
+			return err
+		}
+		if q.Quotas, err = tx.Quotas().NearlyUsed(ctx, identity.QuotaPrefix(scope.Environment), q.Now); err != nil {
 			return err
 		}
 		q.Holds, err = tx.Holds().Count(ctx, scope, "", "", q.Now)

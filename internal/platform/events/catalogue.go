@@ -146,6 +146,8 @@ var catalogue = []Definition{
 		map[string]any{"endpoint": exampleEndpoint, "reason": "probe_succeeded"}),
 	public(WebhookDisabledData{}, "An endpoint was disabled: it failed for five days, or returned 410.",
 		map[string]any{"endpoint": exampleEndpoint, "reason": "failing", "failing_since": "2026-03-01T09:00:00.000Z"}),
+	public(QuotaNearlyUsedData{}, "A key, or the environment's servers or browsers, used 80 % of their quota. The event is repeated once half of it was free.",
+		map[string]any{"quota": "servers", "limit": 10000, "used_percent": 80}),
 
 	audit("A tenant was created.", TenantCreatedData{}),
 	audit("An environment was created.", EnvironmentCreatedData{}),
@@ -217,6 +219,7 @@ var catalogue = []Definition{
 	audit("A background that the environment learned was taken out of force.", BackgroundOwnRetiredData{}),
 	audit("A background model was learned from research vectors.", BackgroundLearnedData{}),
 	audit("Data past its retention was removed.", RetentionExecutedData{}),
+	audit("A key that had not requested the decision received its active proof.", ProofReadData{}),
 	audit("The audit log was exported.", AuditExportedData{}),
 	audit("A person began to export a list of the console.", ListExportStartedData{}),
 	audit("An export of a list of the console ended, complete or not.", ListExportEndedData{}),

@@ -36,9 +36,11 @@ type EnvironmentSettingsChangedData struct {
 	BrandLogo     string `json:"brand_logo,omitempty"`
 }
 
-// EnvironmentCeilingChangedData has the most requests an hour that a key may be given; null is the default.
+// EnvironmentCeilingChangedData has the most requests an hour that a key may be given, and the quota of all servers together if it
+// is set; null is the default.
 type EnvironmentCeilingChangedData struct {
 	RateLimitCeiling *int `json:"rate_limit_ceiling"`
+	RateLimit        *int `json:"rate_limit,omitempty"`
 }
 
 // EnvironmentRPIDsGivenData has the RP IDs that the environment's tenant may use.
@@ -70,6 +72,14 @@ type CredentialRevokedData struct {
 	Source  string   `json:"source,omitempty"`
 	Given   []string `json:"given,omitempty"`
 	GivenTo string   `json:"given_to,omitempty"`
+}
+
+// QuotaNearlyUsedData names a quota, of which most is used: key, servers or clients. Credential is the key whose quota it is.
+type QuotaNearlyUsedData struct {
+	Quota       string `json:"quota"`
+	Credential  string `json:"credential,omitempty"`
+	Limit       int    `json:"limit"` // requests an hour
+	UsedPercent int    `json:"used_percent"`
 }
 
 // ClientTokenCreatedData has purposes and a session only if the token is limited to them.
@@ -228,6 +238,7 @@ func (EnvironmentResearchChangedData) EventType() Type { return EnvironmentUpdat
 func (CredentialCreatedData) EventType() Type          { return CredentialCreated }
 func (CredentialRotatedData) EventType() Type          { return CredentialRotated }
 func (CredentialRevokedData) EventType() Type          { return CredentialRevoked }
+func (QuotaNearlyUsedData) EventType() Type            { return QuotaNearlyUsed }
 func (ClientTokenCreatedData) EventType() Type         { return ClientTokenCreated }
 func (ClientTokenRevokedData) EventType() Type         { return ClientTokenRevoked }
 func (PersonInvitedData) EventType() Type              { return PersonInvited }

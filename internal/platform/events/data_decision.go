@@ -151,6 +151,11 @@ type ProofConsumedData struct {
 	ProofID string `json:"proof_id"`
 }
 
+// ProofReadData names an active proof that was given to a credential that had not requested the decision.
+type ProofReadData struct {
+	ProofID string `json:"proof_id"`
+}
+
 // ProofRevokedData names a proof that became void before it expired.
 type ProofRevokedData struct {
 	ProofID string `json:"proof_id"`
@@ -193,6 +198,7 @@ func (HoldExpiredData) EventType() Type            { return HoldExpired }
 func (OutcomeReportedData) EventType() Type        { return OutcomeReported }
 func (ProofConsumedData) EventType() Type          { return ProofConsumed }
 func (ProofRevokedData) EventType() Type           { return ProofRevoked }
+func (ProofReadData) EventType() Type              { return ProofRead }
 func (AuthenticationDecidedData) EventType() Type  { return AuthenticationDecided }
 func (EvaluationCreatedData) EventType() Type      { return EvaluationCreated }
 func (EvaluationClosedData) EventType() Type       { return EvaluationClosed }

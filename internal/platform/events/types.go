@@ -59,6 +59,8 @@ const (
 	AuthenticationDecided Type = "authentication.decided"
 	EvaluationClosed      Type = "evaluation.closed"
 
+	QuotaNearlyUsed Type = "quota.nearly_used"
+
 	WebhookTest      Type = "webhook.test"
 	WebhookFailing   Type = "webhook.failing"
 	WebhookRecovered Type = "webhook.recovered"
@@ -141,6 +143,8 @@ const (
 	ProofConsumed   Type = "proof.consumed"
 
 	EvaluationCreated Type = "evaluation.created"
+
+	ProofRead Type = "proof.read"
 
 	WebhookEndpointCreated  Type = "webhook_endpoint.created"
 	WebhookEndpointUpdated  Type = "webhook_endpoint.updated"

@@ -205,6 +205,15 @@ func (q Credentials) RotateKey(ctx context.Context, k models.CredentialKey, prev
 	return true, q.Notify(ctx, ChannelCredential, k.CredentialID)
 }
 
+// RateLimits returns the scope's keys that are valid at the time, with what their quotas follow from only. Publishable keys are
+// no servers'.
+func (q Credentials) RateLimits(ctx context.Context, s Scope, at time.Time) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.gorm(ctx).Raw(`select distinct rate_limit, created_by from credentials where tenant_id = ? and environment_id = ?
+		and scope <> 'client' and revoked_at is null and (expires_at is null or expires_at > ?)`, s.Tenant, s.Environment, at).Find(&rows).Error
+	return rows, err
+}
+
 // Touch records that a credential was used at a time, at most once in 15 minutes.
 func (q Credentials) Touch(ctx context.Context, id string, at time.Time) error {
 	_, err := q.exec(ctx, `update credentials set last_used_at = $2

@@ -109,9 +109,9 @@ func (q Environments) All(ctx context.Context) ([]Scope, error) {
 	return rows, err
 }
 
-// SetRateLimitCeiling sets the highest quota, in requests an hour, that a key of the environment may have; nil stands for
-// the default of the kind of environment.
-func (q Environments) SetRateLimitCeiling(ctx context.Context, s Scope, ceiling *int) error {
-	_, err := q.exec(ctx, "update environments set rate_limit_ceiling = $3 where tenant_id = $1 and id = $2", s.Tenant, s.Environment, ceiling)
+// SetRateLimits stores the rate limit and the ceiling of e.
+func (q Environments) SetRateLimits(ctx context.Context, e models.Environment) error {
+	_, err := q.exec(ctx, "update environments set rate_limit = $3, rate_limit_ceiling = $4 where tenant_id = $1 and id = $2",
+		e.TenantID, e.ID, e.RateLimit, e.RateLimitCeiling)
 	return err
 }

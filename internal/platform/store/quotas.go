@@ -2,36 +2,72 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
-// Quotas stores the counters of rate limits, by bucket and window.
+// Quotas stores rate limits: buckets that refill within an hour.
 type Quotas struct{ *Q }
 
 // Quotas returns the queries of the aggregate.
 func (q *Q) Quotas() Quotas { return Quotas{q} }
 
-// Take adds n to the use of a bucket in the window, unless that would exceed limit. It returns whether it did and how
-// much of the window is used.
-func (q Quotas) Take(ctx context.Context, bucket string, window time.Time, n, limit int) (granted bool, used int, err error) {
-	err = q.queryRow(ctx, `with took as (
-			insert into rate_windows as w (bucket, window_start, used) values ($1, $2, $3)
-			on conflict (bucket, window_start) do update set used = w.used + $3 where w.used + $3 <= $4
-			returning used)
-		select true, used from took
-		union all
-		select false, used from rate_windows where bucket = $1 and window_start = $2 and not exists (select 1 from took)`,
-		bucket, window, n, limit).Scan(&granted, &used)
-	return granted, used, err
+// QuotaUse is the state of a bucket after requests were taken from it or refused.
+type QuotaUse struct {
+	Taken  bool
+	FullAt time.Time // when the bucket is full again
+	Nearly bool      // these requests crossed 80 % of the bucket; the next time counts once half of it was free
 }
 
-// Return subtracts n from the use of a bucket, for quota that was taken and not used.
-func (q Quotas) Return(ctx context.Context, bucket string, window time.Time, n int) error {
-	_, err := q.exec(ctx, "update rate_windows set used = greatest(used - $3, 0) where bucket = $1 and window_start = $2", bucket, window, n)
+// Take takes n requests from a bucket that holds limit requests and refills within an hour, unless fewer than n are left.
+func (q Quotas) Take(ctx context.Context, bucket string, now time.Time, n, limit int) (QuotaUse, error) {
+	var use QuotaUse
+	err := q.queryRow(ctx, `with asked as (
+			select $2::timestamptz as now, interval '1 hour' * ($3::float8 / $4) as cost),
+		took as (
+			insert into quotas as b (bucket, full_at, nearly_used_at)
+			select $1, now + cost, case when cost >= interval '48 minutes' then now end from asked where cost <= interval '1 hour'
+			on conflict (bucket) do update set full_at = greatest(b.full_at, $2) + interval '1 hour' * ($3::float8 / $4),
+				nearly_used_at = case
+					when greatest(b.full_at, $2) + interval '1 hour' * ($3::float8 / $4) >= $2 + interval '48 minutes' then coalesce(b.nearly_used_at, $2)
+					when greatest(b.full_at, $2) + interval '1 hour' * ($3::float8 / $4) >= $2 + interval '30 minutes' then b.nearly_used_at end
+			where greatest(b.full_at, $2) + interval '1 hour' * ($3::float8 / $4) <= $2 + interval '1 hour 1 millisecond'
+			returning full_at, nearly_used_at)
+		select true, full_at, coalesce(nearly_used_at = now and full_at - cost < now + interval '48 minutes', false) from took, asked
+		union all
+		select false, full_at, false from quotas where bucket = $1 and not exists (select 1 from took)`,
+		bucket, now, n, limit).Scan(&use.Taken, &use.FullAt, &use.Nearly)
+	if errors.Is(err, pgx.ErrNoRows) { // another transaction created the bucket and used it up meanwhile
+		return QuotaUse{FullAt: now.Add(time.Hour)}, nil
+	}
+	return use, err
+}
+
+// Return gives back n requests that were taken and not used.
+func (q Quotas) Return(ctx context.Context, bucket string, n, limit int) error {
+	_, err := q.exec(ctx, "update quotas set full_at = full_at - interval '1 hour' * ($2::float8 / $3) where bucket = $1", bucket, n, limit)
 	return err
 }
 
-// Drop deletes windows that began before t.
+// NearlyUsed is a bucket that is nearly used up, or was until little time ago.
+type NearlyUsed struct {
+	Bucket string
+	Since  time.Time
+	FullAt time.Time
+}
+
+// NearlyUsed returns the buckets whose names begin with the prefix and that are nearly used up at the time.
+func (q Quotas) NearlyUsed(ctx context.Context, prefix string, at time.Time) ([]NearlyUsed, error) {
+	var out []NearlyUsed
+	err := q.gorm(ctx).Raw(`select bucket, nearly_used_at as since, full_at from quotas
+		where starts_with(bucket, ?) and nearly_used_at is not null and full_at >= ? order by bucket`,
+		prefix, at.Add(30*time.Minute)).Find(&out).Error
+	return out, err
+}
+
+// Drop deletes buckets that have been full since before t.
 func (q Quotas) Drop(ctx context.Context, t time.Time) (int64, error) {
-	return q.exec(ctx, "delete from rate_windows where window_start < $1", t)
+	return q.exec(ctx, "delete from quotas where full_at < $1", t)
 }

@@ -18,8 +18,8 @@ const day = 24 * time.Hour
 // retentionBatch is the maximum number of rows of one class that one transaction deletes.
 const retentionBatch = 2000
 
-// quotaRetention is how long the count of a quota's window is stored; windows are an hour long.
-const quotaRetention = 2 * time.Hour
+// quotaRetention is how long the row of a quota that is full is stored.
+const quotaRetention = time.Hour
 
 // Retention is how long each class of data is stored. Zero is without limit, until the subject is erased. docs/retention.md
 // documents the classes.

@@ -146,8 +146,8 @@ func TestHousekeepingDeletesTechnicalRows(t *testing.T) {
 	c := b.Challenge(time.Hour, "passkey")
 	b.Exec("insert into challenge_links (mac, environment_id, challenge_id, created_at, expires_at) values ('\\x01', $3, $1, $2, $2)", c.ID, now, c.EnvironmentID)
 	b.Exec("insert into idempotency_keys (environment_id, credential_id, key, operation, request_hash, created_at) values ($2, 'c', 'k', 'o', '\\x00', $1)", now, c.EnvironmentID)
-	b.Exec("insert into rate_windows (bucket, window_start, used) values ('b', $1, 1)", now)
-	require.Equal(t, 1, b.run(t, "retention", day), "the quota's window")
+	b.Exec("insert into quotas (bucket, full_at) values ('b', $1)", now)
+	require.Equal(t, 1, b.run(t, "retention", day), "a quota that is full")
 	require.Equal(t, 2, b.run(t, "retention", day+time.Microsecond), "link and key")
 	require.Equal(t, 1, b.Count("select count(*) from challenges"), "the challenge of a deleted link stays")
 }

@@ -49,6 +49,7 @@ const (
 	TypeWebhookFailing           = "webhook.failing"
 	TypeWebhookRecovered         = "webhook.recovered"
 	TypeWebhookDisabled          = "webhook.disabled"
+	TypeQuotaNearlyUsed          = "quota.nearly_used"
 )
 
 var types = map[string]func() Payload{
@@ -95,6 +96,7 @@ var types = map[string]func() Payload{
 	TypeWebhookFailing:           func() Payload { return new(WebhookFailing) },
 	TypeWebhookRecovered:         func() Payload { return new(WebhookRecovered) },
 	TypeWebhookDisabled:          func() Payload { return new(WebhookDisabled) },
+	TypeQuotaNearlyUsed:          func() Payload { return new(QuotaNearlyUsed) },
 }
 
 // AuthorizationDecided is the payload of authorization.decided. A decision was made: at authorize, or again after a
@@ -711,3 +713,16 @@ type WebhookDisabled struct {
 
 // EventType is webhook.disabled.
 func (*WebhookDisabled) EventType() string { return TypeWebhookDisabled }
+
+// QuotaNearlyUsed is the payload of quota.nearly_used. A key, or the environment's servers or browsers, used 80 % of
+// their quota. The event is repeated once half of it was free.
+type QuotaNearlyUsed struct {
+	Credential  string `json:"credential,omitzero"`
+	Environment string `json:"environment"`
+	Limit       int64  `json:"limit"`
+	Quota       string `json:"quota"`
+	UsedPercent int64  `json:"used_percent"`
+}
+
+// EventType is quota.nearly_used.
+func (*QuotaNearlyUsed) EventType() string { return TypeQuotaNearlyUsed }
