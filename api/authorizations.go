@@ -39,7 +39,7 @@ func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 }
 
 func (h *authorizationHandlers) get(c *fiber.Ctx) error {
-	t, err := h.Authorizations.Get(request.Context(c), principal(c).Store(), param(c, "authorization_id"))
+	t, err := h.Authorizations.GetFor(request.Context(c), principal(c), param(c, "authorization_id"))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/models"
 )
 
 func TestProofVerifiesOfflineAndIsConsumedOnce(t *testing.T) {
@@ -228,4 +229,45 @@ func TestProofAMRListsBehaviourOnlyForMetClaims(t *testing.T) {
 	program(subject)
 	_, anybody := w.action(t, "enforce", object{"claims": object{"operator_continuity": "not_confirmed"}})
 	require.NotContains(t, w.proofMethods(t, w.authorize(t, subject, anybody, "allow").string("proof")), "behaviour", "a program typed in this session")
+}
+
+// An active proof can be used by whoever has it: reading decisions does not give any, nor does reviewing them.
+func TestActiveProofsAreForTheRequester(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	_, held := w.action(t, "enforce", holding)
+	asker := w.narrowed(t, models.PermissionDecide, models.PermissionDecisionsRead)
+	reader := w.narrowed(t, models.PermissionDecisionsRead)
+	trusted := w.narrowed(t, models.PermissionDecisionsRead, models.PermissionProofsRead)
+	reviewer := w.narrowed(t, models.PermissionReview, models.PermissionDecisionsRead)
+
+	decided := asker.post(t, "/api/v1/authorize", request(w.subject(t), action)).is(200)
+	path := "/api/v1/authorizations/" + decided.string("id")
+	require.Equal(t, decided.string("proof"), asker.get(t, path).is(200).string("proof.compact"))
+	require.Equal(t, decided.string("proof"), trusted.get(t, path).is(200).string("proof.compact"))
+	for name, from := range map[string]caller{"a reader": reader, "a reviewer": reviewer} {
+		read := from.get(t, path).is(200)
+		require.Equal(t, "active", read.string("proof.status"), name)
+		require.Nil(t, read.value("proof.compact"), name)
+	}
+	for _, from := range []caller{asker, reader, trusted, w.Server} {
+		require.NotContains(t, string(from.get(t, "/api/v1/authorizations").is(200).body), decided.string("proof"))
+	}
+	var readers []any
+	for _, e := range w.Admin.get(t, "/api/v1/audit?kind=proof.read").is(200).list() {
+		readers = append(readers, e["actor"])
+	}
+	require.Equal(t, []any{"credential:" + trusted.get(t, "/api/v1/credential").string("credential")}, readers, "the requester's own reads are not recorded")
+
+	body := request(w.subject(t), action)
+	asker.post(t, "/api/v1/authorize", body).is(200)
+	w.Server.post(t, "/api/v1/authorize", body).problem(409, "idempotency_key_reused")
+
+	review := "/api/v1/authorizations/" + asker.post(t, "/api/v1/authorize", request(w.subject(t), held)).is(200).string("id") + "/review"
+	receipt := reviewer.post(t, review, object{"resolution": "approve"}).is(200)
+	require.Equal(t, "allow", receipt.string("decision.decision"))
+	require.Nil(t, receipt.value("decision.proof"))
+	require.Equal(t, string(receipt.body), string(reviewer.post(t, review, object{"resolution": "approve"}).is(200).body))
+	require.NotEmpty(t, asker.get(t, "/api/v1/authorizations/"+receipt.string("decision.id")).is(200).string("proof.compact"))
 }

@@ -126,7 +126,7 @@ func (p *Page) decision(c *fiber.Ctx) error {
 }
 
 func (p *Page) sendDecision(c *fiber.Ctx, v visitor, id string, asked any) error {
-	trace, err := p.Authorizations.Get(request.Context(c), v.Store(), id)
+	trace, err := p.Authorizations.GetFor(request.Context(c), v.Principal, id)
 	if err == nil && trace.Subject != v.subject.ExternalID {
 		err = problem.NewNotFound()
 	}

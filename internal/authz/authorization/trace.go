@@ -83,7 +83,7 @@ type ChallengeTrace struct {
 	Strength    *string `json:"strength"`
 }
 
-// ProofTrace is the proof of a decision. Compact is nil unless the proof is active.
+// ProofTrace is the proof of a decision. Compact is nil unless the proof is active and GetFor returned it.
 type ProofTrace struct {
 	ID        string  `json:"id"`
 	Status    string  `json:"status"`
@@ -91,7 +91,32 @@ type ProofTrace struct {
 	ExpiresAt *string `json:"expires_at"`
 }
 
-// Get returns one decision of the environment.
+// GetFor is Get with the compact form of an active proof if the caller may receive it. A proof that a different credential
+// requested is recorded.
+func (s *Service) GetFor(ctx context.Context, p identity.Principal, id string) (Trace, error) {
+	t, err := s.store.Decisions().Trace(ctx, p.Store(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Trace{}, problem.NewNotFound()
+	}
+	if err != nil {
+		return Trace{}, err
+	}
+	now := s.clock.Now()
+	out, err := s.trace(t, now)
+	a := t.Authorization
+	if err != nil || out.Proof == nil || out.Proof.Status != string(models.ProofActive) || !p.MayReceiveProof(a.CredentialID) {
+		return out, err
+	}
+	if out.Proof.Compact, err = s.proofs.Compact(ctx, a, *t.Proof); err != nil || out.Proof.Compact == nil || p.CredentialID == a.CredentialID {
+		return out, err
+	}
+	return out, events.Append(ctx, s.store.Q, events.Entry{
+		Scope: p.Store(), At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey, AuthorizationID: a.ID,
+		Actor: p.Actor(), RequestID: p.RequestID, Data: events.ProofReadData{ProofID: t.Proof.JTI},
+	})
+}
+
+// Get returns one decision of the environment, without the compact form of its proof.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace, error) {
 	t, err := s.store.Decisions().Trace(ctx, scope, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -100,10 +125,10 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace,
 	if err != nil {
 		return Trace{}, err
 	}
-	return s.trace(ctx, t, s.clock.Now())
+	return s.trace(t, s.clock.Now())
 }
 
-// List returns decisions, newest first, and the cursor of the next page.
+// List returns decisions as Get does, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilter, p store.Page) ([]Trace, string, error) {
 	f.Now = s.clock.Now()
 	rows, next, err := s.store.Decisions().Traces(ctx, scope, f, p)
@@ -112,7 +137,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 	}
 	out := make([]Trace, len(rows))
 	for i, r := range rows {
-		if out[i], err = s.trace(ctx, r, f.Now); err != nil {
+		if out[i], err = s.trace(r, f.Now); err != nil {
 			return nil, "", err
 		}
 	}
@@ -120,7 +145,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 }
 
 // trace returns the contract's view of a stored decision at a time.
-func (s *Service) trace(ctx context.Context, t store.Trace, now time.Time) (Trace, error) {
+func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
 	a := t.Authorization
 	out := Trace{
 		ID: a.ID, Action: a.ActionKey, Subject: t.Subject, Actor: a.Actor, ActorType: "human", ResourceType: a.ResourceType,
@@ -144,9 +169,7 @@ func (s *Service) trace(ctx context.Context, t store.Trace, now time.Time) (Trac
 		out.Challenge, out.Child = challengeTrace(*c, now), c.ChildAuthorizationID
 	}
 	if p := t.Proof; p != nil {
-		if out.Proof, err = s.proofTrace(ctx, a, *p, now); err != nil {
-			return out, err
-		}
+		out.Proof = &ProofTrace{ID: p.JTI, Status: string(signing.StatusOf(*p, now)), ExpiresAt: apitime.OptionalTime(&p.ExpiresAt)}
 		out.ProofID = &p.JTI
 	}
 	if h := t.Hold; h != nil {
@@ -168,18 +191,6 @@ func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
 		out.CompletedAt = apitime.OptionalTime(c.SettledAt)
 	}
 	return out
-}
-
-// proofTrace returns the view of a proof at a time. It decrypts the compact form of an active proof only.
-func (s *Service) proofTrace(ctx context.Context, a models.Authorization, p models.Proof, now time.Time) (*ProofTrace, error) {
-	status := signing.StatusOf(p, now)
-	out := &ProofTrace{ID: p.JTI, Status: string(status), ExpiresAt: apitime.OptionalTime(&p.ExpiresAt)}
-	if status != models.ProofActive {
-		return out, nil
-	}
-	var err error
-	out.Compact, err = s.proofs.Compact(ctx, a, p)
-	return out, err
 }
 
 // OutcomeReceipt is the contract's OutcomeReceipt.

@@ -40,7 +40,7 @@ func TestReviewsCostTheSameStatements(t *testing.T) {
 					require.NoError(t, err)
 				})
 				found["receipt of a repeat"] = meter.Of(t.Context(), func(ctx context.Context) {
-					_, err := b.service.Receipt(ctx, b.Scope, h.AuthorizationID, resolution)
+					_, err := b.service.Receipt(ctx, b.Scope, h.AuthorizationID, hold.Prepared{Resolution: resolution})
 					require.NoError(t, err)
 				})
 			}

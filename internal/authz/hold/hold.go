@@ -96,6 +96,7 @@ type Prepared struct {
 	Resolution string
 	Receipt    json.RawMessage // ManualReviewReceipt of a hold that is resolved this way already
 	Pending    *Pending        // the approval of this reviewer is counted already, and more are required
+	withProof  bool            // the reviewer may receive the proof of the decision that follows
 }
 
 // Pending is ReviewPending.
@@ -136,7 +137,7 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 		return Prepared{}, err
 	}
 	if status != models.HoldPending {
-		return s.settled(ctx, h, status, resolution)
+		return s.settled(ctx, h, status, Prepared{Resolution: resolution, withProof: p.MayReceiveProof(key.CredentialID)})
 	}
 	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
 		return Prepared{}, err
@@ -151,7 +152,9 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if done != nil || err != nil {
 		return Prepared{Pending: done, Resolution: resolution}, err
 	}
-	return s.saveRequest(ctx, p, h, reviewRequest{action: key.ActionKey, resolution: resolution, note: note, repeat: repeat})
+	prepared, err := s.saveRequest(ctx, p, h, reviewRequest{action: key.ActionKey, resolution: resolution, note: note, repeat: repeat})
+	prepared.withProof = p.MayReceiveProof(key.CredentialID)
+	return prepared, err
 }
 
 // statusFor returns the status of the hold for a review. A due hold is expired, but not for a review that this reviewer
@@ -171,12 +174,13 @@ func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.
 }
 
 // settled returns the stored receipt of a hold that is resolved the same way, and a refusal otherwise.
-func (s *Service) settled(ctx context.Context, h models.Hold, status models.HoldStatus, resolution string) (Prepared, error) {
+func (s *Service) settled(ctx context.Context, h models.Hold, status models.HoldStatus, review Prepared) (Prepared, error) {
+	resolution := review.Resolution
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
 	}
 	stored, err := s.store.Holds().ReviewReceipt(ctx, h)
-	if err != nil || stored.Child == nil || !proof.Removed(stored.Body) {
+	if err != nil || !review.withProof || stored.Child == nil || !proof.Removed(stored.Body) {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
 	receipt, err := s.proofs.Restored(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)
@@ -305,7 +309,7 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (Wo
 
 // Receipt returns the stored ManualReviewReceipt of a hold that was resolved this way. It is refused if the hold was resolved
 // differently, and unavailable while the record is pending, however late: a review that began in time may still commit.
-func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution string) (json.RawMessage, error) {
+func (s *Service) Receipt(ctx context.Context, scope store.Scope, id string, review Prepared) (json.RawMessage, error) {
 	h, err := s.store.Holds().Get(ctx, scope, id)
 	if err != nil {
 		return nil, err
@@ -313,6 +317,6 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, resolution
 	if h.Status == models.HoldPending {
 		return nil, problem.NewUnavailable("The hold is not settled yet. Retry the request.", nil)
 	}
-	p, err := s.settled(ctx, h, h.Status, resolution)
-	return p.Receipt, err
+	settled, err := s.settled(ctx, h, h.Status, review)
+	return settled.Receipt, err
 }

@@ -118,7 +118,7 @@ func TestRejectRecordsTheOutcome(t *testing.T) {
 	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Reject))
 	require.NoError(t, err)
 	require.Equal(t, models.HoldRejected, out.Status)
-	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Reject)
+	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Prepared{Resolution: hold.Reject})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"authorization":"`+h.AuthorizationID+`","resolution":"reject","outcome":{"authorization":"`+h.AuthorizationID+
 		`","outcome":"manually_rejected","reported_at":"2026-03-01T09:00:00.000Z"}}`, string(receipt))
@@ -146,7 +146,7 @@ func TestRejectKeepsAReportedOutcome(t *testing.T) {
 		require.True(t, moved)
 		_, err = b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Reject))
 		require.NoError(t, err)
-		receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Reject)
+		receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Prepared{Resolution: hold.Reject})
 		require.NoError(t, err)
 		require.JSONEq(t, `{"authorization":"`+h.AuthorizationID+`","resolution":"reject","outcome":{"authorization":"`+h.AuthorizationID+
 			`","outcome":"`+c.after+`","reported_at":"`+apitime.Time(c.at)+`"}}`, string(receipt), c.before)
@@ -264,7 +264,7 @@ func TestReceiptOfAnUnresolvedHold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(life, 1)
-	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Approve)
+	receipt, err := b.service.Receipt(t.Context(), b.Scope, h.AuthorizationID, hold.Prepared{Resolution: hold.Approve})
 	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
 	require.Equal(t, json.RawMessage(nil), receipt)
 }

@@ -57,7 +57,7 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 		return Reviewed{Pending: pending}, err
 	}
 	// The record and not the workflow's refusal is returned: a step whose workflow task was lost can still commit.
-	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared.Resolution)
+	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared)
 	if durable.HasClosed(reviewErr) && problem.Is(err, problem.Unavailable) {
 		// It was restored to a point before its run closed: the hold receives a new run, which is as if none had been started yet, and
 		// the caller repeats the review.
