@@ -1812,6 +1812,7 @@ type Permission string
 const (
 	PermissionDecide         Permission = "decide"
 	PermissionDecisionsRead  Permission = "decisions.read"
+	PermissionProofsRead     Permission = "proofs.read"
 	PermissionChallenges     Permission = "challenges"
 	PermissionReview         Permission = "review"
 	PermissionVerify         Permission = "verify"
@@ -2086,7 +2087,8 @@ type ProofStatus struct {
 
 // ProofTrace: A proof in the record of an authorization.
 type ProofTrace struct {
-	// The compact JWS while the proof is active.
+	// The compact JWS while the proof is active, if the key requested the decision itself or has the permission
+	// `proofs.read`. It is null in lists.
 	Compact string `json:"compact,omitzero"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ExpiresAt *time.Time `json:"expires_at,omitzero"`

@@ -3004,7 +3004,7 @@ export interface components {
             id: string;
             /** @description Status. */
             status: string;
-            /** @description The compact JWS while the proof is active. */
+            /** @description The compact JWS while the proof is active, if the key requested the decision itself or has the permission `proofs.read`. It is null in lists. */
             compact?: string | null;
             expires_at?: components["schemas"]["TimestampOrNull"];
         };
@@ -3350,7 +3350,7 @@ export interface components {
          * @description One part of what a scope allows. Every operation that requires a server or admin key requires one of them.
          * @enum {string}
          */
-        Permission: "decide" | "decisions.read" | "challenges" | "review" | "verify" | "evidence" | "enroll" | "subjects" | "passkeys" | "policy.write" | "policy.activate" | "evaluations" | "events" | "config.read" | "config" | "webhooks" | "credentials" | "audit";
+        Permission: "decide" | "decisions.read" | "proofs.read" | "challenges" | "review" | "verify" | "evidence" | "enroll" | "subjects" | "passkeys" | "policy.write" | "policy.activate" | "evaluations" | "events" | "config.read" | "config" | "webhooks" | "credentials" | "audit";
         /** @description A new key for this environment. */
         CredentialCreate: {
             /**
@@ -3359,7 +3359,7 @@ export interface components {
              */
             scope: "client" | "server" | "admin";
             /** @description What the key may do within its scope; everything if omitted. A key cannot give a permission that it does not have. `config`, `webhooks`, `credentials` and `audit` are for the scope `admin`. */
-            permissions?: ("decide" | "decisions.read" | "challenges" | "review" | "verify" | "evidence" | "enroll" | "subjects" | "passkeys" | "policy.write" | "policy.activate" | "evaluations" | "events" | "config.read" | "config" | "webhooks" | "credentials" | "audit")[];
+            permissions?: ("decide" | "decisions.read" | "proofs.read" | "challenges" | "review" | "verify" | "evidence" | "enroll" | "subjects" | "passkeys" | "policy.write" | "policy.activate" | "evaluations" | "events" | "config.read" | "config" | "webhooks" | "credentials" | "audit")[];
             /** @description Display name. */
             name?: string;
             /** @description Requests an hour, if not the environment's default. More than the environment's ceiling, which the operator sets, is 422 `rate_limit_ceiling`. */

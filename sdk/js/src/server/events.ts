@@ -45,4 +45,5 @@ export interface EventData {
   'webhook.failing': { endpoint: string; environment: string; failing_since?: string; failures?: number; reason: string }
   'webhook.recovered': { endpoint: string; environment: string; failing_since?: string; failures?: number; reason: string }
   'webhook.disabled': { endpoint: string; environment: string; failing_since?: string; failures?: number; reason: string }
+  'quota.nearly_used': { credential?: string; environment: string; limit: number; quota: string; used_percent: number }
 }
