@@ -254,11 +254,13 @@ func TestActiveProofsAreForTheRequester(t *testing.T) {
 	for _, from := range []caller{asker, reader, trusted, w.Server} {
 		require.NotContains(t, string(from.get(t, "/api/v1/authorizations").is(200).body), decided.string("proof"))
 	}
-	var readers []any
-	for _, e := range w.Admin.get(t, "/api/v1/audit?kind=proof.read").is(200).list() {
-		readers = append(readers, e["actor"])
-	}
-	require.Equal(t, []any{"credential:" + trusted.get(t, "/api/v1/credential").string("credential")}, readers, "the requester's own reads are not recorded")
+	var read []map[string]any
+	eventually(t, func() bool {
+		read = w.Admin.get(t, "/api/v1/audit?kind=proof.read").is(200).list()
+		return len(read) > 0
+	}, "the entry is sealed")
+	require.Len(t, read, 1, "the requester's own reads are not recorded")
+	require.Equal(t, "credential:"+trusted.get(t, "/api/v1/credential").string("credential"), read[0]["actor"])
 
 	body := request(w.subject(t), action)
 	asker.post(t, "/api/v1/authorize", body).is(200)
@@ -270,4 +272,17 @@ func TestActiveProofsAreForTheRequester(t *testing.T) {
 	require.Nil(t, receipt.value("decision.proof"))
 	require.Equal(t, string(receipt.body), string(reviewer.post(t, review, object{"resolution": "approve"}).is(200).body))
 	require.NotEmpty(t, asker.get(t, "/api/v1/authorizations/"+receipt.string("decision.id")).is(200).string("proof.compact"))
+}
+
+// A verifier that does not say who it is learns that nothing checked it.
+func TestVerifySaysThatTheAudienceWasNotChecked(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	body := object{"proof": w.authorize(t, w.subject(t), action, "allow").string("proof")}
+	a := w.Server.post(t, "/api/v1/verify", body).is(200)
+	require.Equal(t, true, a.value("valid"))
+	require.Equal(t, []string{"audience_not_checked"}, a.strings("reason_codes"))
+	body["audience"] = a.string("claims.aud")
+	require.Empty(t, w.Server.post(t, "/api/v1/verify", body).is(200).strings("reason_codes"))
 }

@@ -67,7 +67,7 @@ type HumanReadable struct {
 // Decision is the effect, with the reasons for it.
 type Decision struct {
 	Effect        Effect
-	ReasonCodes   []string // in order of precedence, without repetition, never empty
+	ReasonCodes   []string // in order of precedence, without repetition, never empty; then those of detected automation and replay
 	Methods       []Method // methods that can complete the challenge; nil unless Effect is Challenge
 	Explanation   []RequirementResult
 	HumanReadable HumanReadable
@@ -226,9 +226,12 @@ func (e *evaluation) worst() Effect {
 
 // forged reports whether the evidence shows automation or replay, whether or not the requirements include those claims.
 func (e *evaluation) forged() bool {
-	return slices.ContainsFunc(e.in.Assurance.Claims, func(c Claim) bool {
-		return (c.Name == Automation || c.Name == EvidenceReplay) && c.Status == Detected
-	})
+	return slices.ContainsFunc(e.in.Assurance.Claims, Claim.forged)
+}
+
+// forged reports whether the claim is that automation or replay was detected.
+func (c Claim) forged() bool {
+	return (c.Name == Automation || c.Name == EvidenceReplay) && c.Status == Detected
 }
 
 // decision returns the strictest effect with the codes in order of precedence.
@@ -252,6 +255,13 @@ func (e *evaluation) decision() Decision {
 		d.Methods = e.usable
 	}
 	d.HumanReadable = e.humanReadable(d)
+	for _, c := range e.in.Assurance.Claims { // whatever the policy requires, whoever reads the decision should know
+		if c.forged() {
+			for _, code := range c.ReasonCodes {
+				d.ReasonCodes = appendNew(d.ReasonCodes, code)
+			}
+		}
+	}
 	for _, code := range e.ruleCodes { // last: they explain the requirements, not the decision
 		d.ReasonCodes = appendNew(d.ReasonCodes, code)
 	}

@@ -434,3 +434,23 @@ func TestDecideByEvidence(t *testing.T) {
 		})
 	}
 }
+
+// A detected replay and detected automation are among the reason codes of the decision, whatever the policy requires.
+func TestDecideNamesDetectedForgery(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]string{policy.Automation: "automation_range", policy.EvidenceReplay: "replay_exact"} {
+		in := good()
+		for i, c := range in.Assurance.Claims {
+			if c.Name == name {
+				in.Assurance.Claims[i].Status, in.Assurance.Claims[i].ReasonCodes = policy.Detected, []string{code}
+			}
+		}
+		d := policy.Decide(in)
+		require.Equal(t, policy.Allow, d.Effect)
+		require.Equal(t, []string{reason.RequirementsMet, code}, d.ReasonCodes)
+		in.Requirements.DenyOn = []string{code}
+		d = policy.Decide(in)
+		require.Equal(t, policy.Deny, d.Effect)
+		require.Contains(t, d.ReasonCodes, code)
+	}
+}

@@ -61,7 +61,7 @@ type Verification struct {
 	Valid bool `json:"valid"`
 	// Status is the stored status, or unknown.
 	Status models.ProofStatus `json:"status"`
-	// ReasonCodes say why the proof is not valid; empty if it is.
+	// ReasonCodes say why the proof is not valid, or what was not checked of one that is.
 	ReasonCodes []string      `json:"reason_codes"`
 	Claims      *proof.Claims `json:"claims"`
 }
@@ -119,6 +119,9 @@ func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Questio
 	if refused != nil {
 		return v, nil //nolint:nilerr // a proof that fails is a result, not an error
 	}
+	if in.Audience == "" {
+		v.ReasonCodes = append(v.ReasonCodes, reason.AudienceNotChecked)
+	}
 	if !in.Consume {
 		v.Valid = true
 		return v, nil
@@ -156,6 +159,6 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 		return v, err
 	}
 	v.Status = StatusOf(row, s.clock.Now())
-	v.ReasonCodes = append(v.ReasonCodes, deadCodes[v.Status])
+	v.ReasonCodes = []string{deadCodes[v.Status]}
 	return v, nil
 }

@@ -17,6 +17,7 @@ const (
 	ProofActionMismatch      Code = "proof_action_mismatch"
 	ProofResourceMismatch    Code = "proof_resource_mismatch"
 	ProofNonceMismatch       Code = "proof_nonce_mismatch"
+	AudienceNotChecked       Code = "audience_not_checked"
 	ProofUnknown             Code = "proof_unknown"
 	ProofConsumed            Code = "proof_consumed"
 	ProofRevoked             Code = "proof_revoked"
@@ -38,6 +39,7 @@ var proofEntries = []Entry{
 	{ProofActionMismatch, KindProof, "The proof authorizes another action.", "Refuse it; authorize the action that is about to be performed."},
 	{ProofResourceMismatch, KindProof, "The proof authorizes the action on another resource.", "Refuse it; authorize the action on this resource."},
 	{ProofNonceMismatch, KindProof, "The proof belongs to a request with another nonce.", "Refuse it; it belongs to another request."},
+	{AudienceNotChecked, KindProof, "The proof is valid, and the request did not say for whom: it may have been issued for another audience.", "Pass your audience. Pass the action, the resource and the nonce of what you are about to perform as well: what is omitted is not checked."},
 	{ProofUnknown, KindProof, "No proof with this id was issued in this environment.", "Refuse it; check that the credential belongs to the environment that issued the proof."},
 	{ProofConsumed, KindProof, "The proof was already consumed: it is valid for one use.", "Refuse it; authorize again for another use."},
 	{ProofRevoked, KindProof, "The proof was revoked, for example by a revocation, recovery or erasure of the subject.", "Refuse it; authorize again if the subject may still act."},
