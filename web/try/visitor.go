@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +23,12 @@ import (
 )
 
 const (
-	// prefix is the prefix of the ids of visitors' subjects. Sweep erases subjects that have it.
+	// prefix is the prefix of the ids of visitors' subjects.
 	prefix = "try-"
 	// lifetime is how long a visitor's subject exists.
 	lifetime   = 24 * time.Hour
 	macPurpose = "try-visitor"
+	idPurpose  = "try-subject"
 	pageSize   = 200
 )
 
@@ -98,7 +101,7 @@ func (p *Page) begin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.Subjects.Create(request.Context(c), who, prefix+strings.ToLower(rand.Text()))
+	made, err := p.Subjects.Create(request.Context(c), who, p.newID())
 	if err != nil {
 		return err
 	}
@@ -107,6 +110,20 @@ func (p *Page) begin(c *fiber.Ctx) error {
 	p.router.SetCookie(c, cookie, id+"."+mac, lifetime)
 	return p.router.JSON(c, http.StatusCreated, map[string]any{"subject": id, "enrollment": made.Enrollment, "new": true})
 }
+
+// newID returns the id of a new visitor's subject. It ends with a part that only the page can compute.
+func (p *Page) newID() string {
+	id := prefix + strings.ToLower(rand.Text())
+	return id + "-" + idMAC(p.Keys.MAC(idPurpose, []byte(id)))
+}
+
+// made reports whether the page made the id. The page's key may be used for other subjects, whose ids may have the prefix too.
+func (p *Page) made(id string) bool {
+	at := strings.LastIndexByte(id, '-')
+	return at > 0 && slices.ContainsFunc(p.Keys.MACs(idPurpose, []byte(id[:at])), func(mac []byte) bool { return idMAC(mac) == id[at+1:] })
+}
+
+func idMAC(mac []byte) string { return hex.EncodeToString(mac[:10]) }
 
 // forget erases the visitor's subject and all of its data.
 func (p *Page) forget(c *fiber.Ctx) error {
@@ -162,7 +179,7 @@ func (p *Page) Sweep(ctx context.Context) error {
 			return err
 		}
 		for _, s := range list {
-			if strings.HasPrefix(s.ExternalID, prefix) && s.CreatedAt.Before(before) {
+			if s.CreatedAt.Before(before) && p.made(s.ExternalID) {
 				_, err := p.Subjects.Erase(ctx, who, s.ExternalID)
 				failed = errors.Join(failed, err)
 			}
