@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -37,13 +38,14 @@ type Service struct {
 	vault    display.Vault
 	kept     kept.Vault
 	envs     cache.Cache[models.Environment] // settings, which change rarely
+	replays  *admission.Gate                 // limits concurrent simulations
 }
 
 // New returns a Service.
 func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
 	return &Service{
 		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
-		vault: display.NewVault(keys), kept: kept.NewVault(keys),
+		vault: display.NewVault(keys), kept: kept.NewVault(keys), replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -86,11 +87,26 @@ type ReasonShift struct {
 	After  int    `json:"after"`
 }
 
+// The limits of concurrent simulations of one process: in total, per tenant, and waiting. A simulation decides thousands of times
+// and would keep the processor from the decisions of others.
+const (
+	simulationsAtOnce = 2
+	simulationsEach   = 1
+	simulationsQueue  = 16
+	simulationsWait   = 2 * time.Second
+)
+
 // Simulate decides stored decisions of an action again under one of its policy versions, from the assurance profiles that were
 // recorded then and, for rules, from the values that were kept. A decision that depends on a value that is not stored is counted
 // and listed instead. It writes nothing. Whether the subject could use a passkey is taken from today, since decisions do not
 // record it.
+//
+// It is unavailable while too many simulations run.
 func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
+	if err := s.replays.Enter(ctx, scope.Tenant, simulationsWait); err != nil {
+		return Simulation{}, problem.NewUnavailable("Too many simulations are in progress. Retry the request.", err)
+	}
+	defer s.replays.Leave(scope.Tenant)
 	contract, err := action.Contract(v)
 	if err != nil {
 		return Simulation{}, err
