@@ -243,6 +243,8 @@ const (
 	ReasonImitationSuspected = "imitation_suspected"
 	// Signs of automation rule out confirmed and likely.
 	ReasonVetoedByAutomation = "vetoed_by_automation"
+	// The proof is valid, and the request did not say for whom: it may have been issued for another audience.
+	ReasonAudienceNotChecked = "audience_not_checked"
 	// The proof authorizes another action.
 	ReasonProofActionMismatch = "proof_action_mismatch"
 	// The header names an algorithm other than ES256.
