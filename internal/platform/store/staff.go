@@ -124,48 +124,6 @@ func (q Staff) SignedIn(ctx context.Context, tenant, person string, at time.Time
 	return q.Credentials().Lapse(ctx, tenant, LapseOf{Person: person})
 }
 
-// MarkShown records that a link was shown to an actor that registered a passkey of an account: whoever saw it may be the account, so that
-// its principal has to be confirmed anew.
-func (q Staff) MarkShown(ctx context.Context, p models.Person, actor string) error {
-	if _, err := q.exec(ctx, "update people set shown_to = array_append(array_remove(shown_to, $2), $2) where id = $1", p.ID, actor); err != nil {
-		return err
-	}
-	_, err := q.exec(ctx, "update people set confirmed_at = null, confirmed_by = null where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2",
-		p.TenantID, p.CountsAs())
-	return err
-}
-
-// Confirm records that the accounts of a principal are of a person of its own. It returns false if they were confirmed before.
-func (q Staff) Confirm(ctx context.Context, p models.Person, by string, at time.Time) (bool, error) {
-	n, err := q.exec(ctx, `update people set confirmed_at = $3, confirmed_by = $4
-		where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2 and confirmed_at is null`, p.TenantID, p.CountsAs(), at, by)
-	return n > 0, err
-}
-
-// Accounts locks the accounts of a principal until the transaction ends, and returns them, the first one first.
-func (q Staff) Accounts(ctx context.Context, tenant, principal string) ([]models.Person, error) {
-	var rows []models.Person
-	err := q.gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and coalesce(principal, 'person:' || id) = ?", tenant, principal).
-		Order("created_at, id").Find(&rows).Error
-	return rows, err
-}
-
-// Linkable returns at most limit confirmed people of the tenant of a person who count as someone else, newest first.
-func (q Staff) Linkable(ctx context.Context, p models.Person, limit int) ([]models.Person, error) {
-	var rows []models.Person
-	err := q.gorm(ctx).Where("tenant_id = ? and revoked_at is null and confirmed_at is not null and coalesce(principal, 'person:' || id) <> ?", p.TenantID, p.CountsAs()).
-		Order("created_at desc, id desc").Limit(limit).Find(&rows).Error
-	return rows, err
-}
-
-// ConfirmedOperators counts the people other than one who are operators of an environment and were confirmed.
-func (q Staff) ConfirmedOperators(ctx context.Context, s Scope, except string) (int, error) {
-	var n int
-	err := q.queryRow(ctx, `select count(*) from people p join person_roles r on r.person_id = p.id and r.environment_id = $2 and r.role = 'operator'
-		where p.tenant_id = $1 and p.revoked_at is null and p.confirmed_at is not null and p.id <> $3`, s.Tenant, s.Environment, except).Scan(&n)
-	return n, err
-}
-
 // GrantRole grants a role. It returns false if the person has it already.
 func (q Staff) GrantRole(ctx context.Context, r models.PersonRole) (bool, error) {
 	res := q.gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
