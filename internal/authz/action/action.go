@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -58,8 +59,24 @@ type Create struct {
 	RiskClass string `json:"risk_class"`
 }
 
+// checkTexts checks what people read of an action before they approve a request; nil is not given.
+func checkTexts(name, consequence *string, audiences []string) error {
+	for field, text := range map[string]*string{"name": name, "consequence": consequence} {
+		if text == nil {
+			continue
+		}
+		if err := displaytext.Check(field, *text); err != nil {
+			return err
+		}
+	}
+	return displaytext.CheckAll("allowed_audiences", audiences)
+}
+
 // Create creates an action in mode test without an active policy. A key that exists is refused with action_key_exists.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (models.Action, error) {
+	if err := checkTexts(&in.Name, &in.Consequence, in.AllowedAudiences); err != nil {
+		return models.Action{}, err
+	}
 	schema, err := checkContextSchema(in.ContextSchema)
 	if err != nil {
 		return models.Action{}, err

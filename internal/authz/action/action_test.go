@@ -64,6 +64,33 @@ func TestCreateAppliesTheDefaults(t *testing.T) {
 	requireProblem(t, err, problem.ActionKeyExists)
 }
 
+// What people read before they approve is refused with characters that change how it is read, wherever it is set.
+func TestTextsThatPeopleApproveAreChecked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.create(t, "payments.refund")
+	for name, text := range map[string]string{"direction": "Pay\u202eyaP", "line break": "Pay\nme", "invisible": "P\u200bay", "two scripts": "P\u0430y"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good := action.Create{Key: "data.export", Name: "Export", Consequence: "Data leaves.", AllowedAudiences: []string{"api"}}
+			for _, spoil := range []func(*action.Create){
+				func(c *action.Create) { c.Name = text }, func(c *action.Create) { c.Consequence = text }, func(c *action.Create) { c.AllowedAudiences = []string{"api", text} },
+			} {
+				in := good
+				spoil(&in)
+				_, err := b.Create(t.Context(), b.principal, in)
+				requireProblem(t, err, problem.Unprocessable)
+			}
+			for _, in := range []store.ActionChange{{Name: &text}, {Consequence: &text}} {
+				_, err := b.Update(t.Context(), b.principal, a.ID, in)
+				requireProblem(t, err, problem.Unprocessable)
+			}
+			_, err := b.CreateVersion(t.Context(), b.principal, a.ID, action.CreateVersion{AllowedAudiences: []string{text}})
+			requireProblem(t, err, problem.Unprocessable)
+		})
+	}
+}
+
 func TestCreateRefusesAContextSchemaThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -60,6 +60,9 @@ func UpdateIn(ctx context.Context, q *store.Q, by Author, id string, c store.Act
 }
 
 func update(ctx context.Context, q *store.Q, by Author, id string, c store.ActionChange, g guard) (models.Action, error) {
+	if err := checkTexts(c.Name, c.Consequence, nil); err != nil {
+		return models.Action{}, err
+	}
 	before, err := lock(ctx, q, by.Scope, id)
 	if err != nil {
 		return before, err

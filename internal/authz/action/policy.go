@@ -32,6 +32,9 @@ type CreateVersion struct {
 // CreateVersion creates a draft.
 func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actionID string, in CreateVersion) (models.PolicyVersion, error) {
 	kind := policy.EnvironmentKind(p.Kind)
+	if err := checkTexts(nil, nil, in.AllowedAudiences); err != nil {
+		return models.PolicyVersion{}, err
+	}
 	if err := checkRequirements(in.Requirements, kind); err != nil {
 		return models.PolicyVersion{}, err
 	}

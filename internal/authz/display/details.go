@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 )
 
 // Detail is one line that a person sees, and that the digest of the display covers.
@@ -45,7 +46,7 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 		if !given || value == nil {
 			continue
 		}
-		out = append(out, Detail{Label: r.Label, Value: bounded(readable(r.text(value, values)))})
+		out = append(out, Detail{Label: r.Label, Value: bounded(displaytext.Readable(r.text(value, values)))})
 	}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -87,6 +88,9 @@ func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
 
 // Create opens an evaluation. Its workflow is started through the outbox.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (View, error) {
+	if err := displaytext.Check("name", in.Name); err != nil {
+		return View{}, err
+	}
 	now := s.clock.Now()
 	starts := now
 	if in.StartsAt != nil {

@@ -1,12 +1,13 @@
-// Package displaytext rejects characters that are unsafe in names and descriptions shown to people. A line break or a
-// bidirectional control in the name of an organisation can change the meaning of a page, a mail or a log line (Unicode TR 36).
+// Package displaytext decides which characters may stand in a text that people read, by UTS 39: a setting with another one is refused
+// (Check), and in a value of a request it is shown by its number (Readable). A line break or a control of direction in the name of an
+// organisation can change the meaning of a page, a mail or a log line; a letter of another script can make it another's name.
 //
 // It checks characters only; lengths are up to the caller.
 package displaytext
 
 import (
 	"fmt"
-	"unicode"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -18,23 +19,49 @@ const FaultType = "control_character"
 // Fault describes the first forbidden character of the text by its code point and its position in characters, counted from 0.
 // It returns "" if every character is allowed.
 func Fault(text string) string {
-	position := 0
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
+	shapes, mixed := shaping(text), mixedWords(text)
+	position, marks := 0, 0
+	for i, r := range text {
+		marks = stacked(r, marks)
 		switch {
-		case r == utf8.RuneError && size == 1:
-			return fmt.Sprintf("byte 0x%02X at position %d, which is not UTF-8", text[0], position)
-		case forbidden(r):
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			return fmt.Sprintf("byte 0x%02X at position %d, which is not UTF-8", text[i], position)
+		case unseen(r) && r != utf8.RuneError && !shapes[i], marks > maxMarks, rare(r), mixed[i]:
 			return fmt.Sprintf("U+%04X at position %d", r, position)
 		}
-		text, position = text[size:], position+1
+		position++
 	}
 	return ""
 }
 
-// forbidden reports control characters, line and paragraph separators, and controls of text direction.
-func forbidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+// mixedWords returns the places of letters that look like Latin ones in words with Latin letters.
+func mixedWords(text string) map[int]bool {
+	out := map[int]bool{}
+	for _, w := range words(text) {
+		if !strings.ContainsFunc(w.text, isLatin) {
+			continue
+		}
+		for i, r := range w.text {
+			if alike(r) {
+				out[w.at+i] = true
+			}
+		}
+	}
+	return out
+}
+
+// CheckAll is Check for the items of a list.
+func CheckAll(field string, items []string) error {
+	for i, text := range items {
+		if fault := Fault(text); fault != "" {
+			return problem.Invalid([]any{"body", field, i}, message(field, fault), FaultType)
+		}
+	}
+	return nil
+}
+
+func message(field, fault string) string {
+	return field + " must not contain control characters, line breaks, controls of text direction or characters that are easily misread; found " + fault + "."
 }
 
 // Check returns nil for a text without faults, otherwise a validation error (422) that names the field of the body.
@@ -43,8 +70,7 @@ func Check(field, text string) error {
 	if fault == "" {
 		return nil
 	}
-	e := problem.Invalid([]any{"body", field},
-		field+" must not contain control characters, line breaks or controls of text direction; found "+fault+".", FaultType)
+	e := problem.Invalid([]any{"body", field}, message(field, fault), FaultType)
 	e.Detail = e.Fields[0].Msg // what the command line shows
 	return e
 }

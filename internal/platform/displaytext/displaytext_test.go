@@ -24,6 +24,17 @@ func TestFaultNamesTheCharacter(t *testing.T) {
 		"plain":             {"Müller & Söhne <Bank>", ""},
 		"arabic":            {"بنك", ""},
 		"joined emoji":      {"👩\u200d💻 Bank", ""},
+		"zero width":        {"a\u200bb", "U+200B at position 1"},
+		"a joiner in Latin": {"ba\u200dnk", "U+200D at position 2"},
+		"a filler":          {"a\u3164", "U+3164 at position 1"},
+		"private":           {"\ue000", "U+E000 at position 0"},
+		"stacked marks":     {"Z\u0300\u0301\u0302", "U+0302 at position 3"},
+		"a rare script":     {"\u13aa", "U+13AA at position 0"},
+		"two scripts":       {"P\u0430ypal", "U+0430 at position 1"},
+		"Persian":           {"می\u200cخواهم", ""},
+		"Hindi":             {"क्\u200dष", ""},
+		"Vietnamese":        {"Ngân hàng Việt", ""},
+		"Russian":           {"ООО РОСА LLC", ""},
 		"replacement typed": {"a\uFFFD", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,5 +50,5 @@ func TestCheckNamesTheField(t *testing.T) {
 	err := displaytext.Check("rp_name", "Alder\r\nBank")
 	require.True(t, problem.Is(err, problem.Unprocessable), "%v", err)
 	require.Equal(t, []any{"body", "rp_name"}, problem.As(err).Fields[0].Loc)
-	require.Contains(t, problem.As(err).Fields[0].Msg, "rp_name must not contain control characters, line breaks or controls of text direction; found U+000D at position 5.")
+	require.Contains(t, problem.As(err).Fields[0].Msg, "rp_name must not contain control characters, line breaks, controls of text direction or characters that are easily misread; found U+000D at position 5.")
 }
