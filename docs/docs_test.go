@@ -138,3 +138,19 @@ func testsOf(t *testing.T, folder string) string {
 	}
 	return all.String()
 }
+
+// A tag of an action can be moved to other code; a commit cannot.
+func TestWorkflowsPinActionsByCommit(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../.github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	uses, pinned := regexp.MustCompile(`(?m)^.*\buses:.*$`), regexp.MustCompile(`uses: [\w./-]+@[0-9a-f]{40} # v[\d.]+$`)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, line := range uses.FindAllString(string(raw), -1) {
+			require.Regexp(t, pinned, line, file)
+		}
+	}
+}
