@@ -84,7 +84,7 @@ func (c *comparison) plan(cmd *cobra.Command, path string) (*configfile.Plan, er
 func configDiffCommand() *cobra.Command {
 	var c comparison
 	cmd := &cobra.Command{
-		Use: "diff FILE", Args: cobra.ExactArgs(1), Short: "Print what applying a file would change",
+		Use: "diff FILE", SuggestFor: []string{"plan"}, Args: cobra.ExactArgs(1), Short: "Print what applying a file would change",
 		Example: "  countersign config diff countersign.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := c.plan(cmd, args[0])

@@ -50,7 +50,7 @@ func moved(s *countersign.PolicySimulation) string {
 		text += " (" + strings.Join(moves, ", ") + ")"
 	}
 	if s.NotDecidable != nil && *s.NotDecidable > 0 {
-		text += fmt.Sprintf("; %d cannot be decided again", *s.NotDecidable)
+		text += fmt.Sprintf("; %d cannot be decided again, because a rule reads values that were not kept: mark them with x-countersign-keep in context_schema", *s.NotDecidable)
 	}
 	return text
 }
