@@ -87,14 +87,14 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 		{"challenge", "update challenges set status = 'completed' where authorization_id = '" + s.asked + "'", audit.Contradicted, "challenge.status", s.asked},
 		{"what the person was shown", `update challenges set display = display || '{"action": "Something else"}' where authorization_id = '` + s.completed + "'",
 			audit.Contradicted, "challenge.display", s.completed},
-		{"action hash", "update authorizations set digests = overlay(digests placing '\\x0000' from 65) where id = '" + s.allowed + "'", audit.Contradicted, "action_hash", s.allowed},
+		{"action hash", "update authorizations set action_hash = 'sha256:0' where id = '" + s.allowed + "'", audit.Contradicted, "action_hash", s.allowed},
 		{"revoked proof", "update proofs set status = 'active', revoked_at = null where authorization_id = '" + s.voided + "'", audit.Contradicted, "proof.status", s.voided},
 		{"outcome", "update authorizations set outcome = 'cancelled' where id = '" + s.reported + "'", audit.Contradicted, "outcome", s.reported},
 		{"audience, which only the digest covers", "update authorizations set audience = 'elsewhere' where id = '" + s.completed + "'",
 			audit.Contradicted, "record_digest", s.completed},
-		{"documents of a different decision", "update authorizations set record = (select record from authorizations where id = '" + s.allowed + "') where id = '" + s.asked + "'",
+		{"documents of a different decision", "update authorizations set (assurance, explanation) = (select assurance, explanation from authorizations where id = '" + s.allowed + "') where id = '" + s.asked + "'",
 			audit.Contradicted, "record_digest", s.asked},
-		{"documents that cannot be read", "update authorizations set record = '\\x0100' where id = '" + s.child + "'", audit.Contradicted, "record_digest", s.child},
+		{"documents of another form", "update authorizations set assurance = '[]', explanation = '{}' where id = '" + s.child + "'", audit.Contradicted, "record_digest", s.child},
 		{"removed decision", "delete from authorizations where id = '" + s.spare + "'", audit.Missing, "", s.spare},
 		{"made-up template", `insert into templates (id, tenant_id, environment_id, subject_uid, modality, device_class, version, status, model_version, data, created_at, updated_at)
 			select 'tpl_mallory', tenant_id, environment_id, subject_uid, modality, device_class, 99, 'superseded', model_version, data, now(), now()

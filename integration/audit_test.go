@@ -114,17 +114,14 @@ func (a *auditor) request(c caller, id, method, path string, body any) response 
 
 func (a *auditor) entries(request string) []entry {
 	a.t.Helper()
-	rows, err := shared.Store.Pool().Query(a.t.Context(), `select type, actor, workflow_id, data, packed from events
+	rows, err := shared.Store.Pool().Query(a.t.Context(), `select type, actor, workflow_id, data from events
 		where environment_id = $1 and request_id = $2 order by seq`, a.ID, request)
 	require.NoError(a.t, err)
 	defer rows.Close()
 	var out []entry
 	for rows.Next() {
 		var e entry
-		var stored models.Event
-		require.NoError(a.t, rows.Scan(&e.Type, &e.Actor, &e.Workflow, &stored.Data, &stored.Packed))
-		require.NoError(a.t, stored.Unpack())
-		require.NoError(a.t, json.Unmarshal(stored.Data, &e.Data))
+		require.NoError(a.t, rows.Scan(&e.Type, &e.Actor, &e.Workflow, &e.Data))
 		out = append(out, e)
 	}
 	require.NoError(a.t, rows.Err())

@@ -2,6 +2,7 @@ package models
 
 import (
 	"database/sql/driver"
+	"encoding/hex"
 	"fmt"
 	"sync"
 
@@ -34,6 +35,42 @@ func (s Strings) Value() (driver.Value, error) {
 
 // GormDataType implements schema.GormDataTypeInterface.
 func (Strings) GormDataType() string { return "text[]" }
+
+// Hex is a text column with bytes in hexadecimal, such as a digest. nil is SQL null.
+type Hex []byte
+
+// Scan implements sql.Scanner. Text that is not hexadecimal is read as it is, so that it equals no digest: an audit has to read a row to
+// report that it was altered.
+func (h *Hex) Scan(src any) error {
+	if src == nil {
+		*h = nil
+		return nil
+	}
+	text, ok := src.(string)
+	if b, is := src.([]byte); is {
+		text, ok = string(b), true
+	}
+	if !ok {
+		return fmt.Errorf("column of hexadecimal text holds %T", src)
+	}
+	decoded, err := hex.DecodeString(text)
+	if err != nil {
+		decoded = []byte(text)
+	}
+	*h = decoded
+	return nil
+}
+
+// Value implements driver.Valuer.
+func (h Hex) Value() (driver.Value, error) {
+	if h == nil {
+		return nil, nil
+	}
+	return hex.EncodeToString(h), nil
+}
+
+// GormDataType implements schema.GormDataTypeInterface.
+func (Hex) GormDataType() string { return "text" }
 
 // JSON is a jsonb column with one JSON value. nil is SQL null.
 type JSON []byte

@@ -31,13 +31,13 @@ type Authorization struct {
 	ParentID           *string
 	Actor              string
 	ResourceType       string
-	ResourceDigest     string // in Digests; a column of its own in rows of before
-	ContextDigest      string // likewise
-	ActionHash         string // likewise
+	ResourceDigest     string
+	ContextDigest      string
+	ActionHash         string
 	Audience           string
 	Nonce              string
 	IdempotencyKey     *string
-	RequestHash        []byte
+	RequestHash        Hex
 	RequestedAt        time.Time
 	DecidedAt          time.Time
 	LatencyMS          int    `gorm:"column:latency_ms"`
@@ -46,18 +46,16 @@ type Authorization struct {
 	Decision           string
 	ReasonCodes        Strings
 	PolicyVersion      int
-	PolicyHash         string // in Digests; a column of its own in rows of before
-	Digests            []byte // see PackDigests
+	PolicyHash         string
 	Coverage           string
 	Insufficient       bool
 	OperatorChanged    bool
 	ChallengesUsed     int
 	ChallengeCompleted *string // the method of a completed challenge in the chain
 	HoldApproved       bool
-	Assurance          JSON   // in Record; a column of its own in rows of before
-	Explanation        JSON   // likewise
-	Response           []byte // likewise: the response to a repeated idempotency key, without the proof, which is sealed in its own row
-	Record             []byte // see PackRecord
+	Assurance          JSON
+	Explanation        JSON
+	Response           []byte // the response to a repeated idempotency key, without the proof, which is sealed in its own row
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string
@@ -174,8 +172,7 @@ type Proof struct {
 	KID             string `gorm:"column:kid"`
 	Audience        string
 	Status          ProofStatus
-	Compact         *string // nil on new rows: Sealed has it
-	Sealed          []byte  // the proof as it was issued (internal/authz/signing)
+	Sealed          []byte // the proof as it was issued (internal/authz/signing)
 	IssuedAt        time.Time
 	ExpiresAt       time.Time
 	ConsumedAt      *time.Time

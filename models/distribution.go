@@ -19,7 +19,7 @@ var DistributedTables = []string{
 	"subjects", "sessions", "frames", "frame_digests", "typed_passages", "enrollments", "templates", "passkeys", "recoveries", "registration_grants",
 	"client_tokens", "background_shares", "background_sums",
 	"research_consents", "research_links", "research_vectors",
-	"authorizations", "decision_keys", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
+	"authorizations", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
 	"move_requests", "notices", "proofs", "kept_values", "shown_details",
 	"events", "audit_heads", "audit_chain", "webhook_deliveries", "webhook_attempts",
 	"erasures", "erased_terms", "evaluations", "changes",
@@ -32,13 +32,12 @@ var ReferenceTables = []string{
 	"credentials", "credential_keys", "signing_keys", "actions", "policy_versions",
 	"identity_providers", "provider_logouts", "people", "person_addresses", "person_invitations", "person_passkeys", "person_roles", "console_sessions",
 	"saved_filters", "teams", "team_members", "deputies", "chat_addresses", "notice_choices",
-	"webhook_endpoints", "webhook_secrets", "decision_division",
+	"webhook_endpoints", "webhook_secrets",
 }
 
 // LocalTables are only on the server that statements are sent to, each for the reason given.
 var LocalTables = map[string]string{
 	"goose_db_version": "the version of the schema is that of the server that migrates",
-	"schema_floor":     "one row, read alone when a process starts",
 	"master_keys":      "a few rows, read alone when a process starts",
 	"quotas":           "state of seconds, read and written alone",
 	"outbox": "a queue over all environments that relays lock rows of, which is possible on one server only; a row is deleted when its work " +
@@ -64,3 +63,6 @@ func PlacementOf(table string) Placement {
 	}
 	return ""
 }
+
+// DecisionParts are the tables whose rows are parts of a decision, by authorization_id. They are deleted with it.
+var DecisionParts = []string{"challenges", "holds", "move_requests", "proofs", "shown_details", "kept_values"}

@@ -6,7 +6,6 @@ import "time"
 type Event struct {
 	ID              string  `gorm:"primaryKey"`
 	Seq             int64   `gorm:"->"`
-	TxID            uint64  `gorm:"column:txid;->"` // 0, or the transaction as a binary before schema 61 names it
 	Cause           *string // the first event of the transaction; nil in that event itself
 	TenantID        string
 	EnvironmentID   string
@@ -21,9 +20,8 @@ type Event struct {
 	RequestID       *string
 	WorkflowID      *string
 	Data            JSON
-	Packed          []byte // see Pack; Data is null in the row then
-	Salt            []byte
-	Digest          []byte
+	Salt            Hex
+	Digest          Hex
 	ErasedAt        *time.Time
 }
 

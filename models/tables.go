@@ -49,7 +49,7 @@ var everyIncident = []Incident{IncidentRecovery, IncidentRevocation, IncidentEra
 // A pending hold of before a recovery expires: its request, its evidence and its first approvals are those of a session that may have been
 // the attacker's, exactly as with a challenge, and a mark could be overlooked. The relying party requests a new decision.
 var SubjectTables = []SubjectTable{
-	{Name: "proofs", Ends: everyIncident, Erased: DeletedWithRow},
+	{Name: "proofs", Ends: everyIncident, Erased: DeletedBySubject},
 	{Name: "challenge_links", Stays: "opens only a challenge that is open", Erased: DeletedWithRow},
 	{Name: "challenges", Ends: []Incident{IncidentRecovery, IncidentErasure}, Stays: "the follow-up decision of a revoked subject is deny", Erased: DeletedBySubject},
 	{Name: "review_notes", Stays: "a record", Erased: DeletedBySubject},

@@ -267,9 +267,6 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	if before != after {
 		m.say("the schema went from version %d to %d", before, after)
 	}
-	if _, err := c.Store.Contract(ctx, func(int, int) {}); err != nil { // this process is the only one
-		return err
-	}
 	if err := c.Check(ctx); err != nil {
 		return masterkey.At(dev.MasterKeyPath(m.o.dir), err)
 	}

@@ -18,20 +18,19 @@ import (
 
 // Options configure a benchmark run.
 type Options struct {
-	Rig       harness.Options
-	Parts     []string      // names of parts; empty is all
-	Slice     time.Duration // how long one side of a comparison runs before it is the other's turn
-	Rounds    int           // turns of each side
-	Lasts     time.Duration // of a measurement that is compared with nothing; 0 is the part's own
-	Rate      float64       // decisions a second of the part tail; 0 is a share of the machine's own saturation
-	Soak      time.Duration // how long the part soak runs
-	Seeded    int           // authorizations that the part size stores first, frames of the part partitions
-	Decisions int           // that the part partitions stores
-	Version   string
-	Base      string        // commit whose build is measured beside this one, in the parts that have against; empty is none
-	OpenFGA   string        // path of the openfga binary, for the part peers
-	Picture   string        // path that the part tail writes its picture to
-	Bar       *progress.Bar // shows how far the run is
+	Rig     harness.Options
+	Parts   []string      // names of parts; empty is all
+	Slice   time.Duration // how long one side of a comparison runs before it is the other's turn
+	Rounds  int           // turns of each side
+	Lasts   time.Duration // of a measurement that is compared with nothing; 0 is the part's own
+	Rate    float64       // decisions a second of the part tail; 0 is a share of the machine's own saturation
+	Soak    time.Duration // how long the part soak runs
+	Seeded  int           // authorizations that the part size stores first
+	Version string
+	Base    string        // commit whose build is measured beside this one, in the parts that have against; empty is none
+	OpenFGA string        // path of the openfga binary, for the part peers
+	Picture string        // path that the part tail writes its picture to
+	Bar     *progress.Bar // shows how far the run is
 }
 
 // bench is a benchmark run in progress. rig, tenant and clients are those
@@ -74,7 +73,6 @@ var parts = []part{
 	{name: "webhooks", temporal: true, run: webhooks},
 	{name: "streams", temporal: true, run: streams, env: []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}},
 	{name: "size", run: size},
-	{name: "partitions", run: partitions, alone: true},
 	{name: "peers", temporal: true, run: peers, alone: true},
 	{name: "receivers", temporal: true, run: receivers, alone: true},
 	{name: "wal", temporal: true, run: written, alone: true},

@@ -104,18 +104,9 @@ type Run struct {
 	Environment string
 }
 
-// locate sets the environment of a run.
-func (s *Service) locate(ctx context.Context, r *Run) (err error) {
-	r.Environment, err = s.store.Home(ctx, r.Environment, store.RunOfErasure, r.Erasure)
-	return err
-}
-
 // Workflows returns a page of the workflows that were started for the subject of an erasure, whose histories must be deleted.
 // The last one of a page is the cursor of the next; an empty page is the end.
 func (s *Service) Workflows(ctx context.Context, run Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
-	if err := s.locate(ctx, &run); err != nil {
-		return nil, err
-	}
 	e, err := s.store.Erasures().Get(ctx, run.Environment, run.Erasure)
 	if err != nil || e.SubjectUID == nil {
 		return nil, ignoreNotFound(err)
@@ -125,9 +116,6 @@ func (s *Service) Workflows(ctx context.Context, run Run, after store.WorkflowRe
 
 // Sweep deletes a batch of the subject's rows and reports whether there are more. It is safe to repeat.
 func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
-	if err := s.locate(ctx, &run); err != nil {
-		return false, err
-	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Erasures().Lock(ctx, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {
@@ -188,9 +176,6 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 // Finish erases the personal part of the subject's events, in batches, and then the subject itself. It reports whether it must
 // be called again; when it need not, only the receipt remains. It is safe to repeat.
 func (s *Service) Finish(ctx context.Context, run Run, workflowID string, at time.Time) (more bool, err error) {
-	if err := s.locate(ctx, &run); err != nil {
-		return false, err
-	}
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		e, err := q.Erasures().Lock(ctx, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {

@@ -38,7 +38,7 @@ func (b *bundle) erase(t *testing.T, erasure string) {
 	ctx := context.Background()
 	for more := true; more; {
 		var err error
-		more, err = b.service.Sweep(ctx, subject.Run{Erasure: erasure})
+		more, err = b.service.Sweep(ctx, subject.Run{Environment: b.env.ID, Erasure: erasure})
 		require.NoError(t, err)
 	}
 	b.finish(t, erasure)
@@ -154,14 +154,14 @@ func TestErasureStepsAreIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	b.erase(t, r.Erasure)
 	b.erase(t, r.Erasure)
-	runs, err := b.service.Workflows(ctx, subject.Run{Erasure: r.Erasure}, store.WorkflowRef{})
+	runs, err := b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, store.WorkflowRef{})
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	_, waiting, err := b.service.WorkflowInput(ctx, b.env.ID, r.Erasure)
 	require.NoError(t, err)
 	require.False(t, waiting)
 	require.Len(t, b.texts(t, "select id from events where type = 'subject.erased'"), 1)
-	_, err = b.service.Sweep(ctx, subject.Run{Erasure: "ers_unknown"})
+	_, err = b.service.Sweep(ctx, subject.Run{Environment: b.env.ID, Erasure: "ers_unknown"})
 	require.NoError(t, err)
 }
 
@@ -173,7 +173,7 @@ func TestErasureRemovesRowsAddedDuringErasure(t *testing.T) {
 	v := b.create(t, canary)
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	_, err = b.service.Sweep(ctx, subject.Run{Erasure: r.Erasure})
+	_, err = b.service.Sweep(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure})
 	require.NoError(t, err)
 	v.ExternalID = canary
 	b.seedCredential(t, v.Subject, b.clock.Now())
@@ -191,11 +191,11 @@ func TestErasureWorkflowsArePaged(t *testing.T) {
 	s := b.seed(t, v.Subject)
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	runs, err := b.service.Workflows(ctx, subject.Run{Erasure: r.Erasure}, store.WorkflowRef{})
+	runs, err := b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, store.WorkflowRef{})
 	require.NoError(t, err)
 	want := []store.WorkflowRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
 	require.Equal(t, want, runs)
-	runs, err = b.service.Workflows(ctx, subject.Run{Erasure: r.Erasure}, want[1])
+	runs, err = b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, want[1])
 	require.NoError(t, err)
 	require.Equal(t, want[2:], runs)
 }

@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
-	"strconv"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
@@ -153,10 +151,6 @@ func (s *exportSections) end() error {
 // unseal replaces the sealed or packed field of a row by its content.
 func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	switch s.current {
-	case "authorizations":
-		return unpacked(row)
-	case "events":
-		return unpackedEvent(row)
 	case "sessions":
 		return replace(row, "state", func(id string, sealed []byte) (any, error) {
 			return s.open.OpenState(models.Session{ID: id, State: sealed})
@@ -198,54 +192,6 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 	default:
 		return row, nil
 	}
-}
-
-// unpacked returns the row of a decision with the documents of its record in place of the record, and its digests as text.
-func unpacked(row json.RawMessage) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	var a models.Authorization
-	if err := json.Unmarshal(row, &fields); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(json.Unmarshal(fields["record"], &a.Record), json.Unmarshal(fields["digests"], &a.Digests)); err != nil {
-		return nil, err
-	}
-	delete(fields, "record")
-	delete(fields, "digests")
-	if err := a.UnpackRecord(); err != nil {
-		return nil, err
-	}
-	if a.Record != nil {
-		fields["assurance"], fields["explanation"] = json.RawMessage(a.Assurance), json.RawMessage(a.Explanation)
-	}
-	if a.Digests != nil {
-		for name, digest := range map[string]string{
-			"resource_digest": a.ResourceDigest, "context_digest": a.ContextDigest, "action_hash": a.ActionHash, "policy_hash": a.PolicyHash,
-		} {
-			fields[name] = json.RawMessage(strconv.Quote(digest))
-		}
-	}
-	return json.Marshal(fields)
-}
-
-// unpackedEvent returns the row of an event with its data as JSON, in whichever form they are stored.
-func unpackedEvent(row json.RawMessage) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	var e models.Event
-	if err := json.Unmarshal(row, &fields); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(fields["packed"], &e.Packed); err != nil {
-		return nil, err
-	}
-	delete(fields, "packed")
-	if err := e.Unpack(); err != nil {
-		return nil, err
-	}
-	if e.Data != nil {
-		fields["data"] = json.RawMessage(e.Data)
-	}
-	return json.Marshal(fields)
 }
 
 // replace replaces the bytes in a field of the row by the JSON of what open returns for them. A row without the field is

@@ -93,7 +93,7 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 		b.exec(t, `insert into authorizations (id, tenant_id, environment_id, credential_id, action_id, action_key, subject_uid, actor, resource_type,
 			resource_digest, context_digest, action_hash, audience, nonce, idempotency_key, request_hash, requested_at, decided_at, latency_ms, trace_id,
 			mode, decision, reason_codes, policy_version, policy_hash, coverage, insufficient, assurance, explanation, response)
-			values ($1, $2, $3, $4, 'act_1', 'payment.release', $5, $6, 'payment', 'sha256:1', 'sha256:2', 'sha256:3', 'payments', $1, $1, '\x09', $7, $7,
+			values ($1, $2, $3, $4, 'act_1', 'payment.release', $5, $6, 'payment', 'sha256:1', 'sha256:2', 'sha256:3', 'payments', $1, $1, '09', $7, $7,
 			3, 'trace', 'enforce', $8, '{}', 1, 'sha256:4', 'partial', false, $9, '[]', $10)`,
 			id, s.TenantID, s.EnvironmentID, b.principal.CredentialID, s.UID, s.ExternalID, now, []string{"challenge", "hold"}[i],
 			`{"subject": "`+s.ExternalID+`"}`, []byte(`{"subject": "`+s.ExternalID+`"}`))
@@ -119,7 +119,7 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 		values ($1, 'person:ada', $2, $3, $4, 'sha256:6', $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, note, now)
 	b.exec(t, `insert into move_requests (target, digest, environment_id, authorization_id, move, actor, request_id, requested_at)
 		values ($1, '\x0b', $4, $2, 'cancel', 'credential:x', 'req_1', $3)`, out.challenge, out.authorization, now, s.EnvironmentID)
-	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact, issued_at, expires_at)
-		values ($1, $2, $3, $4, $5, 'kid', 'payments', 'active', 'a.b.c', $6, $7)`,
+	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, sealed, issued_at, expires_at)
+		values ($1, $2, $3, $4, $5, 'kid', 'payments', 'active', '\x0c', $6, $7)`,
 		out.proof, s.TenantID, s.EnvironmentID, out.authorization, s.UID, now, now.Add(5*time.Minute))
 }

@@ -107,8 +107,12 @@ func (s *Service) GetFor(ctx context.Context, p identity.Principal, id string) (
 	if err != nil || out.Proof == nil || out.Proof.Status != string(models.ProofActive) || !p.MayReceiveProof(a.CredentialID) {
 		return out, err
 	}
-	if out.Proof.Compact, err = s.proofs.Compact(ctx, a, *t.Proof); err != nil || out.Proof.Compact == nil || p.CredentialID == a.CredentialID {
+	compact, err := s.proofs.Compact(*t.Proof)
+	if err != nil {
 		return out, err
+	}
+	if out.Proof.Compact = &compact; p.CredentialID == a.CredentialID {
+		return out, nil
 	}
 	return out, events.Append(ctx, s.store.Q, events.Entry{
 		Scope: p.Store(), At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey, AuthorizationID: a.ID,

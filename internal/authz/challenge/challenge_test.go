@@ -289,7 +289,7 @@ func TestExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
-	move := challenge.Move{ID: c.ID, At: now.Add(life - time.Microsecond), WorkflowID: "challenge/" + c.ID}
+	move := challenge.Move{Environment: b.Scope.Environment, ID: c.ID, At: now.Add(life - time.Microsecond), WorkflowID: "challenge/" + c.ID}
 	out, err := b.service.Expire(t.Context(), move)
 	require.NoError(t, err)
 	require.Equal(t, models.ChallengeOpen, out.Status)
@@ -312,7 +312,7 @@ func TestExpiry(t *testing.T) {
 func TestExpireOfAnErasedChallenge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	out, err := b.service.Expire(t.Context(), challenge.Move{ID: "chl_gone", At: now})
+	out, err := b.service.Expire(t.Context(), challenge.Move{Environment: b.Scope.Environment, ID: "chl_gone", At: now})
 	require.NoError(t, err)
 	require.Equal(t, challenge.Gone, out.Status)
 }
@@ -326,7 +326,7 @@ func TestConcurrentMovesHaveOneOutcome(t *testing.T) {
 	require.NoError(t, err)
 	cancellation, err := b.service.PrepareCancel(t.Context(), b.Principal("crd_2"), c.ID)
 	require.NoError(t, err)
-	late := challenge.Move{ID: c.ID, At: now.Add(life), WorkflowID: "challenge/" + c.ID}
+	late := challenge.Move{Environment: b.Scope.Environment, ID: c.ID, At: now.Add(life), WorkflowID: "challenge/" + c.ID}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() { _, _ = b.service.Complete(t.Context(), b.move(completion)) })

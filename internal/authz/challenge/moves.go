@@ -49,7 +49,7 @@ const Gone models.ChallengeStatus = "gone"
 // Complete completes the challenge with a verified request and makes the follow-up decision, in one transaction.
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
 		if notFound(err) || (err == nil && (r.Method == nil || r.Move != moveComplete)) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
@@ -72,14 +72,6 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 		return err
 	})
 	return out, err
-}
-
-// write runs f in a transaction, once the environment of the move is known.
-func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) (err error) {
-	if m.Environment, err = s.store.Home(ctx, m.Environment, store.RunOfChallenge, m.ID); err != nil {
-		return err
-	}
-	return s.store.Write(ctx, f)
 }
 
 // completed applies the consequences of a completion: the passkey's counter, the event and the follow-up decision.
@@ -126,7 +118,7 @@ func useAssertion(ctx context.Context, q *store.Q, r models.MoveRequest, at time
 // Cancel cancels the challenge.
 func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
 		if notFound(err) {
 			return problem.New(problem.Conflict, "No request has this digest.")
@@ -158,7 +150,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 // Expire expires an open challenge that is due, and returns the state of the challenge in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := q.Challenges().Expire(ctx, m.Environment, m.ID, m.At)
 		if err != nil {
 			return err

@@ -82,7 +82,7 @@ func (b *bundle) decide(t *testing.T, id, resolution string, p identity.Principa
 }
 
 func (b *bundle) move(id, resolution string, p identity.Principal) change.Move {
-	return change.Move{ID: id, Resolution: resolution, Actor: p.Actor(), RequestID: "req_1", At: b.clock.Now(), WorkflowID: "change/" + id}
+	return change.Move{Environment: p.EnvironmentID, ID: id, Resolution: resolution, Actor: p.Actor(), RequestID: "req_1", At: b.clock.Now(), WorkflowID: "change/" + id}
 }
 
 func (b *bundle) status(t *testing.T, id string) models.ChangeStatus {

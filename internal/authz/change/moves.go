@@ -57,7 +57,7 @@ type WorkflowInput struct {
 func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	after := func() {}
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		c, err := found(q.Changes().Lock(ctx, m.Environment, m.ID))
 		if err != nil {
 			return err
@@ -80,14 +80,6 @@ func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 		after()
 	}
 	return out, err
-}
-
-// write runs f in a transaction, once the environment of the move is known.
-func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) (err error) {
-	if m.Environment, err = s.store.Home(ctx, m.Environment, store.RunOfChange, m.ID); err != nil {
-		return err
-	}
-	return s.store.Write(ctx, f)
 }
 
 // permit refuses an actor who may not settle the change request this way. Only its requester withdraws it; a different principal
@@ -210,7 +202,7 @@ func recordSettled(ctx context.Context, q *store.Q, c models.Change, to models.C
 // Expire expires a change request that is pending and due, and returns its state in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		c, err := found(q.Changes().Lock(ctx, m.Environment, m.ID))
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ func TestChangesOfTeamsWaitForASecondApprover(t *testing.T) {
 // approve approves a change request as bob, who did not request it.
 func (b *bundle) approve(t *testing.T, id string) change.Outcome {
 	t.Helper()
-	out, err := b.service.Decide(t.Context(), change.Move{ID: id, Resolution: change.Approve, Actor: b.bob.Actor(), At: b.clock.Now()})
+	out, err := b.service.Decide(t.Context(), change.Move{Environment: b.bob.EnvironmentID, ID: id, Resolution: change.Approve, Actor: b.bob.Actor(), At: b.clock.Now()})
 	require.NoError(t, err)
 	return out
 }

@@ -136,7 +136,7 @@ func (f flow) DecideChange(ctx context.Context, in change.WorkflowInput, d chang
 		return change.Outcome{}, f.err
 	}
 	out, err := f.service.Decide(ctx, change.Move{
-		ID: in.Change, Resolution: d.Resolution, Actor: d.Actor, RequestID: d.RequestID, At: f.b.clock.Now().Add(-f.late), WorkflowID: "change/" + in.Change,
+		Environment: in.Environment, ID: in.Change, Resolution: d.Resolution, Actor: d.Actor, RequestID: d.RequestID, At: f.b.clock.Now().Add(-f.late), WorkflowID: "change/" + in.Change,
 	})
 	return out, errors.Join(err, f.err)
 }

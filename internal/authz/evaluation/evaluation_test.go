@@ -172,7 +172,7 @@ func TestCloseStoresTheReport(t *testing.T) {
 	b.decide(now, nil)
 	v := b.create(t, evaluation.Create{Criteria: evaluation.Criteria{MinShadowDecisions: 1, MinOutcomeCoverage: 0, MaxAbstentionRate: 1}})
 	b.clock.Advance(time.Hour)
-	move := evaluation.Move{ID: v.ID, Actor: "credential:crd_1", At: b.clock.Now(), WorkflowID: "evaluation/" + v.ID}
+	move := evaluation.Move{Environment: b.Scope.Environment, ID: v.ID, Actor: "credential:crd_1", At: b.clock.Now(), WorkflowID: "evaluation/" + v.ID}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() { _, _ = b.service.Close(t.Context(), move) })
@@ -197,7 +197,7 @@ func TestCloseByTimeOnlyAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v := b.create(t, evaluation.Create{EndsAt: at(time.Hour)})
-	out, err := b.service.Close(t.Context(), evaluation.Move{ID: v.ID, At: now.Add(time.Hour - time.Microsecond), WorkflowID: "w"})
+	out, err := b.service.Close(t.Context(), evaluation.Move{Environment: b.Scope.Environment, ID: v.ID, At: now.Add(time.Hour - time.Microsecond), WorkflowID: "w"})
 	require.NoError(t, err)
 	require.Equal(t, models.EvaluationOpen, out.Status)
 
@@ -208,7 +208,7 @@ func TestCloseByTimeOnlyAtTheEnd(t *testing.T) {
 	early, err := b.service.Report(t.Context(), b.Scope, v.ID)
 	require.NoError(t, err)
 	require.Equal(t, "failed", early.Result)
-	out, err = b.service.Close(t.Context(), evaluation.Move{ID: v.ID, At: now.Add(time.Hour), WorkflowID: "w"})
+	out, err = b.service.Close(t.Context(), evaluation.Move{Environment: b.Scope.Environment, ID: v.ID, At: now.Add(time.Hour), WorkflowID: "w"})
 	require.NoError(t, err)
 	require.Equal(t, "failed", out.Result)
 }

@@ -84,11 +84,7 @@ func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string
 
 // Close counts the decisions, stores the report and closes the evaluation.
 func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
-	environment, err := s.store.Home(ctx, m.Environment, store.RunOfEvaluation, m.ID)
-	if err != nil {
-		return Outcome{}, err
-	}
-	row, err := s.lookup(ctx, environment, m.ID)
+	row, err := s.lookup(ctx, m.Environment, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return Outcome{}, problem.NewNotFound()
 	}

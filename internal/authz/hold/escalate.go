@@ -15,7 +15,7 @@ import (
 // approves nothing: the second team may approve from that time on, whether or not this was recorded.
 func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			out = Outcome{Status: Gone}

@@ -218,7 +218,7 @@ func TestRemindOnceAndExpire(t *testing.T) {
 	b := setup(t)
 	h := b.Hold(life, 1)
 	at := func(d time.Duration) hold.Move {
-		return hold.Move{ID: h.AuthorizationID, At: now.Add(d), WorkflowID: "hold/x"}
+		return hold.Move{Environment: h.EnvironmentID, ID: h.AuthorizationID, At: now.Add(d), WorkflowID: "hold/x"}
 	}
 	for range 2 {
 		out, err := b.service.Remind(t.Context(), at(life/2))
@@ -247,7 +247,7 @@ func TestConcurrentMovesHaveOneOutcome(t *testing.T) {
 	b := setup(t)
 	h := b.Hold(life, 1)
 	approve, reject := b.prepare(t, "crd_ann", h.AuthorizationID, hold.Approve), b.prepare(t, "crd_bob", h.AuthorizationID, hold.Reject)
-	late := hold.Move{ID: h.AuthorizationID, At: now.Add(life), WorkflowID: "hold/x"}
+	late := hold.Move{Environment: h.EnvironmentID, ID: h.AuthorizationID, At: now.Add(life), WorkflowID: "hold/x"}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() { _, _ = b.service.Review(t.Context(), approve) })

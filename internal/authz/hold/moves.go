@@ -55,7 +55,7 @@ const Gone models.HoldStatus = "gone"
 // returns its outcome.
 func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
 		if errors.Is(err, store.ErrNotFound) {
 			return problem.New(problem.Conflict, "No review has this digest.")
@@ -87,14 +87,6 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 		return err
 	})
 	return out, err
-}
-
-// write runs f in a transaction, once the environment of the move is known.
-func (s *Service) write(ctx context.Context, m *Move, f func(q *store.Q) error) (err error) {
-	if m.Environment, err = s.store.Home(ctx, m.Environment, store.RunOfHold, m.ID); err != nil {
-		return err
-	}
-	return s.store.Write(ctx, f)
 }
 
 // review is one review in a transaction that has the row of the hold locked.
@@ -246,7 +238,7 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 // byTime makes a move that time causes, with its event. Staff are notified of it on the occasion; an empty one notifies no one.
 func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(q *store.Q, environment string) (bool, error), occasion models.NoticeKind) (Outcome, error) {
 	var out Outcome
-	err := s.write(ctx, &m, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *store.Q) error {
 		moved, err := move(q, m.Environment)
 		if err != nil {
 			return err

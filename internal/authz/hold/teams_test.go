@@ -170,7 +170,7 @@ func TestEscalationAdmitsASecondTeam(t *testing.T) {
 	b.outsider(t, b.Principal("crd_lea"), h)
 
 	at := func(d time.Duration) hold.Move {
-		return hold.Move{ID: h.AuthorizationID, At: now.Add(d), WorkflowID: "hold/x"}
+		return hold.Move{Environment: h.EnvironmentID, ID: h.AuthorizationID, At: now.Add(d), WorkflowID: "hold/x"}
 	}
 	out, err := b.service.Escalate(t.Context(), at(time.Hour-time.Microsecond))
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestEscalationDoesNotWaitForItsTimer(t *testing.T) {
 	h := b.holdFor(1, wants{team: "finance", approvals: 1, after: time.Hour, to: "leads"})
 	b.clock.Advance(time.Hour)
 	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_lea").Status)
-	out, err := b.service.Escalate(t.Context(), hold.Move{ID: h.AuthorizationID, At: b.clock.Now(), WorkflowID: "hold/x"})
+	out, err := b.service.Escalate(t.Context(), hold.Move{Environment: h.EnvironmentID, ID: h.AuthorizationID, At: b.clock.Now(), WorkflowID: "hold/x"})
 	require.NoError(t, err)
 	require.Equal(t, models.HoldApproved, out.Status)
 	require.Zero(t, b.Events("hold.escalated"), "a settled hold is not escalated")

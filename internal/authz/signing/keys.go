@@ -8,6 +8,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
@@ -151,6 +152,15 @@ func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
 func (s *Service) Opens(row models.SigningKey) error {
 	_, err := s.open(row)
 	return err
+}
+
+// publishedKey returns the published half of a key by its id.
+func publishedKey(row models.SigningKey) (proof.KeySet, error) {
+	set, err := proof.ParseJWKS(slices.Concat([]byte(`{"keys":[`), row.PublicJWK, []byte("]}")))
+	if err != nil {
+		return nil, fmt.Errorf("signing key %s as published: %w", row.KID, err)
+	}
+	return set, nil
 }
 
 // works tests a stored key: it decrypts the key, signs with it and verifies the signature with the published half.

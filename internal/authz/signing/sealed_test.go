@@ -6,54 +6,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
-	storage "github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
-	"github.com/countersign-dev/countersign/models"
 )
 
-// Whatever has become of a proof since, and in whichever form a version stored it, a repeated request is returned what the first was.
+// Whatever has become of a proof since, a repeated request is returned what the first was.
 func TestRestoredReturnsStoredResponseByteForByte(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := fixture.New(t, b.st, b.time.Now())
 	require.NoError(t, b.replicas[0].Establish(t.Context(), b.st.Q, w.Scope, "cli:test"))
-	for name, store := range map[string]func(compact string, p *models.Proof){
-		"its signature": func(string, *models.Proof) {},
-		"sealed whole, as binaries before schema 64 did": func(compact string, p *models.Proof) {
-			sealed, err := b.replicas[0].SealProof(p.AuthorizationID, compact)
-			require.NoError(t, err)
-			require.NotContains(t, string(sealed), compact)
-			p.Sealed = sealed
-		},
-		"in clear, as the first binaries did": func(compact string, p *models.Proof) { p.Sealed, p.Compact = nil, &compact },
+	a := decided(w)
+	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
+	require.NoError(t, err)
+	w.Write(store.Decision{Authorization: a, Proof: p})
+	for body, unchanged := range map[string]bool{
+		`{"id":"azn_1","challenge":null,"proof":"` + compact + `","proof_id":"prf_1"}`:                                 false,
+		`{"authorization":"azn_0","decision":{"id":"azn_1","proof":"` + compact + `","proof_id":"prf_1"}}`:             false,
+		`{"detail":"\"proof\":\"x\" and \"proof\":null,\"proof_id\":\"","proof":"` + compact + `","proof_id":"prf_1"}`: false,
+		`{"id":"azn_1","proof":null,"proof_id":null}`:                                                                  true,
+		`{"authorization":"azn_0","resolution":"reject"}`:                                                              true,
 	} {
-		t.Run(name, func(t *testing.T) {
-			a := decided(w)
-			p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
-			require.NoError(t, err)
-			store(compact, p)
-			w.Write(storage.Decision{Authorization: a, Proof: p})
-			row, written, err := b.st.Proofs().Issued(t.Context(), w.Scope, a.ID)
-			require.NoError(t, err)
-			got, err := b.replicas[1].Compact(t.Context(), row, written)
-			require.NoError(t, err)
-			require.Equal(t, compact, *got)
-
-			for body, unchanged := range map[string]bool{
-				`{"id":"azn_1","challenge":null,"proof":"` + compact + `","proof_id":"prf_1"}`:                                 false,
-				`{"authorization":"azn_0","decision":{"id":"azn_1","proof":"` + compact + `","proof_id":"prf_1"}}`:             false,
-				`{"detail":"\"proof\":\"x\" and \"proof\":null,\"proof_id\":\"","proof":"` + compact + `","proof_id":"prf_1"}`: false,
-				`{"id":"azn_1","proof":null,"proof_id":null}`:                                                                  true,
-				`{"authorization":"azn_0","resolution":"reject"}`:                                                              true,
-			} {
-				stored := proof.Remove([]byte(body))
-				require.Equal(t, unchanged, string(stored) == body)
-				require.NotContains(t, string(stored), compact)
-				restored, err := b.replicas[1].Restored(t.Context(), w.Scope, a.ID, stored)
-				require.NoError(t, err)
-				require.Equal(t, body, string(restored))
-			}
-		})
+		stored := proof.Remove([]byte(body))
+		require.Equal(t, unchanged, string(stored) == body)
+		require.NotContains(t, string(stored), compact)
+		restored, err := b.replicas[1].Restored(t.Context(), w.Scope, a.ID, stored)
+		require.NoError(t, err)
+		require.Equal(t, body, string(restored))
 	}
 	stored := []byte(`{"proof":null,"proof_id":"prf_1"}`)
 	restored, err := b.replicas[0].Restored(t.Context(), w.Scope, "azn_without_proof", stored)

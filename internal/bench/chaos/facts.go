@@ -2,12 +2,10 @@ package chaos
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // gather reads the final state of an environment from the database.
@@ -23,17 +21,13 @@ func gather(ctx context.Context, url, environment string) (Facts, error) {
 	defer func() { _ = conn.Close(ctx) }()
 	var a, b, c string
 	var d Decision
-	var stored models.Authorization
-	var broken error
 	steps := []struct {
 		query string
 		into  []any
 		row   func()
 	}{
-		{`select id, coalesce(idempotency_key, ''), coalesce(parent_id, ''), decision, record from authorizations where environment_id = $1`,
-			[]any{&d.ID, &d.Key, &d.Parent, &d.Decision, &stored.Record}, func() {
-				broken = errors.Join(broken, stored.UnpackRecord())
-				d.Answer = string(stored.Response)
+		{`select id, coalesce(idempotency_key, ''), coalesce(parent_id, ''), decision, response::text from authorizations where environment_id = $1`,
+			[]any{&d.ID, &d.Key, &d.Parent, &d.Decision, &d.Answer}, func() {
 				f.Decisions = append(f.Decisions, d)
 			}},
 		{`select jti, status, '' from proofs where environment_id = $1`, []any{&a, &b, &c}, func() { f.Proofs[a] = b }},
@@ -57,7 +51,7 @@ func gather(ctx context.Context, url, environment string) (Facts, error) {
 		}
 	}
 	f.Waiting, err = waiting(ctx, conn)
-	return f, errors.Join(broken, err)
+	return f, err
 }
 
 // waiting counts by kind what has not ended yet.

@@ -51,7 +51,7 @@ func TestHoldIsAnnouncedOnceToEachRecipient(t *testing.T) {
 		require.NotContains(t, mails[0]+string(raw), private)
 	}
 
-	_, err = b.holds.Remind(t.Context(), hold.Move{ID: h.AuthorizationID, At: now.Add(life / 2), WorkflowID: "hold/" + h.AuthorizationID})
+	_, err = b.holds.Remind(t.Context(), hold.Move{Environment: h.EnvironmentID, ID: h.AuthorizationID, At: now.Add(life / 2), WorkflowID: "hold/" + h.AuthorizationID})
 	require.NoError(t, err)
 	require.Empty(t, b.relay(t))
 	require.Len(t, b.mail.all()[codes:], 2)
@@ -79,7 +79,7 @@ func TestEscalationIsAnnouncedToTheSecondTeam(t *testing.T) {
 	require.Empty(t, b.relay(t))
 	require.Len(t, b.mail.all(), codes, "the hold does not concern the second team yet")
 	b.clock.Set(now.Add(time.Hour))
-	_, err := b.holds.Escalate(t.Context(), hold.Move{ID: h.AuthorizationID, At: now.Add(time.Hour), WorkflowID: "hold/" + h.AuthorizationID})
+	_, err := b.holds.Escalate(t.Context(), hold.Move{Environment: h.EnvironmentID, ID: h.AuthorizationID, At: now.Add(time.Hour), WorkflowID: "hold/" + h.AuthorizationID})
 	require.NoError(t, err)
 	require.Empty(t, b.relay(t))
 	require.Len(t, b.mail.all(), codes+1)

@@ -285,10 +285,7 @@ func precedes(e, other models.Event) bool {
 
 // together reports whether one transaction wrote both events, e first.
 func together(e, other models.Event) bool {
-	if other.Cause != nil {
-		return e.ID == *other.Cause || e.Cause != nil && *e.Cause == *other.Cause
-	}
-	return e.Cause == nil && e.TxID != 0 && e.TxID == other.TxID
+	return other.Cause != nil && (e.ID == *other.Cause || e.Cause != nil && *e.Cause == *other.Cause)
 }
 
 // bodyOf returns the request body of an event, the same bytes for every attempt as long as the details of its request are stored. It

@@ -59,11 +59,11 @@ func (f *FanOut) HandleTogether(ctx context.Context, rows []models.Outbox) error
 
 // fan delivers events of one environment, by id. Those that are missing are past their retention.
 func (f *FanOut) fan(ctx context.Context, environment string, refs []string) error {
-	rows, err := f.store.Events().WithCauses(ctx, environment, refs, maxCauses)
-	if err != nil || len(rows) == 0 {
+	endpoints, err := f.store.Endpoints().Enabled(ctx, environment)
+	if err != nil || len(endpoints) == 0 {
 		return err
 	}
-	endpoints, err := f.store.Endpoints().Enabled(ctx, environment)
+	rows, err := f.store.Events().WithCauses(ctx, environment, refs, maxCauses)
 	if err != nil {
 		return err
 	}

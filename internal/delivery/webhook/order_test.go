@@ -49,34 +49,21 @@ func (s *steered) types(t *testing.T) []string {
 
 func TestEffectFannedOutFirstIsSentAfterItsCause(t *testing.T) {
 	t.Parallel()
-	for name, earlier := range map[string]bool{"written by this version": false, "written by an earlier version": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			if earlier { // as before countersign migrate --contract
-				_, err := b.st.Pool().Exec(t.Context(), `alter table events alter txid set default pg_current_xact_id(); update schema_floor set version = 60`)
-				require.NoError(t, err)
-			}
-			e, _ := b.endpoint()
-			for range 20 {
-				revoked := events.ProofRevokedData{ProofID: "prf_1", Reason: "subject_revoked"}
-				ids := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
-				if earlier {
-					_, err := b.st.Pool().Exec(t.Context(), "update events set cause = null")
-					require.NoError(t, err)
-				}
-				slices.Reverse(ids)
-				for _, id := range ids { // the outbox is worked off at once and in no order
-					require.NoError(t, b.fan.Handle(t.Context(), models.Outbox{EnvironmentID: b.admin.EnvironmentID, Ref: id}))
-				}
-				b.deliver(e, Breaker{})
-			}
-			got := b.receiver.types(t)
-			require.Len(t, got, 60)
-			for i := 0; i < len(got); i += 3 {
-				require.Equal(t, []string{"subject.revoked", "proof.revoked", "proof.revoked"}, got[i:i+3])
-			}
-		})
+	b := setup(t)
+	e, _ := b.endpoint()
+	for range 20 {
+		revoked := events.ProofRevokedData{ProofID: "prf_1", Reason: "subject_revoked"}
+		ids := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
+		slices.Reverse(ids)
+		for _, id := range ids { // the outbox is worked off at once and in no order
+			require.NoError(t, b.fan.Handle(t.Context(), models.Outbox{EnvironmentID: b.admin.EnvironmentID, Ref: id}))
+		}
+		b.deliver(e, Breaker{})
+	}
+	got := b.receiver.types(t)
+	require.Len(t, got, 60)
+	for i := 0; i < len(got); i += 3 {
+		require.Equal(t, []string{"subject.revoked", "proof.revoked", "proof.revoked"}, got[i:i+3])
 	}
 }
 
@@ -117,9 +104,6 @@ func TestPrecedes(t *testing.T) {
 		}
 		return e
 	}
-	earlier := func(tx uint64, seq int64, kind string) models.Event {
-		return models.Event{TxID: tx, Seq: seq, Type: kind}
-	}
 	for name, c := range map[string]struct {
 		first, second models.Event
 		want          bool
@@ -132,8 +116,6 @@ func TestPrecedes(t *testing.T) {
 		"two proofs of one revocation":        {event(2, "evt_1", "proof.revoked", &azn), event(3, "evt_1", "proof.revoked", &other), false},
 		"two revocations":                     {event(1, "", "subject.revoked", nil), event(3, "evt_2", "proof.revoked", &azn), false},
 		"unrelated decisions":                 {event(1, "", "authorization.decided", &azn), event(2, "", "authorization.decided", &other), false},
-		"one transaction, earlier version":    {earlier(1, 1, "subject.revoked"), earlier(1, 2, "proof.revoked"), true},
-		"two transactions, earlier version":   {earlier(1, 1, "subject.revoked"), earlier(2, 2, "proof.revoked"), false},
 	} {
 		require.Equal(t, c.want, precedes(c.first, c.second), name)
 	}

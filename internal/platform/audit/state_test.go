@@ -157,7 +157,7 @@ func BenchmarkVerifyState(b *testing.B) {
 		resource_type, resource_digest, context_digest, action_hash, audience, nonce, request_hash, requested_at, decided_at, latency_ms, trace_id, mode,
 		decision, reason_codes, policy_version, policy_hash, coverage, insufficient, assurance, explanation, response)
 		select 'azn_' || n, 'tnt_1', 'env_1', 'crd_1', 'act_1', 'payment.release', 'sub_1', 'user', 'payment', 'd', 'd', 'sha256:hash', 'bank', n::text, '',
-		$1, $1, 5, 'trace', 'test', 'allow', '{met}', 2, 'sha256:policy', 'none', false, jsonb_build_object('filler', repeat('x', 1500)), '[]', '' from generate_series(1, %d) n`, b.N), noon)
+		$1, $1, 5, 'trace', 'test', 'allow', '{met}', 2, 'sha256:policy', 'none', false, jsonb_build_object('filler', repeat('x', 1500)), '[]', '{}' from generate_series(1, %d) n`, b.N), noon)
 	require.NoError(b, err)
 	_, err = conn.Exec(b.Context(), fmt.Sprintf(`insert into events (id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id, decision,
 		actor, data, salt, digest) select 'evt_' || lpad(n::text, 9, '0'), 'tnt_1', 'env_1', 'authorization.decided', $1, 'sub_1', 'user', 'payment.release', 'azn_' || n, 'allow', 'credential:crd_1',

@@ -40,7 +40,7 @@ func (b *bundle) decided() {
 			values ($1, 'tnt_1', 'env_1', 'crd_1', 'act_1', 'payment.release', 'sub_1', 'ses_1', nullif($2, ''), 'user-4711', 'payment', 'sha256:resource',
 			'sha256:context', 'sha256:hash', 'bank', 'nonce', '', $4, $4, 5, 'trace', 'enforce', $3, '{coverage_below_minimum}', 2, 'sha256:policy', 'sparse',
 			false, $5, '[{"requirement": "subject", "wanted": "active", "found": "active", "passed": true, "effect": "allow"},
-			{"requirement": "coverage", "wanted": "at least partial", "found": "sparse", "passed": false, "effect": "hold"}]', '')`, a.id, a.parent, a.decision, noon.Add(time.Duration(i)*time.Minute),
+			{"requirement": "coverage", "wanted": "at least partial", "found": "sparse", "passed": false, "effect": "hold"}]', '{}')`, a.id, a.parent, a.decision, noon.Add(time.Duration(i)*time.Minute),
 			`{"coverage": "sparse", "evidence_windows": 4, "active_seconds": 31.5, "modalities_present": ["keystroke"], "freshness_ms": 900, "model_version": "m1",
 			"claims": [{"claim": "operator_continuity", "status": "likely", "coverage": "sparse", "reason_codes": ["match_likely"]}]}`)
 	}
@@ -48,8 +48,8 @@ func (b *bundle) decided() {
 		0, $1, $1, $1, 'passkey', 'phishing_resistant', null, 'azn_2')`, noon)
 	insert(`insert into holds values ('azn_2', 'tnt_1', 'env_1', 'act_1', 'sub_1', 'high', 'approved', 1, $1, $1, null, $1, $1, 'credential:crd_2', 'azn_3')`, noon)
 	insert(`insert into reviews values ('azn_2', 'credential:crd_2', 'approve', 'sha256:note', $1, null, null, 'env_1')`, noon)
-	insert(`insert into proofs values ('prf_1', 'tnt_1', 'env_1', 'azn_3', 'sub_1', 'kid_1', 'bank', 'consumed', 'SECRET.COMPACT.PROOF', $1, $1, $1,
-		'credential:crd_1', null, null)`, noon)
+	insert(`insert into proofs values ('prf_1', 'tnt_1', 'env_1', 'azn_3', 'sub_1', 'kid_1', 'bank', 'consumed', $1, $1, $1,
+		'credential:crd_1', null, null, 'SECRET.COMPACT.PROOF')`, noon)
 	e := b.entry(0)
 	e.AuthorizationID, e.Data = "azn_3", events.ProofConsumedData{ProofID: "prf_1"}
 	require.NoError(b.t, events.Append(b.t.Context(), b.st.Q, e))

@@ -151,7 +151,7 @@ var ErrAltered = errors.New("events: the event was altered after it was written"
 // ErrAltered if only some of that part is there: an erasure leaves nothing of it.
 func Digest(row models.Event) ([]byte, error) {
 	if row.Salt == nil || row.Data == nil {
-		if row.ErasedAt == nil || row.Salt != nil || row.Data != nil || row.Packed != nil || row.SubjectUID != nil || row.Subject != nil || row.RequestID != nil {
+		if row.ErasedAt == nil || row.Salt != nil || row.Data != nil || row.SubjectUID != nil || row.Subject != nil || row.RequestID != nil {
 			return nil, ErrAltered
 		}
 		return nil, ErrErased

@@ -91,7 +91,7 @@ func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte,
 	if !errors.Is(err, gorm.ErrRecordNotFound) {
 		return h, err
 	}
-	n, err := q.exec(ctx, `insert into audit_heads (environment_id, txid, event_seq, seq, hash) values ($1, '0', 0, 0, $2)
+	n, err := q.exec(ctx, `insert into audit_heads (environment_id, seq, hash) values ($1, 0, $2)
 		on conflict do nothing`, environment, genesis)
 	if err != nil {
 		return h, err
@@ -134,18 +134,9 @@ func (q Audit) AppendLinks(ctx context.Context, h AuditHead, links []AuditLink) 
 	if len(links) == 0 {
 		return nil
 	}
-	if _, err := q.exec(ctx, `insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
+	_, err := q.exec(ctx, `insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
 		select $1, s, e, p, h, $6 from unnest($2::bigint[], $3::text[], $4::bytea[], $5::bytea[]) as t (s, e, p, h)`,
-		h.EnvironmentID, seqs, ids, previous, hashes, sealedAt); err != nil {
-		return err
-	}
-	if q.contracted(ctx, causeSince, sealedAt) {
-		return nil
-	}
-	// Sealers of an earlier version go on behind the highest transaction that is sealed.
-	_, err := q.exec(ctx, `update audit_heads h set txid = n.txid, event_seq = n.seq from (select txid, seq from events
-			where environment_id = $1 and id = any($2) and txid is not null order by txid desc, seq desc limit 1) n
-		where h.environment_id = $1 and (n.txid, n.seq) > (h.txid, h.event_seq)`, h.EnvironmentID, ids)
+		h.EnvironmentID, seqs, ids, previous, hashes, sealedAt)
 	return err
 }
 

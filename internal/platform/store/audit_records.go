@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"gorm.io/gorm"
-
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -67,7 +65,7 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 		return q.gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
 	}
 	for _, err := range []error{
-		q.gorm(ctx).Session(&gorm.Session{SkipHooks: true}).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
+		q.gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
 		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
 		q.gorm(ctx).Omit("receipt").Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(&rows.reviews).Error,
 	} {
@@ -76,10 +74,7 @@ func (q Audit) recordsOf(ctx context.Context, s Scope, decided []models.Event) (
 		}
 	}
 	for i, r := range rows.authorizations {
-		a := &rows.authorizations[i]
-		_ = a.UnpackRecord() // a record that was damaged has no documents, and therefore a different digest
-		a.Record, a.Response = nil, nil
-		out[place[r.ID]].Authorization = a
+		out[place[r.ID]].Authorization = &rows.authorizations[i]
 	}
 	for i, r := range rows.challenges {
 		out[place[r.AuthorizationID]].Challenge = &rows.challenges[i]

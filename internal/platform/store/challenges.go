@@ -138,13 +138,16 @@ func (q Challenges) CancelOfSubject(ctx context.Context, s Scope, uid string, at
 	return rows, err
 }
 
+// Overdue is a record that upkeep is to settle, of any environment.
+type Overdue struct{ Environment, ID string }
+
 // Lists for work that recurs. They look at every environment: upkeep is done for all of them at once.
 
-// Overdue returns the ids of at most limit challenges of any environment that should have expired before t.
-func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw("select id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Find(&ids).Error
-	return ids, err
+// Overdue returns at most limit challenges of any environment that should have expired before t.
+func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]Overdue, error) {
+	var rows []Overdue
+	err := q.gorm(ctx).Raw("select environment_id as environment, id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Find(&rows).Error
+	return rows, err
 }
 
 // DropLinks deletes at most limit links that expired before t.

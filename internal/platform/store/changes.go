@@ -100,11 +100,11 @@ func (q Changes) Expire(ctx context.Context, c models.Change, at time.Time) (boo
 	return n == 1, err
 }
 
-// Overdue returns the ids of at most limit change requests of any environment that should have expired before t.
-func (q Changes) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw("select id from changes where status = 'pending' and expires_at < ? order by expires_at limit ?", t, limit).Find(&ids).Error
-	return ids, err
+// Overdue returns at most limit change requests of any environment that should have expired before t.
+func (q Changes) Overdue(ctx context.Context, t time.Time, limit int) ([]Overdue, error) {
+	var rows []Overdue
+	err := q.gorm(ctx).Raw("select environment_id as environment, id from changes where status = 'pending' and expires_at < ? order by expires_at limit ?", t, limit).Find(&rows).Error
+	return rows, err
 }
 
 // ChangeRight is the right to change the configuration: of credentials with one of the scopes and the permission.

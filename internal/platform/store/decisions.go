@@ -2,8 +2,9 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/models"
 )
@@ -21,7 +22,7 @@ func (q Decisions) Effect(ctx context.Context, environment, id string) (string, 
 	return orNotFound(decision, err)
 }
 
-// Facts is the input of a decision, read in one statement.
+// Facts is the input of a decision, read in one round trip.
 type Facts struct {
 	Subject  models.Subject
 	Session  *models.Session   // the requested one, or the subject's latest; in any status
@@ -29,7 +30,6 @@ type Facts struct {
 	Passkeys int               // number that are not revoked
 	Prior    *PriorDecision    // the stored response to the same idempotency key; nil if there is none
 	Tallies  []int             // the numbers of Wanted.Tallies, in their order
-	division int               // how far decisions are divided
 }
 
 // Wanted selects the facts of a decision.
@@ -53,103 +53,100 @@ type DecisionTally struct {
 type PriorDecision struct {
 	ID          string
 	RequestHash []byte
-	Response    []byte // without the proof that it was given with, but for those of older versions
+	Response    []byte // without the proof that it was given with
 }
 
-const factColumns = `
-	s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.claim_cap_until, s.created_at, s.updated_at,
-	ses.id, ses.device_class, ses.status, ses.last_activity_at, ses.state,
-	(select count(*) from passkeys p where p.subject_uid = s.uid and p.environment_id || '' = $2 and p.revoked_at is null),
-	(select coalesce(json_agg(json_build_object('modality', t.modality, 'device', t.device_class, 'model', t.model_version,
-		'provisional', t.provisional, 'limitations', t.limitations)), '[]')
-		from templates t where t.subject_uid = s.uid and t.environment_id || '' = $2 and t.status = 'active')`
-
-const factSession = `left join lateral (select id, device_class, status, last_activity_at, state from sessions
-	where subject_uid = s.uid and environment_id || '' = $2 and ($4::text is null or id = $4) order by started_at desc, id desc limit 1) ses on true`
-
-// talliesFrom returns a column with the tallies as a list, whose arguments begin at a position. Each is read as ranges of
-// authorizations_counts, which has all of its columns. The order makes the planner use it also for a subject with most of the
-// table's rows. The selects hide the lists from it: if it saw their lengths, it would plan the statement anew for each decision,
-// which costs more than the statement.
-func talliesFrom(first int) string {
-	return fmt.Sprintf(`, (select coalesce(json_agg(least(n, most) order by place), '[]') from (select q.place, q.most, sum(counted.n) as n
-		from unnest((select $%d::int[]), (select $%d::text[]), (select $%d::text[]), (select $%d::timestamptz[]), (select $%d::int[])) q (place, action, decision, since, most)
-		cross join lateral (select count(*) as n from (select 1 from authorizations d
-			where d.environment_id = $2 and d.subject_uid = s.uid and d.action_key = q.action
-				and d.decision = q.decision and d.decided_at > q.since order by d.decided_at desc limit q.most) found) counted
-		group by q.place, q.most) summed)`, first, first+1, first+2, first+3, first+4)
-}
-
-// countedTogether is the largest number of decisions that the tallies of a statement may count if it is sent with those of other requests: a
-// thousand take Postgres about a millisecond, for which the others would wait.
-const countedTogether = 500
-
-// countedRows returns how many decisions tallies may count.
-func countedRows(wanted []DecisionTally) (n int) {
-	for _, t := range wanted {
-		n += t.Most * len(t.Decisions)
-	}
-	return n
-}
-
-// noTallies is the column of the tallies of a decision that counts nothing.
-const noTallies = ", null::json"
-
-// talliesOf returns the column of the tallies and its arguments. Without tallies nothing is counted.
-func talliesOf(wanted []DecisionTally, first int) (column string, args []any) {
-	if len(wanted) == 0 {
-		return noTallies, nil
-	}
-	var places, most []int
-	var actions, decisions []string
-	var since []time.Time
-	for i, t := range wanted {
-		for _, d := range t.Decisions {
-			places, actions, decisions = append(places, i), append(actions, t.Action), append(decisions, d)
-			since, most = append(since, t.Since), append(most, t.Most)
-		}
-	}
-	return talliesFrom(first), []any{places, actions, decisions, since, most}
-}
+// Whose facts are read: s is the row of the subject, $1 the tenant, $2 the environment and $3 the subject.
+const (
+	byExternalID = "s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'"
+	byUID        = "s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3"
+)
 
 // FactsFor returns what a decision about a subject (by the relying party's id) needs, and the stored response to the same
 // idempotency key. It returns ErrNotFound if there is neither a subject nor a response. Session is nil if the requested
 // session is not the subject's.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
-	statement, with := factsUntallied, q.groups.reads
-	args := []any{textOf(&s.Tenant), textOf(&s.Environment), textOf(&w.Subject), textOf(w.Session), textOf(&w.IdempotencyKey)}
-	if len(w.Tallies) > 0 {
-		if countedRows(w.Tallies) > countedTogether {
-			with = nil
-		}
-		column, tallied := talliesOf(w.Tallies, len(args)+1)
-		statement, args = `select `+factColumns+column+factsFrom, append(args, tallied...)
-	}
-	f, err := q.factsOf(ctx, statement, args, s, with)
+	f, b := Facts{}, &pgx.Batch{}
+	b.Queue(`select id, request_hash, response from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
+		s.Environment, w.IdempotencyKey).Query(func(rows pgx.Rows) error {
+		var p PriorDecision
+		_, err := pgx.ForEachRow(rows, []any{&p.ID, (*models.Hex)(&p.RequestHash), &p.Response}, func() error {
+			f.Prior = &p
+			return nil
+		})
+		return err
+	})
+	err := q.facts(ctx, &f, b, byExternalID, s, w)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, ErrNotFound
 	}
 	return f, err
 }
 
-// The statement of FactsFor behind the columns of the facts, and the whole of it for a decision that counts none.
-const (
-	factsFrom = `, ` + divisionLevel + `, prior.id, prior.request_hash, prior.response, prior.record
-		from (values (1)) one
-		left join subjects s on s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'
-		` + factSession + `
-		left join authorizations prior on prior.idempotency_key = $5 and prior.environment_id || '' = $2 and prior.parent_id is null
-			and not exists (select from decision_division where complete)`
-	factsUntallied = `select ` + factColumns + noTallies + factsFrom
-)
-
 // FactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func (q Decisions) FactsForFollowUp(ctx context.Context, s Scope, w Wanted) (Facts, error) {
-	column, args := talliesOf(w.Tallies, 5)
-	row := q.queryRow(ctx, q.text(`select `+factColumns+column+`, 0::bigint, null::text, null::bytea, null::bytea, null::bytea from subjects s `+factSession+`
-		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`), append([]any{s.Tenant, s.Environment, w.Subject, w.Session}, args...)...)
-	f, err := scanFacts(row, s)
-	return orNotFound(f, err)
+	f := Facts{}
+	err := q.facts(ctx, &f, &pgx.Batch{}, byUID, s, w)
+	if err == nil && f.Subject.UID == "" {
+		return f, ErrNotFound
+	}
+	return f, err
+}
+
+// facts sends the statements of b and those that read the facts of a subject. The subject is first: if it changes before the decision is
+// written, nothing is written.
+func (q Decisions) facts(ctx context.Context, f *Facts, b *pgx.Batch, which string, s Scope, w Wanted) error {
+	of := []any{s.Tenant, s.Environment, w.Subject}
+	b.Queue(`select s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.claim_cap_until, s.created_at, s.updated_at
+		from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
+		u := models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment}
+		_, err := pgx.ForEachRow(rows, []any{&u.UID, &u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.AdaptationFrozen,
+			&u.ClaimCapUntil, &u.CreatedAt, &u.UpdatedAt}, func() error {
+			f.Subject = u
+			return nil
+		})
+		return err
+	})
+	b.Queue(`select e.id, e.subject_uid, e.device_class, e.status, e.last_activity_at, e.state
+		from subjects s join sessions e on e.environment_id = s.environment_id and e.subject_uid = s.uid
+		where `+which+` and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1`, append(of[:3:3], w.Session)...).
+		Query(func(rows pgx.Rows) error {
+			e := models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment}
+			_, err := pgx.ForEachRow(rows, []any{&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.State}, func() error {
+				f.Session = &e
+				return nil
+			})
+			return err
+		})
+	b.Queue(`select count(*) from subjects s join passkeys p on p.environment_id = s.environment_id and p.subject_uid = s.uid
+		where `+which+` and p.revoked_at is null`, of...).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Passkeys) })
+	b.Queue(`select t.modality, t.device_class, t.model_version, t.provisional, t.limitations
+		from subjects s join templates t on t.environment_id = s.environment_id and t.subject_uid = s.uid
+		where `+which+` and t.status = 'active'`, of...).Query(func(rows pgx.Rows) (err error) {
+		f.Heads, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t models.Template, err error) {
+			return t, row.Scan(&t.Modality, &t.DeviceClass, &t.ModelVersion, &t.Provisional, (*[]string)(&t.Limitations))
+		})
+		return err
+	})
+	f.Tallies = make([]int, len(w.Tallies))
+	for i, t := range w.Tallies {
+		for _, decision := range t.Decisions {
+			b.Queue(factTally(which), append(of[:3:3], t.Action, decision, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error {
+				var n int
+				err := row.Scan(&n)
+				f.Tallies[i] = min(f.Tallies[i]+n, t.Most)
+				return err
+			})
+		}
+	}
+	return q.batch(ctx, b)
+}
+
+// factTally is the statement that counts decisions about the subject. The order makes the planner read authorizations_counts also for a
+// subject with most of the table's rows.
+func factTally(which string) string {
+	return `select count(*) from (select from subjects s join authorizations a on a.environment_id = s.environment_id and a.subject_uid = s.uid
+		where ` + which + ` and a.action_key = $4 and a.decision = $5 and a.decided_at > $6 order by a.decided_at desc limit $7) counted`
 }
 
 // Requester is the part that a review reads of an authorization that may have no hold: its action and the credential that

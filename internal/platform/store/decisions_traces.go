@@ -116,6 +116,9 @@ func (q Decisions) byHold(ctx context.Context, s Scope, f TraceFilter, p Page) (
 	return q.gorm(ctx).Raw(strings.Join(pages, " union all ")+" order by decided_at desc, id desc limit ?", append(args, p.Limit+1)...), nil
 }
 
+// seldomMode is the condition of authorizations_seldom. A statement that repeats it can follow that index: an argument would not do.
+const seldomMode = "mode <> 'enforce'"
+
 // byAction reads the newest rows of page for each action of the environment, or for those with the key, and merges them. Decisions
 // are indexed by action and time; an index by time alone would be written with every decision, and would serve lists only. Those in a mode
 // that is seldom used are read for each action and kind of decision: the index authorizations_seldom has no others.

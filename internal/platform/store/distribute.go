@@ -14,9 +14,6 @@ import (
 var ErrNotDistributable = errors.New("the database has no extension citus: install Citus on every server, add it to shared_preload_libraries, " +
 	"run CREATE EXTENSION citus in this database and add the workers with citus_add_node, then repeat (docs/distribution.md)")
 
-// ErrOldKeys says that some keys do not contain the environment yet.
-var ErrOldKeys = errors.New("some keys of the database do not contain the environment yet: run countersign migrate --contract once no earlier version runs, then repeat")
-
 // anchor is the table that every other distributed table has its rows beside.
 var anchor = models.DistributedTables[0]
 
@@ -34,7 +31,7 @@ func placeStatement(table string) string {
 
 // Distribute places every table that is not on the coordinator alone, in an order in which each follows those that it refers to. show
 // receives the number of tables placed, of all. Tables that were placed before stay as they are, so that an interrupted call is repeated.
-// It returns ErrNotDistributable or ErrOldKeys before it changes anything.
+// It returns ErrNotDistributable before it changes anything.
 func (s *Store) Distribute(ctx context.Context, show func(done, total int)) (placed int, err error) {
 	err = s.onServer(ctx, func(d *Store) error {
 		if err := d.CheckSchema(ctx); err != nil {
@@ -54,13 +51,6 @@ func place(ctx context.Context, conn *pgx.Conn, show func(done, total int)) (pla
 	before, err := placedTables(ctx, conn)
 	if err != nil {
 		return 0, err
-	}
-	steps, err := keySteps(ctx, conn)
-	if err != nil {
-		return 0, err
-	}
-	if len(steps) > 0 {
-		return 0, ErrOldKeys
 	}
 	tables := append(append([]string{}, models.ReferenceTables...), models.DistributedTables...)
 	for done, table := range tables {

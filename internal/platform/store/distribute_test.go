@@ -9,8 +9,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
-	"github.com/countersign-dev/countersign/internal/testing/testenv"
-	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 )
 
 // standIn stands for the extension citus, which no package of the usual distributions has: it records the calls, and refuses a table
@@ -31,24 +29,7 @@ const standIn = `create table pg_dist_partition (logicalrelid regclass);
 
 func TestDistributePlacesEveryTableInOrder(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(t *testing.T, st *store.Store){
-		"whole tables": func(*testing.T, *store.Store) {},
-		"tables that are divided by time": func(t *testing.T, st *store.Store) {
-			_, err := st.Partition(t.Context(), partNow, shown)
-			require.NoError(t, err)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			st := undivided(t)
-			prepare(t, st)
-			distributesEveryTable(t, st)
-		})
-	}
-}
-
-func distributesEveryTable(t *testing.T, st *store.Store) {
-	t.Helper()
+	st := storetest.New(t)
 	_, err := st.Pool().Exec(t.Context(), standIn)
 	require.NoError(t, err)
 	var last [2]int
@@ -74,59 +55,8 @@ func distributesEveryTable(t *testing.T, st *store.Store) {
 	require.Equal(t, 1, again, "a call that was interrupted continues")
 }
 
-func TestDistributeRefusesBeforeItChangesAnything(t *testing.T) {
+func TestDistributeRefusesAServerWithoutTheExtension(t *testing.T) {
 	t.Parallel()
-	t.Run("a server without the extension", func(t *testing.T) {
-		t.Parallel()
-		_, err := storetest.New(t).Distribute(t.Context(), func(int, int) {})
-		require.ErrorIs(t, err, store.ErrNotDistributable)
-	})
-	t.Run("keys without the environment", func(t *testing.T) {
-		t.Parallel()
-		st, err := store.Open(t.Context(), olderDatabase(t), store.Options{})
-		require.NoError(t, err)
-		t.Cleanup(st.Close)
-		_, _, err = st.Migrate(t.Context())
-		require.NoError(t, err)
-		_, err = st.Pool().Exec(t.Context(), standIn)
-		require.NoError(t, err)
-		placed, err := st.Distribute(t.Context(), func(int, int) {})
-		require.ErrorIs(t, err, store.ErrOldKeys)
-		require.Zero(t, placed)
-	})
-}
-
-// A server that distributes its tables finds the shard by the column itself: an expression of it would be asked for on every server.
-func TestADistributedDatabaseComparesTheColumnItself(t *testing.T) {
-	t.Parallel()
-	for name, distributed := range map[string]bool{"one server": false, "several servers": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := testenv.Database(t)
-			if distributed {
-				own, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
-				require.NoError(t, err)
-				_, err = own.Pool().Exec(t.Context(), standIn)
-				require.NoError(t, err)
-				own.Close()
-			}
-			sent := statements.New()
-			st, err := store.Open(t.Context(), url, store.Options{MaxConns: 2, Tracer: sent})
-			require.NoError(t, err)
-			t.Cleanup(st.Close)
-			s := store.Scope{Tenant: "tnt_1", Environment: "env_1"}
-			_, err = st.Decisions().FactsFor(t.Context(), s, store.Wanted{Subject: "user-1"})
-			require.ErrorIs(t, err, store.ErrNotFound)
-			_, err = st.Sessions().ForFrame(t.Context(), s, "ses_1", store.FrameLookup{})
-			require.ErrorIs(t, err, store.ErrNotFound)
-			_, err = st.Decisions().Insert(t.Context(), &store.Decision{})
-			require.NoError(t, err)
-			expressions := 0
-			for _, x := range sent.All() {
-				expressions += strings.Count(x.SQL, "environment_id || ''")
-			}
-			require.Equal(t, map[bool]int{true: 0, false: 7}[distributed], expressions)
-			require.NoError(t, sent.Check(t.Context(), url))
-		})
-	}
+	_, err := storetest.New(t).Distribute(t.Context(), func(int, int) {})
+	require.ErrorIs(t, err, store.ErrNotDistributable)
 }

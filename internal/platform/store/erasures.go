@@ -55,7 +55,7 @@ func (q Erasures) Finish(ctx context.Context, e models.Erasure, at time.Time) (b
 }
 
 // subjectTables are the tables whose rows an erasure deletes by their subject, referring tables first. Others are deleted with the row that
-// they belong to, and so are proofs, which are counted.
+// they belong to.
 var subjectTables = func() (out []string) {
 	for _, t := range models.SubjectTables {
 		if t.Erased == models.DeletedBySubject {
@@ -65,39 +65,36 @@ var subjectTables = func() (out []string) {
 	return out
 }()
 
+// subjectKeys are the columns of the primary keys of subjectTables, but for the environment.
+var subjectKeys = map[string]string{
+	"frame_digests": "digest", "typed_passages": "device_class, block", "frames": "session_id, frame_id", "background_shares": "modality",
+	"templates": "id", "enrollments": "id", "sessions": "id", "client_tokens": "mac", "registration_grants": "mac", "passkeys": "id",
+	"recoveries": "id", "research_consents": "id", "challenges": "id", "review_notes": "authorization_id, reviewer, note_digest",
+	"holds": "authorization_id", "shown_details": "authorization_id", "kept_values": "authorization_id", "proofs": "jti", "authorizations": "id",
+}
+
 // EraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
 // whether there may be more.
 func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit int) (removed map[string]int64, more bool, err error) {
-	leaves, err := q.leaves(ctx)
-	if err != nil {
-		return nil, false, err
-	}
 	removed = map[string]int64{}
 	for _, table := range subjectTables {
-		for _, leaf := range leavesOf(leaves, table) {
-			n, proofs, err := q.eraseFrom(ctx, table, leaf, environment, uid, limit)
-			if err != nil {
-				return nil, false, err
-			}
-			if n > 0 {
-				removed[table] += n
-			}
-			if proofs > 0 {
-				removed["proofs"] += proofs
-			}
-			more = more || n == int64(limit)
+		n, err := q.eraseFrom(ctx, table, environment, uid, limit)
+		if err != nil {
+			return nil, false, err
 		}
+		if n > 0 {
+			removed[table] += n
+		}
+		more = more || n == int64(limit)
 	}
 	return removed, more, nil
 }
 
-func (q Erasures) eraseFrom(ctx context.Context, table, leaf, environment, uid string, limit int) (n, proofs int64, err error) {
-	if table == "authorizations" {
-		return q.eraseDecisions(ctx, leaf, environment, uid, limit)
-	}
-	n, err = q.exec(ctx, `delete from `+leaf+` where environment_id = $3 and ctid = any (array(
-		select ctid from `+leaf+` where subject_uid = $1 and environment_id = $3 limit $2))`, uid, limit, environment)
-	return n, 0, err
+// eraseFrom deletes at most limit rows of a subject from a table, by its primary key.
+func (q Erasures) eraseFrom(ctx context.Context, table, environment, uid string, limit int) (int64, error) {
+	key := subjectKeys[table]
+	return q.exec(ctx, `delete from `+table+` where environment_id = $2 and (`+key+`) in
+		(select `+key+` from `+table+` where environment_id = $2 and subject_uid = $1 limit $3)`, uid, environment, limit)
 }
 
 // StoredResponses returns at most limit responses stored for the Idempotency-Key header in an environment, by credential
@@ -121,7 +118,7 @@ func (q Erasures) DeleteStoredResponse(ctx context.Context, k models.Idempotency
 // EraseEvents removes the personal part of at most limit of the subject's events. The rows stay, so that the audit chain
 // can still be verified.
 func (q Erasures) EraseEvents(ctx context.Context, environment, uid string, at time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, packed = null, salt = null, erased_at = $2
+	return q.exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
 		where environment_id = $4 and id in (select id from events where environment_id = $4 and subject_uid = $1 limit $3)`, uid, at, limit, environment)
 }
 

@@ -26,21 +26,26 @@ func orNotFound[T any](row T, err error) (T, error) {
 	return row, err
 }
 
-// dividedKeys are the keys that decision_keys has in place of indexes of authorizations, if decisions are divided.
-var dividedKeys = map[string]string{"decision_keys_nonce": "authorizations_nonce", "decision_keys_idempotency": "authorizations_idempotency"}
-
 // Violates reports whether err is a violation of the named unique constraint or index. A distributed server names that of a shard, with
-// the number of the shard behind it.
+// the number of the shard behind it, and only in the message.
 func Violates(err error, constraint string) bool {
-	if err == nil {
-		return false // before pg, which is on the heap
-	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Code != "23505" {
 		return false
 	}
-	shard, ok := strings.CutPrefix(pg.ConstraintName, constraint)
-	return ok && strings.Trim(shard, "_0123456789") == "" || dividedKeys[pg.ConstraintName] == constraint
+	name := pg.ConstraintName
+	if name == "" {
+		_, quoted, _ := strings.Cut(pg.Message, `"`)
+		name, _, _ = strings.Cut(quoted, `"`)
+	}
+	shard, ok := strings.CutPrefix(name, constraint)
+	return ok && strings.Trim(shard, "_0123456789") == ""
+}
+
+// changed reports whether a guard failed: a statement that divides by the number of rows that are as they were. Nothing else divides.
+func changed(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "22012"
 }
 
 // IsUnavailable reports whether err says that the database could not be reached or could not do its work now, rather than

@@ -135,9 +135,9 @@ func (s *Store) TallyDecisions(ctx context.Context, scope Scope, w Window, limit
 	return t, err
 }
 
-// Overdue returns the ids of at most limit evaluations of any environment that should have closed before t.
-func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw("select id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Find(&ids).Error
-	return ids, err
+// Overdue returns at most limit evaluations of any environment that should have closed before t.
+func (q Evaluations) Overdue(ctx context.Context, t time.Time, limit int) ([]Overdue, error) {
+	var rows []Overdue
+	err := q.gorm(ctx).Raw("select environment_id as environment, id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Find(&rows).Error
+	return rows, err
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // A report reads the decisions of its actions in its window by an index, however many other decisions there are.
 func TestTallyDecisionsReadsTheWindowByIndex(t *testing.T) {
 	t.Parallel()
-	st := undivided(t) // a plan names partitions, and reads empty ones whole
+	st := storetest.New(t)
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	w := fixture.New(t, st, now)
 	w.Decisions(w.AddAction("payments.other"), 40_000)

@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
 	"github.com/countersign-dev/countersign/models"
@@ -35,56 +35,40 @@ func (q Events) WithCauses(ctx context.Context, environment string, ids []string
 
 // before returns at most limit events that precede one in its transaction, in order, and the first of the transaction.
 func (q Events) before(ctx context.Context, target models.Event, limit int) ([]models.Event, error) {
-	before := "(id = @cause or cause = @cause)"
-	switch {
-	case target.Cause != nil:
-	case target.TxID != 0 && !q.contracted(ctx, causeSince, target.At):
-		before = "txid = cast(@transaction as xid8)" // a binary before causeSince may have written the event
-	default:
+	if target.Cause == nil {
 		return nil, nil
 	}
 	var rows []models.Event
-	err := q.gorm(ctx).Raw(`with before as (select * from events where environment_id = @environment and seq < @seq and `+before+`)
+	err := q.gorm(ctx).Raw(`with before as (select * from events where environment_id = @environment and seq < @seq and (id = @cause or cause = @cause))
 		select * from ((select * from before order by seq limit 1) union (select * from before order by seq desc limit @limit)) found order by seq`,
-		map[string]any{"environment": target.EnvironmentID, "seq": target.Seq, "cause": target.Cause, "transaction": strconv.FormatUint(target.TxID, 10),
-			"limit": limit}).Find(&rows).Error
+		map[string]any{"environment": target.EnvironmentID, "seq": target.Seq, "cause": target.Cause, "limit": limit}).Find(&rows).Error
 	return rows, err
 }
 
-// causeSince is the schema version since which binaries write the cause of an event.
-const causeSince = 61
-
-// eventColumns are the columns that a writer sets, in the order of insertEvent's arguments. The others have defaults.
-const eventColumns = `id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id,
-	decision, actor, request_id, workflow_id, data, salt, digest, cause`
-
-const insertEvent = `insert into events (` + eventColumns + `)
-	values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
-
-// announceEvent inserts the outbox row of an event if the environment has an enabled webhook endpoint.
-const announceEvent = `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-	select 'event', $1, $2, '{}', $3, $3 where exists
-	(select 1 from webhook_endpoints where environment_id = $1 and status = 'enabled' and deleted_at is null)`
-
-// Append inserts one event and, if announce is set and the environment has an enabled webhook endpoint, the outbox row
-// that delivers it. It sends no notification: a transaction with a NOTIFY commits under a lock of the whole server. Write
-// wakes the relays after the commit, and event streams read the log every tenth of a second.
+// Append inserts one event and, if announce is set, the outbox row that delivers it to webhook endpoints. The relay drops the row if the
+// environment has none. It sends no notification: a transaction with a NOTIFY commits under a lock of the whole server. Write wakes the
+// relays after the commit, and event streams read the log every tenth of a second.
 func (q Events) Append(ctx context.Context, e models.Event, announce bool) error {
-	if _, err := q.exec(ctx, insertEvent, e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action,
-		e.AuthorizationID, e.Decision, e.Actor, e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest, q.causes().of(e)); err != nil {
-		return err
-	}
-	if !announce {
-		return nil
-	}
-	n, err := q.exec(ctx, announceEvent, e.EnvironmentID, e.ID, e.At)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
+	b := &pgx.Batch{}
+	queueEvent(b, e, q.causes())
+	if announce {
+		queueOutbox(b, announcement(e))
 		q.markOutbox()
 	}
-	return nil
+	return q.transaction(ctx, b)
+}
+
+func queueEvent(b *pgx.Batch, e models.Event, causes causes) {
+	b.Queue(`insert into events (id, tenant_id, environment_id, type, at, subject_uid, subject, action, authorization_id, decision, actor,
+		request_id, workflow_id, data, salt, digest, cause)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+		e.ID, e.TenantID, e.EnvironmentID, e.Type, e.At, e.SubjectUID, e.Subject, e.Action, e.AuthorizationID, e.Decision, e.Actor,
+		e.RequestID, e.WorkflowID, e.Data, e.Salt, e.Digest, causes.of(e))
+}
+
+// announcement is the work of delivering an event.
+func announcement(e models.Event) models.Outbox {
+	return models.Outbox{Topic: "event", EnvironmentID: e.EnvironmentID, Ref: e.ID, Payload: models.JSON("{}"), CreatedAt: e.At, AvailableAt: e.At}
 }
 
 // ActivityFilter narrows a list of events. Types is required: the types that the caller may see. Other empty fields

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -92,8 +94,8 @@ func (q Holds) NextEscalation(ctx context.Context, h models.Hold) (*time.Time, e
 	return at, err
 }
 
-// insertHoldTeam adds what a new hold requires of a team.
-func (s *statement) insertHoldTeam(name string, t models.HoldTeam) {
-	s.insert(name, "hold_teams", "authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at",
-		t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt)
+// queueHoldTeam adds what a new hold requires of a team.
+func queueHoldTeam(b *pgx.Batch, t models.HoldTeam) {
+	b.Queue(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`, t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt)
 }

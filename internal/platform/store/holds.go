@@ -205,9 +205,9 @@ func (q Holds) Approvals(ctx context.Context, h models.Hold, at time.Time) (int,
 	return n, err
 }
 
-// Overdue returns the authorization ids of at most limit holds of any environment that should have expired before t.
-func (q Holds) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw("select authorization_id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Find(&ids).Error
-	return ids, err
+// Overdue returns at most limit holds of any environment that should have expired before t.
+func (q Holds) Overdue(ctx context.Context, t time.Time, limit int) ([]Overdue, error) {
+	var rows []Overdue
+	err := q.gorm(ctx).Raw("select environment_id as environment, authorization_id as id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Find(&rows).Error
+	return rows, err
 }

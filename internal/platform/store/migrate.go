@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,34 +54,9 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 		if after, err = p.GetDBVersion(ctx); err != nil {
 			return err
 		}
-		if before > 0 {
-			return s.buildLater(ctx)
-		}
-		// No older binary has run on a new database.
-		if err := s.rekey(ctx, true, show); err != nil {
-			return err
-		}
-		return s.raiseFloor(ctx, after)
+		return nil
 	})
 	return before, after, err
-}
-
-// buildLater builds laterIndexes, while requests are served.
-func (s *Store) buildLater(ctx context.Context) error {
-	return s.unlimited(ctx, func(conn *pgx.Conn) error {
-		steps, err := laterSteps(ctx, conn)
-		for _, step := range steps {
-			if err == nil {
-				err = step.run(ctx, conn)
-			}
-		}
-		return err
-	})
-}
-
-func (s *Store) raiseFloor(ctx context.Context, version int64) error {
-	_, err := s.exec(ctx, "update schema_floor set version = greatest(version, $1)", version)
-	return err
 }
 
 // up makes the pending migrations, each in its own transaction.
@@ -121,43 +95,34 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if have < want {
 		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run countersign migrate", have, want)
 	}
-	floor, err := s.readFloor(ctx)
-	if err == nil && floor > want {
-		err = ErrNewerSchema{have, want}
-	}
-	return err
+	return nil
 }
 
-// floor remembers the schema floor of the database, which only rises.
-type floor struct {
-	version atomic.Int64
-	readAt  atomic.Int64 // Unix seconds
+// onServer runs f on the server itself, if the connections of s lead to a pooler: a lock belongs to a session.
+func (s *Store) onServer(ctx context.Context, f func(d *Store) error) error {
+	if s.directURL == "" {
+		return f(s)
+	}
+	d, err := Open(ctx, s.directURL, Options{MaxConns: 4})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return f(d)
 }
 
-// floorPause is the number of seconds after which the floor is read again.
-const floorPause = 60
-
-func (q *Q) readFloor(ctx context.Context) (int64, error) {
-	var version int64
-	err := q.queryRow(ctx, "select version from schema_floor").Scan(&version)
-	if err == nil {
-		q.floor.version.Store(version)
+// unlimited runs f on a connection whose statements have no time limit.
+func (s *Store) unlimited(ctx context.Context, f func(conn *pgx.Conn) error) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
 	}
-	return version, err
-}
-
-// contracted reports whether no binary runs that was built for a schema before version, so that what those read need not be written. If
-// the floor cannot be read, they may be running.
-func (q *Q) contracted(ctx context.Context, version int64, now time.Time) bool {
-	if q.floor.version.Load() >= version {
-		return true
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, "set statement_timeout = 0"); err != nil {
+		return err
 	}
-	last := q.floor.readAt.Load()
-	if n := now.Unix(); n-last < floorPause && n >= last || !q.floor.readAt.CompareAndSwap(last, n) {
-		return false
-	}
-	read, err := q.readFloor(ctx)
-	return err == nil && read >= version
+	defer func() { _ = conn.Conn().Close(context.WithoutCancel(ctx)) }() // its setting must not reach a request
+	return f(conn.Conn())
 }
 
 func (s *Store) migrations() (*goose.Provider, error) {
@@ -180,29 +145,37 @@ func newest(p *goose.Provider) int64 {
 const migrationPause = 200 * time.Millisecond
 
 // lockMigrations runs f under a session advisory lock, on a connection of its own. A caller that waits asks again and again: a statement
-// that waits for the lock has a snapshot, for which the index that the holder builds concurrently would wait.
+// that waits for the lock would end with the statement timeout.
 func (s *Store) lockMigrations(ctx context.Context, f func() error) error {
-	for {
-		if ran, err := s.tryMigrations(ctx, f); ran || err != nil {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	const key = 0x636f756e746572 // "counter"
+	for locked := false; ; {
+		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", key).Scan(&locked); err != nil {
 			return err
+		}
+		if locked {
+			break
 		}
 		if err := pause(ctx, migrationPause); err != nil {
 			return err
 		}
 	}
+	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", key) }()
+	return f()
 }
 
-// tryMigrations is lockMigrations, but returns false without a wait if another process has the lock.
-func (s *Store) tryMigrations(ctx context.Context, f func() error) (ran bool, err error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return false, err
+// pause waits, or returns the error of a context that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
-	defer conn.Release()
-	const key = 0x636f756e746572 // "counter"
-	if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", key).Scan(&ran); err != nil || !ran {
-		return false, err
-	}
-	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", key) }()
-	return true, f()
 }

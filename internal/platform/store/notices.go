@@ -15,15 +15,15 @@ type Notices struct{ *Q }
 // Notices returns the queries of the aggregate.
 func (q *Q) Notices() Notices { return Notices{q} }
 
-// Announce adds the outbox row from which the notices of a hold are made, if anyone in the environment wants notices.
+// Announce adds the outbox row from which the notices of a hold are made. Its handler makes none if no one wants any.
 func (q Notices) Announce(ctx context.Context, h models.Hold, kind models.NoticeKind, at time.Time) error {
-	n, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-		select 'notice', $1, $2, jsonb_build_object('kind', $3::text), $4, $4 where exists (select 1 from notice_choices where environment_id = $1)`,
-		h.EnvironmentID, h.AuthorizationID, string(kind), at)
-	if n > 0 {
-		q.markOutbox()
-	}
-	return err
+	return q.Outbox().Insert(ctx, noticeOf(h, kind, at))
+}
+
+// noticeOf is the work of making the notices of a hold.
+func noticeOf(h models.Hold, kind models.NoticeKind, at time.Time) models.Outbox {
+	return models.Outbox{Topic: "notice", EnvironmentID: h.EnvironmentID, Ref: h.AuthorizationID,
+		Payload: models.JSON(`{"kind":"` + string(kind) + `"}`), CreatedAt: at, AvailableAt: at}
 }
 
 // Hold returns a hold by environment and authorization, for the relay, which knows no tenant.

@@ -18,10 +18,15 @@ func (q *Q) Outbox() Outbox { return Outbox{q} }
 // Insert adds a row of work. In Write the relays are woken after the commit; otherwise they find the row when they poll
 // next.
 func (q Outbox) Insert(ctx context.Context, o models.Outbox) error {
-	_, err := q.exec(ctx, `insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
-		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
+	b := &pgx.Batch{}
+	queueOutbox(b, o)
 	q.markOutbox()
-	return err
+	return q.batch(ctx, b)
+}
+
+func queueOutbox(b *pgx.Batch, o models.Outbox) {
+	b.Queue(`insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
+		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
 }
 
 // byIndex keeps the planner from reading the whole outbox in the transaction. The outbox is small whenever it was vacuumed, when every row

@@ -35,22 +35,29 @@ func (c poolConn) Query(ctx context.Context, query string, args ...any) (pgx.Row
 
 // QueryRow implements conn.
 func (c poolConn) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	conn, err := c.pool.Acquire(ctx)
-	if err != nil {
-		return &roomyRow{err: err}
-	}
-	r := roomOf(conn.Conn())
-	r.row = roomyRow{row: conn.QueryRow(ctx, query, args...), conn: conn, room: r}
-	return &r.row
+	return c.pool.QueryRow(ctx, query, args...)
 }
 
 func (c poolConn) batch(ctx context.Context, b *pgx.Batch) error {
 	return c.pool.SendBatch(ctx, b).Close()
 }
 
-func (c poolConn) atCommit(ctx context.Context, s commitStatement) error {
-	_, err := c.pool.Exec(ctx, s.query, s.args...)
-	return s.wrap(err)
+// transaction implements conn. A connection whose transaction failed is rolled back before it is used again.
+func (c poolConn) transaction(ctx context.Context, b *pgx.Batch) error {
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	whole := &pgx.Batch{}
+	whole.Queue("begin")
+	whole.QueuedQueries = append(whole.QueuedQueries, b.QueuedQueries...)
+	whole.Queue("commit")
+	if err := conn.SendBatch(ctx, whole).Close(); err != nil {
+		rollBack(ctx, conn.Conn())
+		return err
+	}
+	return nil
 }
 
 // PrepareContext implements gorm.ConnPool.

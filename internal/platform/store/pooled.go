@@ -29,7 +29,6 @@ func configure(url string, o Options) (pool *pgxpool.Config, direct *pgx.ConnCon
 		return nil, nil, errURL
 	}
 	pool.MaxConns = o.MaxConns
-	pool.AfterConnect = makeRoom
 	session(pool.ConnConfig, o)
 	if o.DirectURL == "" {
 		limit(pool.ConnConfig, o.StatementTimeout)

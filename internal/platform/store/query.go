@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,14 +14,8 @@ import (
 type Q struct {
 	db   *gorm.DB
 	conn conn
-	// floor is shared by every Q of a store.
-	floor *floor
-	// division is how far decisions are known to be divided, shared likewise.
-	division *division
 	// standby serves reads that may be old; nil in a transaction, and without one.
 	standby *standby
-	// groups send statements of concurrent requests together.
-	groups groups
 	// distributed says that the tables are on several servers (Store.Distribute).
 	distributed bool
 	// written says what the transaction wrote so far; nil outside of Write.
@@ -62,7 +55,7 @@ type conn interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 	batch(ctx context.Context, b *pgx.Batch) error
-	atCommit(ctx context.Context, s commitStatement) error
+	transaction(ctx context.Context, b *pgx.Batch) error
 }
 
 // gorm begins a GORM statement. It returns a new session each time, because a *gorm.DB accumulates conditions.
@@ -70,27 +63,6 @@ func (q *Q) gorm(ctx context.Context) *gorm.DB {
 	session := q.db.WithContext(ctx)
 	session.Statement.ConnPool = q.conn
 	return session
-}
-
-// noIndex makes a comparison one with an expression that no index has: "environment_id || ” = $2". Statements of a decision and of a
-// frame find their rows by an id. Without it the planner may choose an index that begins with the environment, and read all of its
-// rows, on a young table without statistics. A server that distributes its tables needs the column itself, to find the shard.
-const noIndex = " || ''"
-
-// noIndex returns the text for this database: nothing on one that is distributed.
-func (q *Q) noIndex() string {
-	if q.distributed {
-		return ""
-	}
-	return noIndex
-}
-
-// text returns a statement for this database. Every statement with noIndex in it is passed through it.
-func (q *Q) text(statement string) string {
-	if q.distributed {
-		return strings.ReplaceAll(statement, noIndex, "")
-	}
-	return statement
 }
 
 // exec runs a statement and returns the number of rows that it changed.
@@ -114,17 +86,10 @@ func (q *Q) queryRow(ctx context.Context, query string, args ...any) pgx.Row {
 // Postgres stops at the first error, which batch returns.
 func (q *Q) batch(ctx context.Context, b *pgx.Batch) error { return q.conn.batch(ctx, b) }
 
-// commitStatement is a statement that is sent with the commit.
-type commitStatement struct {
-	what  string // what the statement does, for its error: "save the frame"
-	query string
-	args  []any
-}
-
-// atCommit runs a statement with the commit, in the same round trip: the earlier statements of the transaction have run and
-// no later one sees its effect. If it fails, Write returns its error, wrapped with what it was to do, and nothing is
-// committed. Outside of a transaction it runs at once.
-func (q *Q) atCommit(ctx context.Context, s commitStatement) error { return q.conn.atCommit(ctx, s) }
+// transaction runs the statements of b in one round trip, between a BEGIN and a COMMIT of their own on the pool, and as part of the
+// transaction in one. A statement that fails aborts all of them: a guard is a statement that fails if what the others rest on has
+// changed (see changed).
+func (q *Q) transaction(ctx context.Context, b *pgx.Batch) error { return q.conn.transaction(ctx, b) }
 
 // markOutbox records that the transaction added work to the outbox.
 func (q *Q) markOutbox() {

@@ -75,11 +75,11 @@ func (q Recoveries) Move(ctx context.Context, r models.Recovery, to models.Recov
 	return n == 1, err
 }
 
-// Overdue returns the ids of at most limit recoveries that should have moved on before t.
-func (q Recoveries) Overdue(ctx context.Context, t time.Time, limit int) ([]string, error) {
-	var ids []string
-	err := q.gorm(ctx).Raw(`select id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
+// Overdue returns at most limit recoveries that should have moved on before t.
+func (q Recoveries) Overdue(ctx context.Context, t time.Time, limit int) ([]Overdue, error) {
+	var rows []Overdue
+	err := q.gorm(ctx).Raw(`select environment_id as environment, id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
 		or status = 'ready' and expires_at < @t order by created_at, id limit @limit`,
-		map[string]any{"t": t, "limit": limit}).Find(&ids).Error
-	return ids, err
+		map[string]any{"t": t, "limit": limit}).Find(&rows).Error
+	return rows, err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,13 +32,12 @@ const (
 	ExpiringBackgrounds    Expiring = "backgrounds"
 )
 
-// expiring has one statement for each class but that of decisions, which removes at most $2 rows from before $1 and returns their environments.
+// expiring has one statement for each class, which removes at most $2 rows from before $1 and returns their environments.
 var expiring = map[Expiring]string{
-	// The statement of a table that may be divided is for one partition.
-	ExpiringFrames: `delete from @leaf where ctid = any (array(select ctid from @leaf where received_at < $1 limit $2))
-		returning environment_id`,
-	ExpiringDigests: `delete from frame_digests where ctid = any (array(select ctid from frame_digests where seen_at < $1 limit $2))
-		returning environment_id`,
+	ExpiringFrames: `delete from frames where (session_id, frame_id, environment_id) in
+		(select session_id, frame_id, environment_id from frames where received_at < $1 limit $2) returning environment_id`,
+	ExpiringDigests: `delete from frame_digests where (environment_id, digest) in
+		(select environment_id, digest from frame_digests where seen_at < $1 limit $2) returning environment_id`,
 	// The frames of a session are deleted with it.
 	ExpiringSessions: `delete from sessions where id in (select id from sessions where status <> 'active' and started_at < $1
 		and last_activity_at < $1 limit $2)
@@ -52,14 +50,21 @@ var expiring = map[Expiring]string{
 		and not exists (select from challenges c where c.authorization_id = d.authorization_id and c.status = 'open')
 		and not exists (select from holds h where h.authorization_id = d.authorization_id and h.status = 'pending') limit $2)
 		returning environment_id`,
+	// So does a decision, and one that another follows which stays. Everything that belongs to a decision is deleted with it.
+	ExpiringAuthorizations: `delete from authorizations where (id, environment_id) in (select d.id, d.environment_id from authorizations d where d.decided_at < $1
+		and not exists (select from challenges c where c.authorization_id = d.id and c.environment_id = d.environment_id and c.status = 'open')
+		and not exists (select from holds h where h.authorization_id = d.id and h.environment_id = d.environment_id and h.status = 'pending')
+		and not exists (select from authorizations c where c.parent_id = d.id and c.environment_id = d.environment_id and c.decided_at >= $1) limit $2)
+		returning environment_id`,
 	ExpiringKept: `delete from kept_values where authorization_id in (select authorization_id from kept_values where decided_at < $1 limit $2)
 		returning environment_id`,
 	// The notes on a hold stay while it is pending.
-	ExpiringNotes: `delete from review_notes where ctid = any (array(select n.ctid from review_notes n where n.written_at < $1
-		and not exists (select from holds h where h.authorization_id = n.authorization_id and h.status = 'pending') limit $2))
+	ExpiringNotes: `delete from review_notes where (authorization_id, reviewer, note_digest, environment_id) in
+		(select n.authorization_id, n.reviewer, n.note_digest, n.environment_id from review_notes n where n.written_at < $1 and not exists
+			(select from holds h where h.authorization_id = n.authorization_id and h.environment_id = n.environment_id and h.status = 'pending') limit $2)
 		returning environment_id`,
 	// The event stays, so that the audit chain can be verified; its personal part is removed.
-	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, packed = null, salt = null, erased_at = $3
+	ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3
 		where id in (select id from events where at < $1 and erased_at is null limit $2) returning environment_id`,
 	// The newest stays, because the next is numbered after it, and so does one that active templates were trained with.
 	ExpiringBackgrounds: `delete from environment_backgrounds where version in (select b.version from environment_backgrounds b
@@ -81,42 +86,15 @@ type EnvironmentCount struct {
 
 // Expire removes at most limit rows of a class that are older than t and returns their number for each environment.
 func (q Retention) Expire(ctx context.Context, class Expiring, t, at time.Time, limit int) ([]EnvironmentCount, error) {
-	if class == ExpiringAuthorizations {
-		return q.expireDecisions(ctx, t, limit)
-	}
 	remove, ok := expiring[class]
 	if !ok {
 		return nil, fmt.Errorf("store: unknown retention class %q", class)
-	}
-	if strings.Contains(remove, "@leaf") {
-		return q.expireByPart(ctx, remove, t, limit)
 	}
 	args := []any{t, limit}
 	if class == ExpiringEvents {
 		args = append(args, at)
 	}
 	return q.environmentCounts(ctx, remove, args...)
-}
-
-// expireByPart removes rows from one partition of frames after the other, oldest first.
-func (q Retention) expireByPart(ctx context.Context, remove string, t time.Time, limit int) (all []EnvironmentCount, err error) {
-	leaves, err := q.leaves(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, leaf := range leavesOf(leaves, "frames") {
-		gone, err := q.environmentCounts(ctx, strings.ReplaceAll(remove, "@leaf", leaf), t, limit)
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range gone {
-			limit -= int(g.Rows)
-		}
-		if all = append(all, gone...); limit <= 0 {
-			break
-		}
-	}
-	return all, nil
 }
 
 // environmentCounts counts the rows that a statement returns, which are ids of environments.

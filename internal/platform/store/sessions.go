@@ -87,7 +87,7 @@ func (q Sessions) EndOfSubject(ctx context.Context, s Scope, uid string, at time
 
 // Save stores the evidence fields of an active session. It returns false if the session is not active.
 func (q Sessions) Save(ctx context.Context, r models.Session) (bool, error) {
-	n, err := q.exec(ctx, `update sessions set last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
+	n, err := q.exec(ctx, `update sessions set version = version + 1, last_activity_at = $2, last_evidence_at = $3, coverage = $4, evidence_windows = $5,
 		active_seconds = $6, modalities = $7, enrollment_ready = $8, trust_state = $9, state = $10
 		where id = $1 and environment_id = $11 and status = 'active'`, r.ID, r.LastActivityAt, r.LastEvidenceAt, r.Coverage, r.EvidenceWindows,
 		r.ActiveSeconds, r.Modalities, r.EnrollmentReady, r.TrustState, r.State, r.EnvironmentID)

@@ -17,13 +17,11 @@ type Replayable struct {
 	Mode               models.ActionMode
 	ReasonCodes        models.Strings
 	Assurance          models.JSON
-	Record             []byte // that Assurance is read from if it is set
 	ChallengesUsed     int
 	ChallengeCompleted *string
 	HoldApproved       bool
 	ResourceType       string
 	ContextDigest      string
-	Digests            []byte
 	Audience           string
 	DecidedAt          time.Time
 	Kept               []byte // sealed; nil if no values are kept of the request
@@ -35,8 +33,8 @@ type Replayable struct {
 	PasskeysThen     int        // that the subject had at DecidedAt
 }
 
-const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.record, a.challenges_used,
-		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.digests, a.audience, a.decided_at, k.kept,
+const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
+		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
@@ -60,17 +58,8 @@ func (q Decisions) ReplayablesByID(ctx context.Context, s Scope, ids []string) (
 func (q Decisions) replayables(ctx context.Context, query string, args ...any) ([]Replayable, error) {
 	q.Q = q.old(ctx)
 	var rows []Replayable
-	if err := q.gorm(ctx).Raw(query, args...).Find(&rows).Error; err != nil {
-		return nil, err
-	}
-	for i, r := range rows {
-		stored := models.Authorization{ID: r.ID, Record: r.Record, Assurance: r.Assurance, ContextDigest: r.ContextDigest, Digests: r.Digests}
-		if err := stored.UnpackRecord(); err != nil {
-			return nil, err
-		}
-		rows[i].Assurance, rows[i].ContextDigest, rows[i].Record = stored.Assurance, stored.ContextDigest, nil
-	}
-	return rows, nil
+	err := q.gorm(ctx).Raw(query, args...).Find(&rows).Error
+	return rows, err
 }
 
 // SubjectCount is a number of decisions about a subject: about one action, with one of the outcomes, in a span of time.

@@ -79,7 +79,6 @@ func openStandby(ctx context.Context, o Options) (*standby, error) {
 	limit(cfg.ConnConfig, o.StatementTimeout)
 	cfg.ConnConfig.ConnectTimeout = standbyWithin
 	cfg.BeforeClose = freeAtOnce
-	cfg.AfterConnect = makeRoom
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -221,7 +220,7 @@ func (s *standby) unusable() error {
 
 // q returns queries on the standby.
 func (s *standby) q(primary *Q) *Q {
-	return &Q{db: primary.db, conn: s.conn, floor: primary.floor, division: primary.division, distributed: primary.distributed}
+	return &Q{db: primary.db, conn: s.conn, distributed: primary.distributed}
 }
 
 // serve reports whether the standby may serve a read, and records in a how old it may be.
@@ -321,8 +320,8 @@ func (s *Store) transactOn(ctx context.Context, pool *sql.DB, o pgx.TxOptions, f
 		return err
 	}
 	t := &txConn{pgx: pgxConn, sql: conn, options: o}
-	defer t.rollBack(ctx)
-	if err := f(&Q{db: s.db, conn: t, floor: s.floor, division: s.division, distributed: s.distributed}); err != nil {
+	defer rollBack(ctx, t.pgx)
+	if err := f(&Q{db: s.db, conn: t, distributed: s.distributed}); err != nil {
 		return err
 	}
 	return t.commit(ctx)

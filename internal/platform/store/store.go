@@ -9,12 +9,11 @@
 //   - q.gorm begins a GORM statement: reading rows into models, inserting a model, lists with optional conditions.
 //   - q.exec, q.query and q.queryRow run SQL with $1 placeholders: conditional updates, claims and the hot paths of
 //     authorize and evidence, where the statement carries the meaning or the mapping costs too much.
-//   - q.batch runs several statements in one round trip.
-//   - q.atCommit runs a statement in the round trip of the commit.
+//   - q.batch runs several statements in one round trip, q.transaction as one transaction.
 //
 // GORM and SQL use the same connection, and so the same transaction and the same order: a Q has one conn, which is either
 // the pool (poolConn) or a transaction (txConn). A transaction sends BEGIN with its first statement and
-// COMMIT with those of atCommit, so that one statement takes two round trips and not three, or one with atCommit.
+// COMMIT by itself; q.transaction on the pool sends both with its statements.
 //
 // The queries are grouped by aggregate: q.Holds().Resolve resolves a hold. An aggregate is a Q under another name; one made
 // inside a transaction runs inside it.
@@ -86,8 +85,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	follow(pool)
-	var distributed, divisible bool
-	if err := pool.QueryRow(ctx, "select to_regclass('pg_dist_partition') is not null, to_regclass('decision_division') is not null").Scan(&distributed, &divisible); err != nil {
+	var distributed bool
+	if err := pool.QueryRow(ctx, "select to_regclass('pg_dist_partition') is not null").Scan(&distributed); err != nil {
 		pool.Close()
 		return nil, unreachable(cfg.ConnConfig, err)
 	}
@@ -121,14 +120,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		}
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn, floor: &floor{}, division: &division{}, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
-	if !distributed {
-		s.groups = newGroups(pool)
-	}
-	if divisible {
-		// Without this the first decision finds it out. A failure is left to it, too.
-		_ = s.readDivision(ctx)
-	}
+	s := &Store{Q: &Q{db: g, conn: conn, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
 	go s.waker.run(background, s)
 	if from != nil {
 		go from.follow(background, s)

@@ -22,8 +22,8 @@ const researchSection = "research_vectors"
 // exportSections are ordered by name, like the keys of the export's data.
 var exportSections = []exportSection{
 	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
-		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash #digests " +
-		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation #record outcome " +
+		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
+		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +
 		"@outcome_reported_at outcome_note_digest",
 		"authorizations where environment_id = $2 and subject_uid = $1 order by decided_at, id"},
 	{"background_shares", "modality #digest @counted_at",
@@ -35,7 +35,7 @@ var exportSections = []exportSection{
 		"client_tokens where environment_id = $2 and subject_uid = $1 order by created_at, id"},
 	{"enrollments", "id session_id anchor status force windows_accepted limitations refused_sessions @created_at @completed_at",
 		"enrollments where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"events", "id type @at action authorization_id decision actor request_id workflow_id data #packed",
+	{"events", "id type @at action authorization_id decision actor request_id workflow_id data",
 		"events where environment_id = $2 and subject_uid = $1 order by seq"},
 	{"frame_digests", "session_id #digest @seen_at",
 		"frame_digests where environment_id = $2 and subject_uid = $1 order by seen_at, digest"},

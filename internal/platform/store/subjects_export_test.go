@@ -3,7 +3,7 @@ package store
 import "strings"
 
 // SubjectTables are the tables that an erasure deletes from.
-var SubjectTables = append([]string{"proofs"}, subjectTables...)
+var SubjectTables = subjectTables
 
 // TallyStatement is the statement of TallyDecisions.
 const TallyStatement = tally
@@ -32,5 +32,5 @@ func ExportTables() []string {
 	return out
 }
 
-// TalliesFrom is the column of FactsFor that counts decisions.
-var TalliesFrom = talliesFrom
+// FactTally is the statement by which FactsFor counts decisions.
+var FactTally = factTally(byExternalID)

@@ -37,8 +37,7 @@ func TestErasureAndExportCoverEveryTableOfSubjects(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	named := texts(t, st, `select table_name::text from information_schema.columns
-		where table_schema = 'public' and column_name = 'subject_uid' and table_name not in ('events', 'erasures')
-		and not (select relispartition from pg_class where oid = table_name::regclass)`)
+		where table_schema = 'public' and column_name = 'subject_uid' and table_name not in ('events', 'erasures')`)
 	require.ElementsMatch(t, named, store.SubjectTables)
 	var declared []string
 	for _, table := range models.SubjectTables {
@@ -73,8 +72,8 @@ func TestExportCoversEveryColumnOfItsTables(t *testing.T) {
 		"digest of events": "in the audit chain", "salt": "in the audit chain", "random": "entropy that was signed once",
 		"completion_hash": "recognises a repeated request", "idempotency_key": "recognises a repeated request",
 		"response": "the answer that is in the other columns", "receipt": "the answer that is in the other columns",
-		"compact": "an open proof is not handed out a second time", "sealed": "an open proof is not handed out a second time", "subject": "the subject itself",
-		"ceremony": "entropy of an enrollment of a passkey", "txid": "an order of the database", "cause": "an order of the database", "seq": "an order of the database",
+		"sealed": "an open proof is not handed out a second time", "subject": "the subject itself",
+		"ceremony": "entropy of an enrollment of a passkey", "version of typed_passages": "an order of the database", "version of sessions": "an order of the database", "cause": "an order of the database", "seq": "an order of the database",
 		"erased_at": "null while there is a subject", "hash": "in the audit chain",
 		"request_id of requests": "in the events", "sign_count of requests": "in the passkey", "backup_state of requests": "in the passkey",
 		"pseudonym": "a keyed hash of the subject", "period_id": "how long a pseudonym holds",

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,34 +9,14 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
-
-// A decision that counts many others is no part of a round trip with those of other tenants, which would wait for it.
-func TestFactsWithLargeCountsAreReadAlone(t *testing.T) {
-	t.Parallel()
-	st := undivided(t)
-	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	w := fixture.New(t, st, now)
-	read := func(most int) error {
-		_, err := st.Decisions().FactsFor(t.Context(), w.Scope, store.Wanted{Subject: w.Subject.ExternalID, IdempotencyKey: "none", Tallies: []store.DecisionTally{
-			{Action: w.Action.Key, Decisions: []string{"allow"}, Since: now, Most: most},
-		}})
-		return err
-	}
-	release := store.OccupyReads(st)
-	require.NoError(t, read(1000))
-	small := make(chan error, 1)
-	go func() { small <- read(10) }()
-	require.Eventually(t, func() bool { return store.QueuedReads(st) == 1 }, 10*time.Second, time.Millisecond)
-	release()
-	require.NoError(t, <-small)
-}
 
 // The counts of a decision are read with its facts, each as a range of an index that has all columns, however many other decisions
 // the subject has.
 func TestFactsCountDecisionsByIndex(t *testing.T) {
 	t.Parallel()
-	st := undivided(t) // a plan names partitions, and reads empty ones whole
+	st := storetest.New(t)
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	w := fixture.New(t, st, now)
 	w.Decisions(w.AddAction("payments.other"), 20_000)
@@ -63,9 +42,9 @@ func TestFactsCountDecisionsByIndex(t *testing.T) {
 	require.Empty(t, none.Tallies)
 
 	quote := func(s string) string { return "'" + s + "'" }
-	column := strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment), "$5", quote("{0}"), "$6", quote("{"+w.Action.Key+"}"),
-		"$7", quote("{allow}"), "$8", quote("{"+now.Add(-time.Hour).Format(time.RFC3339)+"}"), "$9", quote("{1000}")).Replace(store.TalliesFrom(5))
-	plan := strings.Join(texts(t, st, fmt.Sprintf("explain select s.uid %s from subjects s where s.uid = '%s'", column, w.Subject.UID)), "\n")
+	plan := strings.Join(texts(t, st, "explain "+strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment),
+		"$3", quote(w.Subject.ExternalID), "$4", quote(w.Action.Key), "$5", quote("allow"), "$6", quote(now.Add(-time.Hour).Format(time.RFC3339)),
+		"$7", "1000").Replace(store.FactTally)), "\n")
 	require.Contains(t, plan, "using authorizations_counts on authorizations")
 	require.NotContains(t, plan, "Seq Scan on authorizations")
 }

@@ -80,14 +80,12 @@ func unwrap(conn *sql.Conn) (pgxConn *pgx.Conn, err error) {
 }
 
 // txConn runs statements in one transaction, on one connection that it uses through pgx for SQL and through database/sql for
-// GORM. BEGIN is sent with the first statement and COMMIT with those of atCommit, each in one round trip. GORM's statements
-// cannot be batched: if GORM comes first, BEGIN takes a round trip of its own.
+// GORM. BEGIN is sent with the first statement. GORM's statements cannot be batched: if GORM comes first, BEGIN takes a round trip of its own.
 type txConn struct {
 	pgx         *pgx.Conn
 	sql         *sql.Conn
 	options     pgx.TxOptions
 	begun       bool
-	commitBatch []commitStatement
 }
 
 // errEnded keeps statements from running outside of the transaction that they are meant for.
@@ -109,6 +107,9 @@ func (t *txConn) batch(ctx context.Context, b *pgx.Batch) error {
 	return t.pgx.SendBatch(ctx, b).Close()
 }
 
+// transaction implements conn: the statements are a part of this one.
+func (t *txConn) transaction(ctx context.Context, b *pgx.Batch) error { return t.batch(ctx, b) }
+
 // begin sends BEGIN ahead of a statement that cannot be batched, unless it was sent before.
 func (t *txConn) begin(ctx context.Context) error {
 	if t.begun && !t.ended() {
@@ -117,55 +118,28 @@ func (t *txConn) begin(ctx context.Context) error {
 	return t.batch(ctx, &pgx.Batch{})
 }
 
-func (t *txConn) atCommit(_ context.Context, s commitStatement) error {
-	t.commitBatch = append(t.commitBatch, s)
-	return nil
-}
-
-// wrap says what the statement was to do, unless err is nil.
-func (s commitStatement) wrap(err error) error {
-	if err != nil {
-		err = fmt.Errorf("store: %s: %w", s.what, err)
-	}
-	return err
-}
-
-// commit sends the statements of atCommit and COMMIT in one round trip.
+// commit ends the transaction, if it has begun.
 func (t *txConn) commit(ctx context.Context) error {
-	if !t.begun && len(t.commitBatch) == 0 {
+	if !t.begun {
 		return nil
 	}
-	b, done := &pgx.Batch{}, 0
-	for _, s := range t.commitBatch {
-		b.Queue(s.query, s.args...).Exec(func(pgconn.CommandTag) error { done++; return nil })
+	end, err := t.Exec(ctx, "commit")
+	if err == nil && end.String() == "ROLLBACK" { // a statement had failed and f did not return its error
+		err = pgx.ErrTxCommitRollback
 	}
-	var end pgconn.CommandTag
-	b.Queue("commit").Exec(func(tag pgconn.CommandTag) error { end = tag; return nil })
-	r := roomOf(t.pgx)
-	r.restore(t.pgx)
-	defer r.restore(t.pgx)
-	if err := t.batch(ctx, b); err != nil {
-		if done < len(t.commitBatch) {
-			err = t.commitBatch[done].wrap(err)
-		}
-		return err
-	}
-	if end.String() == "ROLLBACK" { // a statement had failed and f did not return its error
-		return pgx.ErrTxCommitRollback
-	}
-	return nil
+	return err
 }
 
 // rollBack ends a transaction that was not committed. The request may be over, so that it takes a second of its own. A
 // transaction that cannot be rolled back in that time ends with its connection: the pool closes connections that are
 // returned to it inside a transaction.
-func (t *txConn) rollBack(ctx context.Context) {
-	if t.pgx.IsClosed() || t.pgx.PgConn().TxStatus() == 'I' {
+func rollBack(ctx context.Context, conn *pgx.Conn) {
+	if conn.IsClosed() || conn.PgConn().TxStatus() == 'I' {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, _ = t.pgx.Exec(ctx, "rollback")
+	_, _ = conn.Exec(ctx, "rollback")
 }
 
 // Exec implements conn.

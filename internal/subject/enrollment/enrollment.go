@@ -173,12 +173,8 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 	var status models.EnrollmentStatus
 	var trained store.Scope
 	var uid string
-	environment, err := s.store.Home(ctx, step.Environment, store.RunOfEnrollment, step.ID)
-	if err != nil {
-		return status, err
-	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Enrollments().ByID(ctx, environment, step.ID)
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		e, err := q.Enrollments().ByID(ctx, step.Environment, step.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			status = models.EnrollmentFailed // its subject was erased
 			return nil
@@ -196,7 +192,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		// Read it again under the subject's lock: a concurrent attempt may have settled it meanwhile.
-		if e, err = q.Enrollments().ByID(ctx, environment, step.ID); err != nil || e.Status != models.EnrollmentPending {
+		if e, err = q.Enrollments().ByID(ctx, step.Environment, step.ID); err != nil || e.Status != models.EnrollmentPending {
 			status = e.Status
 			return err
 		}

@@ -94,7 +94,7 @@ func (b *bundle) train(t *testing.T, id string) models.EnrollmentStatus {
 
 func (b *bundle) trainAt(t *testing.T, id string, at time.Time) models.EnrollmentStatus {
 	t.Helper()
-	status, err := b.Train(t.Context(), enrollment.Step{ID: id, At: at, WorkflowID: "enrollment/" + id})
+	status, err := b.Train(t.Context(), enrollment.Step{Environment: b.principal.EnvironmentID, ID: id, At: at, WorkflowID: "enrollment/" + id})
 	require.NoError(t, err)
 	return status
 }

@@ -49,7 +49,7 @@ func (s *stepUp) complete(t *testing.T, c models.Challenge, prepared challenge.P
 	}
 	require.NoError(t, request.Err())
 	require.NotEmpty(t, prepared.Request)
-	return s.challenges.Complete(context.Background(), challenge.Move{ID: c.ID, Request: digest, At: s.clock.Now(), WorkflowID: "challenge/" + c.ID})
+	return s.challenges.Complete(context.Background(), challenge.Move{Environment: c.EnvironmentID, ID: c.ID, Request: digest, At: s.clock.Now(), WorkflowID: "challenge/" + c.ID})
 }
 
 // Postgres changes the key order and the spacing of a stored display, which must not change the challenge.

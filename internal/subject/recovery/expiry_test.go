@@ -118,7 +118,7 @@ func TestConcurrentBeginsAfterTheEndStartOneRecovery(t *testing.T) {
 		b.clock.Set(v.ExpiresAt)
 		var timer error
 		b.beginAtOnce(t, 6, recovery.AnchorIDP, func() {
-			_, timer = b.service.Advance(context.Background(), recovery.Step{ID: v.ID, At: v.ExpiresAt, WorkflowID: "recovery/" + v.ID})
+			_, timer = b.service.Advance(context.Background(), recovery.Step{Environment: b.principal.EnvironmentID, ID: v.ID, At: v.ExpiresAt, WorkflowID: "recovery/" + v.ID})
 		})
 		require.NoError(t, timer)
 		require.Equal(t, []string{"recovery.expired"},

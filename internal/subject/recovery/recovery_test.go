@@ -56,7 +56,7 @@ func (b *bundle) begin(anchor string) (recovery.View, error) {
 
 func (b *bundle) advance(t *testing.T, id string) recovery.Progress {
 	t.Helper()
-	s, err := b.service.Advance(context.Background(), recovery.Step{ID: id, At: b.clock.Now(), WorkflowID: "recovery/" + id})
+	s, err := b.service.Advance(context.Background(), recovery.Step{Environment: b.principal.EnvironmentID, ID: id, At: b.clock.Now(), WorkflowID: "recovery/" + id})
 	require.NoError(t, err)
 	return s
 }
@@ -225,13 +225,13 @@ func TestBeginEndsOpenItemsAndResetsTemplates(t *testing.T) {
 			resource_digest, context_digest, action_hash, audience, nonce, request_hash, requested_at, decided_at, latency_ms, trace_id, mode, decision,
 			reason_codes, policy_version, policy_hash, coverage, insufficient, assurance, explanation, response)
 			values ($1, $2, $3, 'crd_1', 'act_1', 'payment.release', $4, '{}', 'payment', '', '', '', 'payments', $1, '', $5, $5, 3, '', 'enforce', $6,
-			'{}', 1, '', 'partial', false, '{}', '[]', '')`, id, b.env.TenantID, b.env.ID, b.subject.UID, at, []string{"challenge", "allow"}[i])
+			'{}', 1, '', 'partial', false, '{}', '[]', '{}')`, id, b.env.TenantID, b.env.ID, b.subject.UID, at, []string{"challenge", "allow"}[i])
 	}
 	b.exec(t, `insert into challenges (id, tenant_id, environment_id, authorization_id, subject_uid, status, methods, display, display_digest, action_hash,
 		random, created_at, expires_at) values ('chl_1', $1, $2, 'azn_1', $3, 'open', '{passkey}', '{}', '', '', '', $4, $5)`,
 		b.env.TenantID, b.env.ID, b.subject.UID, at, at.Add(5*time.Minute))
-	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, compact, issued_at, expires_at)
-		values ('prf_1', $1, $2, 'azn_2', $3, 'kid', 'payments', 'active', 'a.b.c', $4, $5)`, b.env.TenantID, b.env.ID, b.subject.UID, at, at.Add(5*time.Minute))
+	b.exec(t, `insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, sealed, issued_at, expires_at)
+		values ('prf_1', $1, $2, 'azn_2', $3, 'kid', 'payments', 'active', '\x0c', $4, $5)`, b.env.TenantID, b.env.ID, b.subject.UID, at, at.Add(5*time.Minute))
 
 	_, err := b.begin(recovery.AnchorVerifiedIdentity)
 	require.NoError(t, err)
@@ -353,7 +353,7 @@ func TestConcurrentCompletionAndExpiryAreExclusive(t *testing.T) {
 		var completion error
 		all.Go(func() { completion = b.complete() })
 		all.Go(func() {
-			_, _ = b.service.Advance(context.Background(), recovery.Step{ID: v.ID, At: v.ExpiresAt, WorkflowID: "recovery/" + v.ID})
+			_, _ = b.service.Advance(context.Background(), recovery.Step{Environment: b.principal.EnvironmentID, ID: v.ID, At: v.ExpiresAt, WorkflowID: "recovery/" + v.ID})
 		})
 		all.Wait()
 		require.NoError(t, completion)

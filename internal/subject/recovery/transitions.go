@@ -54,12 +54,8 @@ type Progress struct {
 // erased is Gone.
 func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	out := Progress{Status: Gone}
-	environment, err := s.store.Home(ctx, step.Environment, store.RunOfRecovery, step.ID)
-	if err != nil {
-		return out, err
-	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Recoveries().Lock(ctx, environment, step.ID)
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		r, err := q.Recoveries().Lock(ctx, step.Environment, step.ID)
 		if err != nil {
 			return err
 		}

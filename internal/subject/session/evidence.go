@@ -66,14 +66,14 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 		f.known = s.assessor.KnownTyping()
 		defer f.known.Close()
 	}
-	// The primary keys of frames and of their digests reject a frame that a concurrent request has just stored.
+	// A frame that was scored on an earlier state of its session is refused, and so is one that a concurrent request has just stored.
 	for range maxAttempts {
 		ack, err := s.process(ctx, id, f)
-		if !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
+		if !errors.Is(err, errChanged) && !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
 			return ack, err
 		}
 	}
-	return Ack{}, problem.NewUnavailable("The same frame is being processed by concurrent requests. It was not stored; retry the request.", nil)
+	return Ack{}, problem.NewUnavailable("The session is being changed by concurrent requests. The frame was not stored; retry the request.", nil)
 }
 
 // passages returns the subject's known passages of typing, by which replayed typing is recognised.
@@ -84,9 +84,8 @@ func (f incomingFrame) passages() scoring.Passages {
 	return f.known.Passages()
 }
 
-// maxAttempts is how often a frame is processed if a concurrent request stores the same frame. The second attempt normally
-// finds it.
-const maxAttempts = 3
+// maxAttempts is how often a frame is processed if concurrent requests change its session. Of those, one is stored with each attempt.
+const maxAttempts = 10
 
 // incomingFrame is a frame being processed, with the values that are derived from it once for all attempts.
 type incomingFrame struct {
@@ -125,13 +124,12 @@ func (f incomingFrame) begin() []byte {
 // plain reports whether the frame changes nothing but its session, if scoring it has no event.
 func (f incomingFrame) plain() bool { return f.Purpose != purposeEnroll && !f.ResearchOptin }
 
-// process makes one attempt to accept the frame. Most frames change only their session: they are read and stored without a lock,
-// together with others. One that changes more, or whose session has changed meanwhile, is processed in a transaction, with its session
-// locked.
+// process makes one attempt to accept the frame. Most frames change only their session, in one round trip. One that changes more is
+// processed in a transaction. In both cases nothing is stored if the session has changed since it was read.
 func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack Ack, err error) {
-	if f.plain() && s.store.Sessions().Unlocked() {
+	if f.plain() {
 		ack, err = s.accept(ctx, s.store.Q, id, f)
-		if !errors.Is(err, errLock) {
+		if !errors.Is(err, errMore) {
 			return ack, err
 		}
 	}
@@ -142,8 +140,12 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 	return ack, err
 }
 
-// errLock is returned for a frame that has to be processed in a transaction. Nothing was stored.
-var errLock = errors.New("session: the frame requires a lock of its session")
+// Nothing was stored of a frame that has these errors: errMore if it changes more than its session and has to be processed in a
+// transaction, errChanged if another frame was faster.
+var (
+	errMore    = errors.New("session: the frame changes more than its session")
+	errChanged = errors.New("session: the session has changed since it was read")
+)
 
 // accept reads everything that scoring needs, and scores and stores the frame: the subject, the templates, the earlier result of the
 // same frame id and whether the same content was seen before.
@@ -195,8 +197,8 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 		if err != nil {
 			return Ack{}, err
 		}
-		if len(happened) > 0 && q.Sessions().Unlocked() {
-			return Ack{}, errLock
+		if len(happened) > 0 && q == s.store.Q {
+			return Ack{}, errMore
 		}
 		for _, e := range happened {
 			if err := events.Append(ctx, q, e); err != nil {
@@ -237,7 +239,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 	}
 	saved, err := q.Sessions().SaveFrame(ctx, row, sess)
 	if err == nil && !saved {
-		err = errLock
+		err = errChanged
 	}
 	return newAck(sess, status, reasons), err
 }

@@ -79,12 +79,8 @@ type AdaptationResult struct {
 // safe to repeat: a template adapts to a session once.
 func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error) {
 	var out AdaptationResult
-	environment, err := s.store.Home(ctx, step.Environment, store.RunOfSession, step.Session)
-	if err != nil {
-		return out, err
-	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		session, err := q.Sessions().ByID(ctx, environment, step.Session)
+	err := s.store.Write(ctx, func(q *store.Q) error {
+		session, err := q.Sessions().ByID(ctx, step.Environment, step.Session)
 		if errors.Is(err, store.ErrNotFound) {
 			out = unchanged(ReasonGone)
 			return nil

@@ -95,7 +95,7 @@ func (b *bundle) enroll(t *testing.T, who *synthetic.Typist) {
 	}
 	e, err := b.enrollments.Begin(t.Context(), b.principal, "ada", last, false)
 	require.NoError(t, err)
-	status, err := b.enrollments.Train(t.Context(), enrollment.Step{ID: e.ID, At: b.clock.Now(), WorkflowID: "enrollment/" + e.ID})
+	status, err := b.enrollments.Train(t.Context(), enrollment.Step{Environment: b.principal.EnvironmentID, ID: e.ID, At: b.clock.Now(), WorkflowID: "enrollment/" + e.ID})
 	require.NoError(t, err)
 	require.Equal(t, models.EnrollmentCompleted, status)
 }
@@ -111,7 +111,7 @@ func (b *bundle) day(t *testing.T, frames []features.Frame) (string, template.Ad
 
 func (b *bundle) adapt(t *testing.T, id string) template.AdaptationResult {
 	t.Helper()
-	out, err := b.templates.Adapt(context.Background(), template.Step{Session: id, At: b.clock.Now(), WorkflowID: "adaptation/" + id})
+	out, err := b.templates.Adapt(context.Background(), template.Step{Environment: b.principal.EnvironmentID, Session: id, At: b.clock.Now(), WorkflowID: "adaptation/" + id})
 	require.NoError(t, err)
 	return out
 }

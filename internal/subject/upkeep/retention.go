@@ -130,7 +130,6 @@ type RetentionDeps struct {
 func RetentionTasks(d RetentionDeps) []Task {
 	tasks := []Task{
 		{Name: "retention", Every: time.Hour, About: "Delete expired tokens, stored responses, old deliveries and quota windows", Do: d.housekeeping},
-		{Name: "partitions", Every: time.Hour, About: "Make the partitions of the next weeks and months", Do: d.partitions},
 		{Name: "research-salts", Every: time.Hour, About: "End research periods and destroy their salts", Do: d.salts},
 	}
 	for _, c := range []struct {
@@ -169,12 +168,8 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 			}
 			return nil
 		}
-		dropped, err := d.dropPartitions(ctx, class, at.Add(-keep), record)
-		if err != nil {
-			return dropped, false, err
-		}
 		n := 0
-		err = d.Store.Write(ctx, func(q *store.Q) error {
+		err := d.Store.Write(ctx, func(q *store.Q) error {
 			gone, err := q.Retention().Expire(ctx, class, at.Add(-keep), at, retentionBatch)
 			if err != nil {
 				return err
@@ -185,42 +180,8 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 			}
 			return record(q, gone)
 		})
-		return dropped + n, n == retentionBatch, err
+		return n, n == retentionBatch, err
 	}
-}
-
-// divided are the tables of the classes that countersign migrate --partition divides by time.
-var divided = map[store.Expiring]string{
-	store.ExpiringFrames: "frames", store.ExpiringDetails: "shown_details", store.ExpiringKept: "kept_values", store.ExpiringAuthorizations: "authorizations",
-}
-
-// dropPartitions drops the partitions of a class that have expired as a whole, and returns the number of their rows.
-func (d RetentionDeps) dropPartitions(ctx context.Context, class store.Expiring, before time.Time, record func(*store.Q, []store.EnvironmentCount) error) (int, error) {
-	table := divided[class]
-	if table == "" {
-		return 0, nil
-	}
-	if class == store.ExpiringAuthorizations { // a proof is a part of its decision, and is not counted
-		if _, err := d.Store.DropPartitions(ctx, "proofs", before, func(*store.Q, []store.EnvironmentCount) error { return nil }); err != nil {
-			return 0, err
-		}
-	}
-	n, err := d.Store.DropPartitions(ctx, table, before, record)
-	return int(n), err
-}
-
-// partitions makes the partitions ahead. Of the workflow's time and that of the database the earlier counts: a clock that is ahead makes no
-// partition of years, and one that is behind makes it later, which nothing waits for.
-func (d RetentionDeps) partitions(ctx context.Context, at time.Time, _ string) (int, bool, error) {
-	now, err := d.Store.Time(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	if at.Before(now) {
-		now = at
-	}
-	made, err := d.Store.ExtendPartitions(ctx, now)
-	return made, false, err
 }
 
 // removal is the deletion of rows of a class, older than a time, in one environment.
@@ -250,12 +211,6 @@ func (d RetentionDeps) salts(ctx context.Context, at time.Time, by string) (int,
 // housekeeping deletes a batch of each kind of technical data. It records no event: none of it belongs to a subject's record.
 func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	all, more := 0, false
-	for _, table := range []string{"webhook_attempts", "webhook_deliveries"} {
-		dropped, err := d.Store.DropPartitions(ctx, table, at.Add(-d.Retention.Deliveries), func(*store.Q, []store.EnvironmentCount) error { return nil })
-		if all += int(dropped); err != nil {
-			return all, true, err
-		}
-	}
 	for _, drop := range []struct {
 		keep time.Duration
 		do   func(ctx context.Context, t time.Time, limit int) (int64, error)

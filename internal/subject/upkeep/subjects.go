@@ -30,9 +30,9 @@ func SubjectTasks(d SubjectDeps) []Task {
 
 // recoveries advances recoveries that are overdue by more than grace.
 func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.Recoveries().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(ids, err, func(id string) error {
-		_, err := d.Recoveries.Advance(ctx, recovery.Step{ID: id, At: at, WorkflowID: by})
+	due, err := d.Store.Recoveries().Overdue(ctx, at.Add(-grace), batch)
+	return forEach(due, err, func(o store.Overdue) error {
+		_, err := d.Recoveries.Advance(ctx, recovery.Step{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
 }

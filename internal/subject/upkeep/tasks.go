@@ -68,38 +68,38 @@ func forEach[T any](found []T, err error, do func(T) error) (int, bool, error) {
 
 // challenges expires open challenges that are overdue by more than grace.
 func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(ids, err, func(id string) error {
-		_, err := d.Challenges.Expire(ctx, challenge.Move{ID: id, At: at, WorkflowID: by})
+	due, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
+	return forEach(due, err, func(o store.Overdue) error {
+		_, err := d.Challenges.Expire(ctx, challenge.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
 }
 
 // holds expires pending holds that are overdue by more than grace.
 func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(ids, err, func(id string) error {
-		_, err := d.Holds.Expire(ctx, hold.Move{ID: id, At: at, WorkflowID: by})
+	due, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
+	return forEach(due, err, func(o store.Overdue) error {
+		_, err := d.Holds.Expire(ctx, hold.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
 }
 
 // changes expires pending change requests that are overdue by more than grace.
 func (d CoreDeps) changes(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.Changes().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(ids, err, func(id string) error {
-		_, err := d.Changes.Expire(ctx, change.Move{ID: id, At: at, WorkflowID: by})
+	due, err := d.Store.Changes().Overdue(ctx, at.Add(-grace), batch)
+	return forEach(due, err, func(o store.Overdue) error {
+		_, err := d.Changes.Expire(ctx, change.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
 }
 
 // evaluations closes one evaluation per call: counting its results can take a minute.
 func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	ids, err := d.Store.Evaluations().Overdue(ctx, at.Add(-grace), 1)
-	if err != nil || len(ids) == 0 {
+	due, err := d.Store.Evaluations().Overdue(ctx, at.Add(-grace), 1)
+	if err != nil || len(due) == 0 {
 		return 0, false, err
 	}
-	_, err = d.Evaluations.Close(ctx, evaluation.Move{ID: ids[0], At: at, WorkflowID: by})
+	_, err = d.Evaluations.Close(ctx, evaluation.Move{Environment: due[0].Environment, ID: due[0].ID, At: at, WorkflowID: by})
 	return 1, true, err
 }
 

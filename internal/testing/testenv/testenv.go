@@ -221,9 +221,7 @@ func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) e
 	if err != nil {
 		return err
 	}
-	if _, _, err = st.Migrate(ctx); err == nil && partitioned() {
-		err = divide(ctx, st)
-	}
+	_, _, err = st.Migrate(ctx)
 	st.Close()
 	if err != nil {
 		return err
@@ -247,9 +245,5 @@ func templateName() (string, error) {
 		_, _ = fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
 		return err
 	})
-	name := "cs_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
-	if partitioned() {
-		name += "_parts"
-	}
-	return name, err
+	return "cs_template_" + hex.EncodeToString(sum.Sum(nil)[:6]), err
 }

@@ -19,8 +19,6 @@ var acrossEnvironments = map[string]string{
 	"Challenges.ByLink":      byToken,
 	"RegistrationGrants.Get": byToken,
 
-	"Q.Home": "a workflow run of an earlier version has only the id of its record, and upkeep only that of an overdue one",
-
 	"Challenges.Overdue":         upkeep,
 	"Challenges.DropLinks":       upkeep,
 	"ErasedTerms.Drop":           upkeep,
@@ -48,10 +46,6 @@ var acrossEnvironments = map[string]string{
 	"Learned.InUse":  "a process loads the backgrounds of all environments when it starts",
 	"Learned.Sums":   "a shared background is learned from the sums of several environments",
 	"Console.Queues": operator,
-
-	"Store.Partition":        operator,
-	"Store.ExtendPartitions": upkeep,
-	"Store.DropPartitions":   upkeep,
 
 	"Decisions.ScopeOf":   operator,
 	"Store.Distribute":    "it places the tables, by functions that only a distributed server has",

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/countersign-dev/countersign/models"
 )
@@ -32,22 +31,11 @@ func (r *Recorder) Check(ctx context.Context, url string) error {
 		if acrossEnvironments[s.Function] != "" {
 			continue
 		}
-		err := c.check(ctx, s.SQL)
-		if missing(err) {
-			r.giveBack(s)
-			continue
-		}
-		if err != nil {
+		if err := c.check(ctx, s.SQL); err != nil {
 			wrong = append(wrong, fmt.Errorf("store.%s: %w\n%s", s.Function, err, s.SQL))
 		}
 	}
 	return errors.Join(wrong...)
-}
-
-// missing reports whether a statement names a partition that this database has not: the test that sent it has a database that has.
-func missing(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "42P01"
 }
 
 // CheckText checks one statement like Check.
@@ -63,8 +51,7 @@ func CheckText(ctx context.Context, url, sql string) error {
 // checker explains statements on one connection.
 type checker struct {
 	conn   *pgx.Conn
-	tables map[string]string // tables that are placed by environment, and the partitions of each
-	column map[string]int    // position of environment_id in the rows of a table
+	column map[string]int // position of environment_id in the rows of the tables that are placed by it
 }
 
 func newChecker(ctx context.Context, url string) (*checker, error) {
@@ -72,9 +59,8 @@ func newChecker(ctx context.Context, url string) (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{conn: conn, tables: map[string]string{}, column: map[string]int{}}
-	// A generic plan is one for any arguments. Without pruning it shows all partitions although the arguments are null.
-	_, err = conn.Exec(ctx, "set plan_cache_mode = force_generic_plan; set enable_partition_pruning = off")
+	c := &checker{conn: conn, column: map[string]int{}}
+	_, err = conn.Exec(ctx, "set plan_cache_mode = force_generic_plan") // a plan for any arguments
 	if err == nil {
 		err = c.readCatalogue(ctx)
 	}
@@ -85,22 +71,21 @@ func newChecker(ctx context.Context, url string) (*checker, error) {
 }
 
 func (c *checker) readCatalogue(ctx context.Context) error {
-	rows, err := c.conn.Query(ctx, `select c.relname, coalesce(p.relname, c.relname), a.attnum - 1 from pg_class c
+	rows, err := c.conn.Query(ctx, `select c.relname, a.attnum - 1 from pg_class c
 		join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
-		left join pg_class p on p.oid = pg_partition_root(c.oid)
-		where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')`)
+		where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var name, root string
+		var name string
 		var at int
-		if err := rows.Scan(&name, &root, &at); err != nil {
+		if err := rows.Scan(&name, &at); err != nil {
 			return err
 		}
-		if models.PlacementOf(root) == models.PlacedByEnvironment {
-			c.tables[name], c.column[name] = root, at
+		if models.PlacementOf(name) == models.PlacedByEnvironment {
+			c.column[name] = at
 		}
 	}
 	return rows.Err()
@@ -115,16 +100,16 @@ func (c *checker) check(ctx context.Context, sql string) error {
 	known := factsOf(p)
 	var unnamed []string
 	p.every(func(node plan) {
-		table := c.tables[node.Relation]
+		_, placed := c.column[node.Relation]
 		switch {
-		case table == "":
+		case !placed:
 		case node.NodeType == "ModifyTable" && node.Operation == "Insert":
 			if !c.insertNames(node, known) {
-				unnamed = append(unnamed, "the rows for "+table)
+				unnamed = append(unnamed, "the rows for "+node.Relation)
 			}
 		// The rows that a node changes or deletes are those of the scan inside it, which is visited too.
 		case node.NodeType != "ModifyTable" && !known.bound(node.Alias):
-			unnamed = append(unnamed, fmt.Sprintf("%s (%s)", table, node.Alias))
+			unnamed = append(unnamed, fmt.Sprintf("%s (%s)", node.Relation, node.Alias))
 		}
 	})
 	if len(unnamed) > 0 {

@@ -1,7 +1,6 @@
 package statements
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -44,20 +43,13 @@ func (p plan) every(visit func(plan)) {
 type facts struct {
 	named map[string]bool     // aliases whose environment is an argument or a constant
 	equal map[string][]string // aliases with the environment of another alias
-	parts map[string][]string // of the alias of a divided table, those of its partitions
-	// aliases of scans: Postgres numbers also a table that a statement uses twice, whose alias is then one of them
-	scanned map[string]bool
 }
 
 // factsOf reads the equations of all conditions of a plan. Postgres derives the equations that follow from others for each
 // scan itself: "a.environment_id = $1 and b.environment_id = a.environment_id" gives each of them its argument.
 func factsOf(p plan) facts {
-	f := facts{named: map[string]bool{}, equal: map[string][]string{}, parts: map[string][]string{}, scanned: map[string]bool{}}
+	f := facts{named: map[string]bool{}, equal: map[string][]string{}}
 	p.every(func(node plan) {
-		f.scanned[node.Alias] = true
-		if whole := partOf.FindStringSubmatch(node.Alias); whole != nil {
-			f.parts[whole[1]] = append(f.parts[whole[1]], node.Alias)
-		}
 		// The conditions of an outer join count too: they bind the rows that it may leave out.
 		for _, cond := range []string{node.IndexCond, node.RecheckCond, node.Filter, node.HashCond, node.MergeCond, node.JoinFilter} {
 			for _, term := range conjuncts(cond) {
@@ -73,18 +65,9 @@ func factsOf(p plan) facts {
 	return f
 }
 
-// partOf matches the alias that Postgres gives to a partition: that of the table with a number.
-var partOf = regexp.MustCompile(`^(.+)_[0-9]+$`)
-
 const environment = ".environment_id"
 
-// noIndex follows a column in the statements of package store if no index of it should be used. A distributed server receives none.
-const noIndex = " || ''::text)"
-
 func (f facts) add(column, value string) {
-	if plain, ok := strings.CutSuffix(column, noIndex); ok {
-		column = strings.TrimPrefix(plain, "(")
-	}
 	alias, ok := strings.CutSuffix(column, environment)
 	if !ok || strings.ContainsAny(alias, " ()") {
 		return
@@ -105,12 +88,8 @@ func given(value string) bool {
 	return strings.HasPrefix(value, "$") || strings.HasPrefix(value, "'") || strings.HasPrefix(value, `"*VALUES*"`)
 }
 
-// bound reports whether an alias has the environment of an argument, or of another alias that has. A divided table has if each of its
-// partitions does.
+// bound reports whether an alias has the environment of an argument, or of another alias that has.
 func (f facts) bound(alias string, visited ...string) bool {
-	if parts := f.parts[alias]; len(parts) > 0 && !f.scanned[alias] && !slices.ContainsFunc(parts, func(part string) bool { return !f.bound(part, append(visited, alias)...) }) {
-		return true
-	}
 	return f.named[alias] || slices.ContainsFunc(f.equal[alias], func(other string) bool {
 		return !slices.Contains(visited, other) && f.bound(other, append(visited, alias)...)
 	})

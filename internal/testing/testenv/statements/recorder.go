@@ -103,13 +103,6 @@ func (r *Recorder) take() []Statement {
 	return fresh
 }
 
-// giveBack makes take return a statement again.
-func (r *Recorder) giveBack(s Statement) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.found[s] = false
-}
-
 // planned reports whether Postgres plans a statement. It has no plan of "begin", "listen" or "create table".
 func planned(sql string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(strings.ToLower(sql)), " ")
