@@ -72,7 +72,7 @@ func seededTables() []seeded {
 		{"challenges", "true", manyRows, map[string]string{
 			"id": id("chl", "h"), "authorization_id": decision, "subject_uid": seededSubject, "created_at": seededTime, "status": oneOf("open", "completed", "expired"),
 		}},
-		{"proofs", "true", manyRows, map[string]string{"jti": id("prf", "f"), "sealed": "null", "compact": "'a.b.c'", "authorization_id": decision, "subject_uid": seededSubject, "issued_at": seededTime}},
+		{"proofs", "true", manyRows, map[string]string{"jti": id("prf", "f"), "sealed": "'\\x0c'", "authorization_id": decision, "subject_uid": seededSubject, "issued_at": seededTime}},
 		{"events", "type = 'authorization.decided'", manyRows, map[string]string{
 			"id": id("evt", "v"), "seq": "1000000 + i", "at": seededTime, "subject_uid": seededSubject, "subject": "'user-' || k % 300",
 			"action": "'payment.seeded_' || k % 5", "authorization_id": decision, "decision": oneOf("hold", "challenge", "allow", "deny"),

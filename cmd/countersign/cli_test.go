@@ -57,17 +57,13 @@ func TestMigrateOnceAndAgain(t *testing.T) {
 	c.fails("run countersign migrate", "tenant", "list")
 	require.Regexp(t, `^the schema went from version 0 to \d+\n$`, c.ok("migrate"))
 	require.Contains(t, c.ok("migrate"), "already")
-	require.Regexp(t, `^\d tables were divided by time\n$`, c.ok("migrate", "--partition"))
-	require.Contains(t, c.ok("migrate", "--partition"), "every table is divided already")
 	require.Contains(t, c.ok("tenant", "list"), "TENANT")
 }
 
-func TestMigrateContractsAndDistributes(t *testing.T) {
+func TestMigrateDistributes(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
-	require.Regexp(t, `^binaries built for a schema before version \d+ do not start on this database any more\n$`, c.ok("migrate", "--contract"))
 	c.fails("the database has no extension citus: install Citus on every server", "migrate", "--distribute")
-	c.fails("none of the others can be", "migrate", "--contract", "--distribute")
 	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
@@ -88,10 +84,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 	c := newCLI(t, url)
 	c.fails("run a newer countersign", "migrate")
 	c.ok("tenant", "list") // what only has more is no hindrance
-	_, err = st.Pool().Exec(t.Context(), "update schema_floor set version = 99998")
-	require.NoError(t, err)
 	st.Close()
-	c.fails("run a newer countersign", "tenant", "list")
 }
 
 var (

@@ -127,15 +127,15 @@ create index authorizations_seldom on authorizations (environment_id, action_id,
 create index webhook_deliveries_turn on webhook_deliveries (environment_id, endpoint_id, next_attempt_at, event_id) where status = 'pending';
 create index events_subject on events (environment_id, subject_uid, seq) where subject_uid is not null;
 
--- Decisions. json and not jsonb for what is returned byte for byte as it was.
+-- Decisions. What is returned byte for byte as it was is text: jsonb would change the order of its keys.
 alter table authorizations drop column record, drop column digests,
     alter column resource_digest set not null, alter column context_digest set not null,
     alter column action_hash set not null, alter column policy_hash set not null,
     alter column assurance set not null, alter column explanation set not null,
-    alter column response type json using convert_from(response, 'UTF8')::json, alter column response set not null,
+    alter column response type text using convert_from(response, 'UTF8'), alter column response set not null,
     alter column request_hash type text using encode(request_hash, 'hex');
 alter table proofs drop column compact, alter column sealed set not null;
-alter table reviews alter column receipt type json using convert_from(receipt, 'UTF8')::json;
+alter table reviews alter column receipt type text using convert_from(receipt, 'UTF8');
 
 -- Events. Their order is that of the sealed chain.
 alter table events drop column packed, drop column txid,

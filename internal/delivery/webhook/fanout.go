@@ -70,7 +70,9 @@ func (f *FanOut) fan(ctx context.Context, environment string, refs []string) err
 	var owed []models.WebhookDelivery
 	now := f.clock.Now()
 	for _, e := range rows {
-		owed = append(owed, deliveries(e, endpoints, now)...)
+		// An endpoint does not receive what was before it, however late its row of the outbox is handled.
+		there := slices.DeleteFunc(slices.Clone(endpoints), func(p models.WebhookEndpoint) bool { return e.At.Before(p.CreatedAt) })
+		owed = append(owed, deliveries(e, there, now)...)
 	}
 	if len(owed) == 0 {
 		return nil

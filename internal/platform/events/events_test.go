@@ -272,7 +272,7 @@ func TestDigestIgnoresHowPostgresSpellsTheJSON(t *testing.T) {
 		row.Data = respelt
 		got, err := events.Digest(row)
 		require.NoError(t, err)
-		require.Equal(t, row.Digest, got)
+		require.Equal(t, []byte(row.Digest), got)
 	})
 }
 

@@ -36,7 +36,7 @@ func TestRowsAreWrittenAsTheyAreVerified(t *testing.T) {
 		require.Equal(t, string(want), string(row.Data))
 		digest, err := events.Digest(row)
 		require.NoError(t, err)
-		require.Equal(t, digest, row.Digest)
+		require.Equal(t, digest, []byte(row.Digest))
 		whole, err := canonical.JSON(map[string]any{"subject_uid": row.SubjectUID, "subject": row.Subject, "request_id": row.RequestID, "data": data})
 		require.NoError(t, err)
 		sum := sha256.Sum256(append(slices.Clone(row.Salt), whole...))

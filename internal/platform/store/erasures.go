@@ -65,7 +65,7 @@ var subjectTables = func() (out []string) {
 	return out
 }()
 
-// subjectKeys are the columns of the primary keys of subjectTables, but for the environment.
+// subjectKeys are the columns of the primary keys of subjectTables, but for the environment and the subject.
 var subjectKeys = map[string]string{
 	"frame_digests": "digest", "typed_passages": "device_class, block", "frames": "session_id, frame_id", "background_shares": "modality",
 	"templates": "id", "enrollments": "id", "sessions": "id", "client_tokens": "mac", "registration_grants": "mac", "passkeys": "id",
@@ -93,7 +93,7 @@ func (q Erasures) EraseRows(ctx context.Context, environment, uid string, limit 
 // eraseFrom deletes at most limit rows of a subject from a table, by its primary key.
 func (q Erasures) eraseFrom(ctx context.Context, table, environment, uid string, limit int) (int64, error) {
 	key := subjectKeys[table]
-	return q.exec(ctx, `delete from `+table+` where environment_id = $2 and (`+key+`) in
+	return q.exec(ctx, `delete from `+table+` where environment_id = $2 and subject_uid = $1 and (`+key+`) in
 		(select `+key+` from `+table+` where environment_id = $2 and subject_uid = $1 limit $3)`, uid, environment, limit)
 }
 

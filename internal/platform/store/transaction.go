@@ -82,10 +82,10 @@ func unwrap(conn *sql.Conn) (pgxConn *pgx.Conn, err error) {
 // txConn runs statements in one transaction, on one connection that it uses through pgx for SQL and through database/sql for
 // GORM. BEGIN is sent with the first statement. GORM's statements cannot be batched: if GORM comes first, BEGIN takes a round trip of its own.
 type txConn struct {
-	pgx         *pgx.Conn
-	sql         *sql.Conn
-	options     pgx.TxOptions
-	begun       bool
+	pgx     *pgx.Conn
+	sql     *sql.Conn
+	options pgx.TxOptions
+	begun   bool
 }
 
 // errEnded keeps statements from running outside of the transaction that they are meant for.

@@ -20,7 +20,7 @@ import (
 
 // frameAllocations is the number of objects of an accepted frame of an enrolled subject whose session has a full window, from the text
 // of its features to the response, with those of the driver and without those of HTTP.
-const frameAllocations = 239
+const frameAllocations = 483
 
 // frameSamples is the number of frames measured. A session sees this many more before them, so that its window is full.
 const frameSamples = 25

@@ -18,7 +18,7 @@ func TestFrameCostsTheSameStatements(t *testing.T) {
 	_, err := b.Evidence(t.Context(), b.principal, id, b.frame())
 	require.NoError(t, err)
 	f := b.frame()
-	require.Equal(t, storetest.Cost{Statements: 4, RoundTrips: 2}, meter.Of(t.Context(), func(ctx context.Context) {
+	require.Equal(t, storetest.Cost{Statements: 11, RoundTrips: 2}, meter.Of(t.Context(), func(ctx context.Context) {
 		_, err := b.Evidence(ctx, b.principal, id, f)
 		require.NoError(t, err)
 	}))

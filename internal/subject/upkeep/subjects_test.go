@@ -64,7 +64,7 @@ func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 	require.Zero(t, run("unfinished-erasures", storetest.Epoch.Add(time.Minute)))
 	require.Equal(t, 1, run("unfinished-erasures", storetest.Epoch.Add(time.Hour)))
 	var topic string
-	require.NoError(t, st.Pool().QueryRow(ctx, "delete from outbox returning topic").Scan(&topic))
+	require.NoError(t, st.Pool().QueryRow(ctx, "delete from outbox where topic <> 'event' returning topic").Scan(&topic))
 	require.Equal(t, "erasure.start", topic)
 
 	require.NoError(t, st.Enrollments().Create(ctx, models.Enrollment{
