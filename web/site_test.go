@@ -187,7 +187,7 @@ func TestBundleIsUpToDate(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), "dist")
 	source, err := filepath.Abs("assets/src")
 	require.NoError(t, err)
-	out, err := exec.CommandContext(t.Context(), "go", "run", "-C", "../tools/bundle", ".", source, fresh).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "run", "-C", "../tools/check", "./bundle", source, fresh).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	want, err := os.ReadDir(fresh)
 	require.NoError(t, err)

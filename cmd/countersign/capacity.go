@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/countersign-dev/countersign/internal/bench/capacity"
+	"github.com/countersign-dev/countersign/internal/local/capacity"
 )
 
 // measure is a flag with a unit, which parse reads.

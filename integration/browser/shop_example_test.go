@@ -68,7 +68,7 @@ func TestShopExamples(t *testing.T) {
 		},
 		"go": func(t *testing.T) *exec.Cmd {
 			binary := filepath.Join(t.TempDir(), "shop")
-			output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../examples/shop/go").CombinedOutput()
+			output, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", binary, "./examples/shop/go").CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			cmd := exec.Command(binary)
 			cmd.Dir = repository

@@ -11,6 +11,6 @@
 //	active          -> revoked  final; every decision is deny
 //	active, revoked -> erasing  hidden at once; removed by the erasure workflow
 //
-// These packages may import behavior, account, authz, platform and models. They may not import delivery, lab, bench or local,
+// These packages may import behavior, account, authz, platform and models. They may not import delivery, lab or local,
 // and they may not decide authorizations.
 package subject

@@ -1,5 +1,4 @@
-// Command style checks the rules of CONTRIBUTING.md that no linter checks: the words of the glossary, the share of comments,
-// the number of parameters, the rooms of internal/ and the subjects of new commits. It prints one figure for each rule and
+// Command style checks the rules of CONTRIBUTING.md that no linter checks: the words of the glossary, the number of parameters, the rooms of internal/ and the subjects of new commits. It prints one figure for each rule and
 // exits with status 1 if a rule is broken (make lint).
 //
 //	go run ./tools/style                     every rule, on the whole repository
@@ -38,7 +37,6 @@ func main() {
 	}
 	rules := []rule{
 		{"glossary", glossary},
-		{"comments", comments},
 		{"parameters", parameters},
 		{"citations", citations},
 		{"rooms", rooms},

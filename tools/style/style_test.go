@@ -60,35 +60,6 @@ func TestCitationsFindsAbsentDocuments(t *testing.T) {
 	require.Equal(t, []finding{{file, 2, "SPEC.md"}}, found)
 }
 
-func TestCommentFindingsMeasureEachRoom(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		byRoom map[string]share
-		want   []string // rooms
-	}{
-		"within the bounds":             {map[string]share{"internal/a": {100, 12}, "internal/b": {100, 18}}, nil},
-		"one room makes up for another": {map[string]share{"internal/a": {100, 8}, "internal/b": {100, 17}}, []string{"internal/a"}},
-		"too many":                      {map[string]share{"workflows": {100, 19}}, []string{"workflows"}},
-		"empty":                         {map[string]share{"internal/a": {}}, []string{"internal/a"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var rooms []string
-			for _, f := range commentFindings(c.byRoom) {
-				rooms = append(rooms, f.file)
-			}
-			require.Equal(t, c.want, rooms)
-		})
-	}
-}
-
-func TestCountCommentsSkipsBlankLines(t *testing.T) {
-	t.Parallel()
-	s, err := countComments(write(t, "a.go", "// Package a.", "package a", "", "var x = 1 // at the end of a line", "\t// indented"))
-	require.NoError(t, err)
-	require.Equal(t, share{lines: 4, comments: 2}, s)
-}
-
 func TestRoomOf(t *testing.T) {
 	t.Parallel()
 	for pkg, want := range map[string]string{
