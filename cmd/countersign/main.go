@@ -22,11 +22,6 @@ var errUsage = errors.New("usage")
 
 func main() {
 	cmd := root()
-	if serves(cmd, os.Args[1:]) {
-		if err := relaxTimers(); err != nil {
-			fmt.Fprintf(os.Stderr, "countersign: %v\n", err) // it serves nevertheless
-		}
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal removes the handler, so that a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
@@ -40,12 +35,6 @@ func main() {
 		os.Exit(2)
 	}
 	os.Exit(1)
-}
-
-// serves reports whether the command line starts the API or the worker.
-func serves(root *cobra.Command, args []string) bool {
-	cmd, _, err := root.Find(args)
-	return err == nil && (cmd.Name() == "serve" || cmd.Name() == "worker")
 }
 
 func root() *cobra.Command {
