@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -84,8 +82,6 @@ func (s *settings) table(listen string) []setting {
 // run connects, checks the settings against the database, starts the process with start, waits for a signal or a failure, and
 // stops everything in reverse order. serve and worker share it.
 func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *wiring.Process, failed chan error) (stop func(), err error)) error {
-	reserve := tuneCollector()
-	defer runtime.KeepAlive(reserve)
 	traces, flush, err := s.startTracing(ctx)
 	if err != nil {
 		return err
@@ -121,23 +117,6 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 		stop()
 		return err
 	}
-}
-
-// gcPercent lets the heap grow to three times its live size before the next collection: at Go's default of twice that size, collections
-// took a fifth of the API's CPU time under load.
-const gcPercent = 200
-
-// reserved is the size of a reserve that counts as live to the collector and is never written to, so that it takes no memory. The live
-// heap of an API that serves no pages is some 12 MB: three times that would be allocated several times a second.
-const reserved = 16 << 20
-
-// tuneCollector sets gcPercent unless the operator set GOGC, and returns the reserve, which the caller keeps alive. GOMEMLIMIT works as always.
-func tuneCollector() (reserve []byte) {
-	if _, set := os.LookupEnv("GOGC"); set {
-		return nil
-	}
-	debug.SetGCPercent(gcPercent)
-	return make([]byte, reserved)
 }
 
 // process checks every setting before it connects to anything.
