@@ -66,7 +66,7 @@ func lockAll(ctx context.Context, q *store.Q, tenant string) ([]models.Environme
 	return all, nil
 }
 
-// give gives a tenant RP IDs. Those of this machine belong to nobody and are skipped.
+// give gives a tenant RP IDs. Those of this machine belong to no tenant and are skipped.
 func give(ctx context.Context, q *store.Q, tenant string, given []string) error {
 	for _, text := range given {
 		id, err := webname.RPID(text)

@@ -1,6 +1,6 @@
-// Package displaytext decides which characters may stand in a text that people read, by UTS 39: a setting with another one is refused
+// Package displaytext decides which characters may stand in a text that people read, by UTS 39: a setting with any other is refused
 // (Check), and in a value of a request it is shown by its number (Readable). A line break or a control of direction in the name of an
-// organisation can change the meaning of a page, a mail or a log line; a letter of another script can make it another's name.
+// organisation can change the meaning of a page, a mail or a log line; a letter of another script can make it the name of someone else.
 //
 // It checks characters only; lengths are up to the caller.
 package displaytext

@@ -128,7 +128,7 @@ func twinned(w string) bool {
 }
 
 // imitates reports whether a word could be read as a Latin one that it is not: it mixes Latin letters with lookalikes, or it consists of
-// twins. A word of twins alone is taken for what it is in a text without Latin words that has other letters of its script, and, since in
+// twins. A word of twins alone is left as it is in a text without Latin words that has other letters of its script, and, since in
 // capitals many ordinary words are such, in capitals in a text that has more words of its script than Latin ones.
 func (t text) imitates(w string) bool {
 	if strings.ContainsFunc(w, isLatin) {

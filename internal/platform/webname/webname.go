@@ -1,7 +1,7 @@
 // Package webname parses host names, WebAuthn RP IDs and web origins to the one form in which browsers write them, so that they can be
 // stored and compared as text: lower case, internationalised names in their xn-- form, no default port.
 //
-// It may not be bypassed: a setting that names a host or an origin is what this package returns, or is refused.
+// It may not be bypassed: a setting that names a host or an origin has been parsed here, or is refused.
 package webname
 
 import (
@@ -48,7 +48,7 @@ func RPID(text string) (string, error) {
 		return "", fmt.Errorf("%q is not a host name such as bank.example: %w", text, err)
 	}
 	if suffix, _ := publicsuffix.PublicSuffix(host); suffix == host && host != "localhost" {
-		return "", fmt.Errorf("%q is a public suffix, below which anybody can register a name; use a host name such as bank.example", text)
+		return "", fmt.Errorf("%q is a public suffix, below which names are registered freely; use a host name such as bank.example", text)
 	}
 	return host, nil
 }
