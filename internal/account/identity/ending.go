@@ -34,7 +34,7 @@ type Ending struct {
 // EndKeys ends the keys of a person that their remaining roles do not allow them to issue, and all keys that rest on those. It runs in the
 // transaction that changes the roles and has locked the person's row, and returns the ended keys.
 func EndKeys(ctx context.Context, q *store.Q, e Ending) ([]models.Credential, error) {
-	rows, err := Rooted(ctx, q, e.Scope, e.Person, e.Roles)
+	rows, err := uncovered(ctx, q, e.Scope, e.Person, e.Roles)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -58,15 +58,24 @@ func EndKeys(ctx context.Context, q *store.Q, e Ending) ([]models.Credential, er
 	return ended, nil
 }
 
-// Rooted returns the keys of a person in an environment that would end if these roles remained. It locks nothing.
-func Rooted(ctx context.Context, q *store.Q, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
-	rows, err := q.Credentials().Of(ctx, scope, "person:"+person)
+// uncovered returns the keys that a person issued directly and could not issue with these roles. The keys below them may do no more.
+func uncovered(ctx context.Context, q *store.Q, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
+	rows, err := q.Credentials().Issued(ctx, scope, person)
 	return slices.DeleteFunc(rows, func(c models.Credential) bool { return MayIssue(remaining, c.Scope, c.Permissions) }), err
 }
 
-// Rooted returns the keys of a person that would end if these roles remained in the environment.
+// Rooted returns the keys that would end if a person had these roles in the environment.
 func (s *Service) Rooted(ctx context.Context, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
-	return Rooted(ctx, s.store.Q, scope, person, remaining)
+	rows, err := uncovered(ctx, s.store.Q, scope, person, remaining)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	ids := make([]string, len(rows))
+	for i, c := range rows {
+		ids[i] = c.ID
+	}
+	under, err := s.Under(ctx, scope, ids...)
+	return append(rows, under...), err
 }
 
 // Under returns the keys that rest on these and would end with them, the highest first.

@@ -116,6 +116,19 @@ func TestWhatEndsWhat(t *testing.T) {
 				return b.service.Dismiss(t.Context(), q, staff.Dismissal{Tenant: b.scope.Tenant, Provider: provider.ID, Actor: "cli:test", Roles: true})
 			})
 		}, false},
+		{"account removed that is linked with another", invited, func(t *testing.T, i issued) error {
+			if _, err := b.store.Principals().Link(t.Context(), b.scope.Tenant, "person:"+i.person, "person:"+boss.Person); err != nil {
+				return err
+			}
+			return b.service.Revoke(t.Context(), b.scope.Tenant, i.person, "cli:test")
+		}, false},
+		{"a linked account removed that did not issue the keys", invited, func(t *testing.T, i issued) error {
+			other := invited(t)
+			if _, err := b.store.Principals().Link(t.Context(), b.scope.Tenant, "person:"+other, "person:"+i.person); err != nil {
+				return err
+			}
+			return b.service.Revoke(t.Context(), b.scope.Tenant, other, "cli:test")
+		}, true},
 		{"issuing key revoked", invited, func(t *testing.T, i issued) error {
 			return b.keys.Revoke(t.Context(), b.scope, identity.Revocation{ID: i.key.ID}, "cli:test", "")
 		}, false},

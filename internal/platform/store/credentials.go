@@ -87,13 +87,14 @@ func (q Credentials) Under(ctx context.Context, s Scope, ids ...string) ([]model
 // LapseOf selects credentials: those of a person, or those of an environment.
 type LapseOf struct{ Person, Environment string }
 
-// Lapse computes when the credentials end whose principals are staff of an identity provider, after a sign-in or a change of the
+// Lapse computes when the credentials end that staff of an identity provider issued, directly or not, after a sign-in or a change of the
 // environment's setting, and notifies every process of those that end at a different time than before.
 func (q Credentials) Lapse(ctx context.Context, tenant string, of LapseOf) error {
 	var moved []string
 	err := q.gorm(ctx).Raw(`with due as (select c.id, case when e.federated_key_days > 0
 				then coalesce(p.signed_in_at, p.created_at) + make_interval(days => e.federated_key_days) end as at
-			from credentials c join environments e on e.id = c.environment_id join people p on 'person:' || p.id = c.principal
+			from credentials c join environments e on e.id = c.environment_id join credentials root on root.id = coalesce(c.issuers[1], c.id)
+			join people p on 'person:' || p.id = root.created_by
 			where c.tenant_id = @tenant and p.tenant_id = @tenant and p.identity_provider_id is not null and c.revoked_at is null
 				and (p.id = @person or c.environment_id = @environment))
 		update credentials c set lapses_at = due.at from due where c.id = due.id and c.tenant_id = @tenant and c.lapses_at is distinct from due.at returning c.id`,
@@ -108,22 +109,23 @@ func (q Credentials) Lapse(ctx context.Context, tenant string, of LapseOf) error
 // ended or is missing, or a person who is revoked, missing or no operator of the environment.
 func (q Credentials) Orphans(ctx context.Context, s Scope, at time.Time) ([]models.Credential, error) {
 	var rows []models.Credential
-	err := q.gorm(ctx).Raw(`select c.* from credentials c where c.tenant_id = @tenant and c.environment_id = @environment
-			and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at)
+	err := q.gorm(ctx).Raw(`select c.* from credentials c left join credentials root on root.id = coalesce(c.issuers[1], c.id)
+		where c.tenant_id = @tenant and c.environment_id = @environment and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at)
 			and (cardinality(c.issuers) <> (select count(*) from credentials i where i.environment_id = @environment and i.id = any(c.issuers)
 					and i.revoked_at is null and (i.ends_at is null or i.ends_at > @at))
-				or c.principal like 'person:%' and not exists (select from people p join person_roles r on r.person_id = p.id
-					where 'person:' || p.id = c.principal and p.tenant_id = @tenant and p.revoked_at is null
+				or root.created_by like 'person:%' and not exists (select from people p join person_roles r on r.person_id = p.id
+					where 'person:' || p.id = root.created_by and p.tenant_id = @tenant and p.revoked_at is null
 					and r.environment_id = @environment and r.role = 'operator'))
 		order by cardinality(c.issuers), c.id`, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at}).Find(&rows).Error
 	return rows, err
 }
 
-// Of returns the credentials of a principal in the scope that are not revoked.
-func (q Credentials) Of(ctx context.Context, s Scope, principal string) ([]models.Credential, error) {
+// Issued returns the credentials of the scope that a person issued directly and that are not revoked. Linked accounts count as one principal,
+// but the authority of a key ends with the account that issued it.
+func (q Credentials) Issued(ctx context.Context, s Scope, person string) ([]models.Credential, error) {
 	var rows []models.Credential
-	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and principal = ? and revoked_at is null", s.Tenant, s.Environment, principal).
-		Order("cardinality(issuers), id").Find(&rows).Error
+	err := q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and created_by = ? and cardinality(issuers) = 0 and revoked_at is null",
+		s.Tenant, s.Environment, actorPerson+person).Order("id").Find(&rows).Error
 	return rows, err
 }
 
