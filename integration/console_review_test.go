@@ -28,8 +28,8 @@ func TestReviewIgnoresApprovalsOfRemovedStaff(t *testing.T) {
 			t.Parallel()
 			w := newSandbox(t)
 			_, action := w.action(t, "enforce", with(holding, object{"approvals_required": 2}))
-			held := w.authorize(t, w.subject(t), action, "hold").string("id")
 			ann := w.signedIn(t, models.RoleReviewer, models.RoleAuditor)
+			held := w.authorize(t, w.subject(t), action, "hold").string("id")
 			done := ann.submit("/console/"+w.ID+"/reviews/"+held, url.Values{"resolution": {"approve"}})
 			require.Equal(t, 303, done.status, done.body)
 			given := func() any { return w.Server.get(t, "/api/v1/reviews?action="+action).is(200).list()[0]["approvals"] }

@@ -102,7 +102,7 @@ func personListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(c *core, scope store.Scope) error {
-				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tCONFIRMED\tPASSKEYS\tROLES\tINVITED\tCOUNTS AS", func(w io.Writer) error {
+				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tPASSKEYS\tROLES\tINVITED\tCONFIRMED\tCOUNTS AS", func(w io.Writer) error {
 					page := store.Page{Limit: 200}
 					for {
 						rows, next, err := c.People.List(cmd.Context(), scope.Tenant, page)
@@ -110,7 +110,7 @@ func personListCommand() *cobra.Command {
 							return err
 						}
 						for _, p := range rows {
-							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", p.ID, p.Name, p.State, confirmedOf(p), p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt), p.CountsAs())
+							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt), confirmedOf(p), p.CountsAs())
 						}
 						if next == "" {
 							return nil

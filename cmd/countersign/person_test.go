@@ -24,7 +24,12 @@ func TestPeople(t *testing.T) {
 	ann := personID.FindString(first)
 	require.NotEmpty(t, ann)
 	require.Regexp(t, invitation, first)
-	require.Regexp(t, `Ann Example\s+invited\s+0\s+sandbox:operator,sandbox:reviewer`, c.ok("person", "list", "--environment", env))
+	require.Regexp(t, `Ann Example\s+invited\s+0\s+sandbox:operator,sandbox:reviewer\s+\S+\s+no\s+person:`+ann, c.ok("person", "list", "--environment", env))
+
+	c.fails("has not joined yet", "person", "confirm", ann, "--environment", env)
+	c.fails("--with is not set", "person", "link", ann, "--environment", env)
+	c.fails("cannot be linked with itself", "person", "link", ann, "--with", ann, "--environment", env)
+	c.fails("has no such person", "person", "link", ann, "--with", "prs_01jqx3k5v8e2sbyk0c4m7t9wzd", "--environment", env)
 
 	again := c.ok("person", "invite", "--tenant", tenant, "--environment", "live", "--person", ann)
 	require.Regexp(t, invitation, again)

@@ -35,6 +35,7 @@ func (b *tab) enter(w world, name string, roles ...models.Role) staff.Invited {
 	b.open(in.URL)
 	b.click("[data-start]")
 	b.until(`document.querySelector("[data-console]")`)
+	require.NoError(b.t, shared.People.ConfirmIdentity(b.t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in.Person.ID, "test:second operator"))
 	return in
 }
 
@@ -191,9 +192,10 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	wanted := object{"coverage_min": "partial", "insufficient_evidence": "hold", "approvals_required": 2}
-	id, _ := w.holdOf(t, w.payments(t, wanted))
 	first, second := newTab(t), newTab(t)
 	first.enter(w, "Ann", models.RoleReviewer)
+	second.enter(w, "Bob", models.RoleReviewer)
+	id, _ := w.holdOf(t, w.payments(t, wanted))
 	first.open(w.console("reviews", id))
 	first.see("0 of 2")
 	first.review("[data-approve]", "Your review is approve")
@@ -206,7 +208,6 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	first.waitForStream()
 	first.requireAccessible()
 	first.screenshot("console-partly-approved")
-	second.enter(w, "Bob", models.RoleReviewer)
 	second.open(w.console("reviews", id))
 	second.see("1 of 2")
 	second.review("[data-approve]", "This hold is approved")

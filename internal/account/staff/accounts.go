@@ -184,7 +184,11 @@ func (s *Service) link(ctx context.Context, op operation, scope store.Scope, ids
 	ordered := ids
 	slices.Sort(ordered[:]) // one order, so that two links cannot wait for each other
 	for _, id := range ordered {
-		if _, err := s.lockActive(ctx, op.q, scope.Tenant, id); err != nil {
+		_, err := s.lockActive(ctx, op.q, scope.Tenant, id)
+		if problem.Is(err, problem.NotFound) && id == ids[1] {
+			return badValue("other", "The tenant has no such person. Choose the other account of the person.")
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,7 @@ func TestAccountsOfOnePersonAreLinked(t *testing.T) {
 		require.NoError(t, b.service.ConfirmIdentityAs(t.Context(), b.scope, id, staff.By{Person: second}))
 	}
 	requireCode(t, problem.BadRequest, link(ann, ann, second))
-	requireCode(t, problem.NotFound, link(ann, "prs_unknown", second))
+	requireCode(t, problem.BadRequest, link(ann, "prs_unknown", second))
 	requireCode(t, problem.SelfApproval, link(ann, second, second))
 	requireCode(t, problem.SelfApproval, link(ann, bob, first))
 	candidates, err := b.service.LinkCandidates(t.Context(), models.Person{ID: ann, TenantID: b.scope.Tenant})
