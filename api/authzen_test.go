@@ -40,7 +40,7 @@ func TestABatchThatPartlyFailedIsNotStored(t *testing.T) {
 	require.Equal(t, body, again)
 }
 
-// What is decided is what was validated: encoding/json would take the first of these names for the second.
+// The validated request is decided: encoding/json would take the first of these names for the second.
 func TestAccessRequestsAreReadByTheirExactNames(t *testing.T) {
 	t.Parallel()
 	valid := func() map[string]any {

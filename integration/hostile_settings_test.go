@@ -82,7 +82,7 @@ func (f *fuzz) readsAll() {
 	}
 }
 
-// contractDoc walks the schemas of the contract.
+// contractDoc visits the schemas of the contract.
 type contractDoc struct{ root schemaNode }
 
 func contractDocument(t *testing.T) contractDoc {

@@ -229,7 +229,7 @@ func TestProofAMRListsBehaviourOnlyForMetClaims(t *testing.T) {
 	require.NotContains(t, w.proofMethods(t, w.authorize(t, subject, anybody, "allow").string("proof")), "behaviour", "a program typed in this session")
 }
 
-// An active proof can be used by whoever has it: reading decisions does not give any, nor does reviewing them.
+// An active proof is usable by its holder: reading decisions does not give any, nor does reviewing them.
 func TestActiveProofsAreForTheRequester(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

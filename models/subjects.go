@@ -217,7 +217,7 @@ type Background struct {
 	RetiredAt   *time.Time
 }
 
-// ErasedTerms are what the next subject with the id of an erased one takes over, until ExpiresAt.
+// ErasedTerms are the terms that the next subject with the id of an erased one takes over, until ExpiresAt.
 type ErasedTerms struct {
 	EnvironmentID string  `gorm:"primaryKey"`
 	MAC           []byte  `gorm:"column:mac;primaryKey"` // of the relying party's id

@@ -81,7 +81,7 @@ func (p Principal) Require(x models.Permission) error {
 	return problem.Newf(problem.InsufficientScope, "This operation requires the permission %s.", x)
 }
 
-// MayReceiveProof reports whether the caller may receive the live proof of a decision that a credential requested: whoever holds a
+// MayReceiveProof reports whether the caller may receive the live proof of a decision that a credential requested: the holder of a
 // proof may use it, so that reading decisions alone does not give any.
 func (p Principal) MayReceiveProof(requester string) bool {
 	if p.Person != "" {

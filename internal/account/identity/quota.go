@@ -75,7 +75,7 @@ func (p Principal) Quotas() (own, shared ratelimit.Bucket) {
 
 func (p Principal) fromBrowser() bool { return p.Client != nil || p.Publishable }
 
-// QuotaPrefix is what the names of an environment's buckets begin with.
+// QuotaPrefix begins the names of an environment's buckets.
 func QuotaPrefix(environment string) string { return environment + "/" }
 
 // QuotaOf returns which quota of its environment a bucket is, and the credential or client token whose own it is.

@@ -160,7 +160,7 @@ func TestSweepReturnsReservations(t *testing.T) {
 	t.Parallel()
 	src, clk := setup()
 	one, two := ratelimit.New(src, clk), ratelimit.New(src, clk)
-	for range 2 { // the first of a reservation of three, and another one
+	for range 2 { // the first of a reservation of three, and the next
 		_, err := one.Take(t.Context(), of("a", 300))
 		require.NoError(t, err)
 	}

@@ -62,7 +62,7 @@ func TestUnconfirmedPeopleDoNotCountWhereTwoAreAskedFor(t *testing.T) {
 	}
 }
 
-// An approval stops counting if a link to the account was used by whoever saw it.
+// An approval stops counting if a link to the account was used by someone who saw it.
 func TestApprovalOfAnAccountThatWasTakenOverDoesNotCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

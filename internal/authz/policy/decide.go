@@ -255,7 +255,7 @@ func (e *evaluation) decision() Decision {
 		d.Methods = e.usable
 	}
 	d.HumanReadable = e.humanReadable(d)
-	for _, c := range e.in.Assurance.Claims { // whatever the policy requires, whoever reads the decision should know
+	for _, c := range e.in.Assurance.Claims { // also if the policy does not require it: readers of the decision should know
 		if c.forged() {
 			for _, code := range c.ReasonCodes {
 				d.ReasonCodes = appendNew(d.ReasonCodes, code)

@@ -96,7 +96,7 @@ func words(s string) []word {
 	return append(out, word{s[start:], start})
 }
 
-// text is what the judgement of a word needs to know of the text around it.
+// text has the facts about a text that the judgement of each of its words needs.
 type text struct {
 	shaping      map[int]bool
 	latin, twins int  // words in Latin letters, and words of twins alone

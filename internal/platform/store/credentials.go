@@ -44,7 +44,7 @@ func (q Credentials) Get(ctx context.Context, s Scope, id string) (models.Creden
 	return orNotFound(c, q.gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
-// Locked are credentials and their issuers, by id, which no other transaction revokes or gives away meanwhile.
+// Locked are credentials and their issuers, by id, which no other transaction revokes or reassigns meanwhile.
 type Locked map[string]models.Credential
 
 // Whole returns a credential all of whose issuers are locked, and ErrNotFound if there is none: an issuer is missing, or the credential was

@@ -13,7 +13,7 @@ func (q Tenants) RPIDs(ctx context.Context, tenant string) (models.Strings, erro
 	return found.Given, err
 }
 
-// GiveRPID gives an RP ID to a tenant and returns the tenant that has it, which is another one if it was given before.
+// GiveRPID gives an RP ID to a tenant and returns the tenant that has it: a different one if it was given before.
 func (q Tenants) GiveRPID(ctx context.Context, tenant, rpID string) (owner string, err error) {
 	if _, err := q.exec(ctx, "insert into rp_ids (rp_id, tenant_id) values ($1, $2) on conflict do nothing", rpID, tenant); err != nil {
 		return "", err

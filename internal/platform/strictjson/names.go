@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// TypeAmbiguousKey is the type of a key that encoding/json would read as another one.
+// TypeAmbiguousKey is the type of a key that encoding/json would take for a different key.
 const TypeAmbiguousKey = "ambiguous_key"
 
 // Fold returns a form of a name that all names share that differ in case only, such as K, k and the Kelvin sign. It is the

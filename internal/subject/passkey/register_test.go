@@ -39,7 +39,7 @@ func TestCompleteRegistersAPasskey(t *testing.T) {
 	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered"}, eventTypes(t, b))
 }
 
-// Authenticators attest themselves although nobody asked. Whatever they say, the passkey is registered as one without attestation.
+// Authenticators attest themselves unasked. Whatever they say, the passkey is registered as one without attestation.
 func TestAttestationThatNobodyAskedForIsNotVerified(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

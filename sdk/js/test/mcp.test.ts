@@ -243,7 +243,7 @@ function permitting(): { gate: ToolGate; server: McpServer; authorized: () => Re
 const described = { action: 'a', subject: 's', agent: 'g', resource: { type: 't', id: '1' }, show: ['amount', 'destination', 'toString'] }
 const extra = { requestId: 1, signal: new AbortController().signal }
 
-test('what runs is what was authorized', async () => {
+test('the authorized arguments are those that run', async () => {
   const { gate, authorized } = permitting()
   const schema = z.looseObject({ amount: z.number().default(5000), destination: z.string().default('eve') })
   let ran: Record<string, unknown> | undefined
