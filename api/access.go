@@ -64,7 +64,7 @@ func (s *server) takeQuota(c *fiber.Ctx, p identity.Principal) error {
 	if d.Allowed {
 		return nil
 	}
-	s.metrics.limited()
+	s.metrics.limited(p.EnvironmentID)
 	detail := "The quota of %d requests an hour is used up. Retry after the Retry-After header."
 	if quota, _ := identity.QuotaOf(d.Name); quota != identity.QuotaKey {
 		detail = "The quota of %d requests an hour, which the " + quota + " of the environment share, is used up. Retry after the Retry-After header."

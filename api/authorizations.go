@@ -33,7 +33,7 @@ func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 	if decided.Replayed {
 		c.Set(headerReplayed, "true")
 	} else {
-		h.metrics.decided(decided, h.Clock.Now().Sub(start))
+		h.metrics.decided(principal(c).EnvironmentID, decided, h.Clock.Now().Sub(start))
 	}
 	return sendRaw(c, fiber.StatusOK, decided.Body)
 }

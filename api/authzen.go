@@ -142,7 +142,7 @@ func (h *accessHandlers) evaluate(c *fiber.Ctx, value map[string]any) (accessEva
 	if err != nil {
 		return accessEvaluation{}, err
 	}
-	h.metrics.decided(decided, h.Clock.Now().Sub(start))
+	h.metrics.decided(p.EnvironmentID, decided, h.Clock.Now().Sub(start))
 	var d authorization.Response
 	if err := json.Unmarshal(decided.Body, &d); err != nil {
 		return accessEvaluation{}, err

@@ -68,7 +68,7 @@ func (s *server) observe(c *fiber.Ctx) error {
 	took := time.Since(start)
 	route, code, status := request.Route(c), string(request.ProblemCode(c)), c.Response().StatusCode()
 	endSpan(span, route, c.Method(), code, status)
-	s.metrics.request(route, c.Method(), status, took)
+	s.metrics.request(handled{principal(c).EnvironmentID, route, c.Method(), status, took})
 	s.log.LogAttrs(ctx, slog.LevelInfo, "request",
 		slog.String("request_id", id), slog.String("trace_id", trace), slog.String("route", route), slog.String("method", c.Method()),
 		slog.Int("status", status), slog.String("code", code), slog.String("credential", principal(c).CredentialID),

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/team"
@@ -40,7 +39,6 @@ type Services struct {
 	Actions        *action.Service
 	Tenancy        *tenancy.Service
 	Legacy         *legacy.Service
-	Gatherer       prometheus.Gatherer // source of GET /metrics
 	Sessions       *session.Service
 	Enrollments    *enrollment.Service
 	Templates      *template.Service
@@ -120,7 +118,7 @@ func newHandlers(s *server, d Deps) handlers {
 		challenges:  &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
 		reviews:     &reviewHandlers{Holds: v.Holds, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
 		evaluations: &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
-		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, Gatherer: v.Gatherer, figures: s.metrics},
+		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, figures: s.metrics},
 		sessions:    &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
 		templates:   &templateHandlers{Templates: v.Templates},
 		enrollments: &enrollmentHandlers{Enrollments: v.Enrollments, Workflows: v.Workflows},

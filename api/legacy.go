@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
@@ -21,7 +20,6 @@ import (
 type legacyHandlers struct {
 	Legacy   *legacy.Service
 	Sessions *session.Service
-	Gatherer prometheus.Gatherer
 	figures  *Metrics
 }
 
@@ -62,7 +60,7 @@ func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		h.figures.frame(ack)
+		h.figures.frame(principal(c).EnvironmentID, ack)
 		if ack.Status == "rejected" {
 			rejected++
 		} else {
@@ -154,9 +152,10 @@ func (h *legacyHandlers) auth(c *fiber.Ctx) error {
 	})
 }
 
-// metrics returns the Prometheus text format, or JSON if the client accepts application/json.
+// metrics returns the figures of the caller's environment in this process: those of the whole process are on the operations port.
+// They have the Prometheus text format, or JSON if the client accepts application/json.
 func (h *legacyHandlers) metrics(c *fiber.Ctx) error {
-	families, err := h.Gatherer.Gather()
+	families, err := h.figures.Of(principal(c).EnvironmentID).Gather()
 	if err != nil {
 		return err
 	}

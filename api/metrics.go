@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,53 @@ type Metrics struct {
 	stage     *prometheus.HistogramVec
 
 	ruleFailures prometheus.Counter
+
+	environments environmentMetrics
+}
+
+// maxEnvironments bounds the environments that a process keeps figures of. Beyond it they begin at zero again, which Prometheus
+// takes for a restart.
+const maxEnvironments = 500
+
+// environmentMetrics are the figures of single environments: what one tenant may see of the process.
+type environmentMetrics struct {
+	mu sync.Mutex
+	of map[string]environmentFigures // by environment id
+}
+
+type environmentFigures struct {
+	*Metrics
+	registry *prometheus.Registry
+}
+
+// get returns the figures of an environment.
+func (e *environmentMetrics) get(environment string) environmentFigures {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	found, ok := e.of[environment]
+	if !ok {
+		if e.of == nil || len(e.of) >= maxEnvironments {
+			e.of = map[string]environmentFigures{}
+		}
+		r := prometheus.NewRegistry()
+		found = environmentFigures{NewMetrics(r), r}
+		e.of[environment] = found
+	}
+	return found
+}
+
+// both returns the metrics of the process, and those of the environment unless it is empty, as that of a request without a
+// credential is.
+func (m *Metrics) both(environment string) []*Metrics {
+	if environment == "" {
+		return []*Metrics{m}
+	}
+	return []*Metrics{m, m.environments.get(environment).Metrics}
+}
+
+// Of returns the figures of an environment in this process.
+func (m *Metrics) Of(environment string) prometheus.Gatherer {
+	return m.environments.get(environment).registry
 }
 
 // decisionBuckets are in seconds, finest around the expected latency of a decision.
@@ -65,30 +113,48 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) request(operation, method string, status int, took time.Duration) {
-	if operation == "" {
-		operation, method = "unknown", "any"
-	}
-	m.requests.WithLabelValues(operation, method, strconv.Itoa(status)).Observe(took.Seconds())
+// handled is one request that was handled.
+type handled struct {
+	environment, operation, method string // the environment is that of the caller
+	status                         int
+	took                           time.Duration
 }
 
-func (m *Metrics) decided(a authorization.Answer, took time.Duration) {
-	m.decision.WithLabelValues(string(a.Decision), a.Mode).Observe(took.Seconds())
-	m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
-	m.stage.WithLabelValues("decide").Observe(a.Stages.Decide.Seconds())
-	m.stage.WithLabelValues("write").Observe(a.Stages.Write.Seconds())
-	if a.RuleFailed {
-		m.ruleFailures.Inc()
+func (m *Metrics) request(r handled) {
+	if r.operation == "" {
+		r.operation, r.method = "unknown", "any"
+	}
+	for _, m := range m.both(r.environment) {
+		m.requests.WithLabelValues(r.operation, r.method, strconv.Itoa(r.status)).Observe(r.took.Seconds())
 	}
 }
 
-func (m *Metrics) frame(a session.Ack) {
+func (m *Metrics) decided(environment string, a authorization.Answer, took time.Duration) {
+	for _, m := range m.both(environment) {
+		m.decision.WithLabelValues(string(a.Decision), a.Mode).Observe(took.Seconds())
+		m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
+		m.stage.WithLabelValues("decide").Observe(a.Stages.Decide.Seconds())
+		m.stage.WithLabelValues("write").Observe(a.Stages.Write.Seconds())
+		if a.RuleFailed {
+			m.ruleFailures.Inc()
+		}
+	}
+}
+
+func (m *Metrics) frame(environment string, a session.Ack) {
 	reason := ""
 	if len(a.ReasonCodes) > 0 {
 		reason = a.ReasonCodes[0]
 	}
-	m.frames.WithLabelValues(a.Status, reason).Inc()
+	for _, m := range m.both(environment) {
+		m.frames.WithLabelValues(a.Status, reason).Inc()
+	}
 }
 
-func (m *Metrics) limited()            { m.refused.Inc() }
+func (m *Metrics) limited(environment string) {
+	for _, m := range m.both(environment) {
+		m.refused.Inc()
+	}
+}
+
 func (m *Metrics) limiterUnavailable() { m.blind.Inc() }

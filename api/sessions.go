@@ -116,7 +116,7 @@ func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	h.metrics.frame(ack)
+	h.metrics.frame(principal(c).EnvironmentID, ack)
 	return send(c, http.StatusOK, ack)
 }
 
