@@ -16,7 +16,7 @@ type proofHandlers struct{ Proofs *signing.Service }
 
 // keys returns the JSON Web Key Set. Its max-age is at most the time for which a key is published before its first use.
 func (h *proofHandlers) keys(c *fiber.Ctx) error {
-	set, err := h.Proofs.Published(request.Context(c))
+	set, err := h.Proofs.Published(request.Context(c), query(c, "issuer"))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strconv"
@@ -119,4 +120,54 @@ func metric(t *testing.T, name string) int {
 	n, err := strconv.Atoi(string(found[1]))
 	require.NoError(t, err)
 	return n
+}
+
+// A tenant sees the figures of its own environment and no one else's.
+func TestMetricsAreThoseOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	busy, quiet := newSandbox(t), newSandbox(t)
+	_, action := busy.action(t, "enforce", object{"coverage_min": "none"})
+	busy.authorize(t, busy.subject(t), action, "allow")
+	require.Contains(t, string(busy.Server.get(t, "/metrics").is(200).body), `countersign_decision_seconds_count{decision="allow",mode="enforce"} 1`)
+	text := string(quiet.Server.get(t, "/metrics").is(200).body)
+	require.NotContains(t, text, "countersign_decision_seconds_count")
+	require.NotContains(t, text, `operation="authorize"`)
+	require.Contains(t, string(quiet.Server.get(t, "/metrics").is(200).body), `countersign_http_request_seconds_count{method="GET",operation="getMetrics",status="200"} 1`)
+}
+
+func TestProofKeysAreReadByIssuer(t *testing.T) {
+	t.Parallel()
+	w, other := newSandbox(t), newSandbox(t)
+	kids := func(issuer string) []string {
+		var out []string
+		path := "/.well-known/service-proof-keys.json"
+		if issuer != "" {
+			path += "?issuer=" + url.QueryEscape(issuer)
+		}
+		keys, ok := caller{base: shared.baseURL}.get(t, path).is(200).value("keys").([]any)
+		require.True(t, ok)
+		for _, k := range keys {
+			key, ok := k.(object)
+			require.True(t, ok)
+			out = append(out, fmt.Sprint(key["kid"]))
+		}
+		return out
+	}
+	issuer := func(w world) string { return w.Server.get(t, "/api/v1/credential").is(200).string("proof_issuer") }
+	_, action := w.action(t, "enforce", allowing)
+	_, theirs := other.action(t, "enforce", allowing)
+	w.authorize(t, w.subject(t), action, "allow")
+	other.authorize(t, other.subject(t), theirs, "allow")
+	own := kids(issuer(w))
+	require.NotEmpty(t, own)
+	eventually(t, func() bool { return len(kids(issuer(other))) > 0 }, "the other keys are published")
+	for _, kid := range kids(issuer(other)) {
+		require.NotContains(t, own, kid)
+	}
+	all := kids("")
+	require.Subset(t, all, own)
+	require.IsIncreasing(t, all, "the order says nothing about who has which")
+	for _, unknown := range []string{"https://elsewhere.example/env_1", shared.baseURL + "/", shared.baseURL + "/" + w.TenantID} {
+		require.Empty(t, kids(unknown), unknown)
+	}
 }

@@ -17,11 +17,23 @@ func (c *Client) GetAccessMetadata(ctx context.Context, options ...RequestOption
 	return one[AccessMetadata](ctx, c, request{operation: "getAccessMetadata", method: http.MethodGet, path: path("/.well-known/authzen-configuration")}, options)
 }
 
+// GetProofKeysParams is the query of GetProofKeys. Zero values are not sent.
+type GetProofKeysParams struct {
+	// Only the keys of this issuer: the `iss` of a proof, the `proof_issuer` of a credential. An extension.
+	Issuer string
+}
+
+func (p GetProofKeysParams) query() url.Values {
+	q := url.Values{}
+	set(q, "issuer", p.Issuer)
+	return q
+}
+
 // GetProofKeys: Public keys that verify proofs.
 //
 // GET /.well-known/service-proof-keys.json
-func (c *Client) GetProofKeys(ctx context.Context, options ...RequestOption) (*JWKSet, error) {
-	return one[JWKSet](ctx, c, request{operation: "getProofKeys", method: http.MethodGet, path: path("/.well-known/service-proof-keys.json")}, options)
+func (c *Client) GetProofKeys(ctx context.Context, params GetProofKeysParams, options ...RequestOption) (*JWKSet, error) {
+	return one[JWKSet](ctx, c, request{operation: "getProofKeys", method: http.MethodGet, path: path("/.well-known/service-proof-keys.json"), query: params.query()}, options)
 }
 
 // GetRelatedOrigins: List the sites that may use the passkeys of this host. Browsers read it at

@@ -43,7 +43,7 @@ type Service struct {
 	baseURL string
 
 	envs      cache.Cache[cachedKeys]
-	published cache.Cache[KeySet] // by the empty key
+	published cache.Cache[keySets] // by the empty key
 }
 
 // cachedKeys are an environment's decrypted keys.

@@ -97,7 +97,7 @@ func (b *bench) fetch(v *verifier) {
 	if b.time.Now().Before(v.until) {
 		return
 	}
-	set, err := b.replicas[0].Published(b.Context())
+	set, err := b.replicas[0].Published(b.Context(), "")
 	require.NoError(b, err)
 	v.keys, err = proof.ParseJWKS(set.Body)
 	require.NoError(b, err)

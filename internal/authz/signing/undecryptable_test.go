@@ -261,7 +261,7 @@ func TestPublishedIsCachedUntilAKeyChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	kids := func(replica int) []string {
-		set, err := b.replicas[replica].Published(t.Context())
+		set, err := b.replicas[replica].Published(t.Context(), "")
 		require.NoError(t, err)
 		var body struct{ Keys []struct{ Kid string } }
 		require.NoError(t, json.Unmarshal(set.Body, &body))

@@ -41,7 +41,7 @@ func (q SigningKeys) All(ctx context.Context, s Scope) ([]models.SigningKey, err
 func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := q.gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
-		Where("status <> 'retired'").Order("created_at, kid").Find(&rows).Error
+		Where("status <> 'retired'").Order("kid").Find(&rows).Error
 	return rows, err
 }
 

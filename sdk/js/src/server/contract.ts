@@ -4704,6 +4704,8 @@ export interface components {
         eventType: components["schemas"]["EventTypePattern"];
         /** @description Only the action with this key. */
         actionKey: string;
+        /** @description Only the keys of this issuer: the `iss` of a proof, the `proof_issuer` of a credential. An extension. */
+        issuer: string;
         /** @description Only subjects with this status. */
         subjectStatus: components["schemas"]["SubjectStatus"];
         /** @description Only subjects in this state of enrollment. */
@@ -6735,7 +6737,10 @@ export interface operations {
     };
     getProofKeys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only the keys of this issuer: the `iss` of a proof, the `proof_issuer` of a credential. An extension. */
+                issuer?: components["parameters"]["issuer"];
+            };
             header?: never;
             path?: never;
             cookie?: never;
