@@ -8,7 +8,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -57,30 +56,13 @@ func (s *server) bodyCheck(r Route) fiber.Handler {
 	}
 }
 
-// checkJSON decodes a body and validates it against the contract. A frame is most of the traffic: if nothing about it is unusual, its
-// features are read in one pass and not as a tree.
+// checkJSON decodes a body and validates it against the contract.
 func (s *server) checkJSON(r Route, raw []byte, spelling *strictjson.Spelling) (value any, found []openapi.Violation, err error) {
-	limits := strictjson.Limits{AnyFinite: r.Frames, Spelling: spelling}
-	if r.Frames {
-		limits.Special = scanFeatures
-		if value, err := strictjson.Decode(raw, limits); err == nil && s.contract.Accepts(r.Operation, value) {
-			return value, nil, nil
-		}
-		limits.Special = nil
-	}
-	if value, err = strictjson.Decode(raw, limits); err != nil {
+	value, err = strictjson.Decode(raw, strictjson.Limits{AnyFinite: r.Frames, Spelling: spelling})
+	if err != nil {
 		return nil, nil, err
 	}
 	return value, s.contract.ValidateBody(r.Operation, value), nil
-}
-
-// scanFeatures reads the features of a frame.
-func scanFeatures(name, text string) (strictjson.Special, bool) {
-	if name != "features" {
-		return strictjson.Special{}, false
-	}
-	f, ok := features.Scan(text)
-	return strictjson.Special{Value: f, Size: f.Size, Keys: f.Names}, ok
 }
 
 // isJSON accepts application/json with no charset or utf-8.

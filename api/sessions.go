@@ -11,7 +11,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
@@ -123,9 +122,6 @@ func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
 // submitted converts a validated body to a frame.
 func submitted(body map[string]any) session.Frame {
 	f := session.Frame{Features: body["features"], WindowStart: number(body["window_start"]), WindowEnd: number(body["window_end"])}
-	if s, ok := f.Features.(strictjson.Special); ok {
-		f.Features = s.Value
-	}
 	f.FrameID, _ = body["frame_id"].(string)
 	f.Timestamp, _ = body["timestamp"].(float64)
 	f.DurationMS, _ = body["duration_ms"].(float64)

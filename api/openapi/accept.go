@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
 // accepter accepts bodies that match a schema without allocating; the validator makes about ninety allocations for an
@@ -155,15 +153,8 @@ func (a *accepter) accept(v any) bool {
 		return a.allows(isArray) && a.acceptArray(v)
 	case map[string]any:
 		return a.allows(isObject) && a.acceptObject(v)
-	case strictjson.Special:
-		return a.allows(isObject) && a.open() && v.Keys <= a.maxProps // an object has no more members than keys
 	}
 	return false
-}
-
-// open reports whether the schema accepts every member of an object.
-func (a *accepter) open() bool {
-	return a.props == nil && a.extra == nil && !a.closed && len(a.required) == 0
 }
 
 func (a *accepter) allows(t typeSet) bool { return a.types == 0 || a.types&t != 0 }

@@ -40,13 +40,6 @@ func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 	return t.violations(err)
 }
 
-// Accepts reports whether a decoded body is valid, without the reasons if it is not. Unlike ValidateBody it takes bodies with
-// special values.
-func (c *Contract) Accepts(operationID string, v any) bool {
-	op := c.byID[operationID]
-	return op != nil && op.fast.accept(v)
-}
-
 // faults runs the validator, on a trimmed copy if the body has long lists of invalid items.
 func (op *operation) faults(v any) error {
 	if cut, changed := op.fast.trim(v); changed {

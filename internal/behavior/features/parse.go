@@ -45,14 +45,10 @@ func refuse(reason, format string, args ...any) *parseError {
 	return &parseError{reason, fmt.Sprintf(format, args...)}
 }
 
-// Read validates the features object of a submitted frame, as decoded from JSON: map[string]any, []any, float64 and so on, or as
-// Scanned. It
+// Read validates the features object of a submitted frame, as decoded from JSON: map[string]any, []any, float64 and so on. It
 // accepts only the numbers of the schema and rejects text, arrays other than [n, mean], unknown names, numbers outside a cell's
 // range, and exact counts. It never panics. Decode with strictjson first: a lenient decoder keeps only the last of duplicate names.
 func Read(value any) Result {
-	if f, ok := value.(Scanned); ok {
-		return read(f.Frame)
-	}
 	tree, ok := value.(map[string]any)
 	if !ok {
 		return rejected(refuse(ReasonMalformed, "features: must be an object"))
@@ -63,17 +59,11 @@ func Read(value any) Result {
 		return rejected(refuse(ReasonRawContent, "features: nested deeper than %d", maxDepth))
 	case err != nil:
 		return rejected(err)
+	case len(frame.Blocks) == 0:
+		return Result{Status: Neutral, Frame: frame, Reasons: []string{ReasonEmpty}, Detail: "features: no events"}
 	default:
-		return read(frame)
+		return Result{Status: Accepted, Frame: frame}
 	}
-}
-
-// read returns the result of a valid frame.
-func read(f Frame) Result {
-	if len(f.Blocks) == 0 {
-		return Result{Status: Neutral, Frame: f, Reasons: []string{ReasonEmpty}, Detail: "features: no events"}
-	}
-	return Result{Status: Accepted, Frame: f}
 }
 
 // rejected converts a refusal to the result of Read.

@@ -25,9 +25,6 @@ type Limits struct {
 	MaxKeys int
 	// Accept any finite double, for measured values that are not hashed.
 	AnyFinite bool
-	// Reads the values of members of the root object in another form than a tree; nil reads none. It receives the rest of the text,
-	// which is valid UTF-8, and returns false to leave the value to the decoder.
-	Special func(name, text string) (Special, bool)
 	// Names a member of the root object and receives its text; nil for none.
 	Spelling *Spelling
 }
@@ -36,13 +33,6 @@ type Limits struct {
 type Spelling struct {
 	Name string
 	Text string // empty if the member is missing
-}
-
-// Special is the value of a member that Limits.Special has read. It is in the document in place of the value's tree.
-type Special struct {
-	Value any
-	Size  int // bytes that were read, which must be one valid JSON object
-	Keys  int // in the object and in those in it, which count for Limits.MaxKeys
 }
 
 // SyntaxError is the error of a body that is not valid JSON. Its text is shown to the caller.
@@ -82,7 +72,7 @@ func (e *ValueError) Error() string { return fmt.Sprintf("%s at %v: %s", e.Type,
 // Decode decodes raw, which must be exactly one JSON value. It returns a *SyntaxError or a *ValueError for the first fault. The
 // result does not refer to raw, which may be reused.
 func Decode(raw []byte, limits Limits) (any, error) {
-	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite, special: limits.Special, spelling: limits.Spelling}
+	d := &decoder{text: string(raw), maxDepth: limits.MaxDepth, maxKeys: limits.MaxKeys, anyFinite: limits.AnyFinite, spelling: limits.Spelling}
 	if d.maxDepth == 0 {
 		d.maxDepth = 32
 	}
@@ -107,7 +97,6 @@ type decoder struct {
 	depth, maxDepth int
 	keys, maxKeys   int
 	anyFinite       bool
-	special         func(name, text string) (Special, bool)
 	spelling        *Spelling
 	// Items of the arrays being read, so that each array is allocated once.
 	open []any
@@ -281,13 +270,6 @@ func (d *decoder) member(members map[string]any) *fault {
 
 // memberValue reads the value of a member.
 func (d *decoder) memberValue(key string) (any, *fault) {
-	if d.special != nil && d.depth == 1 {
-		if s, ok := d.special(key, d.text[d.pos:]); ok && d.keys+s.Keys <= d.maxKeys {
-			d.pos += s.Size
-			d.keys += s.Keys
-			return s, nil
-		}
-	}
 	start := d.pos
 	value, f := d.value()
 	if d.spelling != nil && d.depth == 1 && key == d.spelling.Name && f == nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // frameAllocations is the number of objects of an accepted frame of an enrolled subject whose session has a full window, from the text
 // of its features to the response, with those of the driver and without those of HTTP.
-const frameAllocations = 483
+const frameAllocations = 780
 
 // frameSamples is the number of frames measured. A session sees this many more before them, so that its window is full.
 const frameSamples = 25
@@ -32,9 +32,9 @@ func TestFramesAllocateTheSame(t *testing.T) {
 	b.enroll(t)
 	id := b.start(t)
 	send := func(f session.Frame) {
-		scanned, ok := features.Scan(f.Features.(string))
-		require.True(t, ok)
-		f.Features = scanned
+		tree, err := strictjson.Decode(f.Features.([]byte), strictjson.Limits{AnyFinite: true})
+		require.NoError(t, err)
+		f.Features = tree
 		ack, err := b.Evidence(t.Context(), b.principal, id, f)
 		require.NoError(t, err)
 		require.Equal(t, "accepted", ack.Status)
@@ -59,7 +59,7 @@ func (b *bundle) received(t *testing.T) session.Frame {
 	f := b.frame()
 	text, err := json.Marshal(f.Features)
 	require.NoError(t, err)
-	f.Features = string(text)
+	f.Features = text
 	return f
 }
 
