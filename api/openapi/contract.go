@@ -46,7 +46,6 @@ type Contract struct {
 type operation struct {
 	Operation
 	body   *jsonschema.Schema
-	fast   *accepter // of body
 	params []param
 }
 
@@ -64,7 +63,6 @@ var compiled = sync.OnceValues(func() (*Contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	fast := accepters{}
 	out := &Contract{byID: map[string]*operation{}, closed: sync.OnceValues(closeDocument)}
 	var errs []error
 	for path, item := range child(doc, "paths") {
@@ -73,10 +71,6 @@ var compiled = sync.OnceValues(func() (*Contract, error) {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", method, path, err))
 				continue
-			}
-			op.fast = fast.of(op.body)
-			for i := range op.params {
-				op.params[i].fast = fast.of(op.params[i].schema)
 			}
 			out.byID[op.ID] = op
 			out.ops = append(out.ops, op.Operation)

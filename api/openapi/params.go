@@ -17,7 +17,6 @@ type param struct {
 	integer  bool
 	anyText  bool // x-any-text: any value is valid, including NUL and invalid UTF-8
 	schema   *jsonschema.Schema
-	fast     *accepter // of schema
 }
 
 const idempotencyHeader = "Idempotency-Key"
@@ -115,10 +114,7 @@ func (p *param) check(raw string) []Violation {
 		}
 		v = n
 	}
-	var err error
-	if !p.fast.accept(v) {
-		err = p.schema.Validate(v)
-	}
+	err := p.schema.Validate(v)
 	switch {
 	case err != nil:
 	case !utf8.ValidString(raw):

@@ -1,43 +1,45 @@
 package openapi
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
 
 // trim cuts the lists of an invalid body after maxViolations invalid items. The validator collects all violations before any
 // is returned, which would take a quarter of a second for a hostile list of a hundred thousand items. Indexes do not change,
 // and a list that is too long remains too long.
-func (a *accepter) trim(v any) (any, bool) {
-	if a == nil || a.never {
+func trim(s *jsonschema.Schema, v any) (any, bool) {
+	if s == nil {
 		return v, false
 	}
-	if a.ref != nil {
-		if cut, changed := a.ref.trim(v); changed {
-			return cut, true
-		}
+	if cut, changed := trim(s.Ref, v); changed {
+		return cut, true
 	}
-	for _, branch := range a.anyOf {
-		if cut, changed := branch.trim(v); changed {
+	for _, branch := range s.AnyOf {
+		if cut, changed := trim(branch, v); changed {
 			return cut, true
 		}
 	}
 	switch v := v.(type) {
 	case []any:
-		return a.trimList(v)
+		return trimList(s, v)
 	case map[string]any:
-		return a.trimObject(v)
+		return trimObject(s, v)
 	}
 	return v, false
 }
 
-func (a *accepter) trimList(list []any) (any, bool) {
-	if a.items == nil || len(list) <= maxViolations {
+func trimList(s *jsonschema.Schema, list []any) (any, bool) {
+	if s.Items2020 == nil || len(list) <= maxViolations {
 		return list, false
 	}
-	if a.maxItems < len(list) {
-		return list[:a.maxItems+1], a.maxItems+1 < len(list) // items further above the limit need not be checked
+	if s.MaxItems != nil && *s.MaxItems < len(list) {
+		return list[:*s.MaxItems+1], *s.MaxItems+1 < len(list) // items further above the limit need not be checked
 	}
 	wrong := 0
 	for i, item := range list {
-		if a.items.accept(item) {
+		if s.Items2020.Validate(item) == nil {
 			continue
 		}
 		if wrong++; wrong == maxViolations {
@@ -47,14 +49,15 @@ func (a *accepter) trimList(list []any) (any, bool) {
 	return list, false
 }
 
-func (a *accepter) trimObject(m map[string]any) (any, bool) {
+func trimObject(s *jsonschema.Schema, m map[string]any) (any, bool) {
+	extra, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	var out map[string]any
 	for name, v := range m {
-		p := a.props[name]
+		p := s.Properties[name]
 		if p == nil {
-			p = a.extra
+			p = extra
 		}
-		cut, changed := p.trim(v)
+		cut, changed := trim(p, v)
 		if !changed {
 			continue
 		}

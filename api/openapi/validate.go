@@ -29,12 +29,12 @@ func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 	if op == nil {
 		panic("openapi: no operation " + operationID) // the route table and the document differ, which tests catch
 	}
-	if op.body == nil || op.fast.accept(v) {
+	if op.body == nil {
 		return nil
 	}
 	err := op.faults(v)
 	if err == nil {
-		return op.fast.spelling(v, []any{"body"}, nil)
+		return spelling(op.body, v, []any{"body"}, nil)
 	}
 	t := translation{root: v, prefix: []any{"body"}, label: "the body"}
 	return t.violations(err)
@@ -42,7 +42,7 @@ func (c *Contract) ValidateBody(operationID string, v any) []Violation {
 
 // faults runs the validator, on a trimmed copy if the body has long lists of invalid items.
 func (op *operation) faults(v any) error {
-	if cut, changed := op.fast.trim(v); changed {
+	if cut, changed := trim(op.body, v); changed {
 		if err := op.body.Validate(cut); err != nil {
 			return err
 		}
