@@ -1,7 +1,9 @@
 package authorization
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -96,28 +98,18 @@ func (r *request) digest() error {
 
 // sum returns the SHA-256 of the canonical form of the request behind its credential, which it covers so that a response is replayed to
 // the same credential only. Stored requests have it: the form must not change.
-func (r *request) sum() ([32]byte, error) {
-	f := canonical.NewForm()
-	defer f.Close()
-	f.Raw(r.principal.CredentialID).Raw("\n" + `{"action":`).Text(r.Action).Raw(`,"actor":`)
-	if r.Actor == nil {
-		f.Raw(`null`)
-	} else {
-		f.Raw(`{"id":`).Text(r.Actor.ID).Raw(`}`)
-	}
-	f.Raw(`,"audience":`).Text(r.Audience).Raw(`,"context":`)
+func (r *request) sum() ([sha256.Size]byte, error) {
+	hashed := r.Request
 	if r.values != nil {
-		f.Value(r.values)
-	} else {
-		f.Value(r.Context)
+		context, err := json.Marshal(r.values)
+		if err != nil {
+			return [sha256.Size]byte{}, err
+		}
+		hashed.Context = context
 	}
-	f.Raw(`,"idempotency_key":`).Text(r.IdempotencyKey).Raw(`,"nonce":`).Text(r.Nonce).Raw(`,"requested_at":`).Integer(r.RequestedAt)
-	f.Raw(`,"resource":{"id":`).Text(r.Resource.ID).Raw(`,"type":`).Text(r.Resource.Type).Raw(`},"session":`)
-	if r.Session == nil {
-		f.Raw(`null`)
-	} else {
-		f.Text(*r.Session)
+	form, err := canonical.JSON(hashed)
+	if err != nil {
+		return [sha256.Size]byte{}, err
 	}
-	f.Raw(`,"subject":`).Text(r.Subject).Raw(`}`)
-	return f.Sum()
+	return sha256.Sum256(slices.Concat([]byte(r.principal.CredentialID), []byte("\n"), form)), nil
 }

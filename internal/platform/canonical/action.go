@@ -39,10 +39,7 @@ func ActionHash(in ActionHashInput) (string, error) {
 	if err := in.complete(); err != nil {
 		return "", err
 	}
-	f := NewForm()
-	defer f.Close()
-	in.write(&f)
-	digest, err := f.Digest()
+	digest, err := Digest(in.document())
 	if err != nil {
 		return "", fmt.Errorf("action hash: %w", err)
 	}
@@ -52,10 +49,7 @@ func ActionHash(in ActionHashInput) (string, error) {
 // ResourceDigest returns the digest of a resource. It is stored and appears in proofs and displays instead of the relying
 // party's own resource id, which never leaves the request.
 func ResourceDigest(resourceType, resourceID string) (string, error) {
-	f := NewForm()
-	defer f.Close()
-	f.resource(resourceType, resourceID)
-	return f.Digest()
+	return Digest(resource{resourceType, resourceID})
 }
 
 // ContextDigest returns the digest of an authorize request's context; nil and {} have the same digest.
@@ -63,24 +57,36 @@ func ContextDigest(context map[string]any) (string, error) {
 	return Digest(orEmpty(context))
 }
 
-// write writes the hashed document, with its members in their canonical order; docs/action-hash.md specifies it, so neither a name nor
-// a form may change.
-func (in *ActionHashInput) write(f *Form) {
-	f.Raw(`{"action":{"content_hash":`).Text(in.ContentHash).Raw(`,"key":`).Text(in.ActionKey)
-	f.Raw(`,"policy_version":`).Integer(int64(in.PolicyVersion)).Raw(`},"actor":`)
-	if in.Actor == nil {
-		f.Raw(`null`)
-	} else {
-		f.Raw(`{"id":`).Text(in.Actor.ID).Raw(`,"type":`).Text(in.Actor.Type).Raw(`}`)
-	}
-	f.Raw(`,"audience":`).Text(in.Audience).Raw(`,"context":`).Value(orEmpty(in.Context))
-	f.Raw(`,"environment":`).Text(in.Environment).Raw(`,"nonce":`).Text(in.Nonce).Raw(`,"resource":`)
-	f.resource(in.ResourceType, in.ResourceID)
-	f.Raw(`,"subject":`).Text(in.Subject).Raw(`,"v":"` + actionHashVersion + `"}`)
+// hashed is the document that is hashed; docs/action-hash.md specifies it, so neither a name nor a form may change.
+type hashed struct {
+	Version     string         `json:"v"`
+	Action      policy         `json:"action"`
+	Subject     string         `json:"subject"`
+	Actor       *Actor         `json:"actor"`
+	Resource    resource       `json:"resource"`
+	Audience    string         `json:"audience"`
+	Context     map[string]any `json:"context"`
+	Nonce       string         `json:"nonce"`
+	Environment string         `json:"environment"`
 }
 
-func (f *Form) resource(resourceType, resourceID string) {
-	f.Raw(`{"id":`).Text(resourceID).Raw(`,"type":`).Text(resourceType).Raw(`}`)
+type policy struct {
+	Key         string `json:"key"`
+	Version     int    `json:"policy_version"`
+	ContentHash string `json:"content_hash"`
+}
+
+type resource struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+func (in ActionHashInput) document() hashed {
+	return hashed{
+		Version: actionHashVersion, Action: policy{in.ActionKey, in.PolicyVersion, in.ContentHash}, Subject: in.Subject, Actor: in.Actor,
+		Resource: resource{in.ResourceType, in.ResourceID}, Audience: in.Audience, Context: orEmpty(in.Context), Nonce: in.Nonce,
+		Environment: in.Environment,
+	}
 }
 
 // complete returns an error for an input with an empty field. That is a programming error, and hashing it would bind a proof to

@@ -12,9 +12,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
 )
 
 // MaxSafeInteger is 2^53-1, the largest magnitude at which every integer has its own IEEE 754 double. RFC 8785 writes
@@ -33,43 +34,33 @@ var ErrInvalidUTF8 = errors.New("string is not valid UTF-8")
 // if it spells U+FFFD as itself and not as an escape. JSON fails on what has no exact form: NaN and infinities, unsafe
 // numbers, invalid UTF-8, lone surrogates, duplicate keys, channels, cycles.
 func JSON(v any) ([]byte, error) {
-	f := NewForm()
-	defer f.Close()
-	if f.Value(v); f.err != nil {
-		return nil, f.err
-	}
-	return slices.Clone(*f.out), nil
-}
-
-// marshalled returns the form of a value by encoding/json.
-func marshalled(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
+	if err == nil {
+		err = checkExact(raw)
+	}
+	if err == nil {
+		raw, err = jcs.Transform(raw)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
-	if err := checkExact(raw); err != nil {
-		return nil, err
-	}
-	return transform(raw)
+	return raw, nil
 }
 
 // Digest returns "sha256:" and the lower-case hex SHA-256 of JSON(v).
 func Digest(v any) (string, error) {
-	f := NewForm()
-	defer f.Close()
-	return f.Value(v).Digest()
+	form, err := JSON(v)
+	if err != nil {
+		return "", err
+	}
+	return DigestBytes(form), nil
 }
 
 // DigestBytes returns "sha256:" and the lower-case hex SHA-256 of b as it stands.
 func DigestBytes(b []byte) string {
 	sum := sha256.Sum256(b)
-	var out [len(digestPrefix) + 2*sha256.Size]byte // two digits for a byte
-	copy(out[:], digestPrefix)
-	hex.Encode(out[len(digestPrefix):], sum[:])
-	return string(out[:])
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
-
-const digestPrefix = "sha256:"
 
 // checkExact scans marshalled JSON (known to be well formed) for numbers and strings that would lose information in canonical
 // form. encoding/json writes the escape \ufffd for a byte that it replaced, and a genuine U+FFFD unescaped: the escape reveals

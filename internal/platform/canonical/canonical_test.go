@@ -84,6 +84,27 @@ func TestStrings(t *testing.T) {
 	}
 }
 
+func TestDuplicatesAndLoneSurrogatesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{"a":1,"a":2}`, `{"a":1,"b":2,"a":3}`, `{"a":1,"\u0061":2}`, `[{"b":0,"a":{"c":1,"c":1}}]`,
+		`"\ud83d"`, `"\ude00"`, `"\ud83d\ud83d"`, `"\ud83dx"`, `"\ud83d\n"`, `{"\ud800":1}`,
+	} {
+		_, err := canonical.JSON(json.RawMessage(raw))
+		require.Error(t, err, raw)
+	}
+}
+
+func TestValuesWithoutAFormAreRefused(t *testing.T) {
+	t.Parallel()
+	endless := map[string]any{}
+	endless["itself"] = endless
+	for _, v := range []any{endless, make(chan int)} {
+		_, err := canonical.JSON(v)
+		require.ErrorContains(t, err, "canonical JSON: ")
+	}
+}
+
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	got, err := canonical.Digest(map[string]any{"b": 1, "a": []any{true}})

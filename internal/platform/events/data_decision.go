@@ -1,7 +1,5 @@
 package events
 
-import "github.com/countersign-dev/countersign/internal/platform/canonical"
-
 // AuthorizationDecidedData describes a decision. RecordDigest is Record.Digest of the stored decision.
 type AuthorizationDecidedData struct {
 	Mode                 string   `json:"mode" schema:"test|shadow|enforce"`
@@ -17,35 +15,6 @@ type AuthorizationDecidedData struct {
 	Parent       string `json:"parent,omitempty"`
 	LatencyMS    *int   `json:"latency_ms,omitempty"`
 	RecordDigest string `json:"record_digest,omitempty" schema:"digest"`
-}
-
-// form writes the data in the order of their keys. A test compares it with the form of encoding/json and draws every field.
-func (d AuthorizationDecidedData) form(f *canonical.Form) *canonical.Form {
-	f.Raw("{")
-	given(f, `"action_hash":`, d.ActionHash, ",")
-	given(f, `"challenge":`, d.Challenge, ",")
-	given(f, `"coverage":`, d.Coverage, ",")
-	if d.InsufficientEvidence != nil {
-		f.Raw(`"insufficient_evidence":`).Value(*d.InsufficientEvidence).Raw(",")
-	}
-	if d.LatencyMS != nil {
-		f.Raw(`"latency_ms":`).Integer(int64(*d.LatencyMS)).Raw(",")
-	}
-	f.Raw(`"mode":`).Text(d.Mode)
-	given(f, `,"parent":`, d.Parent, "")
-	f.Raw(`,"policy_version":`).Integer(int64(d.PolicyVersion))
-	given(f, `,"proof_id":`, d.ProofID, "")
-	f.Raw(`,"reason_codes":`).Texts(d.ReasonCodes)
-	given(f, `,"record_digest":`, d.RecordDigest, "")
-	given(f, `,"trace_id":`, d.TraceID, "")
-	return f.Raw("}")
-}
-
-// given writes a member that is omitted if it is empty.
-func given(f *canonical.Form, key, text, after string) {
-	if text != "" {
-		f.Raw(key).Text(text).Raw(after)
-	}
 }
 
 // ChallengeRequestedData describes an opened step-up. DisplayDigest covers what the subject is shown.

@@ -9,9 +9,11 @@ package events
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -69,7 +71,7 @@ func Row(e Entry) (models.Event, error) {
 	}
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // never returns an error: it aborts the process
-	body, err := canonicalData(e.Data)
+	body, err := canonical.JSON(e.Data)
 	if err != nil {
 		return models.Event{}, fmt.Errorf("event %s: %w", e.Type(), err)
 	}
@@ -79,44 +81,23 @@ func Row(e Entry) (models.Event, error) {
 		Action: optional(&e.Action), AuthorizationID: optional(&e.AuthorizationID), Decision: optional(&e.Decision),
 		Actor: e.Actor, RequestID: optional(&e.RequestID), WorkflowID: optional(&e.WorkflowID), Data: body, Salt: salt,
 	}
-	row.Digest, err = digestCanonical(row)
+	row.Digest, err = personalDigest(row)
 	return row, err
 }
 
-// canonicalData returns the canonical form of an event's data. That of a decision, which is by far the most frequent, is written member by
-// member.
-func canonicalData(data any) ([]byte, error) {
-	if d, ok := data.(AuthorizationDecidedData); ok {
-		f := canonical.NewForm()
-		defer f.Close()
-		if out, ok := d.form(&f).Bytes(); ok {
-			return out, nil
-		}
-	}
-	return canonical.JSON(data) // its error says why
-}
-
-// digestCanonical is Digest of a row whose data are canonical, as they are until Postgres has stored them.
-func digestCanonical(row models.Event) ([]byte, error) {
-	f := canonical.NewForm()
-	defer f.Close()
-	f.RawBytes(row.Salt).Raw(`{"data":`).RawBytes(row.Data)
-	optionalText(&f, `,"request_id":`, row.RequestID)
-	optionalText(&f, `,"subject":`, row.Subject)
-	optionalText(&f, `,"subject_uid":`, row.SubjectUID)
-	sum, err := f.Raw("}").Sum()
+// personalDigest is Digest of a row with its personal part.
+func personalDigest(row models.Event) ([]byte, error) {
+	form, err := canonical.JSON(struct {
+		SubjectUID *string         `json:"subject_uid"`
+		Subject    *string         `json:"subject"`
+		RequestID  *string         `json:"request_id"`
+		Data       json.RawMessage `json:"data"`
+	}{row.SubjectUID, row.Subject, row.RequestID, json.RawMessage(row.Data)})
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", row.ID, err)
 	}
+	sum := sha256.Sum256(slices.Concat(row.Salt, form))
 	return sum[:], nil
-}
-
-func optionalText(f *canonical.Form, key string, s *string) {
-	if f.Raw(key); s == nil {
-		f.Raw("null")
-	} else {
-		f.Text(*s)
-	}
 }
 
 // check returns an error if a required field is missing or the type is unknown.
@@ -156,12 +137,7 @@ func Digest(row models.Event) ([]byte, error) {
 		}
 		return nil, ErrErased
 	}
-	data, err := canonical.JSON(json.RawMessage(row.Data))
-	if err != nil {
-		return nil, fmt.Errorf("event %s: %w", row.ID, err)
-	}
-	row.Data = data
-	return digestCanonical(row)
+	return personalDigest(row)
 }
 
 // optional returns nil for an empty text.
