@@ -117,7 +117,7 @@ func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, b
 		s.store.Wake(store.ChannelOutbox)
 	}
 	a := &d.row.Authorization
-	body := proof.RestoreIn(a.Response, d.proof) // the stored form was sent: its memory becomes the response
+	body := proof.Restore(a.Response, []byte(d.proof))
 	return Answer{Body: body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed)}, true, nil
 }
 

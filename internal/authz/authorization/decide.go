@@ -99,7 +99,7 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	// Nothing is written here: the caller writes the row in one statement, so that a decision is there whole or not at all.
 	// The response is stored for replays, but the proof only once: encrypted, in its own row. It is in the response already as null,
 	// beside its id, which is how a repeat finds the place that it belongs to.
-	if d.row.Authorization.Response, err = d.response.encode(a.Assurance); err != nil {
+	if d.row.Authorization.Response, err = json.Marshal(d.response); err != nil {
 		return nil, err
 	}
 	d.row.Events, err = eventRows(d)
@@ -154,8 +154,10 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 	}
 	a.LatencyMS = int(max(now.Sub(in.start), 0).Milliseconds())
 	var err error
-	a.Explanation = policy.EncodeExplanation(verdict.Explanation)
-	a.Assurance, err = profile.Encode()
+	if a.Explanation, err = json.Marshal(verdict.Explanation); err != nil {
+		return a, err
+	}
+	a.Assurance, err = json.Marshal(profile)
 	return a, err
 }
 

@@ -1,9 +1,6 @@
 package proof
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // The bytes around a proof in a JSON body: the fields of an AuthorizeResponse end with proof and proof_id.
 const (
@@ -41,20 +38,4 @@ func Restore(body, compact []byte) []byte {
 	out := make([]byte, 0, len(body)+len(compact))
 	out = append(append(append(out, body[:at]...), fieldStart...), compact...)
 	return append(append(out, '"'), body[at+len(fieldNull):]...)
-}
-
-// RestoreIn is Restore in the memory of the body, if it has room: the body is not to be used any more.
-func RestoreIn(body []byte, compact string) []byte {
-	at := bytes.LastIndex(body, []byte(fieldRemoved))
-	if at < 0 {
-		return body
-	}
-	end, more := at+len(fieldNull), len(fieldStart)+len(compact)+1-len(fieldNull)
-	size := len(body)
-	body = slices.Grow(body, max(more, 0))[:size+more]
-	copy(body[end+more:], body[end:size])
-	next := at + copy(body[at:], fieldStart)
-	next += copy(body[next:], compact)
-	body[next] = '"'
-	return body
 }

@@ -90,7 +90,10 @@ func (c Claims) input(header string) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	payload := c.encode()
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
 	size := len(header) + encoding.EncodedLen(len(payload)) + 1 + encoding.EncodedLen(signatureSize)
 	if size > MaxSize {
 		return nil, fmt.Errorf("%d bytes long, %d are allowed", size, MaxSize)
