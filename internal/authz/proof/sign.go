@@ -104,25 +104,15 @@ func (c Claims) input(header string) ([]byte, error) {
 // signature returns the ES256 signature of the input.
 func (s *Signer) signature(input []byte) ([]byte, error) {
 	digest := sha256.Sum256(input)
-	der, err := ecdsa.SignASN1(rand.Reader, s.key, digest[:])
+	r, t, err := ecdsa.Sign(rand.Reader, s.key, digest[:])
 	if err != nil {
 		return nil, fmt.Errorf("sign proof: %w", err)
 	}
-	return fixedSize(der), nil
-}
-
-// fixedSize returns r and s of a signature of P-256 as 32 bytes each. der comes from the standard library: a sequence of two
-// integers, with lengths of one byte each. An integer that begins with a set bit has a zero before it, and a short one is padded.
-func fixedSize(der []byte) []byte {
 	const half = signatureSize / 2
-	out, rest := make([]byte, signatureSize), der[2:] // after the tag and the length of the sequence
-	for _, number := range [][]byte{out[:half], out[half:]} {
-		value := rest[2 : 2+rest[1]]
-		rest = rest[len(value)+2:]
-		value = value[max(0, len(value)-half):]
-		copy(number[half-len(value):], value)
-	}
-	return out
+	out := make([]byte, signatureSize)
+	r.FillBytes(out[:half])
+	t.FillBytes(out[half:])
+	return out, nil
 }
 
 // signatureSize is the length of an ES256 signature in bytes.
