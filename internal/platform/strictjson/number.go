@@ -9,14 +9,6 @@ import (
 // print more digits than a double has.
 const maxNumberLength = 64
 
-// small holds the most frequent numbers as values, so that they are allocated once.
-var small = func() (values [100]any) {
-	for i := range values {
-		values[i] = float64(i)
-	}
-	return values
-}()
-
 // number reads the number at pos by the grammar of RFC 8259.
 func (d *decoder) number() (any, *fault) {
 	start := d.pos
@@ -50,9 +42,6 @@ func (d *decoder) convert(start int, integer bool) (any, *fault) {
 	token := d.text[start:d.pos]
 	if integer && len(token) <= 15 {
 		n, _ := strconv.Atoi(token) // the scan accepted only digits
-		if n >= 0 && n < len(small) && token[0] != '-' {
-			return small[n], nil
-		}
 		return float64(n), nil
 	}
 	if len(token) > maxNumberLength {

@@ -98,8 +98,6 @@ type decoder struct {
 	keys, maxKeys   int
 	anyFinite       bool
 	spelling        *Spelling
-	// Items of the arrays being read, so that each array is allocated once.
-	open []any
 }
 
 // fault is an error being returned: each level appends its key or index, innermost first, so that valid input does not pay for
@@ -278,29 +276,27 @@ func (d *decoder) memberValue(key string) (any, *fault) {
 	return value, f
 }
 
-// array reads an array. Its items are collected in a shared slice and copied once their number is known.
+// array reads an array.
 func (d *decoder) array() (any, *fault) {
 	d.pos++
 	d.space()
+	items := []any{}
 	if d.peek() == ']' {
 		d.pos++
-		return []any{}, nil
+		return items, nil
 	}
-	begin := len(d.open)
 	for {
 		value, f := d.value()
 		if f != nil {
-			return nil, f.at(len(d.open) - begin)
+			return nil, f.at(len(items))
 		}
-		d.open = append(d.open, value)
+		items = append(items, value)
 		switch d.space(); d.peek() {
 		case ',':
 			d.pos++
 			d.space()
 		case ']':
 			d.pos++
-			items := slices.Clone(d.open[begin:])
-			d.open = d.open[:begin]
 			return items, nil
 		default:
 			return nil, d.syntax("',' or ']' is expected")
