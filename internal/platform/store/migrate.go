@@ -21,6 +21,20 @@ func (e ErrNewerSchema) Error() string {
 		e.Database, e.Binary)
 }
 
+// baseline is the version of the schema's first migration. Builds before 1.0 have lower ones.
+const baseline = 1000
+
+// ErrEarlierBuild says that a build before version 1.0 made the database. Its rows cannot be converted.
+var ErrEarlierBuild = errors.New("the database was made by a build before version 1.0 and cannot be migrated: name an empty database, or remove the folder of countersign dev (make run: .data)")
+
+// checkBaseline returns ErrEarlierBuild for the version of a database of a build before 1.0.
+func checkBaseline(version int64) error {
+	if version > 0 && version < baseline {
+		return ErrEarlierBuild
+	}
+	return nil
+}
+
 // Migrate migrates the schema to this binary's version and returns the versions before and after. If several processes
 // call it at once, one migrates and the others wait.
 func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
@@ -43,6 +57,9 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 	}
 	err = s.lockMigrations(ctx, func() error {
 		if before, err = p.GetDBVersion(ctx); err != nil {
+			return err
+		}
+		if err := checkBaseline(before); err != nil {
 			return err
 		}
 		if newest := newest(p); before > newest {
@@ -89,6 +106,9 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	}
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {
+		return err
+	}
+	if err := checkBaseline(have); err != nil {
 		return err
 	}
 	want := newest(p)

@@ -22,6 +22,16 @@ func TestCheckSchemaAcceptsASchemaWithAdditions(t *testing.T) {
 	require.ErrorAs(t, err, &store.ErrNewerSchema{}, "an old binary must not migrate")
 }
 
+func TestDatabasesOfBuildsBeforeTheBaselineAreRefused(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := st.Pool().Exec(t.Context(), "update goose_db_version set version_id = 72 where version_id > 0")
+	require.NoError(t, err)
+	require.ErrorIs(t, st.CheckSchema(t.Context()), store.ErrEarlierBuild)
+	_, _, err = st.Migrate(t.Context())
+	require.ErrorIs(t, err, store.ErrEarlierBuild)
+}
+
 func TestMigrateShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	st, err := store.Open(t.Context(), testenv.EmptyDatabase(t), store.Options{MaxConns: 2})
