@@ -20,9 +20,8 @@ type TemplateMoves interface {
 
 // AdaptationStep is the payload of the adaptation after one ended session.
 type AdaptationStep struct {
-	Session string
-	// Environment is empty in histories of earlier versions.
-	Environment string    `json:",omitempty"`
+	Session     string
+	Environment string
 	At          time.Time // the workflow's time
 }
 

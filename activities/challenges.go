@@ -19,9 +19,8 @@ type ChallengeMoves interface {
 
 // ChallengeMove is the payload of a move of one challenge. Histories contain it: fields are added, never renamed.
 type ChallengeMove struct {
-	Challenge string
-	// Environment is empty in histories of earlier versions.
-	Environment string    `json:",omitempty"`
+	Challenge   string
+	Environment string
 	Request     string    // hex digest of the stored request; empty for an expiry
 	At          time.Time // the workflow's time: a worker's wrong clock must not decide what is in time
 }

@@ -18,9 +18,8 @@ type ChangeMoves interface {
 
 // ChangeMove is the payload of a move of one change request. Histories contain it: fields are added, never renamed.
 type ChangeMove struct {
-	Change string
-	// Environment is empty in histories of earlier versions.
-	Environment string `json:",omitempty"`
+	Change      string
+	Environment string
 	Resolution  string // empty for an expiry, as are the next two
 	Actor       string
 	RequestID   string

@@ -21,9 +21,8 @@ type EnrollmentMoves interface {
 
 // EnrollmentStep is the payload of the training of one enrollment.
 type EnrollmentStep struct {
-	Enrollment string
-	// Environment is empty in histories of earlier versions.
-	Environment string    `json:",omitempty"`
+	Enrollment  string
+	Environment string
 	At          time.Time // the workflow's time
 }
 

@@ -32,9 +32,8 @@ type WorkflowForgetter interface {
 
 // ErasureStep is the payload of one step of an erasure.
 type ErasureStep struct {
-	Erasure string
-	// Environment is empty in histories of earlier versions.
-	Environment string    `json:",omitempty"`
+	Erasure     string
+	Environment string
 	AfterKind   string    // of ErasureForget: kind of the last workflow of the previous step
 	AfterID     string    // and the id of its record
 	At          time.Time // of ErasureFinish: the workflow's time

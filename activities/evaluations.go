@@ -17,9 +17,8 @@ type EvaluationMoves interface {
 
 // EvaluationMove is the payload of a close of one evaluation. Histories contain it: fields are added, never renamed.
 type EvaluationMove struct {
-	Evaluation string
-	// Environment is empty in histories of earlier versions.
-	Environment string `json:",omitempty"`
+	Evaluation  string
+	Environment string
 	Actor       string // credential:<id>; empty for a close at the end of the evaluation
 	RequestID   string
 	At          time.Time // the workflow's time

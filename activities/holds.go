@@ -21,10 +21,9 @@ type HoldMoves interface {
 // HoldMove is the payload of a move of one hold. Histories contain it: fields are added, never renamed.
 type HoldMove struct {
 	Authorization string
-	// Environment is empty in histories of earlier versions.
-	Environment string    `json:",omitempty"`
-	Request     string    // hex digest of the stored review; empty for a reminder or an expiry
-	At          time.Time // the workflow's time
+	Environment   string
+	Request       string    // hex digest of the stored review; empty for a reminder or an expiry
+	At            time.Time // the workflow's time
 }
 
 // Holds are the activities of a hold.

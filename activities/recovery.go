@@ -20,9 +20,8 @@ type RecoveryMoves interface {
 
 // RecoveryStep is the payload of the moves of a recovery that are due.
 type RecoveryStep struct {
-	Recovery string
-	// Environment is empty in histories of earlier versions.
-	Environment string    `json:",omitempty"`
+	Recovery    string
+	Environment string
 	At          time.Time // the workflow's time
 }
 

@@ -45,7 +45,7 @@ func (r *directRuns) challenge(ctx context.Context, run challenge.WorkflowInput,
 		return challenge.Outcome{}, r.fail
 	}
 	digest, _ := hex.DecodeString(request)
-	out, err := move(ctx, challenge.Move{ID: run.Challenge, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
+	out, err := move(ctx, challenge.Move{ID: run.Challenge, Environment: run.Environment, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
 	return out, errors.Join(err, r.late)
 }
 
@@ -62,7 +62,7 @@ func (r *directRuns) ReviewHold(ctx context.Context, run hold.WorkflowInput, _, 
 		return hold.Outcome{}, r.fail
 	}
 	digest, _ := hex.DecodeString(request)
-	out, err := r.b.holds.Review(ctx, hold.Move{ID: run.Authorization, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
+	out, err := r.b.holds.Review(ctx, hold.Move{ID: run.Authorization, Environment: run.Environment, Request: digest, At: r.b.clock.Now(), WorkflowID: "w"})
 	return out, errors.Join(err, r.late)
 }
 
@@ -76,7 +76,7 @@ func (r *directRuns) CloseEvaluation(ctx context.Context, run evaluation.Workflo
 	if r.fail != nil {
 		return evaluation.Outcome{}, r.fail
 	}
-	out, err := r.b.evaluations.Close(ctx, evaluation.Move{ID: run.Evaluation, Actor: by.Actor, At: r.b.clock.Now(), WorkflowID: "w"})
+	out, err := r.b.evaluations.Close(ctx, evaluation.Move{ID: run.Evaluation, Environment: run.Environment, Actor: by.Actor, At: r.b.clock.Now(), WorkflowID: "w"})
 	return out, errors.Join(err, r.late)
 }
 

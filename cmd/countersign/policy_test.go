@@ -29,7 +29,7 @@ func TestPolicyTestExitCodes(t *testing.T) {
 		"a difference":  {args: []string{write("p.yaml", strings.Replace(string(raw), "decimal(context.amount) > 10000", "decimal(context.amount) > 20000", 1))}, out: "decision: want hold, got allow", says: "1 decisions are not as expected"},
 		"no file":       {usage: true, says: "needs one file"},
 		"missing file":  {args: []string{"missing.yaml"}, usage: true, says: "missing.yaml"},
-		"a faulty file": {args: []string{write("p.yaml", strings.Replace(string(raw), "context.amount)", "context.amuont)", 1))}, usage: true, says: "p.yaml: line 17: the condition of the rule \"large_payment\""},
+		"a faulty file": {args: []string{write("p.yaml", strings.Replace(string(raw), "context.amount)", "context.amuont)", 1))}, usage: true, says: "p.yaml: line 18: the condition of the rule \"large_payment\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -99,8 +99,7 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (Wo
 
 // Run names the erasure of a workflow run.
 type Run struct {
-	Erasure string
-	// Environment is empty in a run that an earlier version started; it is looked up then.
+	Erasure     string
 	Environment string
 }
 

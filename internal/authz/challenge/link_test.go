@@ -19,7 +19,7 @@ func TestAllowedReturn(t *testing.T) {
 	}
 	for _, good := range []string{
 		"https://bank.example", "https://bank.example/", "https://bank.example/a?b=c#d", "https://shop.example:8443/x",
-		"http://localhost:3000/back",
+		"http://localhost:3000/back", "HTTPS://BANK.example", "https://bank.example:443/x",
 	} {
 		got, err := challenge.AllowedReturn(env, good)
 		require.NoError(t, err, good)
@@ -29,7 +29,7 @@ func TestAllowedReturn(t *testing.T) {
 		"https://evil.example/", "http://bank.example/", "https://bank.example:444/", "https://shop.example/", "//bank.example/", "/here",
 		"bank.example", "https://bank.example@evil.example/", "https://user@bank.example/", "https://bank.example.evil.example/",
 		`https://bank.example\@evil.example/`, "https:\\\\bank.example", "javascript:alert(1)//https://bank.example", "data:text/html,x",
-		"https:bank.example", "https://bank.example\t.evil.example", "https://bank.example%2f@evil.example", "HTTPS://BANK.example",
+		"https:bank.example", "https://bank.example\t.evil.example", "https://bank.example%2f@evil.example",
 		"https://bank.example/" + string(make([]byte, 2000)),
 	} {
 		_, err := challenge.AllowedReturn(env, bad)

@@ -27,8 +27,7 @@ import (
 
 // Move is a request for one move of one challenge. Every move is safe to repeat.
 type Move struct {
-	ID string
-	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	ID          string
 	Environment string
 	Request     []byte // digest of the stored request; empty for an expiry
 	At          time.Time

@@ -189,11 +189,11 @@ func TestApprovalChangesModeAndSettings(t *testing.T) {
 func TestChangesThatNeedNoApprovalApplyAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	name, mode, on := "Pay", models.ModeEnforce, true
-	a, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, store.ActionChange{Name: &name, Mode: &mode})
+	mode, on := models.ModeEnforce, true
+	a, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, store.ActionChange{Mode: &mode})
 	require.NoError(t, err)
 	require.Nil(t, a.Requested, "the mode is the one in force")
-	require.Equal(t, "Pay", a.Applied.Name)
+	require.Equal(t, models.ModeEnforce, a.Applied.Mode)
 	e, err := b.service.UpdateSettings(t.Context(), b.bob, tenancy.Settings{SecondApproverRequired: &on})
 	require.NoError(t, err)
 	require.Nil(t, e.Requested)

@@ -27,8 +27,7 @@ import (
 
 // Move is a request for one move of one change request. Every move is safe to repeat.
 type Move struct {
-	ID string
-	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	ID          string
 	Environment string
 	Resolution  string // approve, reject or withdraw; empty for an expiry
 	Actor       string

@@ -14,8 +14,7 @@ import (
 
 // Move is a request to close an evaluation. It is safe to repeat.
 type Move struct {
-	ID string
-	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	ID          string
 	Environment string
 	Actor       string // empty for a close by time, which has no effect before the end
 	RequestID   string

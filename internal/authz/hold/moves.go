@@ -28,8 +28,7 @@ import (
 
 // Move is a request for one move of one hold. Every move is safe to repeat.
 type Move struct {
-	ID string // the held authorization
-	// Environment is empty in a move of a run that an earlier version started; it is looked up then.
+	ID          string // the held authorization
 	Environment string
 	Request     []byte // digest of the stored review; empty for a reminder or an expiry
 	At          time.Time

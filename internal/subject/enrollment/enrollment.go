@@ -160,8 +160,7 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (Wo
 
 // Step is the input of Train.
 type Step struct {
-	ID string // of the enrollment
-	// Environment is empty in a run that an earlier version started; it is looked up then.
+	ID          string // of the enrollment
 	Environment string
 	At          time.Time // of the workflow, so that a repetition has the same times and trains on the same frames
 	WorkflowID  string    // for events

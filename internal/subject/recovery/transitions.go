@@ -29,8 +29,7 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (Wo
 
 // Step is the input of Advance.
 type Step struct {
-	ID string // of the recovery
-	// Environment is empty in a run that an earlier version started; it is looked up then.
+	ID          string // of the recovery
 	Environment string
 	At          time.Time // transitions that are due at this time are made
 	WorkflowID  string    // for events; empty if a request makes the transitions

@@ -85,7 +85,7 @@ func (f incomingFrame) passages() scoring.Passages {
 }
 
 // maxAttempts is how often a frame is processed if concurrent requests change its session. Of those, one is stored with each attempt.
-const maxAttempts = 10
+const maxAttempts = 25
 
 // incomingFrame is a frame being processed, with the values that are derived from it once for all attempts.
 type incomingFrame struct {

@@ -58,8 +58,7 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, session string
 
 // Step is the input of Adapt.
 type Step struct {
-	Session string // id of the ended session
-	// Environment is empty in a run that an earlier version started; it is looked up then.
+	Session     string // id of the ended session
 	Environment string
 	At          time.Time // of the workflow, so that a repetition has the same times
 	WorkflowID  string    // for events
