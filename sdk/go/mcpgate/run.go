@@ -175,10 +175,9 @@ func (r *run) settled(ctx context.Context, authorization string) (*countersign.A
 		switch {
 		case t.Decision == countersign.DecisionAllow:
 			return t, nil // a resumed call whose proof may still be unused
-		case t.Challenge != nil && t.Challenge.Status == "completed":
-			return r.followUp(ctx, t)
-		case t.ReviewStatus == "approved" && t.ReviewAuthorizationID != "":
-			return r.Client.GetAuthorization(ctx, t.ReviewAuthorizationID)
+		case t.ChildAuthorization != "":
+			child, err := r.Client.GetAuthorization(ctx, t.ChildAuthorization)
+			return child, contextError(ctx, err)
 		case t.Challenge != nil && t.Challenge.Status != "open", t.Challenge == nil && t.ReviewStatus != "pending":
 			return nil, nil
 		}
@@ -190,24 +189,9 @@ func (r *run) settled(ctx context.Context, authorization string) (*countersign.A
 	}
 }
 
-// followUp finds the follow-up decision of a completed challenge.
-func (r *run) followUp(ctx context.Context, first *countersign.AuthorizationTrace) (*countersign.AuthorizationTrace, error) {
-	for t, err := range r.Client.AllAuthorizations(ctx, countersign.ListAuthorizationsParams{
-		Subject: first.Subject, Action: first.Action, Since: first.DecidedAt, Limit: 200,
-	}) {
-		if err != nil {
-			return nil, contextError(ctx, err)
-		}
-		if t.Parent == first.ID {
-			return &t, nil
-		}
-	}
-	return nil, nil
-}
-
 // contextError prefers the end of the wait to the error of the call that it interrupted.
 func contextError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
