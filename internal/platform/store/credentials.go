@@ -212,7 +212,7 @@ func (q Credentials) RotateKey(ctx context.Context, k models.CredentialKey, prev
 func (q Credentials) RateLimits(ctx context.Context, s Scope, at time.Time) ([]models.Credential, error) {
 	var rows []models.Credential
 	err := q.gorm(ctx).Raw(`select distinct rate_limit, created_by from credentials where tenant_id = ? and environment_id = ?
-		and scope <> 'client' and revoked_at is null and (expires_at is null or expires_at > ?)`, s.Tenant, s.Environment, at).Find(&rows).Error
+		and scope <> 'client' and revoked_at is null and (ends_at is null or ends_at > ?)`, s.Tenant, s.Environment, at).Find(&rows).Error
 	return rows, err
 }
 
