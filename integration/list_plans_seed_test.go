@@ -132,10 +132,21 @@ func seed(t *testing.T, p *traced, worlds []world, endpoints []string) {
 			pairs = append(pairs, "'"+c+"', "+expression)
 		}
 		slices.Sort(pairs)
-		run(fmt.Sprintf(`insert into %[1]s overriding system value select r.* from %[1]s t, generate_series(0, %[2]d - 1) i, seeds, lateral (select i / %[3]d as k) numbered,
+		insertRows(t, conn, s.table, fmt.Sprintf(`select r.* from %[1]s t, generate_series(0, %[2]d - 1) i, seeds, lateral (select i / %[3]d as k) numbered,
 			lateral jsonb_populate_record(t, jsonb_build_object(%[4]s)) r
 			where n = i %% %[3]d and t.ctid = (select ctid from %[1]s where %[5]s limit 1)`,
 			s.table, s.rows, seededEnvironments, strings.Join(pairs, ", "), s.where))
 	}
 	run("analyze")
+}
+
+// insertRows inserts the rows of a query into a table. Postgres computes the generated columns itself.
+func insertRows(t *testing.T, conn *pgx.Conn, table, query string) {
+	t.Helper()
+	var columns string
+	require.NoError(t, conn.QueryRow(t.Context(), `select string_agg(quote_ident(attname), ', ') from pg_attribute
+		where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''`, table).Scan(&columns))
+	insert := fmt.Sprintf("insert into %[1]s (%[2]s) overriding system value select %[2]s from (%[3]s) made", table, columns, query)
+	_, err := conn.Exec(t.Context(), insert)
+	require.NoError(t, err, insert)
 }
