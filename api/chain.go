@@ -50,7 +50,7 @@ func (s *server) handle(r Route) fiber.Handler {
 }
 
 // observe wraps every request: it sets the id, the deadline and the trace, turns an error or a panic into a response, and
-// writes one log line and one measurement.
+// writes one log line and one measurement, and has a refusal recorded.
 func (s *server) observe(c *fiber.Ctx) error {
 	start := time.Now()
 	id := s.identify(c)
@@ -67,6 +67,7 @@ func (s *server) observe(c *fiber.Ctx) error {
 	}
 	took := time.Since(start)
 	route, code, status := request.Route(c), string(request.ProblemCode(c)), c.Response().StatusCode()
+	s.refusals.Operation(principal(c), route, request.ForbiddenCode(c))
 	endSpan(span, route, c.Method(), code, status)
 	s.metrics.request(handled{principal(c).EnvironmentID, route, c.Method(), status, took})
 	s.log.LogAttrs(ctx, slog.LevelInfo, "request",

@@ -26,17 +26,28 @@ func without(x models.Permission) []models.Permission {
 	return slices.DeleteFunc(slices.Clone(models.AllPermissions), func(y models.Permission) bool { return x == y })
 }
 
-// Every route is requested with keys that have one permission each, and with keys that lack one each.
+// refused counts the entries about an operation that the code refused to the caller.
+func (w world) refused(t *testing.T, actor, operation, code string) int {
+	t.Helper()
+	return count(t, `select coalesce(sum((data->>'count')::int), 0) from events where environment_id = $1 and type = 'operation.refused' and actor = $2
+		and data->>'operation' = $3 and data->>'code' = $4`, w.ID, actor, operation, code)
+}
+
+// Every route is requested with keys that have one permission each, and with keys that lack one each. Each refusal is in the audit log.
 func TestEveryRouteChecksPermissions(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	type key struct {
 		caller
-		has models.Permissions
+		actor string
+		has   models.Permissions
 	}
 	var keys []key
 	for _, x := range models.AllPermissions {
-		keys = append(keys, key{w.narrowed(t, x), models.Permissions{x}}, key{w.narrowed(t, without(x)...), without(x)})
+		for _, has := range []models.Permissions{{x}, without(x)} {
+			c := w.narrowed(t, has...)
+			keys = append(keys, key{c, "credential:" + c.get(t, "/api/v1/credential").is(200).string("id"), has})
+		}
 	}
 	for _, op := range operations() {
 		if op.ID == "streamEvents" || op.Scope == "none" {
@@ -52,6 +63,7 @@ func TestEveryRouteChecksPermissions(t *testing.T) {
 				}
 				a.problem(403, "insufficient_scope")
 				require.Equal(t, "This operation requires the permission "+op.Permission+".", a.string("detail"), "%v", k.has)
+				eventually(t, func() bool { return w.refused(t, k.actor, op.ID, "insufficient_scope") == 1 }, "the entry about the refusal")
 			}
 		})
 	}

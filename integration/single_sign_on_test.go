@@ -162,6 +162,10 @@ func TestSingleSignOnWithAnOIDCProvider(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, out.status, s.name)
 		require.Contains(t, out.body, "("+string(s.reason)+")", s.name)
 		require.False(t, n.signedIn(c.w), s.name)
+		eventually(t, func() bool {
+			return count(t, `select count(*) from events where environment_id = $1 and type = 'person.sign_in_failed'
+				and data->>'reason' = $2 and data->>'identity_provider' like 'idp\_%'`, c.w.ID, s.reason) == 1
+		}, s.name)
 	}
 	c.control(object{"spoil": nil})
 	_, done = c.in()

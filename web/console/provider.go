@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -67,6 +68,10 @@ func (c *console) providerCallback(v *visit) error {
 	}
 	done, err := c.SSO.Finish(v.ctx, v.param("tenant"), v.param("provider"), in, request.ID(v.Ctx))
 	if err != nil {
+		if by := done.Provider; by.ID != "" {
+			failed := refusal.SignIn{Tenant: by.TenantID, IdentityProvider: by.ID, Person: staff.Identified(err).ID, Reason: string(sso.ReasonOf(err))}
+			c.Refusals.SignIn(failed, request.ProblemOf(err).Code, request.ID(v.Ctx))
+		}
 		return c.refused(v, err)
 	}
 	c.router.SetCookie(v.Ctx, cookieName, done.Opened.Cookie, staff.SessionLife)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/team"
@@ -45,6 +46,7 @@ type Deps struct {
 	People         *staff.Service
 	SSO            *sso.Service
 	Credentials    *identity.Service
+	Refusals       *refusal.Recorder
 	Reader         *reads.Reader
 	Holds          *hold.Service
 	Reviewer       *hold.Reviewer

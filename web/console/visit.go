@@ -38,18 +38,24 @@ var errUnconfirmed = problem.New(problem.Forbidden, "Confirm this change with yo
 func (c *console) guard(l line) fiber.Handler {
 	return func(f *fiber.Ctx) error {
 		v := &visit{Ctx: f, console: c, ctx: request.Context(f)}
-		if err := c.admit(v, l); err != nil {
-			return v.refuse(err)
+		err := c.serve(v, l)
+		if err != nil {
+			err = v.refuse(err)
 		}
-		handler := l.handler
-		if l.old {
-			handler = mayBeOld(handler)
-		}
-		if err := handler(v); err != nil {
-			return v.refuse(err)
-		}
-		return nil
+		c.Refusals.Operation(v.principal(), l.Name, request.ForbiddenCode(f))
+		return err
 	}
+}
+
+func (c *console) serve(v *visit, l line) error {
+	if err := c.admit(v, l); err != nil {
+		return err
+	}
+	handler := l.handler
+	if l.old {
+		handler = mayBeOld(handler)
+	}
+	return handler(v)
 }
 
 // refreshHeader marks requests that the page's script sends by itself. They do not extend the session.
@@ -90,6 +96,7 @@ func (c *console) admit(v *visit, l line) error {
 func (v *visit) refuse(err error) error {
 	p := request.ProblemOf(err)
 	if v.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) != fiber.MIMETextHTML {
+		request.SetProblemCode(v.Ctx, p.Code)
 		return err
 	}
 	if p.Code == problem.Unauthenticated {
@@ -99,11 +106,11 @@ func (v *visit) refuse(err error) error {
 		return err // the site renders its error page and logs the error
 	}
 	request.SetProblemCode(v.Ctx, p.Code)
-	return v.page(problem.Of(p.Code).Status, "problem.html", title(p), "", refusal{Title: title(p), Detail: p.Detail, Code: string(p.Code), RequestID: request.ID(v.Ctx)})
+	return v.page(problem.Of(p.Code).Status, "problem.html", title(p), "", refusedPage{Title: title(p), Detail: p.Detail, Code: string(p.Code), RequestID: request.ID(v.Ctx)})
 }
 
-// refusal is the data of the error page.
-type refusal struct {
+// refusedPage is the data of the error page.
+type refusedPage struct {
 	Title, Detail, Code, RequestID string
 }
 

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
@@ -31,6 +32,7 @@ import (
 // services are the services that handlers and activities call.
 type services struct {
 	limiter        *ratelimit.Limiter
+	refusals       *refusal.Recorder
 	actions        *action.Service
 	assessor       *assurance.Assessor
 	authorizations *authorization.Service
@@ -57,6 +59,7 @@ type services struct {
 func newServices(p *Process) services {
 	s := services{
 		limiter:     ratelimit.New(p.Store.Quotas(), p.Clock),
+		refusals:    refusal.New(refusal.Deps{Store: p.Store, Clock: p.Clock, Log: p.Log, Metrics: p.Ops.Registry}),
 		actions:     action.New(p.Store, p.Clock),
 		assessor:    assurance.New(scoring.Default(), p.Keys),
 		passkeys:    passkey.New(p.Store, p.Keys, p.Clock),

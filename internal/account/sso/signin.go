@@ -119,10 +119,11 @@ type Callback struct {
 	Error               string // parameter error; empty for none
 }
 
-// Finished is a completed sign-in.
+// Finished is a completed sign-in. Provider is known of one that failed, too, if there is such a provider.
 type Finished struct {
-	Opened staff.Opened
-	Next   string
+	Provider models.IdentityProvider
+	Opened   staff.Opened
+	Next     string
 }
 
 // Finish completes a sign-in: it checks the response, exchanges the code, verifies the ID token and opens a session. ReasonOf
@@ -132,36 +133,47 @@ func (s *Service) Finish(ctx context.Context, tenant, name string, in Callback, 
 	if err != nil {
 		return Finished{}, err
 	}
+	out := Finished{Provider: row}
 	f, err := s.flowOf(in, row)
 	if err != nil {
-		return Finished{}, err
+		return out, err
 	}
+	account, err := s.accountOf(ctx, row, in, f)
+	if err != nil {
+		return out, err
+	}
+	out.Next = f.Next
+	out.Opened, err = s.People.SignInFrom(ctx, account, requestID)
+	return out, err
+}
+
+// accountOf exchanges the code of a response for the account that it is for.
+func (s *Service) accountOf(ctx context.Context, row models.IdentityProvider, in Callback, f flow) (staff.Account, error) {
 	p, err := s.metadata(ctx, row)
 	if err != nil {
-		return Finished{}, err
+		return staff.Account{}, err
 	}
 	// RFC 9207: a response that names a different issuer belongs to a different provider, whose code must not be sent to this
 	// one. A provider that promises the parameter and leaves it out may be an attacker who removed it.
 	if in.Issuer != p.issuer && (in.Issuer != "" || p.namesSelf) {
-		return Finished{}, refuse(ReasonMixUp, nil)
+		return staff.Account{}, refuse(ReasonMixUp, nil)
 	}
 	if in.Error != "" || in.Code == "" {
-		return Finished{}, refuse(ReasonReported, nil)
+		return staff.Account{}, refuse(ReasonReported, nil)
 	}
 	token, err := s.exchange(ctx, p, row, in.Code, f.Verifier)
 	if err != nil {
-		return Finished{}, err
+		return staff.Account{}, err
 	}
 	account, err := s.account(ctx, p, row, token, f.Nonce)
 	if err != nil {
-		return Finished{}, err
+		return staff.Account{}, err
 	}
 	// The state is random and of this flow only, so its digest makes the response usable once even if the provider accepts a
 	// code twice.
 	signIn := sha256.Sum256([]byte("identity provider sign-in\x00" + f.State))
 	account.SignIn = signIn[:]
-	opened, err := s.People.SignInFrom(ctx, account, requestID)
-	return Finished{Opened: opened, Next: f.Next}, err
+	return account, nil
 }
 
 // flowOf opens the flow of the browser's cookie and compares it with the response.

@@ -64,6 +64,7 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 	op := operation{actor: "identity_provider:" + a.Provider.ID, requestID: requestID, at: s.clock.Now()}
 	var out Opened
 	var refusal error
+	var p models.Person
 	err := s.store.Write(ctx, func(q *store.Q) error {
 		op.q = q
 		unchanged, err := q.IdentityProviders().Hold(ctx, a.Provider.TenantID, a.Provider.ID, a.Provider.UpdatedAt)
@@ -73,7 +74,7 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 		if !unchanged {
 			return problem.New(problem.Conflict, "The settings of the identity provider have changed. Start the sign-in again.")
 		}
-		p, err := op.personOf(ctx, a)
+		p, err = op.personOf(ctx, a)
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 	if err == nil {
 		err = refusal
 	}
-	return out, err
+	return out, identified(err, p)
 }
 
 // personOf returns the person of an account, with the row locked. It makes one if the account has a role.

@@ -58,6 +58,30 @@ func errRefused(cause error) error {
 	return &problem.Error{Code: problem.AssertionRefused, Detail: "This passkey does not open the console. If it should, ask your administrator for a new invitation.", Cause: cause}
 }
 
+// signInError is a sign-in that failed after it had identified the person.
+type signInError struct {
+	error
+	person models.Person
+}
+
+// Unwrap returns the problem.
+func (e signInError) Unwrap() error { return e.error }
+
+// identified adds the person to the error of a sign-in; it leaves a success, and an unknown person, as they are.
+func identified(err error, p models.Person) error {
+	if err == nil || p.ID == "" {
+		return err
+	}
+	return signInError{err, p}
+}
+
+// Identified returns the person whose sign-in failed with err; the zero value if the sign-in identified no one.
+func Identified(err error) models.Person {
+	var e signInError
+	errors.As(err, &e)
+	return e.person
+}
+
 // SignInOptions returns PublicKeyCredentialRequestOptions without a list of credentials: the passkey that the user selects
 // identifies them, so the page need not ask for a name.
 func (s *Service) SignInOptions() (protocol.PublicKeyCredentialRequestOptions, error) {
@@ -153,8 +177,10 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 		return err
 	}
 	var cloned error
+	var person models.Person
 	err = s.store.Write(ctx, func(q *store.Q) error {
 		a, err := s.verifyAssertion(ctx, q, rp, parsed, now)
+		person = a.person
 		if err != nil {
 			return err
 		}
@@ -172,10 +198,11 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 	if err == nil {
 		err = cloned
 	}
-	return err
+	return identified(err, person)
 }
 
-// verifyAssertion verifies the assertion with the WebAuthn library and returns the passkey as it is to be stored. The library
+// verifyAssertion verifies the assertion with the WebAuthn library and returns the passkey as it is to be stored. With an error it returns
+// the person alone, if the passkey belongs to one. The library
 // only sets CloneWarning when the counter went back; the caller must reject such an assertion.
 func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (verifiedAssertion, error) {
 	key, p, err := q.Staff().LockPasskey(ctx, parsed.RawID)
@@ -186,18 +213,18 @@ func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.
 		return verifiedAssertion{}, err
 	}
 	if p.RevokedAt != nil || !bytes.Equal(parsed.Response.UserHandle, handle(p.ID)) {
-		return verifiedAssertion{}, errRefused(errors.New("the person is revoked, or the user handle is not the person's"))
+		return verifiedAssertion{person: p}, errRefused(errors.New("the person is revoked, or the user handle is not the person's"))
 	}
 	session := webauthn.SessionData{
 		Challenge: parsed.Response.CollectedClientData.Challenge, RelyingPartyID: rp.Config.RPID, UserID: handle(p.ID),
 		UserVerification: protocol.VerificationRequired,
 	}
 	if _, err := rp.ValidateLogin(user{p, []models.PersonPasskey{key}}, session, parsed); err != nil {
-		return verifiedAssertion{}, errRefused(err)
+		return verifiedAssertion{person: p}, errRefused(err)
 	}
 	auth := parsed.Response.AuthenticatorData
 	if !auth.Flags.UserVerified() {
-		return verifiedAssertion{}, errRefused(errors.New("the user was not verified"))
+		return verifiedAssertion{person: p}, errRefused(errors.New("the user was not verified"))
 	}
 	counter := webauthn.Authenticator{SignCount: uint32(key.SignCount)} // #nosec G115 -- written from a uint32
 	counter.UpdateCounter(auth.Counter)

@@ -291,7 +291,10 @@ func TestSignInIsRejected(t *testing.T) {
 	requireCode(t, problem.AssertionChallenge, signIn(b.answer(t, d, options)))
 
 	require.NoError(t, b.service.Revoke(t.Context(), b.scope.Tenant, opened.Session.Person.ID, "cli:test"))
-	requireCode(t, problem.AssertionRefused, signIn(b.assertion(t, d)))
+	err = signIn(b.assertion(t, d))
+	requireCode(t, problem.AssertionRefused, err)
+	require.Equal(t, opened.Session.Person.ID, staff.Identified(err).ID, "the passkey is theirs")
+	require.Zero(t, staff.Identified(signIn(b.assertion(t, newDevice()))), "a passkey that no one has")
 }
 
 // A counter that goes back may indicate a copied authenticator: the passkey is rejected from then on.

@@ -177,6 +177,8 @@ var catalogue = []Definition{
 	audit("A person signed in with the identity provider for the first time.", PersonProvisionedData{}),
 	audit("A second operator confirmed that an invited account belongs to a person of its own.", PersonIdentityConfirmedData{}),
 	audit("Two accounts of one person were linked and count as one principal.", PersonLinkedData{}),
+	audit("Sign-ins to the console failed; count is how many of this kind since the entry before.", PersonSignInFailedData{}),
+	audit("Operations were refused to the actor; count is how many of this kind since the entry before.", OperationRefusedData{}),
 	audit("The settings of an identity provider of the console changed.", IdentityProviderChangedData{}),
 	audit("An identity provider of the console was removed.", IdentityProviderRemovedData{}),
 	audit("An action was created.", ActionCreatedData{}),

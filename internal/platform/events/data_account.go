@@ -144,6 +144,24 @@ type PersonLinkedData struct {
 	Credentials []string `json:"credentials,omitempty"`
 }
 
+// PersonSignInFailedData counts failed sign-ins of one kind: by the person, if one was identified, or with the identity provider. Code is
+// that of the problem, and Reason says why the identity provider's response was refused.
+type PersonSignInFailedData struct {
+	Person           string `json:"person,omitempty"`
+	IdentityProvider string `json:"identity_provider,omitempty"`
+	Code             string `json:"code"`
+	Reason           string `json:"reason,omitempty"`
+	Count            int    `json:"count"`
+}
+
+// OperationRefusedData counts the requests for one operation that one code refused. Operation is the contract's operationId or the
+// name of the console's route.
+type OperationRefusedData struct {
+	Operation string `json:"operation"`
+	Code      string `json:"code"`
+	Count     int    `json:"count"`
+}
+
 // IdentityProviderChangedData has the settings after the change, never the client secret. Groups are those that give roles in the
 // environment, such as "payments-leads: reviewer, auditor".
 type IdentityProviderChangedData struct {
@@ -251,6 +269,8 @@ func (PersonRevokedData) EventType() Type              { return PersonRevoked }
 func (PersonProvisionedData) EventType() Type          { return PersonProvisioned }
 func (PersonIdentityConfirmedData) EventType() Type    { return PersonIdentityConfirmed }
 func (PersonLinkedData) EventType() Type               { return PersonLinked }
+func (PersonSignInFailedData) EventType() Type         { return PersonSignInFailed }
+func (OperationRefusedData) EventType() Type           { return OperationRefused }
 func (IdentityProviderChangedData) EventType() Type    { return IdentityProviderChanged }
 func (IdentityProviderRemovedData) EventType() Type    { return IdentityProviderRemoved }
 func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }

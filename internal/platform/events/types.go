@@ -90,6 +90,9 @@ const (
 	PersonProvisioned        Type = "person.provisioned"
 	PersonIdentityConfirmed  Type = "person.identity_confirmed"
 	PersonLinked             Type = "person.linked"
+	PersonSignInFailed       Type = "person.sign_in_failed"
+
+	OperationRefused Type = "operation.refused"
 
 	IdentityProviderChanged Type = "identity_provider.changed"
 	IdentityProviderRemoved Type = "identity_provider.removed"

@@ -7,6 +7,7 @@ package request
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -18,6 +19,7 @@ type known struct {
 	ctx                context.Context //nolint:containedctx // of the request, which has no field for it
 	id, traceID, route string
 	problemCode        problem.Code
+	forbidden          problem.Code
 	form               Form
 }
 
@@ -62,4 +64,14 @@ func SetRoute(c *fiber.Ctx, name string) { of(c).route = name }
 func ProblemCode(c *fiber.Ctx) problem.Code { return of(c).problemCode }
 
 // SetProblemCode records the code for the log line and the span of the request.
-func SetProblemCode(c *fiber.Ctx, code problem.Code) { of(c).problemCode = code }
+func SetProblemCode(c *fiber.Ctx, code problem.Code) {
+	k := of(c)
+	k.problemCode = code
+	if problem.Of(code).Status == http.StatusForbidden {
+		k.forbidden = code
+	}
+}
+
+// ForbiddenCode returns the last code of status 403 that was set; empty for none. The request may have ended with another, or with none: a
+// batch goes on after an item that is refused.
+func ForbiddenCode(c *fiber.Ctx) problem.Code { return of(c).forbidden }
