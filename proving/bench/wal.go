@@ -19,7 +19,7 @@ import (
 
 // mostWAL is the target of a decision, in bytes. Proof, event and
 // audit chain are included.
-const mostWAL = 5000
+const mostWAL = 9000
 
 // Written has the records of one relation in the log for each decision, without images of whole pages: how many of those
 // there are depends on the time since the last checkpoint, and not on the decision.

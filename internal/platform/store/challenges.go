@@ -152,5 +152,5 @@ func (q Challenges) Overdue(ctx context.Context, t time.Time, limit int) ([]Over
 
 // DropLinks deletes at most limit links that expired before t.
 func (q Challenges) DropLinks(ctx context.Context, t time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `delete from challenge_links where ctid = any (array(select ctid from challenge_links where expires_at < $1 limit $2))`, t, limit)
+	return q.exec(ctx, `delete from challenge_links where (mac, environment_id) in (select mac, environment_id from challenge_links where expires_at < $1 limit $2)`, t, limit)
 }

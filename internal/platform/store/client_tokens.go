@@ -57,5 +57,5 @@ func (q ClientTokens) RevokeOfSubject(ctx context.Context, s Scope, uid string, 
 
 // Drop deletes at most limit client tokens that expired before t.
 func (q ClientTokens) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
-	return q.exec(ctx, `delete from client_tokens where ctid = any (array(select ctid from client_tokens where expires_at < $1 limit $2))`, t, limit)
+	return q.exec(ctx, `delete from client_tokens where (mac, environment_id) in (select mac, environment_id from client_tokens where expires_at < $1 limit $2)`, t, limit)
 }

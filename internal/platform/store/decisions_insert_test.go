@@ -203,7 +203,7 @@ func forward(from, to net.Conn, lose func([]byte) bool) {
 	}
 }
 
-// A connection that is lost before the server confirms the commit leaves a whole decision: the response is 503, and its repeat finds
+// A connection that is lost before the server confirms the commit leaves a whole decision: the request fails with 503, and its repeat finds
 // the stored response.
 func TestADecisionWhoseConfirmationIsLostIsStored(t *testing.T) {
 	t.Parallel()

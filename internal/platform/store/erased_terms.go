@@ -37,5 +37,5 @@ func (q ErasedTerms) Take(ctx context.Context, environment string, macs [][]byte
 
 // Drop deletes at most limit rows that expired before t.
 func (q ErasedTerms) Drop(ctx context.Context, t time.Time, limit int) (int64, error) {
-	return q.exec(ctx, "delete from erased_terms where ctid = any (array(select ctid from erased_terms where expires_at < $1 limit $2))", t, limit)
+	return q.exec(ctx, "delete from erased_terms where (environment_id, mac) in (select environment_id, mac from erased_terms where expires_at < $1 limit $2)", t, limit)
 }

@@ -33,12 +33,12 @@ func queueOutbox(b *pgx.Batch, o models.Outbox) {
 // is read sooner than an index is, and has many times as many deleted rows before the next time: a connection keeps its plans meanwhile.
 const byIndex = "select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
 
-const claimOutbox = `with due as (select ctid from outbox where topic = any($1) and available_at > $2 and available_at <= $3
+const claimOutbox = `with due as (select id from outbox where topic = any($1) and available_at > $2 and available_at <= $3
 		order by available_at, id limit $4 for update skip locked),
-	ahead as (select ctid from outbox where topic = any($1) and attempts = 0 and available_at > $3 and available_at = created_at
+	ahead as (select id from outbox where topic = any($1) and attempts = 0 and available_at > $3 and available_at = created_at
 		limit $4 for update skip locked)
 	update outbox set attempts = attempts + 1, available_at = $5
-	where ctid = any(array(select ctid from due union all select ctid from ahead limit $4))
+	where id = any(array(select id from due union all select id from ahead limit $4))
 	returning id, topic, environment_id, ref, payload, created_at, available_at, attempts, last_error`
 
 // Claim returns at most limit rows of the topics that became due since a time, or ever if it is zero, and hides them from other relays for
