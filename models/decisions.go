@@ -55,7 +55,7 @@ type Authorization struct {
 	HoldApproved       bool
 	Assurance          JSON
 	Explanation        JSON
-	Response           []byte // the response to a repeated idempotency key, without the proof, which is sealed in its own row
+	Response           JSON // for a repeat of the request, without the profile, which is Assurance, and the proof, which is sealed in its own row
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string

@@ -766,7 +766,7 @@ create unique index changes_pending on changes (environment_id, digest) where (s
 -- Decisions and what follows from them
 -- ------------------------------------
 
--- Decisions: one row each, a follow-up decision with its parent. response is the body that was returned, byte for byte.
+-- Decisions: one row each, a follow-up decision with its parent. response is the body that was returned, without the profile and the proof.
 create table authorizations (
     id                  text not null,
     tenant_id           text not null,
@@ -803,13 +803,13 @@ create table authorizations (
     hold_approved       boolean default false not null,
     assurance           jsonb not null,
     explanation         jsonb not null,
-    response            text not null,
+    response            jsonb not null,
     outcome             text,
     outcome_reported_at timestamptz,
     outcome_note_digest text,
     session_pinned      boolean default false not null,
     primary key (id, environment_id)
-);
+) with (toast_tuple_target = 4080); -- a row of some 2.4 kB stays whole
 create index authorizations_action_time on authorizations (environment_id, action_id, decided_at, id);
 create index authorizations_age on authorizations using brin (decided_at);
 create unique index authorizations_child on authorizations (parent_id, environment_id) where (parent_id is not null);
@@ -1064,7 +1064,7 @@ create index events_authorization on events (authorization_id) where (authorizat
 create index events_cause on events (cause, environment_id) where (cause is not null);
 create index events_decision_time on events (environment_id, decision, at, id) where (decision in ('challenge', 'hold', 'deny'));
 create index events_number on events (environment_id, seq);
-create index events_subject on events (environment_id, subject_uid, seq) where (subject_uid is not null);
+create index events_subject on events (subject_uid, seq) where (subject_uid is not null);
 create index events_time on events (environment_id, at, id);
 create index events_type_time on events (environment_id, type, at, id);
 ALTER table events ALTER COLUMN seq ADD generated always as IDENTITY (

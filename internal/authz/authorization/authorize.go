@@ -3,6 +3,7 @@ package authorization
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -117,8 +117,7 @@ func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, b
 		s.store.Wake(store.ChannelOutbox)
 	}
 	a := &d.row.Authorization
-	body := proof.Restore(a.Response, []byte(d.proof))
-	return Answer{Body: body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed)}, true, nil
+	return Answer{Body: d.body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed)}, true, nil
 }
 
 // nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which
@@ -137,7 +136,16 @@ func (s *Service) replay(ctx context.Context, scope store.Scope, prior store.Pri
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
-	body, err := s.proofs.Restored(ctx, scope, prior.ID, prior.Response)
+	r, err := readStored(prior.Response, prior.Assurance)
+	if err != nil {
+		return Answer{}, err
+	}
+	if r.ProofID != nil {
+		if r.Proof, err = s.proofs.Issued(ctx, scope, prior.ID); err != nil {
+			return Answer{}, err
+		}
+	}
+	body, err := json.Marshal(r)
 	return Answer{Body: body, Replayed: err == nil}, err
 }
 

@@ -51,8 +51,8 @@ type decision struct {
 	// requirements are those of the policy and of the rules that matched.
 	requirements policy.Requirements
 	row          store.Decision // everything to write, in one statement
-	response     Response       // as it is stored: without the proof
-	proof        string         // empty if there is none
+	response     Response
+	body         []byte // the response as it is returned
 }
 
 // scope returns the environment that the decision belongs to.
@@ -97,9 +97,11 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 		return nil, err
 	}
 	// Nothing is written here: the caller writes the row in one statement, so that a decision is there whole or not at all.
-	// The response is stored for replays, but the proof only once: encrypted, in its own row. It is in the response already as null,
-	// beside its id, which is how a repeat finds the place that it belongs to.
-	if d.row.Authorization.Response, err = json.Marshal(d.response); err != nil {
+	// The response is stored for repeats, but the profile and the proof only once, the proof encrypted.
+	if d.row.Authorization.Response, err = d.response.stored(); err != nil {
+		return nil, err
+	}
+	if d.body, err = json.Marshal(d.response); err != nil {
 		return nil, err
 	}
 	d.row.Events, err = eventRows(d)
@@ -192,7 +194,7 @@ func (s *Service) addProof(ctx context.Context, q *store.Q, d *decision) error {
 	if err != nil {
 		return err
 	}
-	d.row.Proof, d.proof, d.response.ProofID = p, compact, &p.JTI
+	d.row.Proof, d.response.Proof, d.response.ProofID = p, &compact, &p.JTI
 	return nil
 }
 

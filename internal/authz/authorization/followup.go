@@ -9,7 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -82,7 +81,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if !written {
 		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Send the request again.", nil)
 	}
-	return d.row.Authorization, proof.Restore(d.row.Authorization.Response, []byte(d.proof)), nil
+	return d.row.Authorization, d.body, nil
 }
 
 // detailsOf opens the details that the parent shows: a follow-up decision is about the same request and shows the same. They are

@@ -9,8 +9,8 @@ const (
 	fieldRemoved = fieldNull + `,"proof_id":"` // null beside a proof_id: the proof was removed
 )
 
-// Remove returns an AuthorizeResponse, or a receipt that ends with one, with its proof replaced by null. Stored responses
-// have this form: a proof is stored once, sealed, in its own row.
+// Remove returns a receipt that ends with an AuthorizeResponse with its proof replaced by null. Stored receipts have this form: a proof is
+// stored once, sealed, in its own row.
 func Remove(body []byte) []byte {
 	at := bytes.LastIndex(body, []byte(fieldStart))
 	if at < 0 {

@@ -27,22 +27,28 @@ func (s *Service) Compact(p models.Proof) (string, error) {
 	return string(compact), nil
 }
 
-// Restored returns the stored response of a decision byte for byte as it was first returned, whatever has become of its proof since. One
-// whose proof was deleted, as an erasure does before it deletes the decision, is returned without it.
-func (s *Service) Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error) {
-	if !proof.Removed(body) {
-		return body, nil
-	}
+// Issued returns the proof of a decision, whatever has become of it since; nil if it was erased.
+func (s *Service) Issued(ctx context.Context, scope store.Scope, authorization string) (*string, error) {
 	p, err := s.store.Proofs().OfAuthorization(ctx, scope, authorization)
 	if errors.Is(err, store.ErrNotFound) {
-		return body, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proof of authorization %s: %w", authorization, err)
 	}
 	compact, err := s.Compact(p)
-	if err != nil {
-		return nil, err
+	return &compact, err
+}
+
+// Restored returns a stored body that ends with the response of a decision byte for byte as it was first returned. One whose proof was
+// deleted, as an erasure does before it deletes the decision, is returned without it.
+func (s *Service) Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error) {
+	if !proof.Removed(body) {
+		return body, nil
 	}
-	return proof.Restore(body, []byte(compact)), nil
+	compact, err := s.Issued(ctx, scope, authorization)
+	if err != nil || compact == nil {
+		return body, err
+	}
+	return proof.Restore(body, []byte(*compact)), nil
 }

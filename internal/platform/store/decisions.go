@@ -53,7 +53,8 @@ type DecisionTally struct {
 type PriorDecision struct {
 	ID          string
 	RequestHash []byte
-	Response    []byte // without the proof that it was given with
+	Response    []byte // without the profile and the proof that it was given with
+	Assurance   []byte // the profile
 }
 
 // Whose facts are read: s is the row of the subject, $1 the tenant, $2 the environment and $3 the subject.
@@ -67,10 +68,10 @@ const (
 // session is not the subject's.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	f, b := Facts{}, &pgx.Batch{}
-	b.Queue(`select id, request_hash, response from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
+	b.Queue(`select id, request_hash, response, assurance from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
 		s.Environment, w.IdempotencyKey).Query(func(rows pgx.Rows) error {
 		var p PriorDecision
-		_, err := pgx.ForEachRow(rows, []any{&p.ID, (*models.Hex)(&p.RequestHash), &p.Response}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&p.ID, (*models.Hex)(&p.RequestHash), &p.Response, &p.Assurance}, func() error {
 			f.Prior = &p
 			return nil
 		})

@@ -36,7 +36,8 @@ func TestADecisionIsReadInPlainSQL(t *testing.T) {
 		where table_schema = 'public' and table_name in ('authorizations', 'proofs', 'events', 'reviews') and data_type = 'bytea'`))
 	facts, err := st.Decisions().FactsFor(t.Context(), plainScope, store.Wanted{Subject: "user-1", IdempotencyKey: "key-1"})
 	require.NoError(t, err)
-	require.Equal(t, string(d.Authorization.Response), string(facts.Prior.Response), "a repeat returns the same bytes")
+	require.JSONEq(t, string(d.Authorization.Response), string(facts.Prior.Response))
+	require.JSONEq(t, string(d.Authorization.Assurance), string(facts.Prior.Assurance))
 	require.Equal(t, []byte(d.Authorization.RequestHash), facts.Prior.RequestHash)
 }
 
