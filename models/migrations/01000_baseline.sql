@@ -809,7 +809,7 @@ create table authorizations (
     outcome_note_digest text,
     session_pinned      boolean default false not null,
     primary key (id, environment_id)
-) with (toast_tuple_target = 4080); -- a row of some 2.4 kB stays whole
+) with (toast_tuple_target = 2400); -- most rows, once compressed, stay in one place
 create index authorizations_action_time on authorizations (environment_id, action_id, decided_at, id);
 create index authorizations_age on authorizations using brin (decided_at);
 create unique index authorizations_child on authorizations (parent_id, environment_id) where (parent_id is not null);
