@@ -74,14 +74,14 @@ func TestMain(m *testing.M) {
 // start starts the service in this process, on its own database and Temporal namespace.
 func (s *service) start(ctx context.Context) (stop func(), err error) {
 	var stops []func()
-	stop = func() {
+	all := func() {
 		for i := len(stops) - 1; i >= 0; i-- {
 			stops[i]()
 		}
 	}
 	defer func() {
-		if err != nil {
-			stop()
+		if stop = all; err != nil {
+			all()
 		}
 	}()
 	database, drop, err := testenv.New(ctx)
