@@ -230,16 +230,16 @@ func TestTryPageReportsALostConnection(t *testing.T) {
 func TestTryPageSweepErasesOldVisitors(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	visitor := w.post(t, "/api/v1/subjects", object{"id": "try-" + unique()}).is(201).string("id")
-	other := w.subject(t)
-	sweep := func(later time.Duration) {
+	at := func(later time.Duration) *try.Page {
 		ahead := clock.Offset(clock.System(), later)
-		page := try.New(try.Deps{
-			Key: w.key, Clock: ahead, Identity: shared.Identity,
+		return try.New(try.Deps{
+			Key: w.key, Clock: ahead, Identity: shared.Identity, Keys: shared.Keys,
 			Subjects: subject.New(shared.Store, shared.Keys, assurance.New(scoring.Default(), shared.Keys), ahead),
 		})
-		require.NoError(t, page.Sweep(t.Context()))
 	}
+	visitor := w.post(t, "/api/v1/subjects", object{"id": at(0).NewID()}).is(201).string("id")
+	other := w.post(t, "/api/v1/subjects", object{"id": "try-" + unique()}).is(201).string("id")
+	sweep := func(later time.Duration) { require.NoError(t, at(later).Sweep(t.Context())) }
 	sweep(23 * time.Hour)
 	w.get(t, "/api/v1/subjects/"+visitor).is(200)
 	sweep(25 * time.Hour)

@@ -101,7 +101,7 @@ func (p *Page) begin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.Subjects.Create(request.Context(c), who, p.newID())
+	made, err := p.Subjects.Create(request.Context(c), who, p.NewID())
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func (p *Page) begin(c *fiber.Ctx) error {
 	return p.router.JSON(c, http.StatusCreated, map[string]any{"subject": id, "enrollment": made.Enrollment, "new": true})
 }
 
-// newID returns the id of a new visitor's subject. It ends with a part that only the page can compute.
-func (p *Page) newID() string {
+// NewID returns the id of a new visitor's subject. It ends with a part that only the page can compute.
+func (p *Page) NewID() string {
 	id := prefix + strings.ToLower(rand.Text())
 	return id + "-" + idMAC(p.Keys.MAC(idPurpose, []byte(id)))
 }
