@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
@@ -118,6 +119,8 @@ type policyView struct {
 	CreatedAt        string              `json:"created_at"`
 	ActivatedAt      *string             `json:"activated_at"`
 	RetiredAt        *string             `json:"retired_at"`
+	// Warnings are set in the response to its creation alone.
+	Warnings []policy.Warning `json:"warnings,omitempty"`
 }
 
 func viewPolicy(v models.PolicyVersion) policyView {
@@ -154,7 +157,12 @@ func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusCreated, viewPolicy(v))
+	view := viewPolicy(v)
+	view.Warnings = policy.Warnings(in.Requirements.Resolve(policy.EnvironmentKind(principal(c).Kind)))
+	for i, w := range view.Warnings {
+		view.Warnings[i].Loc = append([]any{"body", "requirements"}, w.Loc...)
+	}
+	return send(c, fiber.StatusCreated, view)
 }
 
 func (h *actionHandlers) version(c *fiber.Ctx) error {

@@ -82,8 +82,8 @@ func TestAccessRequestsAreReadByTheirExactNames(t *testing.T) {
 	}
 }
 
-// What is decided is what the text of a request says under the exact names of the contract, or the request is refused: of 10,000
-// bodies with members that are sent twice, differ in case or by a letter that folds to another, or are unknown.
+// The service decides the values that the text of a request has under the exact names of the contract, or refuses the request: for
+// 10,000 bodies with members that are sent twice, differ in case or by a letter that folds to another, or are unknown.
 func TestAccessRequestsMeanWhatTheirTextSays(t *testing.T) {
 	t.Parallel()
 	contract, err := openapi.Compile()

@@ -17,7 +17,7 @@ func TestDemoSessionsLeadToEachDecision(t *testing.T) {
 	subject := w.subject(t)
 	_, action := w.action(t, "enforce", object{
 		"claims": object{"operator_continuity": "likely"}, "coverage_min": "partial",
-		"hold_on": []string{"continuity_mismatch", "continuity_recent_mismatch"}, "deny_on": []string{"replay_exact"},
+		"hold_on": []string{"continuity_mismatch", "continuity_recent_mismatch", "automation_range"}, "deny_on": []string{"replay_exact"},
 	})
 	decide := func(t *testing.T, session string) string {
 		t.Helper()

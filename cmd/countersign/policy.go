@@ -36,7 +36,7 @@ func testPolicy(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return usage("%s: %v", name, err)
 	}
-	differing, err := policytest.Print(cmd.OutOrStdout(), file.Run(cmd.Context()))
+	differing, err := policytest.Print(cmd.OutOrStdout(), file.Warnings, file.Run(cmd.Context()))
 	if err != nil {
 		return err
 	}

@@ -1990,6 +1990,9 @@ type PolicyVersion struct {
 	Status string `json:"status"`
 	// Its number: 1, 2, 3 and so on per action.
 	Version int64 `json:"version"`
+	// Extension: hints about a version that was just created. It can be activated nevertheless. Absent if there is none,
+	// and in every other response.
+	Warnings []PolicyWarning `json:"warnings,omitzero"`
 }
 
 // PolicyVersionCreate: One immutable decision contract. Omitted or null fields are copied from the active version, or
@@ -2005,6 +2008,16 @@ type PolicyVersionCreate struct {
 	ProofTTLSeconds *int64 `json:"proof_ttl_seconds,omitzero"`
 	// What a decision requires.
 	Requirements PolicyRequirements `json:"requirements"`
+}
+
+// PolicyWarning: Extension: a hint about a policy that is valid, but may not decide as its author expects.
+type PolicyWarning struct {
+	// Stable code, such as `replay_without_effect` and `automation_without_effect`; more may be added.
+	Code string `json:"code"`
+	// Place in the request, as in an item of a 422 response.
+	Loc []any `json:"loc"`
+	// What does not decide as expected, and how to change it.
+	Message string `json:"message"`
 }
 
 // Problem: A problem document (RFC 9457). `code` is stable.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -132,6 +133,7 @@ func (c *console) versionNames(v *visit, versions ...models.PolicyVersion) (map[
 type versionView struct {
 	Action     actionRow
 	Version    versionRow
+	Warnings   []policy.Warning
 	Against    int // version it is compared with; 0 for none
 	Others     []item
 	Changed    []difference
@@ -211,6 +213,11 @@ func (c *console) policyVersion(v *visit) error {
 	}
 	view := versionView{Action: c.actionRow(v, a), Version: c.versionRow(v, p, names), URL: v.at("policies", a.ID, itoa(number)), Last: defaultLast,
 		Second: v.grant.Environment.SecondApproverRequired}
+	contract, err := action.Contract(p)
+	if err != nil {
+		return err
+	}
+	view.Warnings = policy.Warnings(contract.Requirements)
 	if p.Status == models.PolicyDraft && v.may(Activate) {
 		view.Activate = v.at("policies", a.ID, itoa(number), "activate")
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -36,6 +37,7 @@ type Change struct {
 	Entry  string // such as actions.payments.transfer
 	Fields []Field
 
+	warnings []policy.Warning // about the policy that it makes
 	make     func(ctx context.Context, m *maker) error
 	simulate func(ctx context.Context) (*countersign.PolicySimulation, error) // nil if no policy in force would change
 }

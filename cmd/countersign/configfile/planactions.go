@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -48,7 +49,11 @@ func (p *Plan) create(key string, w Action) error {
 		Key: key, Name: w.Name, Consequence: w.Consequence, AllowedAudiences: w.AllowedAudiences, AllowedCallers: callers,
 		ContextSchema: w.ContextSchema, ProofTTLSeconds: w.ProofTTLSeconds, ResourceType: w.ResourceType, RiskClass: w.RiskClass,
 	}
-	p.Changes = append(p.Changes, Change{Sign: Add, Entry: entry, Fields: fields, make: func(ctx context.Context, m *maker) error {
+	warnings, err := warningsOf(w.Requirements)
+	if err != nil {
+		return err
+	}
+	p.Changes = append(p.Changes, Change{Sign: Add, Entry: entry, Fields: fields, warnings: warnings, make: func(ctx context.Context, m *maker) error {
 		made, err := m.api.CreateAction(ctx, body)
 		if err := m.done(entry, "created", err); err != nil {
 			return err
@@ -86,12 +91,26 @@ func (p *Plan) change(key string, have, w Action) error {
 	}
 	entry := "actions." + key
 	out := Change{Sign: Alter, Entry: entry, Fields: fields, make: func(ctx context.Context, m *maker) error { return m.action(ctx, entry, c) }}
+	if c.policy {
+		if out.warnings, err = warningsOf(c.after.Requirements); err != nil {
+			return err
+		}
+	}
 	// A version cannot name a team that is yet to be created.
 	if c.policy && c.active > 0 && !named(c.after.Requirements, p.newTeams()) {
 		out.simulate = func(ctx context.Context) (*countersign.PolicySimulation, error) { return c.simulation(ctx, p.api) }
 	}
 	p.Changes = append(p.Changes, out)
 	return nil
+}
+
+// warningsOf returns the warnings of the service about requirements, whose defaults are filled in; none for no policy.
+func warningsOf(r *countersign.PolicyRequirements) ([]policy.Warning, error) {
+	if r == nil {
+		return nil, nil
+	}
+	in, err := convert[policy.Requirements](r)
+	return policy.Warnings(in), err
 }
 
 // overlaid returns what an action is with the properties that a file gives.

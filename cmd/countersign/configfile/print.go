@@ -10,13 +10,16 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// Print writes the differences. With simulate it stores a draft of each policy that would change, which decides nothing, and writes
+// Print writes the differences, with the warnings about policies that would change. With simulate it stores a draft of each policy that would change, which decides nothing, and writes
 // what it would have decided on stored decisions.
 func (p *Plan) Print(ctx context.Context, out io.Writer, simulate bool) error {
 	for _, c := range p.Changes {
 		_, _ = fmt.Fprintf(out, "%s %s\n", c.Sign, c.Entry)
 		for _, f := range c.Fields {
 			_, _ = fmt.Fprintf(out, "    %s\n", f)
+		}
+		for _, w := range c.warnings {
+			_, _ = fmt.Fprintf(out, "    warning: %s\n", w.Message)
 		}
 		if !simulate || c.simulate == nil {
 			continue

@@ -36,7 +36,8 @@ func (f *Fault) Error() string {
 
 // File is a policy with its test cases.
 type File struct {
-	Cases []Case
+	Cases    []Case
+	Warnings []policy.Warning
 
 	// The policy, compiled once for all cases.
 	draft  action.Draft
@@ -198,6 +199,7 @@ func (f *File) policy(doc document) error {
 	if f.draft, err = action.NewDraft(requirements, schema, f.kind); err != nil {
 		return refusal(node.Line, err)
 	}
+	f.Warnings = policy.Warnings(f.draft.Requirements)
 	set, faults := rules.Compile(requirements.Rules, f.draft.ContextSchema)
 	if len(faults) > 0 {
 		worst := faults[0]

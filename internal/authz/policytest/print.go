@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// Print writes the results and returns the number of cases that differ. A case that is as expected is explained as well: it may be
-// so for a different reason than its author thought.
-func Print(out io.Writer, results []Result) (differing int, err error) {
+// Print writes the warnings about the policy and the results, and returns the number of cases that differ. A case that is as expected
+// is explained as well: it may be so for a different reason than its author thought.
+func Print(out io.Writer, warnings []policy.Warning, results []Result) (differing int, err error) {
 	var b strings.Builder
+	for _, w := range warnings {
+		fmt.Fprintf(&b, "warning: requirements.%s: %s\n", location(w.Loc), w.Message)
+	}
 	for _, r := range results {
 		mark := "ok    "
 		if len(r.Differences) > 0 {

@@ -30,6 +30,7 @@ func TestExamplesOfTheDocumentationCompile(t *testing.T) {
 		decoder.DisallowUnknownFields()
 		require.NoError(t, decoder.Decode(&version))
 		require.Empty(t, policy.Validate(version.Requirements, policy.Live))
+		require.Empty(t, policy.Warnings(version.Requirements.Resolve(policy.Live)))
 		_, faults := rules.Compile(version.Requirements.Rules, version.ContextSchema)
 		require.Empty(t, faults)
 		require.NotEmpty(t, version.Requirements.Rules)

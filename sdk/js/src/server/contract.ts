@@ -2260,6 +2260,15 @@ export interface components {
             /** @description Life of a proof in seconds. */
             proof_ttl_seconds?: number | null;
         };
+        /** @description Extension: a hint about a policy that is valid, but may not decide as its author expects. */
+        PolicyWarning: {
+            /** @description Stable code, such as `replay_without_effect` and `automation_without_effect`; more may be added. */
+            code: string;
+            /** @description What does not decide as expected, and how to change it. */
+            message: string;
+            /** @description Place in the request, as in an item of a 422 response. */
+            loc: (string | number)[];
+        };
         /** @description One immutable decision contract of an action. */
         PolicyVersion: {
             /** @description Id of the version. */
@@ -2288,6 +2297,8 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             activated_at?: components["schemas"]["TimestampOrNull"];
             retired_at?: components["schemas"]["TimestampOrNull"];
+            /** @description Extension: hints about a version that was just created. It can be activated nevertheless. Absent if there is none, and in every other response. */
+            warnings?: components["schemas"]["PolicyWarning"][];
         };
         /** @description The stored decisions of the action to re-evaluate under this version. */
         PolicySimulationRequest: {

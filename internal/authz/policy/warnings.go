@@ -1,0 +1,52 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// Warning is a hint about a policy that is valid, but may not decide as its author expects.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Loc     []any  `json:"loc"` // relative to the requirements, as in Violation
+}
+
+// Codes of warnings.
+const (
+	WarnReplay     = "replay_without_effect"
+	WarnAutomation = "automation_without_effect"
+)
+
+// detection is forged evidence that an assessor reports by a claim, whether or not a policy requires the claim.
+type detection struct {
+	warning, noun, claim string
+	codes                []string // reason codes of the claim once it is detected
+	veto                 string   // reason code of the claims about the user that it rules out
+}
+
+var detections = []detection{
+	{WarnReplay, "A detected replay", EvidenceReplay, []string{"replay_exact", "replay_near_duplicate", "replay_other_session"}, "vetoed_by_replay"},
+	{WarnAutomation, "Detected automation", Automation, []string{"automation_typing_pattern", "automation_pointer_pattern", "automation_range"}, "vetoed_by_automation"},
+}
+
+// Warnings returns the hints about resolved requirements, in a fixed order. Requirements that rely on no evidence get none about
+// forged evidence: what the evidence shows is not to decide there.
+func Warnings(r Requirements) []Warning {
+	var out []Warning
+	for _, d := range detections {
+		if !r.ReliesOnEvidence() || r.Claims[d.claim] == NotDetected || slices.ContainsFunc(slices.Concat(r.DenyOn, r.HoldOn), d.has) {
+			continue
+		}
+		last := len(d.codes) - 1
+		out = append(out, Warning{
+			Code: d.warning, Loc: []any{"deny_on"},
+			Message: d.noun + " neither denies nor holds: name " + strings.Join(d.codes[:last], ", ") + " or " + d.codes[last] +
+				" in deny_on or hold_on, or require " + string(NotDetected) + " of the claim " + d.claim + ".",
+		})
+	}
+	return out
+}
+
+// has reports whether a detection leads to the code.
+func (d detection) has(code string) bool { return code == d.veto || slices.Contains(d.codes, code) }
