@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
@@ -71,12 +72,15 @@ type View struct {
 
 // Service opens, reports and closes evaluations.
 type Service struct {
-	store *store.Store
-	clock clock.Clock
+	store   *store.Store
+	clock   clock.Clock
+	reports *admission.Gate // limits concurrent counts for readers
 }
 
 // New returns a Service.
-func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
+func New(st *store.Store, c clock.Clock) *Service {
+	return &Service{store: st, clock: c, reports: admission.New(reportsAtOnce, reportsEach, reportsQueue)}
+}
 
 // Effective returns the status of an evaluation at a time: one past its end is closed, however late its timer.
 func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {

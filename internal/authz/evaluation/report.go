@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -63,7 +64,17 @@ type measured struct {
 	Result  string          `json:"result"`
 }
 
-// Report returns the stored report of a closed evaluation, and counts the decisions of an open one.
+// The limits of concurrent reports of open evaluations in one process: in total, per tenant, and waiting. Counting occupies a database
+// connection for up to readWithin.
+const (
+	reportsAtOnce = 4
+	reportsEach   = 1
+	reportsQueue  = 16
+	reportsWait   = 2 * time.Second
+)
+
+// Report returns the stored report of a closed evaluation, and counts the decisions of an open one. It is unavailable while too many
+// are counted.
 func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Report, error) {
 	row, err := s.store.Evaluations().Get(ctx, scope, id)
 	if err != nil {
@@ -72,6 +83,12 @@ func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Rep
 	v, err := s.view(row)
 	if err != nil {
 		return Report{}, err
+	}
+	if row.Status != models.EvaluationClosed {
+		if err := s.reports.Enter(ctx, scope.Tenant, reportsWait); err != nil {
+			return Report{}, problem.NewUnavailable("Too many evaluation reports are in progress. Retry the request.", err)
+		}
+		defer s.reports.Leave(scope.Tenant)
 	}
 	m, err := s.measure(ctx, row, s.clock.Now(), readWithin)
 	return Report{View: v, Metrics: m.Metrics, Checks: m.Checks, Result: m.Result}, err
