@@ -64,7 +64,7 @@ type Person struct {
 	// IdentityProviderID and ProviderSubject are set for a person whom an identity provider signs in.
 	IdentityProviderID *string
 	ProviderSubject    *string
-	// ConfirmedAt is since when the account is known to be of a person of its own; nil if nobody but those whom ShownTo lists says so.
+	// ConfirmedAt is since when the account is known to be of a person of its own; nil if only those whom ShownTo lists say so.
 	ConfirmedAt *time.Time
 	ConfirmedBy *string
 	// ShownTo are the actors to whom a link was shown that registered a passkey of the account. Each of them can be the account.

@@ -179,7 +179,7 @@ func personConfirmCommand() *cobra.Command {
 			return c.People.ConfirmIdentity(cmd.Context(), scope, person, actor(cmd))
 		})
 	cmd.Long = "Confirm that an invited account belongs to a person of its own: where two people are asked for, their approvals count from then on.\n" +
-		"Whoever saw the link of the invitation cannot confirm. The command line confirms people whom operators invited in the console, and the\n" +
+		"Those who saw the link of the invitation cannot confirm. The command line confirms people whom operators invited in the console, and the\n" +
 		"first operator of an environment; that operator confirms the others, in the console."
 	return cmd
 }

@@ -21,7 +21,7 @@ type personRow struct {
 	Own    bool
 	// Unconfirmed is set for one who has joined by a link that others saw, and whom no second operator has confirmed.
 	Unconfirmed bool
-	// Linked is set for an account that counts as another one.
+	// Linked is set for an account that counts as a different account.
 	Linked bool
 }
 
@@ -167,7 +167,7 @@ func (c *console) rolesForm(v *visit, p personRow) (form, error) {
 	return out, nil
 }
 
-// linkItem leads to the form that links a confirmed account with another one.
+// linkItem leads to the form that links two confirmed accounts.
 func (v *visit) linkItem(p personRow) item {
 	if p.Own || p.ConfirmedAt == nil {
 		return item{}
@@ -190,7 +190,7 @@ func (c *console) linkForm(v *visit, p personRow) (form, error) {
 	return form{
 		Section: "people", Heading: "Link an account with " + p.Name, To: v.at("people", p.ID, "link"), Submit: "Link the accounts", Confirmed: true,
 		Back:   item{Label: p.Name, URL: v.at("people", p.ID)},
-		Intro:  "Both accounts belong to one person: what they approve counts once from now on, also where it is open, and their keys have one owner. This cannot be undone.",
+		Intro:  "Both accounts belong to one person: what they approve counts once from now on, also in what is still open, and their keys have one owner. This cannot be undone.",
 		Fields: []field{{Name: "other", Label: "Other account of the person", Kind: choice, Options: others, Required: true, Hint: "Confirmed accounts of the tenant."}},
 	}, err
 }

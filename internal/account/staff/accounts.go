@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Accounts are not people. Whoever sees the link of an invitation can be the account, so the approvals of an invited account count where two
+// Accounts are not people. Each person who sees the link of an invitation can be the account, so the approvals of an invited account count where two
 // people are asked for only from the time on at which someone else confirmed it; an account of an identity provider is confirmed by the
 // provider. And one person can have an account of each kind: linked accounts count as one principal.
 //
@@ -43,7 +43,7 @@ func (s *Service) ConfirmIdentity(ctx context.Context, scope store.Scope, id, ac
 }
 
 // ConfirmIdentityAs records that the member of staff knows the person of an account, whose approvals count from now on where two people are
-// asked for. It refuses the person, whoever saw a link of theirs, and an operator who is not confirmed.
+// asked for. It refuses the person, those who saw a link of theirs, and an operator who is not confirmed.
 func (s *Service) ConfirmIdentityAs(ctx context.Context, scope store.Scope, id string, by By) error {
 	return s.managed(ctx, scope, id, by, func(op operation, p models.Person, _, _ []models.Role) error {
 		if err := op.mayVouch(ctx, scope, by, p); err != nil {
@@ -63,7 +63,7 @@ func (op operation) confirm(ctx context.Context, scope store.Scope, p models.Per
 		return err
 	}
 	if saw && !alone {
-		return problem.New(problem.SelfApproval, "Whoever saw a link that registered a passkey of this person cannot confirm them: it could be their own. A different operator does, in the console under People.")
+		return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of this person cannot confirm them: it could be their own. A different operator does, in the console under People.")
 	}
 	confirmed, err := op.q.Staff().Confirm(ctx, p, op.actor, op.at)
 	if err != nil || !confirmed {
@@ -145,7 +145,7 @@ func (s *Service) Link(ctx context.Context, scope store.Scope, id, other, actor 
 }
 
 // LinkAs makes two accounts count as one principal, because they are one person's: their roles and sign-ins stay apart, but what both approve
-// counts once, also where it is open. The member of staff must be able to confirm both. It cannot be undone.
+// counts once, also in what is still open. The member of staff must be able to confirm both. It cannot be undone.
 func (s *Service) LinkAs(ctx context.Context, scope store.Scope, id, other string, by By) error {
 	return s.store.Write(ctx, func(q *store.Q) error {
 		op := by.operation(q, s.clock.Now())
@@ -168,7 +168,7 @@ func (s *Service) LinkAs(ctx context.Context, scope store.Scope, id, other strin
 					return err
 				}
 				if saw {
-					return problem.New(problem.SelfApproval, "Whoever saw a link that registered a passkey of one of the accounts cannot link them. A different operator does.")
+					return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of one of the accounts cannot link them. A different operator does.")
 				}
 			}
 			return nil

@@ -62,9 +62,9 @@ func TestSecondOperatorConfirmsWhomTheFirstInvited(t *testing.T) {
 
 	in, err := b.service.Invite(t.Context(), b.scope.Tenant, bob, "cli:person invite")
 	require.NoError(t, err)
-	require.True(t, b.isConfirmed(t, bob), "a link that nobody used changes nothing")
+	require.True(t, b.isConfirmed(t, bob), "a link that was not used changes nothing")
 	b.accept(t, in)
-	require.False(t, b.isConfirmed(t, bob), "whoever saw the new link can be Bob")
+	require.False(t, b.isConfirmed(t, bob), "those who saw the new link can be Bob")
 	requireCode(t, problem.SelfApproval, b.service.ConfirmIdentity(t.Context(), b.scope, bob, "cli:person confirm"))
 	requireCode(t, problem.SelfApproval, confirm(first))
 	require.NoError(t, confirm(second))

@@ -74,7 +74,7 @@ func (q Staff) MarkJoined(ctx context.Context, person string, at time.Time) erro
 	return err
 }
 
-// MarkShown records that a link was shown to an actor that registered a passkey of an account: whoever saw it may be the account, so that
+// MarkShown records that a link was shown to an actor that registered a passkey of an account: that actor may be the account, so that
 // its principal has to be confirmed anew.
 func (q Staff) MarkShown(ctx context.Context, p models.Person, actor string) error {
 	if _, err := q.exec(ctx, "update people set shown_to = array_append(array_remove(shown_to, $2), $2) where id = $1", p.ID, actor); err != nil {
