@@ -16,20 +16,22 @@ import (
 func TestChallengePageEscapesHostileText(t *testing.T) {
 	t.Parallel()
 	w, _ := newTenant(t, `<b onmouseover="document.title='owned'">Alder</b> Bank`)
-	action := w.action(t, "enforce", `Pay <script>document.title="owned"</script>"><img src=x onerror=alert(1)>`,
-		"To \u202eknaB redlA\u202c acc\u200bount {{.ID}} ${1} \u2066x\u2069 &lt;i&gt; \u00adend", challenging)
-	a := w.challenge(t, w.subject(t), action, nil)
+	asked := w.asks(t, w.subject(t), "challenge", payment{
+		name: `Pay <script>document.title="owned"</script>"><img src=x onerror=alert(1)>`, consequence: "To {{.ID}} ${1} &lt;i&gt; end",
+		payee: "\u202eknaB redlA\u202c acc\u200bount \u2066x\u2069 \u00adend <i>", requirements: challenging,
+	})
 	b := newTab(t)
 	b.size(360, 740)
-	b.open(a.path)
+	b.open(w.link(t, asked.string("challenge.id"), nil))
 	b.see(`Pay <script>document.title="owned"</script>"><img src=x onerror=alert(1)>`)
 	require.Contains(t, b.text("body"), `<b onmouseover="document.title='owned'">Alder</b> Bank`)
-	consequence := strings.Join(strings.Fields(b.text(".consequence")), " ")
-	for _, mark := range []string{"U+202E", "U+202C", "U+200B", "U+2066", "U+2069", "U+00AD", "{{.ID}}", "&lt;i&gt;"} {
-		require.Contains(t, consequence, mark)
+	require.Equal(t, "To {{.ID}} ${1} &lt;i&gt; end", b.text(".consequence"))
+	shown := strings.Join(strings.Fields(b.text(".shown")), " ")
+	for _, mark := range []string{"U+202E", "U+202C", "U+200B", "U+2066", "U+2069", "U+00AD", "<i>"} {
+		require.Contains(t, shown, mark)
 	}
 	var foreign int
-	b.eval(`document.querySelectorAll("main script, main img, main b").length`, &foreign)
+	b.eval(`document.querySelectorAll("main script, main img, main b, main i").length`, &foreign)
 	require.Zero(t, foreign)
 	var title string
 	b.eval("document.title", &title)

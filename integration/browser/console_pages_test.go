@@ -118,6 +118,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		b.click(".entry .button.primary")
 		b.see("The key is shown this once.")
 	}
+	invited, linked := w.invited(t, "Ina Invited", models.RoleReviewer).Person.ID, w.invited(t, "Lin Linked", models.RoleReviewer).Person.ID
 	return []pageState{
 		in("action-new", "New action", "policies", "new"), faulty, in("action-edit", "Edit "+w.action, "policies", w.actionID, "edit"),
 		in("draft", "New policy version of", "policies", w.actionID, "draft"), in("draft-text", "New policy version of", "policies", w.actionID, "draft-text"),
@@ -126,7 +127,8 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("chat-new", "URL", "notifications", "chats", "new"),
 		in("team-new", "New team", "teams", "new"), in("team-edit", "Save the team", "teams", w.team),
 		in("key-new", "New API key", "keys", "new"), secret,
-		in("person-new", "Invite a person", "people", "new"), in("person", "Ina Invited", "people", w.invited(t, "Ina Invited", models.RoleReviewer).Person.ID),
+		in("person-new", "Invite a person", "people", "new"), in("person", "Ina Invited", "people", invited),
+		in("person-link", "Link an account with Lin Linked", "people", linked, "link"),
 		in("settings", "Life of a hold", "settings"),
 		in("forbidden", "do not include the permission decisions.read", "reviews"),
 	}

@@ -10,13 +10,26 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// paying creates an action that shows amount, account and payee of a payment, and requests a payment that gets the decision.
-// It returns the id of the authorization and the response.
+// payment is a payment whose amount, account and payee are shown.
+type payment struct {
+	name, consequence, payee string
+	requirements             object
+}
+
+// paying requests a payment that gets the decision, and returns the response.
 func (w world) paying(t testing.TB, subject, decision string, requirements object) response {
+	t.Helper()
+	return w.asks(t, subject, decision, payment{
+		"Send a payment", "The money leaves your account at once and cannot be called back.", "Müller & Söhne", requirements,
+	})
+}
+
+// asks creates the action of a payment, requests the payment, which gets the decision, and returns the response.
+func (w world) asks(t testing.TB, subject, decision string, p payment) response {
 	t.Helper()
 	key := "payment.shown_" + unique()
 	id := w.post(t, "/api/v1/actions", object{
-		"key": key, "name": "Send a payment", "consequence": "The money leaves your account at once and cannot be called back.",
+		"key": key, "name": p.name, "consequence": p.consequence,
 		"allowed_audiences": []string{audience}, "resource_type": "account",
 		"context_schema": object{
 			"type": "object", "x-countersign-display": object{"label": "To account", "format": "account"},
@@ -27,13 +40,13 @@ func (w world) paying(t testing.TB, subject, decision string, requirements objec
 			},
 		},
 	}).is(201).string("id")
-	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": requirements}).is(201)
+	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": p.requirements}).is(201)
 	w.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
 	w.do(t, "PATCH", "/api/v1/actions/"+id, object{"mode": "enforce"}).is(200)
 	a := w.post(t, "/api/v1/authorize", object{
 		"subject": subject, "action": key, "audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
 		"actor": object{"type": "human", "id": subject}, "resource": object{"type": "account", "id": "DE89370400440532013000"},
-		"context": object{"amount": 1250.5, "payee": "Müller & Söhne", "reference": longReference},
+		"context": object{"amount": 1250.5, "payee": p.payee, "reference": longReference},
 	}).is(200)
 	require.Equal(t, decision, a.string("decision"), "response: %s", a.body)
 	return a
