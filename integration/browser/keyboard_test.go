@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -33,7 +34,7 @@ var codes = sync.OnceValue(func() map[string]string {
 })
 
 // keyboard types into the focused element of a tab. Its events carry the typist's timestamps, which run ahead of the clock so that
-// the test does not wait. They never lie before the page was opened.
+// the test does not wait, and the page's clock keeps up with them (keepUp). They never lie before the page was opened.
 type keyboard struct {
 	b     *tab
 	typed time.Time // when the last key was released
@@ -74,6 +75,19 @@ func (k *keyboard) types(keys []features.KeyEvent) {
 		}
 		return nil
 	}))
+}
+
+// keepUp lets the clock of the tab's pages jump to the time of each event that is ahead of it.
+func keepUp() chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(`{
+			const now = performance.now.bind(performance);
+			let ahead = 0;
+			performance.now = () => now() + ahead;
+			for (const type of ["keydown", "keyup"]) addEventListener(type, (e) => { ahead = Math.max(ahead, e.timeStamp - now()); }, true);
+		}`).Do(ctx)
+		return err
+	})
 }
 
 // keyEvent is Input.dispatchKeyEvent. The library's own type rounds timestamps to whole seconds.

@@ -82,7 +82,7 @@ func openTab(t testing.TB, profile cdp.BrowserContextID) *tab {
 		require.Empty(t, b.unexpected(), "the page has unexpected faults")
 	})
 	require.NoError(t, chromedp.Run(ctx)) // binds the tab to a context without a deadline
-	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
+	b.run(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true), keepUp())
 	b.size(1100, 800)
 	b.dark(false)
 	return b
