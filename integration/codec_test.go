@@ -93,8 +93,8 @@ func payloadsOf(t *testing.T, workflow string) (out []*commonpb.Payload) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	eventually(t, func() bool {
-		d, err := shared.Temporal.DescribeWorkflowExecution(ctx, workflow, "")
-		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+		d, err := shared.Temporal.DescribeWorkflow(ctx, workflow, "")
+		return err == nil && d.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	}, "the end of "+workflow)
 	for it := shared.Temporal.GetWorkflowHistory(ctx, workflow, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 		e, err := it.Next()

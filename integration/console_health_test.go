@@ -40,7 +40,7 @@ func TestConsoleHealthFindsWhatIsBroken(t *testing.T) {
 			change := w.Server.post(t, version+"/activate", nil).is(202).string("id")
 			// The timer is the run's, which takes its time from the row when it starts: one that started later would expire the change at once.
 			eventually(t, func() bool {
-				_, err := shared.Temporal.DescribeWorkflowExecution(t.Context(), workflows.ChangeID(change), "")
+				_, err := shared.Temporal.DescribeWorkflow(t.Context(), workflows.ChangeID(change), "")
 				return err == nil
 			}, "the start of the change's workflow")
 			execSQL(t, "update changes set created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' where environment_id = '"+w.ID+"'")

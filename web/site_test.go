@@ -42,7 +42,9 @@ func site(t *testing.T, baseURL string) *fiber.App {
 				return problem.NewUnavailable("Postgres is unavailable.", nil)
 			})
 			r.Post("/demo/do", "page_do", func(c *fiber.Ctx) error {
-				body, err := web.Bind[struct{ Word string `json:"word"` }](c, 64)
+				body, err := web.Bind[struct {
+					Word string `json:"word"`
+				}](c, 64)
 				if err != nil {
 					return err
 				}

@@ -101,9 +101,9 @@ func (b *bundle) approve(t *testing.T, h models.Hold, reviewer string) string {
 // buildOf returns the build that ran the last task of a workflow.
 func (b *bundle) buildOf(t *testing.T, id string) string {
 	t.Helper()
-	d, err := b.temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	d, err := b.temporal.DescribeWorkflow(t.Context(), id, "")
 	require.NoError(t, err)
-	return d.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId()
+	return d.RawResponse.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId()
 }
 
 // complete completes a challenge.

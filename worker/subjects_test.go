@@ -48,11 +48,11 @@ func (b *bundle) requireErased(t *testing.T, id string) {
 // requireForgotten requires that a workflow has ended. The server removes its history within about a minute.
 func (b *bundle) requireForgotten(t *testing.T, id string) {
 	t.Helper()
-	d, err := b.temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	d, err := b.temporal.DescribeWorkflow(t.Context(), id, "")
 	var missing *serviceerror.NotFound
 	if !errors.As(err, &missing) {
 		require.NoError(t, err)
-		require.NotEqual(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.GetWorkflowExecutionInfo().GetStatus(), id)
+		require.NotEqual(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.Status, id)
 	}
 }
 

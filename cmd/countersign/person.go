@@ -175,7 +175,7 @@ func personRevokeCommand() *cobra.Command {
 
 func personConfirmCommand() *cobra.Command {
 	cmd := onPerson("confirm", "Confirm that an invited account belongs to a person of its own", false,
-		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
 			return c.People.ConfirmIdentity(cmd.Context(), scope, person, actor(cmd))
 		})
 	cmd.Long = "Confirm that an invited account belongs to a person of its own: where two people are asked for, their approvals count from then on.\n" +
@@ -187,7 +187,7 @@ func personConfirmCommand() *cobra.Command {
 func personLinkCommand() *cobra.Command {
 	var other string
 	cmd := onPerson("link", "Make two confirmed accounts of one person count as one", false,
-		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
 			if other == "" {
 				return usage("--with is not set: it names the other account")
 			}

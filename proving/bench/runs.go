@@ -84,9 +84,9 @@ func (r *bareRuns) open(ctx context.Context, n int) error {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			about, err := r.temporal.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+			about, err := r.temporal.DescribeWorkflow(ctx, run.GetID(), run.GetRunID())
 			// Four events: the start, and a workflow task that was scheduled, started and completed.
-			if err != nil || about.GetWorkflowExecutionInfo().GetHistoryLength() >= 4 {
+			if err != nil || about.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength() >= 4 {
 				return err
 			}
 			select {

@@ -42,7 +42,7 @@ func (h Histories) Histories(ctx context.Context, challenges, holds []string) ([
 
 func (h Histories) history(ctx context.Context, id string) (audit.WorkflowHistory, error) {
 	out := audit.WorkflowHistory{ID: id, Status: "unknown", Lines: []audit.HistoryEvent{}}
-	described, err := h.Client.DescribeWorkflowExecution(ctx, id, "")
+	described, err := h.Client.DescribeWorkflow(ctx, id, "")
 	var missing *serviceerror.NotFound
 	if errors.As(err, &missing) {
 		return out, nil
@@ -50,7 +50,7 @@ func (h Histories) history(ctx context.Context, id string) (audit.WorkflowHistor
 	if err != nil {
 		return out, err
 	}
-	info := described.GetWorkflowExecutionInfo()
+	info := described.RawResponse.GetWorkflowExecutionInfo()
 	out.Run, out.Status = info.GetExecution().GetRunId(), info.GetStatus().String()
 	events := h.Client.GetWorkflowHistory(ctx, id, out.Run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {

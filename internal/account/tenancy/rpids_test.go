@@ -43,7 +43,7 @@ func TestAnRPIDBelongsToOneTenant(t *testing.T) {
 	}
 	origins, err := st.Environments().RelatedOrigins(t.Context(), "alder.example")
 	require.NoError(t, err)
-	require.Equal(t, []string{"https://alder.test"}, []string(origins))
+	require.Equal(t, []string{"https://alder.test"}, origins)
 
 	_, err = svc.UpdateRPIDs(t.Context(), birch.Tenant.ID, tenancy.RPIDs{Give: []string{"alder.example"}}, "cli:test")
 	require.True(t, problem.Is(err, problem.Conflict), "%v", err)

@@ -151,7 +151,7 @@ func always(r rune) bool {
 	return script == "Latin" || script != "" && !unicode.In(r, recommended...)
 }
 
-func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) && !(r >= 0xFF21 && r <= 0xFF5A) }
+func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) && (r < 0xFF21 || r > 0xFF5A) }
 
 // compatibility reports whether a letter or number is another form of a plain one, such as a mathematical bold A or the Roman numeral for
 // fifty. Superscripts and the like in ordinary use (², ª, º, ™) stay, and so do forms in full width in East Asian texts and in texts

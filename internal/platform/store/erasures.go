@@ -66,7 +66,7 @@ var subjectTables = func() (out []string) {
 }()
 
 // subjectKeys are the columns of the primary keys of subjectTables, but for the environment and the subject.
-var subjectKeys = map[string]string{
+var subjectKeys = map[string]string{ // #nosec G101 -- names of columns
 	"frame_digests": "digest", "typed_passages": "device_class, block", "frames": "session_id, frame_id", "background_shares": "modality",
 	"templates": "id", "enrollments": "id", "sessions": "id", "client_tokens": "mac", "registration_grants": "mac", "passkeys": "id",
 	"recoveries": "id", "research_consents": "id", "challenges": "id", "review_notes": "authorization_id, reviewer, note_digest",

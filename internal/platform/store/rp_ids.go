@@ -18,7 +18,7 @@ func (q Tenants) GiveRPID(ctx context.Context, tenant, rpID string) (owner strin
 	if _, err := q.exec(ctx, "insert into rp_ids (rp_id, tenant_id) values ($1, $2) on conflict do nothing", rpID, tenant); err != nil {
 		return "", err
 	}
-	err = q.gorm(ctx).Raw("select tenant_id from rp_ids where rp_id = ?", rpID).Scan(&owner).Error
+	err = q.queryRow(ctx, "select tenant_id from rp_ids where rp_id = $1", rpID).Scan(&owner)
 	return owner, err
 }
 

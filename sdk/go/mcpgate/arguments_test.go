@@ -49,7 +49,7 @@ func (p *permitting) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.decision["action"] = asked.Action
 	p.decision["assurance"].(map[string]any)["subject"] = asked.Subject
 	text, err := json.Marshal(p.decision)
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text)))}, err
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text)))}, err
 }
 
 type order struct {
