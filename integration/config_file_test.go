@@ -108,7 +108,7 @@ func populated(t *testing.T) world {
 	w.Admin.post(t, "/api/v1/teams", object{"key": "finance", "name": "Finance", "members": []string{"credential:" + payments}}).is(201)
 	w.team(t, "leads")
 	made := w.Server.post(t, "/api/v1/actions", object{
-		"key": "payments.transfer", "name": "Send a transfer", "consequence": "Money leaves: for good. # \"ever\"", "allowed_audiences": []string{"a"}, "risk_class": "critical",
+		"key": "payments.transfer", "name": "Send a transfer", "consequence": "Money leaves: forever. # \"ever\"", "allowed_audiences": []string{"a"}, "risk_class": "critical",
 		"resource_type": "account", "proof_ttl_seconds": 60,
 	}).is(201).string("id")
 	w.Server.post(t, "/api/v1/actions/"+made+"/policy-versions", object{
