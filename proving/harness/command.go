@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,7 +44,8 @@ const unlimited = "1000000000"
 // refuses webhooks to this machine, so the tenant's live environment is
 // turned into a second sandbox.
 func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
-	create := []string{"tenant", "create", "--name", name, "--rp-id", "bank.example", "--origin", "https://bank.example"}
+	host := strings.ToLower(rand.Text()) + ".example" // an RP ID belongs to one tenant
+	create := []string{"tenant", "create", "--name", name, "--rp-id", host, "--origin", "https://" + host}
 	out, err := r.Run(ctx, append(create, "--background", "prior")...)
 	if err != nil && strings.Contains(err.Error(), "unknown flag: --background") { // a build from before there was a choice
 		out, err = r.Run(ctx, create...)
