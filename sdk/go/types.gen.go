@@ -2014,8 +2014,8 @@ type PolicyVersionCreate struct {
 type PolicyWarning struct {
 	// Stable code, such as `replay_without_effect` and `automation_without_effect`; more may be added.
 	Code string `json:"code"`
-	// Place in the request, as in an item of a 422 response.
-	Loc []any `json:"loc"`
+	// Place in the request, as in an item of a 422 response; an index is text.
+	Loc []string `json:"loc"`
 	// What does not decide as expected, and how to change it.
 	Message string `json:"message"`
 }

@@ -19,11 +19,16 @@ func TestAllowedReturn(t *testing.T) {
 	}
 	for _, good := range []string{
 		"https://bank.example", "https://bank.example/", "https://bank.example/a?b=c#d", "https://shop.example:8443/x",
-		"http://localhost:3000/back", "HTTPS://BANK.example", "https://bank.example:443/x",
+		"http://localhost:3000/back",
 	} {
 		got, err := challenge.AllowedReturn(env, good)
 		require.NoError(t, err, good)
 		require.Equal(t, good, *got)
+	}
+	for _, other := range []string{"HTTPS://BANK.example", "https://bank.example:443"} {
+		got, err := challenge.AllowedReturn(env, other)
+		require.NoError(t, err, other)
+		require.Equal(t, "https://bank.example", *got, "the form of browsers")
 	}
 	for _, bad := range []string{
 		"https://evil.example/", "http://bank.example/", "https://bank.example:444/", "https://shop.example/", "//bank.example/", "/here",
