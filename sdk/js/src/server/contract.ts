@@ -2266,8 +2266,8 @@ export interface components {
             code: string;
             /** @description What does not decide as expected, and how to change it. */
             message: string;
-            /** @description Place in the request, as in an item of a 422 response. */
-            loc: (string | number)[];
+            /** @description Place in the request, as in an item of a 422 response; an index is text. */
+            loc: string[];
         };
         /** @description One immutable decision contract of an action. */
         PolicyVersion: {
