@@ -240,14 +240,13 @@ SLICE  ?= 4s
 LASTS  ?=
 RATE   ?=
 SOAK   ?=
-DECISIONS ?=
 POSTGRES ?=
 # BASE has another default, which is for make lint.
 BENCH_BASE = $(if $(filter command environment,$(firstword $(origin BASE))),-base '$(BASE)')
 .PHONY: bench
 bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA; PART=tail RATE=600; PART=wal: bytes of WAL by relation; POSTGRES="shared_buffers=4GB": its settings)
 	@go build -C proving -o ../$(BIN)/bench ./cmd/bench
-	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) $(if $(LASTS),-lasts $(LASTS)) $(if $(DECISIONS),-decisions $(DECISIONS)) $(if $(RATE),-rate $(RATE)) $(if $(POSTGRES),-postgres '$(POSTGRES)') $(BENCH_BASE) \
+	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) $(if $(LASTS),-lasts $(LASTS)) $(if $(RATE),-rate $(RATE)) $(if $(POSTGRES),-postgres '$(POSTGRES)') $(BENCH_BASE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
 .PHONY: screenshots
