@@ -55,7 +55,7 @@ type Authorization struct {
 	HoldApproved       bool
 	Assurance          JSON
 	Explanation        JSON
-	Response           JSON // for a repeat of the request, without the profile, which is Assurance, and the proof, which is sealed in its own row
+	Response           JSON // the fields of the response that no other column has, for a repeat of the request
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string

@@ -766,7 +766,8 @@ create unique index changes_pending on changes (environment_id, digest) where (s
 -- Decisions and what follows from them
 -- ------------------------------------
 
--- Decisions: one row each, a follow-up decision with its parent. response is the body that was returned, without the profile and the proof.
+-- Decisions: one row each, a follow-up decision with its parent. response has the fields of what was
+-- returned that no other column has.
 create table authorizations (
     id                  text not null,
     tenant_id           text not null,
@@ -809,7 +810,7 @@ create table authorizations (
     outcome_note_digest text,
     session_pinned      boolean default false not null,
     primary key (id, environment_id)
-) with (toast_tuple_target = 2400); -- most rows, once compressed, stay in one place
+) with (toast_tuple_target = 2600); -- most rows, once compressed, stay in one place
 create index authorizations_action_time on authorizations (environment_id, action_id, decided_at, id);
 create index authorizations_age on authorizations using brin (decided_at);
 create unique index authorizations_child on authorizations (parent_id, environment_id) where (parent_id is not null);

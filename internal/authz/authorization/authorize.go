@@ -74,7 +74,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	}
 	// Replay before any check: a repetition must succeed even if the action or the policy has changed since.
 	if facts.Prior != nil {
-		answer, err := s.replay(ctx, r.principal.Store(), *facts.Prior, r.hash)
+		answer, err := s.replay(ctx, r.principal.Store(), facts.Prior, r.hash)
 		return answer, true, err
 	}
 	now := s.clock.Now()
@@ -125,18 +125,18 @@ func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, b
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
 	facts, err := s.store.Decisions().FactsFor(ctx, r.principal.Store(), r.wanted(nil))
 	if err == nil && facts.Prior != nil {
-		answer, err := s.replay(ctx, r.principal.Store(), *facts.Prior, r.hash)
+		answer, err := s.replay(ctx, r.principal.Store(), facts.Prior, r.hash)
 		return answer, true, err
 	}
 	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in a different request. Use a new nonce for each request.")
 }
 
 // replay returns the stored response of a request with the same idempotency key, or refuses a different request.
-func (s *Service) replay(ctx context.Context, scope store.Scope, prior store.PriorDecision, hash []byte) (Answer, error) {
+func (s *Service) replay(ctx context.Context, scope store.Scope, prior *models.Authorization, hash []byte) (Answer, error) {
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
-	r, err := readStored(prior.Response, prior.Assurance)
+	r, err := readStored(prior)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -50,7 +50,7 @@ type decision struct {
 	verdict policy.Decision
 	// requirements are those of the policy and of the rules that matched.
 	requirements policy.Requirements
-	row          store.Decision // everything to write, in one statement
+	row          store.Decision // everything to write, in one transaction
 	response     Response
 	body         []byte // the response as it is returned
 }
@@ -80,12 +80,8 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	}
 	d := &decision{
 		in: in, now: now, profile: profile, verdict: verdict, requirements: question.Effective(),
-		row: store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
-		response: Response{
-			ID: a.ID, Decision: verdict.Effect, Mode: a.Mode, Action: a.ActionKey, ActionHash: a.ActionHash, Environment: a.EnvironmentID,
-			PolicyVersion: a.PolicyVersion, ReasonCodes: verdict.ReasonCodes, HumanReadable: verdict.HumanReadable, Assurance: profile,
-			TraceID: a.TraceID, DecidedAt: apitime.Time(now), LatencyMS: a.LatencyMS,
-		},
+		row:      store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
+		response: respond(&a, profile, remainder{HumanReadable: verdict.HumanReadable}),
 	}
 	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
 		return nil, err
@@ -96,9 +92,8 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	if err := s.addConsequences(ctx, q, d); err != nil {
 		return nil, err
 	}
-	// Nothing is written here: the caller writes the row in one statement, so that a decision is there whole or not at all.
-	// The response is stored for repeats, but the profile and the proof only once, the proof encrypted.
-	if d.row.Authorization.Response, err = d.response.stored(); err != nil {
+	// Nothing is written here: the caller writes the rows in one transaction, so that a decision is written atomically.
+	if d.row.Authorization.Response, err = json.Marshal(d.response.remainder()); err != nil {
 		return nil, err
 	}
 	if d.body, err = json.Marshal(d.response); err != nil {

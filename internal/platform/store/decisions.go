@@ -28,8 +28,9 @@ type Facts struct {
 	Session  *models.Session   // the requested one, or the subject's latest; in any status
 	Heads    []models.Template // active templates without their data
 	Passkeys int               // number that are not revoked
-	Prior    *PriorDecision    // the stored response to the same idempotency key; nil if there is none
-	Tallies  []int             // the numbers of Wanted.Tallies, in their order
+	// Prior has the columns of the decision with the same idempotency key that its response is made of; nil if there is none.
+	Prior   *models.Authorization
+	Tallies []int // the numbers of Wanted.Tallies, in their order
 }
 
 // Wanted selects the facts of a decision.
@@ -49,30 +50,24 @@ type DecisionTally struct {
 	Most      int
 }
 
-// PriorDecision is a stored response to the same idempotency key.
-type PriorDecision struct {
-	ID          string
-	RequestHash []byte
-	Response    []byte // without the profile and the proof that it was given with
-	Assurance   []byte // the profile
-}
-
 // Whose facts are read: s is the row of the subject, $1 the tenant, $2 the environment and $3 the subject.
 const (
 	byExternalID = "s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'"
 	byUID        = "s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3"
 )
 
-// FactsFor returns what a decision about a subject (by the relying party's id) needs, and the stored response to the same
-// idempotency key. It returns ErrNotFound if there is neither a subject nor a response. Session is nil if the requested
+// FactsFor returns what a decision about a subject (by the relying party's id) needs, and the decision with the same
+// idempotency key. It returns ErrNotFound if there is neither a subject nor a decision. Session is nil if the requested
 // session is not the subject's.
 func (q Decisions) FactsFor(ctx context.Context, s Scope, w Wanted) (Facts, error) {
 	f, b := Facts{}, &pgx.Batch{}
-	b.Queue(`select id, request_hash, response, assurance from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
+	b.Queue(`select id, request_hash, decision, mode, action_key, action_hash, policy_version, reason_codes, trace_id, decided_at, latency_ms,
+		assurance, response from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
 		s.Environment, w.IdempotencyKey).Query(func(rows pgx.Rows) error {
-		var p PriorDecision
-		_, err := pgx.ForEachRow(rows, []any{&p.ID, (*models.Hex)(&p.RequestHash), &p.Response, &p.Assurance}, func() error {
-			f.Prior = &p
+		a := models.Authorization{TenantID: s.Tenant, EnvironmentID: s.Environment}
+		_, err := pgx.ForEachRow(rows, []any{&a.ID, &a.RequestHash, &a.Decision, (*string)(&a.Mode), &a.ActionKey, &a.ActionHash,
+			&a.PolicyVersion, (*[]string)(&a.ReasonCodes), &a.TraceID, &a.DecidedAt, &a.LatencyMS, &a.Assurance, &a.Response}, func() error {
+			f.Prior = &a
 			return nil
 		})
 		return err

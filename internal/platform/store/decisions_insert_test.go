@@ -38,7 +38,7 @@ func TestADecisionIsReadInPlainSQL(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(d.Authorization.Response), string(facts.Prior.Response))
 	require.JSONEq(t, string(d.Authorization.Assurance), string(facts.Prior.Assurance))
-	require.Equal(t, []byte(d.Authorization.RequestHash), facts.Prior.RequestHash)
+	require.Equal(t, d.Authorization.RequestHash, facts.Prior.RequestHash)
 }
 
 // fullDecision is a decision that writes to every table that a decision can write to.
