@@ -24,8 +24,8 @@ const (
 type mark struct {
 	At    time.Time `json:"at"`
 	Top   int64     `json:"top"`
-	Links int64     `json:"links,omitempty"` // 0 in a mark of an earlier version
-	Next  int64     `json:"next,omitempty"`  // what was written by then has a lower transaction id; 0 if that is not known
+	Links int64     `json:"links"`
+	Next  int64     `json:"next"` // what was written by then has a lower transaction id
 }
 
 // marksOf returns the marks of a head, oldest first.
@@ -88,7 +88,7 @@ func below(marks []mark, t time.Time) (top int64) {
 func closed(marks []mark, head store.AuditHead, after time.Duration) (top int64) {
 	for i, m := range marks {
 		for _, next := range marks[i+1:] {
-			if next.Next != 0 && next.Next <= head.Oldest && next.At.Before(head.Now) && next.At.Sub(m.At) >= after {
+			if next.Next <= head.Oldest && next.At.Before(head.Now) && next.At.Sub(m.At) >= after {
 				top = max(top, m.Top)
 			}
 		}

@@ -40,7 +40,7 @@ func TestNumbersAreClosedByALaterMark(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration, top, next int64) mark { return mark{At: now.Add(-d), Top: top, Next: next} }
-	marks := []mark{ago(time.Minute, 10, 0), ago(13*time.Second, 20, 120), ago(2*time.Second, 30, 130), ago(time.Second, 40, 140), ago(0, 50, 150)}
+	marks := []mark{ago(time.Minute, 10, 110), ago(13*time.Second, 20, 120), ago(2*time.Second, 30, 130), ago(time.Second, 40, 140), ago(0, 50, 150)}
 	for name, c := range map[string]struct {
 		oldest int64
 		after  time.Duration
@@ -62,12 +62,12 @@ func TestNumbersAreClosedByALaterMark(t *testing.T) {
 	}
 }
 
-// Marks of an earlier version do not count links.
-func TestLinksAreKnownOfNewMarks(t *testing.T) {
+// The links of the newest mark up to a number are known to seal no event above it.
+func TestLinksAreKnownOfMarks(t *testing.T) {
 	t.Parallel()
-	marks, err := marksOf(store.AuditHead{Marks: models.JSON(`[{"at": "2026-03-01T12:00:00Z", "top": 5}, {"at": "2026-03-01T12:00:05Z", "top": 9, "links": 7}]`)})
+	marks, err := marksOf(store.AuditHead{Marks: models.JSON(`[{"at": "2026-03-01T12:00:00Z", "top": 5, "links": 3}, {"at": "2026-03-01T12:00:05Z", "top": 9, "links": 7}]`)})
 	require.NoError(t, err)
-	for number, links := range map[int64]int64{4: 0, 5: 0, 8: 0, 9: 7, 100: 7} {
+	for number, links := range map[int64]int64{4: 0, 5: 3, 8: 3, 9: 7, 100: 7} {
 		require.Equal(t, links, sealedUpTo(marks, number))
 	}
 }

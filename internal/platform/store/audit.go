@@ -30,8 +30,8 @@ type AuditHead struct {
 	Seen  int64     `gorm:"->"`
 	Links int64     `gorm:"->"`
 	Now   time.Time `gorm:"->"`
-	// Also of a locked head: every transaction with a lower id than Oldest was over, and none had the id Next or a higher one. 0 on a
-	// distributed database, whose transactions have an id on each of its servers.
+	// Also of a locked head: every transaction with a lower id than Oldest was over, and none had the id Next or a higher one. The ids
+	// are those of the server that has the environment's rows.
 	Oldest int64 `gorm:"->"`
 	Next   int64 `gorm:"->"`
 }
@@ -76,12 +76,9 @@ func (q Audit) Behind(ctx context.Context, environments []string, open bool) ([]
 // returns ErrNotFound, without waiting, if another sealer has the lock. The head itself is the present one, while what is selected beside it
 // is of when the statement began, perhaps before another sealer had finished: the links are therefore counted there too.
 func (q Audit) LockHead(ctx context.Context, environment string, genesis []byte, wait bool) (AuditHead, error) {
-	ids := "0 as oldest, 0 as next"
-	if !q.distributed {
-		ids = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next"
-	}
 	lock := `select h.*, clock_timestamp() as now, coalesce((select max(v.seq) from events v where v.environment_id = h.environment_id), 0) as seen,
-		coalesce((select b.seq from audit_heads b where b.environment_id = h.environment_id), 0) as links, ` + ids + `
+		coalesce((select b.seq from audit_heads b where b.environment_id = h.environment_id), 0) as links,
+		pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next
 		from audit_heads h where h.environment_id = ? for update of h`
 	if !wait {
 		lock += " skip locked"

@@ -16,8 +16,6 @@ type Q struct {
 	conn conn
 	// standby serves reads that may be old; nil in a transaction, and without one.
 	standby *standby
-	// distributed says that the tables are on several servers (Store.Distribute).
-	distributed bool
 	// written says what the transaction wrote so far; nil outside of Write.
 	written *written
 }

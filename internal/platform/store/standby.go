@@ -220,7 +220,7 @@ func (s *standby) unusable() error {
 
 // q returns queries on the standby.
 func (s *standby) q(primary *Q) *Q {
-	return &Q{db: primary.db, conn: s.conn, distributed: primary.distributed}
+	return &Q{db: primary.db, conn: s.conn}
 }
 
 // serve reports whether the standby may serve a read, and records in a how old it may be.
@@ -321,7 +321,7 @@ func (s *Store) transactOn(ctx context.Context, pool *sql.DB, o pgx.TxOptions, f
 	}
 	t := &txConn{pgx: pgxConn, sql: conn, options: o}
 	defer rollBack(ctx, t.pgx)
-	if err := f(&Q{db: s.db, conn: t, distributed: s.distributed}); err != nil {
+	if err := f(&Q{db: s.db, conn: t}); err != nil {
 		return err
 	}
 	return t.commit(ctx)

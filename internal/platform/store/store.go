@@ -85,8 +85,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	follow(pool)
-	var distributed bool
-	if err := pool.QueryRow(ctx, "select to_regclass('pg_dist_partition') is not null").Scan(&distributed); err != nil {
+	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, unreachable(cfg.ConnConfig, err)
 	}
@@ -120,7 +119,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		}
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{Q: &Q{db: g, conn: conn, standby: from, distributed: distributed}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	s := &Store{Q: &Q{db: g, conn: conn, standby: from}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
 	go s.waker.run(background, s)
 	if from != nil {
 		go from.follow(background, s)
