@@ -32,7 +32,7 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 	var out []string
 	for _, c := range candidates {
 		approved := slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == c.Principal })
-		if approved || c.Principal == b.barred || escalated && !b.admitsByEscalation(c) {
+		if approved || b.bars(c.Principal) || escalated && !b.admitsByEscalation(c) {
 			continue
 		}
 		if b.count(append(slices.Clone(approvers), c)).Given > given {

@@ -29,15 +29,15 @@ func TestPrincipalsAreStored(t *testing.T) {
 	b.AddCredential("crd_child", "credential:crd_root")
 	b.AddCredential("crd_grandchild", "credential:crd_child")
 	b.AddCredential("crd_of_person", "person:prs_1")
-	got, err := b.Store.Principals().List(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_unknown"})
+	got, err := b.Store.Principals().BehindAll(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_unknown"})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{
-		"crd_root": "credential:crd_root", "crd_child": "credential:crd_root", "crd_grandchild": "credential:crd_root",
-		"crd_of_person": "person:prs_1", "crd_unknown": "credential:crd_unknown",
+	require.Equal(t, map[string]store.Behind{
+		"crd_root": {Principal: "credential:crd_root"}, "crd_child": {Principal: "credential:crd_root"}, "crd_grandchild": {Principal: "credential:crd_root"},
+		"crd_of_person": {Principal: "person:prs_1"}, "crd_unknown": {Principal: "credential:crd_unknown"},
 	}, got)
-	foreign, err := b.Store.Principals().List(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
+	foreign, err := b.Store.Principals().BehindAll(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"crd_child": "credential:crd_child"}, foreign, "a credential is of one environment")
+	require.Equal(t, map[string]store.Behind{"crd_child": {Principal: "credential:crd_child"}}, foreign, "a credential is of one environment")
 	for _, actor := range []string{"client_token:ctk_1", "page:lnk_1"} {
 		_, err := b.Store.Principals().Get(t.Context(), b.Scope, actor)
 		require.ErrorIs(t, err, store.ErrNoPrincipal, actor)
@@ -147,6 +147,37 @@ func TestSelfReviewIsBarredByTheEnvironment(t *testing.T) {
 		require.True(t, rows[0].Barred, reviewer)
 	}
 	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_bob").Status)
+}
+
+// A requesting key that was given to a different principal bars both: the former one may still have the key.
+func TestRequestsBarFormerPrincipals(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	eve, gus := b.person("prs_eve"), b.person("prs_gus")
+	b.team("dual")
+	b.member("dual", "person:prs_eve")
+	b.deputy("prs_eve", "prs_gus", -time.Hour, time.Hour)
+	b.AddCredential(fixture.Asker, "cli:credential create")
+	b.Exec("update credentials set former_principal = 'person:prs_eve' where id = $1", fixture.Asker)
+	anyone, dual := b.Hold(life, 2), b.holdFor(1, wants{team: "dual", approvals: 1})
+	require.Equal(t, 1, b.approvesAs(t, anyone, eve).Approvals, "self-review is not barred yet")
+	awaited := func() []string {
+		out, err := b.service.Awaited(t.Context(), dual, []string{"prs_eve", "prs_gus"}, false)
+		require.NoError(t, err)
+		return out
+	}
+	require.Equal(t, []string{"prs_eve", "prs_gus"}, awaited())
+	b.Exec("update environments set bar_self_review = true")
+	rows, _, err := b.service.Queue(t.Context(), gus, store.HoldFilter{}, store.Page{Limit: 10})
+	require.NoError(t, err)
+	for _, row := range rows {
+		require.Zero(t, row.Approvals, "the approval of the former principal does not count")
+		require.Equal(t, row.AuthorizationID == anyone.AuthorizationID, row.Approvable, "nor does one by their deputy")
+	}
+	require.Empty(t, awaited())
+	b.outsider(t, gus, dual)
+	require.Equal(t, models.HoldPending, b.approves(t, anyone, "crd_bob").Status)
+	require.Equal(t, models.HoldApproved, b.approves(t, anyone, "crd_cat").Status)
 }
 
 // An approval that a requester gave while self-review was allowed does not count once it is barred.

@@ -52,8 +52,8 @@ type ballot struct {
 	wanted   []models.HoldTeam
 	// teams has the keys of the teams of each actor.
 	teams map[string][]string
-	// barred is the principal of the requester if self-review is barred.
-	barred string
+	// barred is whom the requester counts as, or counted, if self-review is barred.
+	barred store.Behind
 	// at decides which escalations are in force.
 	at time.Time
 }
@@ -81,9 +81,14 @@ func (b ballot) fills(a store.Approver, byDeputy bool) []bool {
 		in := func(actor string) bool {
 			return slices.ContainsFunc(b.teams[actor], func(key string) bool { return slices.Contains(keys, key) })
 		}
-		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && a.AbsentPrincipal != b.barred && in(a.Absent))
+		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && !b.bars(a.AbsentPrincipal) && in(a.Absent))
 	}
 	return append(out, true)
+}
+
+// bars reports whether a principal may not approve, even by a deputy.
+func (b ballot) bars(principal string) bool {
+	return b.barred.Meets(store.Behind{Principal: principal})
 }
 
 // voters returns, for each person among the approvers, who approved first and the slots that they may fill. A deputy fills a slot in the place of the
@@ -194,17 +199,17 @@ func ballotOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (bal
 	return b, err
 }
 
-// barredFrom returns the principal of the requester if self-review of the hold is barred; empty otherwise.
-func barredFrom(ctx context.Context, q *store.Q, h models.Hold) (string, error) {
+// barredFrom returns who is behind the requester if self-review of the hold is barred; no one otherwise.
+func barredFrom(ctx context.Context, q *store.Q, h models.Hold) (store.Behind, error) {
 	env, err := q.Environments().Get(ctx, scopeOf(h))
 	if err != nil || !bars(h.SelfReviewBarred, env) {
-		return "", err
+		return store.Behind{}, err
 	}
 	asked, err := q.Decisions().Requester(ctx, scopeOf(h), h.AuthorizationID)
 	if err != nil {
-		return "", err
+		return store.Behind{}, err
 	}
-	return q.Principals().Get(ctx, scopeOf(h), "credential:"+asked.CredentialID)
+	return q.Principals().Behind(ctx, scopeOf(h), "credential:"+asked.CredentialID)
 }
 
 // refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the hold requires, unless it requires
@@ -318,13 +323,13 @@ func (s *Service) wantedBy(ctx context.Context, p identity.Principal, rows []Que
 	return out, err
 }
 
-// barredIn returns the principals of the credentials that requested holds which bar self-review.
-func (s *Service) barredIn(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) (map[string]string, error) {
+// barredIn returns who is behind the credentials that requested holds which bar self-review.
+func (s *Service) barredIn(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) (map[string]store.Behind, error) {
 	var requesters []string
 	for _, r := range rows {
 		if bars(r.SelfReviewBarred, env) {
 			requesters = append(requesters, r.CredentialID)
 		}
 	}
-	return s.store.Principals().List(ctx, p.Store(), requesters)
+	return s.store.Principals().BehindAll(ctx, p.Store(), requesters)
 }

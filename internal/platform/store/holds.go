@@ -153,7 +153,7 @@ func (q Holds) RecordRejection(ctx context.Context, h models.Hold, noteDigest *s
 // self-review was barred does not count any more. A hold that asks for two people counts only people who were confirmed when it was opened.
 var inGoodStanding = `(h.status <> 'pending' or case
 	when (h.self_review_barred or (select e.bar_self_review from environments e where e.id = h.environment_id))
-		and r.principal = ` + requester + ` then false
+		and r.principal in ` + requesters + ` then false
 	when r.reviewer like 'credential:%' then exists (select from credentials c where c.id = substr(r.reviewer, 12)
 		and c.environment_id = h.environment_id and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at) and c.former_principal is null)
 	when r.reviewer like 'person:%' then exists (select from people p join person_roles pr on pr.person_id = p.id
@@ -180,15 +180,15 @@ func (q Holds) CountsPerson(ctx context.Context, h models.Hold, actor string) (b
 	return counts, err
 }
 
-// requester is the principal of the credential that requested the decision of the hold h.
-const requester = `(select c.principal from authorizations a join credentials c on c.id = a.credential_id and c.environment_id = a.environment_id
+// requesters are the principals, present and former, of the credential that requested the decision of the hold h.
+const requesters = `(select unnest(array_remove(array[c.principal, c.former_principal], null)) from authorizations a join credentials c on c.id = a.credential_id and c.environment_id = a.environment_id
 			where a.id = h.authorization_id and a.environment_id = h.environment_id)`
 
 // SelfReviewed reports whether the requester is among those whose approval of a hold counts at a time.
 func (q Holds) SelfReviewed(ctx context.Context, h models.Hold, at time.Time) (bool, error) {
 	var own bool
 	err := q.queryRow(ctx, `select exists (select from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id
-		where r.authorization_id = $1 and r.environment_id = $3 and r.resolution = 'approve' and r.principal = `+requester+`
+		where r.authorization_id = $1 and r.environment_id = $3 and r.resolution = 'approve' and r.principal in `+requesters+`
 			and `+strings.ReplaceAll(inGoodStanding, "@at", "$2::timestamptz")+`)`, h.AuthorizationID, at, h.EnvironmentID).Scan(&own)
 	return own, err
 }

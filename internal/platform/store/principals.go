@@ -82,16 +82,6 @@ func (q Principals) Behind(ctx context.Context, s Scope, actor string) (Behind, 
 	return all[id], err
 }
 
-// List returns the principals of credentials, by credential id.
-func (q Principals) List(ctx context.Context, s Scope, credentials []string) (map[string]string, error) {
-	all, err := q.BehindAll(ctx, s, credentials)
-	out := make(map[string]string, len(all))
-	for id, b := range all {
-		out[id] = b.Principal
-	}
-	return out, err
-}
-
 // Get returns the principal of an actor, with the errors of Behind.
 func (q Principals) Get(ctx context.Context, s Scope, actor string) (string, error) {
 	b, err := q.Behind(ctx, s, actor)
