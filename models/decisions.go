@@ -2,16 +2,19 @@ package models
 
 import "time"
 
-// SigningKey signs the proofs of one environment. Sealed is the private key, sealed by the keyring.
+// SigningKey signs the proofs of one environment. Sealed is the private key of a software key, and the reference of a key that
+// another backend holds, sealed by the keyring.
 type SigningKey struct {
 	KID           string `gorm:"column:kid;primaryKey"`
 	TenantID      string
 	EnvironmentID string
 	Status        KeyStatus
-	PublicJWK     JSON `gorm:"column:public_jwk"`
+	Backend       string // where the private key is: internal/platform/keys
+	PublicJWK     JSON   `gorm:"column:public_jwk"`
 	Sealed        []byte
 	CreatedAt     time.Time
 	ActivatedAt   *time.Time
+	LastUsedAt    *time.Time // to about a minute
 	RetiringAt    *time.Time
 	RetiredAt     *time.Time
 }

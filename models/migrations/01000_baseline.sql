@@ -1100,16 +1100,18 @@ create table audit_heads (
     marks          jsonb default '[]' not null
 );
 
--- Keys that sign proofs, sealed.
+-- Keys that sign proofs. Sealed is the private key of a software key, and the reference of a key that another backend holds.
 create table signing_keys (
     kid            text primary key,
     tenant_id      text not null,
     environment_id text not null references environments(id),
     status         text not null check (status in ('next', 'active', 'retiring', 'retired')),
+    backend        text default 'software' not null,
     public_jwk     jsonb not null,
     sealed         bytea not null,
     created_at     timestamptz not null,
     activated_at   timestamptz,
+    last_used_at   timestamptz,
     retiring_at    timestamptz,
     retired_at     timestamptz
 );

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
@@ -77,11 +78,11 @@ type attack struct {
 
 func newAttack(t testing.TB) attack {
 	t.Helper()
-	key, err := proof.GenerateKey()
+	key, err := software.Generate()
 	require.NoError(t, err)
-	signer, err := proof.NewSigner(key)
+	signer, err := proof.NewSigner(software.Of(key))
 	require.NoError(t, err)
-	good, err := signer.Sign(claims(t))
+	good, err := signer.Sign(t.Context(), claims(t))
 	require.NoError(t, err)
 	return attack{key, signer, keysOf(signer), good, strings.Split(good, ".")}
 }
@@ -258,12 +259,12 @@ func TestKeys(t *testing.T) {
 	a := newAttack(t)
 	t.Run("private key round trip", func(t *testing.T) {
 		t.Parallel()
-		raw, err := proof.MarshalPrivateKey(a.key)
+		raw, err := software.Marshal(a.key)
 		require.NoError(t, err)
-		back, err := proof.ParsePrivateKey(raw)
+		back, err := software.Parse(raw)
 		require.NoError(t, err)
 		require.True(t, back.Equal(a.key))
-		_, err = proof.ParsePrivateKey(raw[:len(raw)-1])
+		_, err = software.Parse(raw[:len(raw)-1])
 		require.Error(t, err)
 	})
 	t.Run("other curves are refused", func(t *testing.T) {
@@ -272,9 +273,9 @@ func TestKeys(t *testing.T) {
 		require.NoError(t, err)
 		raw, err := x509.MarshalPKCS8PrivateKey(key)
 		require.NoError(t, err)
-		_, err = proof.ParsePrivateKey(raw)
+		_, err = software.Parse(raw)
 		require.Error(t, err)
-		_, err = proof.NewSigner(key)
+		_, err = proof.NewSigner(software.Of(key))
 		require.Error(t, err)
 		_, err = proof.JWKS(proof.KeySet{"k": &key.PublicKey})
 		require.Error(t, err)

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 
 // SignDocument signs a JSON document that is no proof, such as the head of an audit log. Its typ must not be Type, so that a
 // document can never pass for a proof.
-func (s *Signer) SignDocument(typ string, payload []byte) (string, error) {
+func (s *Signer) SignDocument(ctx context.Context, typ string, payload []byte) (string, error) {
 	if typ == "" || typ == Type {
 		return "", errors.New("sign document: typ must be set and must not be that of a proof")
 	}
@@ -17,7 +18,7 @@ func (s *Signer) SignDocument(typ string, payload []byte) (string, error) {
 		return "", fmt.Errorf("sign document: %w", err)
 	}
 	input := encoding.EncodeToString(head) + "." + encoding.EncodeToString(payload)
-	signature, err := s.signature([]byte(input))
+	signature, err := s.signature(ctx, []byte(input))
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
 	payload := []byte(`{"sequence":42}`)
-	compact, err := signer.SignDocument("audit-head+jwt", payload)
+	compact, err := signer.SignDocument(t.Context(), "audit-head+jwt", payload)
 	require.NoError(t, err)
 	got, err := proof.VerifyDocument(compact, keysOf(signer), "audit-head+jwt")
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestDocuments(t *testing.T) {
 	require.Error(t, err, "a document never passes for a proof")
 
 	for _, typ := range []string{"", proof.Type} {
-		_, err = signer.SignDocument(typ, payload)
+		_, err = signer.SignDocument(t.Context(), typ, payload)
 		require.Error(t, err)
 		_, err = proof.VerifyDocument(compact, keysOf(signer), typ)
 		require.Error(t, err)

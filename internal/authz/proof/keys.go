@@ -4,8 +4,6 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,15 +12,6 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwa"
 	"github.com/lestrrat-go/jwx/v2/jwk"
 )
-
-// GenerateKey returns a new P-256 signing key.
-func GenerateKey() (*ecdsa.PrivateKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("generate signing key: %w", err)
-	}
-	return key, nil
-}
 
 // KeyID returns the kid of a key: its RFC 7638 thumbprint (SHA-256, base64url). Two keys never share one.
 func KeyID(public *ecdsa.PublicKey) (string, error) {
@@ -35,28 +24,6 @@ func KeyID(public *ecdsa.PublicKey) (string, error) {
 		return "", fmt.Errorf("key id: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(sum), nil
-}
-
-// MarshalPrivateKey returns the key in PKCS #8 DER. It is a secret: seal it (internal/platform/keyring) before it is stored.
-func MarshalPrivateKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("marshal signing key: %w", err)
-	}
-	return der, nil
-}
-
-// ParsePrivateKey parses the form of MarshalPrivateKey. It refuses all but P-256 keys.
-func ParsePrivateKey(der []byte) (*ecdsa.PrivateKey, error) {
-	parsed, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, errors.New("signing key is not PKCS #8") // the cause could quote key bytes
-	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return nil, errors.New("signing key is not a P-256 key")
-	}
-	return key, nil
 }
 
 // KeySet maps key ids to the public keys that verify proofs.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
@@ -22,9 +23,9 @@ const issuedAt = 1_795_231_234
 
 func newSigner(t testing.TB) *proof.Signer {
 	t.Helper()
-	key, err := proof.GenerateKey()
+	key, err := software.Generate()
 	require.NoError(t, err)
-	signer, err := proof.NewSigner(key)
+	signer, err := proof.NewSigner(software.Of(key))
 	require.NoError(t, err)
 	return signer
 }
@@ -69,7 +70,7 @@ func TestSignAndVerify(t *testing.T) {
 	t.Parallel()
 	signer, other := newSigner(t), newSigner(t)
 	want := claims(t)
-	compact, err := signer.Sign(want)
+	compact, err := signer.Sign(t.Context(), want)
 	require.NoError(t, err)
 	got, err := proof.Verify(compact, keysOf(other, signer), at(issuedAt), proof.Expect{
 		Issuer: want.Issuer, Audience: want.Audience, Environment: "env_1", Action: "payments.transfer",
@@ -83,7 +84,7 @@ func TestSignAndVerify(t *testing.T) {
 func TestWireForm(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
-	compact, err := signer.Sign(claims(t))
+	compact, err := signer.Sign(t.Context(), claims(t))
 	require.NoError(t, err)
 	parts := strings.Split(compact, ".")
 	require.Len(t, parts, 3)
@@ -107,12 +108,12 @@ func decode(t testing.TB, part string) string {
 // TestVerifyAgreesWithJWX verifies our signatures with jwx and ours with what jwx signed.
 func TestVerifyAgreesWithJWX(t *testing.T) {
 	t.Parallel()
-	key, err := proof.GenerateKey()
+	key, err := software.Generate()
 	require.NoError(t, err)
-	signer, err := proof.NewSigner(key)
+	signer, err := proof.NewSigner(software.Of(key))
 	require.NoError(t, err)
 	for range 64 { // short r or s must be padded: about one signature in 128 has one
-		compact, err := signer.Sign(claims(t))
+		compact, err := signer.Sign(t.Context(), claims(t))
 		require.NoError(t, err)
 		payload, err := jws.Verify([]byte(compact), jws.WithKey(jwa.ES256, signer.Public()))
 		require.NoError(t, err)
@@ -139,7 +140,7 @@ func signWithJWX(t testing.TB, key *ecdsa.PrivateKey, payload any, members map[s
 func TestVerifyExpectations(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
-	compact, err := signer.Sign(claims(t))
+	compact, err := signer.Sign(t.Context(), claims(t))
 	require.NoError(t, err)
 	for code, expect := range map[string]proof.Expect{
 		reason.ProofIssuerMismatch:      {Issuer: "https://other.example"},
@@ -162,7 +163,7 @@ func TestVerifyExpectations(t *testing.T) {
 func TestVerifyTimes(t *testing.T) {
 	t.Parallel()
 	signer := newSigner(t)
-	compact, err := signer.Sign(claims(t))
+	compact, err := signer.Sign(t.Context(), claims(t))
 	require.NoError(t, err)
 	const exp = issuedAt + 300
 	for _, tt := range []struct {
@@ -210,17 +211,17 @@ func TestSignRefusesIncompleteClaims(t *testing.T) {
 	} {
 		c := claims(t)
 		change(&c)
-		_, err := signer.Sign(c)
+		_, err := signer.Sign(t.Context(), c)
 		require.ErrorContains(t, err, name)
 	}
 	_, err := proof.NewSigner(nil)
 	require.Error(t, err)
 	c := claims(t)
 	c.Expires = c.NotBefore + 1<<55 + 300 // as nanoseconds in 64 bits this is 300 s
-	_, err = signer.Sign(c)
+	_, err = signer.Sign(t.Context(), c)
 	require.ErrorContains(t, err, "nbf and exp")
 	c.Expires, c.Action.PolicyVersion = c.NotBefore+900, 1
-	_, err = signer.Sign(c)
+	_, err = signer.Sign(t.Context(), c)
 	require.NoError(t, err)
 }
 
@@ -235,7 +236,7 @@ func TestLongestClaimsFit(t *testing.T) {
 		c.Assurance.Claims[name] = "insufficient_evidence"
 	}
 	c.Methods = []string{proof.MethodBehaviour, proof.MethodPasskey, proof.MethodSandboxConfirm, proof.MethodReview}
-	compact, err := newSigner(t).Sign(c)
+	compact, err := newSigner(t).Sign(t.Context(), c)
 	require.NoError(t, err)
 	require.Less(t, len(compact), 4096)
 }
@@ -250,7 +251,7 @@ func TestPropertySignedVerifies(t *testing.T) {
 		c := base
 		c.Subject, c.Audience, c.Nonce = text.Draw(t, "sub"), text.Draw(t, "aud"), text.Draw(t, "nonce")
 		c.Expires = c.NotBefore + rapid.Int64Range(30, 900).Draw(t, "ttl")
-		compact, err := signer.Sign(c)
+		compact, err := signer.Sign(t.Context(), c)
 		require.NoError(t, err)
 		if strings.Contains(c.Subject+c.Audience+c.Nonce, "\x00") {
 			return // the API refuses NUL, so it never reaches a proof
@@ -266,14 +267,14 @@ func BenchmarkSign(b *testing.B) {
 	signer, c := newSigner(b), claims(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := signer.Sign(c); err != nil {
+		if _, err := signer.Sign(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkSignWithJWX(b *testing.B) {
-	key, err := proof.GenerateKey()
+	key, err := software.Generate()
 	require.NoError(b, err)
 	c := claims(b)
 	b.ReportAllocs()
@@ -284,7 +285,7 @@ func BenchmarkSignWithJWX(b *testing.B) {
 
 func BenchmarkVerify(b *testing.B) {
 	signer := newSigner(b)
-	compact, err := signer.Sign(claims(b))
+	compact, err := signer.Sign(b.Context(), claims(b))
 	require.NoError(b, err)
 	keys := keysOf(signer)
 	b.ReportAllocs()

@@ -1,14 +1,16 @@
 package proof
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/countersign-dev/countersign/internal/platform/keys"
 )
 
 // The protected header of every proof: these three members and no other.
@@ -26,17 +28,17 @@ var encoding = base64.RawURLEncoding.Strict()
 
 // Signer signs proofs with one key. It is safe for concurrent use.
 type Signer struct {
-	key    *ecdsa.PrivateKey
+	key    keys.Key
 	keyID  string
 	header string // encoded, with the dot that follows it
 }
 
 // NewSigner returns a signer for a P-256 key; the kid of its proofs is KeyID of the key.
-func NewSigner(key *ecdsa.PrivateKey) (*Signer, error) {
-	if key == nil || key.Curve != elliptic.P256() {
+func NewSigner(key keys.Key) (*Signer, error) {
+	if key == nil || key.Public().Curve != elliptic.P256() {
 		return nil, errors.New("signer: not a P-256 key")
 	}
-	kid, err := KeyID(&key.PublicKey)
+	kid, err := KeyID(key.Public())
 	if err != nil {
 		return nil, fmt.Errorf("signer: %w", err)
 	}
@@ -64,18 +66,18 @@ type header struct {
 func (s *Signer) KeyID() string { return s.keyID }
 
 // Public returns the key the signer's proofs are verified with.
-func (s *Signer) Public() *ecdsa.PublicKey { return &s.key.PublicKey }
+func (s *Signer) Public() *ecdsa.PublicKey { return s.key.Public() }
 
 // Sign returns the compact JWS of the claims. It refuses a claim set that Verify would refuse at any time.
 //
-// The signature is r and s as 32 bytes each (RFC 7518 section 3.4), made with crypto/ecdsa over a header encoded once
-// for all proofs of the key. Tests verify what comes out with jwx.
-func (s *Signer) Sign(c Claims) (string, error) {
+// The signature is R and S as 32 bytes each (RFC 7518 section 3.4), made by the key over a header encoded once for all its
+// proofs. Tests verify the result with jwx.
+func (s *Signer) Sign(ctx context.Context, c Claims) (string, error) {
 	out, err := c.input(s.header)
 	if err != nil {
 		return "", fmt.Errorf("sign proof: %w", err)
 	}
-	signature, err := s.signature(out)
+	signature, err := s.signature(ctx, out)
 	if err != nil {
 		return "", err
 	}
@@ -102,18 +104,14 @@ func (c Claims) input(header string) ([]byte, error) {
 }
 
 // signature returns the ES256 signature of the input.
-func (s *Signer) signature(input []byte) ([]byte, error) {
+func (s *Signer) signature(ctx context.Context, input []byte) ([]byte, error) {
 	digest := sha256.Sum256(input)
-	r, t, err := ecdsa.Sign(rand.Reader, s.key, digest[:])
+	signature, err := s.key.Sign(ctx, digest[:])
 	if err != nil {
-		return nil, fmt.Errorf("sign proof: %w", err)
+		return nil, fmt.Errorf("sign with key %s: %w", s.keyID, err)
 	}
-	const half = signatureSize / 2
-	out := make([]byte, signatureSize)
-	r.FillBytes(out[:half])
-	t.FillBytes(out[half:])
-	return out, nil
+	return signature, nil
 }
 
 // signatureSize is the length of an ES256 signature in bytes.
-const signatureSize = 64
+const signatureSize = keys.SignatureSize

@@ -16,7 +16,8 @@ func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ strin
 	if k.signer == nil {
 		return "", errCannotSign(scope.Environment, k.failed)
 	}
-	return k.signer.SignDocument(typ, payload)
+	compact, err := k.signer.SignDocument(ctx, typ, payload)
+	return compact, s.signed(scope, k.signer, err)
 }
 
 // VerifyDocument verifies a document with any key of the environment, including retired ones: documents outlive keys.
@@ -27,9 +28,9 @@ func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, co
 	}
 	keys := proof.KeySet{}
 	for _, row := range rows {
-		// A key that cannot be decrypted verifies nothing: only the encrypted half proves that the key belongs to the service.
-		if private, err := s.open(row); err == nil {
-			keys[row.KID] = &private.PublicKey
+		// A key that cannot be opened verifies nothing: only the encrypted column proves that the key belongs to the service.
+		if public, err := s.public(row); err == nil {
+			keys[row.KID] = public
 		}
 	}
 	return proof.VerifyDocument(compact, keys, typ)

@@ -29,6 +29,9 @@ func (s *Service) Health(ctx context.Context) (Health, error) {
 	for _, row := range rows {
 		of[row.EnvironmentID] = append(of[row.EnvironmentID], row)
 	}
+	if err := s.recordUses(ctx); err != nil {
+		return h, err
+	}
 	for _, e := range environments {
 		switch s.ability(of[e.ID]) {
 		case Unable:
@@ -59,7 +62,7 @@ func (s *Service) Ability(ctx context.Context, scope store.Scope) (Ability, erro
 }
 
 func (s *Service) ability(rows []models.SigningKey) Ability {
-	k, ok := choose(rows, s.clock.Now(), s.opensSeal)
+	k, ok := choose(rows, s.clock.Now(), s.opens)
 	switch {
 	case !ok:
 		return Unable
@@ -70,8 +73,8 @@ func (s *Service) ability(rows []models.SigningKey) Ability {
 	}
 }
 
-// opensSeal is Opens without parsing the key: decryption authenticates what was stored, and is much cheaper.
-func (s *Service) opensSeal(row models.SigningKey) bool {
-	_, err := s.keys.Open(keyPurpose, row.Sealed, []byte(row.KID))
-	return err == nil
+// opens is Opens without parsing the key: decryption authenticates what was stored, and is much cheaper.
+func (s *Service) opens(row models.SigningKey) bool {
+	_, err := s.reference(row)
+	return err == nil && s.backend(row) != nil
 }

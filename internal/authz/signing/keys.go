@@ -9,19 +9,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
+	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 const (
-	// keyPurpose names the keyring's subkey for private keys at rest.
+	// keyPurpose names the keyring's subkey for private keys, and references to them, at rest.
 	keyPurpose = "signing-key"
 	// cacheFor is how long a replica may sign with a key after another replica rotated it. It is far below Overlap, so that the
 	// proofs it signs meanwhile verify.
@@ -41,21 +44,27 @@ type Service struct {
 	keys    *keyring.Keyring
 	clock   clock.Clock
 	baseURL string
+	signers []keys.Signer // the first creates keys
 
 	envs      cache.Cache[cachedKeys]
 	published cache.Cache[keySets] // by the empty key
+	uses      sync.Map             // use by kid: not yet recorded
 }
 
-// cachedKeys are an environment's decrypted keys.
+// cachedKeys are an environment's opened keys.
 type cachedKeys struct {
 	signer *proof.Signer // nil if no key can sign
 	public proof.KeySet
-	failed error // why keys could not be decrypted
+	failed error // why keys could not be opened
 }
 
-// New returns a Service. The base URL is part of the issuer of every proof.
-func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
-	return &Service{store: st, keys: keys, clock: c, baseURL: baseURL}
+// New returns a Service. The base URL is part of the issuer of every proof. New keys are created by the first of the signers, by
+// default in software; the others sign with the keys that they have. Software keys sign in any case.
+func New(st *store.Store, ring *keyring.Keyring, c clock.Clock, baseURL string, signers ...keys.Signer) *Service {
+	if !slices.ContainsFunc(signers, func(s keys.Signer) bool { return s.Name() == software.Name }) {
+		signers = append(slices.Clone(signers), software.Signer{})
+	}
+	return &Service{store: st, keys: ring, clock: c, baseURL: baseURL, signers: signers}
 }
 
 // Issuer returns the iss of an environment's proofs. No two environments share one.
@@ -70,8 +79,24 @@ func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c pro
 	if k.signer == nil {
 		return "", "", errCannotSign(scope.Environment, k.failed)
 	}
-	compact, err = k.signer.Sign(c)
-	return compact, k.signer.KeyID(), err
+	compact, err = k.signer.Sign(ctx, c)
+	return compact, k.signer.KeyID(), s.signed(scope, k.signer, err)
+}
+
+// signed notes the use of a key, and returns the error of its use: a backend that is unavailable is a problem that may pass.
+func (s *Service) signed(scope store.Scope, signer *proof.Signer, err error) error {
+	switch {
+	case errors.Is(err, keys.ErrUnavailable):
+		return unavailable(err)
+	case err == nil:
+		s.noteUse(scope.Environment, signer.KeyID())
+	}
+	return err
+}
+
+// unavailable is the problem of a backend that cannot be used at present.
+func unavailable(cause error) error {
+	return problem.NewUnavailable("The backend that holds the signing keys cannot be reached. Nothing was changed; retry after the Retry-After header.", cause)
 }
 
 // environment returns the environment's keys, from the cache if they are fresh.
@@ -89,7 +114,7 @@ func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (c
 	return s.envs.Refresh(scope.Environment, now.Add(cacheFor), func() (cachedKeys, error) { return s.load(ctx, q, scope, now) })
 }
 
-// load decrypts an environment's keys. It skips a key that cannot be decrypted, which must not prevent others from signing or
+// load opens an environment's keys. It skips a key that cannot be opened, which must not prevent others from signing or
 // verifying.
 func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (cachedKeys, error) {
 	rows, err := q.SigningKeys().List(ctx, scope)
@@ -97,14 +122,17 @@ func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now t
 		return cachedKeys{}, err
 	}
 	k := cachedKeys{public: proof.KeySet{}}
-	opened := map[string]*ecdsa.PrivateKey{}
+	opened := map[string]keys.Key{}
 	for _, row := range rows {
-		private, err := s.open(row)
-		if err != nil {
-			k.failed = errors.Join(k.failed, err)
-			continue
+		public, err := s.public(row)
+		if err == nil {
+			k.public[row.KID] = public
+			opened[row.KID], err = s.open(row, public)
 		}
-		opened[row.KID], k.public[row.KID] = private, &private.PublicKey
+		if err != nil {
+			delete(opened, row.KID)
+			k.failed = errors.Join(k.failed, err)
+		}
 	}
 	chosen, ok := choose(rows, now, func(row models.SigningKey) bool { return opened[row.KID] != nil })
 	if !ok {
@@ -114,7 +142,7 @@ func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now t
 	return k, err
 }
 
-// choose returns the key that signs: the active one, or, if it cannot be decrypted, another published one. A retiring key signs
+// choose returns the key that signs: the active one, or, if it cannot be opened, another published one. A retiring key signs
 // only if its proofs expire before the key is retired.
 func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKey) bool) (models.SigningKey, bool) {
 	for _, fits := range []func(models.SigningKey) bool{
@@ -136,22 +164,35 @@ func choose(rows []models.SigningKey, now time.Time, opens func(models.SigningKe
 // errCannotSign is an unavailable problem: nothing was decided, and another process may be able to sign.
 func errCannotSign(environment string, cause error) error {
 	return problem.NewUnavailable("The proofs of this environment cannot be signed at present. Nothing was changed.",
-		fmt.Errorf("environment %s has no signing key that can be opened: see COUNTERSIGN_MASTER_KEY and countersign key list: %w", environment, cause))
+		fmt.Errorf("environment %s has no signing key that can be opened: see COUNTERSIGN_MASTER_KEY, COUNTERSIGN_SIGNING_KEYS and countersign key list: %w", environment, cause))
 }
 
-// open decrypts the private half of a key.
-func (s *Service) open(row models.SigningKey) (*ecdsa.PrivateKey, error) {
-	der, err := s.keys.Open(keyPurpose, row.Sealed, []byte(row.KID))
+// reference decrypts the reference of a key, which authenticates that the service created the row. It is bound to the backend:
+// no other is ever given it.
+func (s *Service) reference(row models.SigningKey) ([]byte, error) {
+	reference, err := s.keys.Open(keyPurpose, row.Sealed, bound(row.KID, row.Backend))
 	if err != nil {
 		return nil, fmt.Errorf("signing key %s: %w", row.KID, err)
 	}
-	return proof.ParsePrivateKey(der)
+	return reference, nil
 }
 
-// Opens returns an error if the private half of a key cannot be decrypted.
-func (s *Service) Opens(row models.SigningKey) error {
-	_, err := s.open(row)
-	return err
+// bound returns the additional data of a sealed reference.
+func bound(kid, backend string) []byte {
+	if backend == software.Name {
+		return []byte(kid)
+	}
+	return []byte(kid + "\n" + backend)
+}
+
+// backend returns the signer of a key; nil if this process does not have it.
+func (s *Service) backend(row models.SigningKey) keys.Signer {
+	for _, signer := range s.signers {
+		if signer.Name() == row.Backend {
+			return signer
+		}
+	}
+	return nil
 }
 
 // publishedKey returns the published half of a key by its id.
@@ -163,26 +204,73 @@ func publishedKey(row models.SigningKey) (proof.KeySet, error) {
 	return set, nil
 }
 
-// works tests a stored key: it decrypts the key, signs with it and verifies the signature with the published half.
-func (s *Service) works(row models.SigningKey) error {
-	private, err := s.open(row)
-	if err != nil {
-		return err
-	}
-	signer, err := proof.NewSigner(private)
-	if err != nil {
-		return err
+// public returns the public half of a key that the service created. The id of a key is its digest.
+func (s *Service) public(row models.SigningKey) (*ecdsa.PublicKey, error) {
+	if _, err := s.reference(row); err != nil {
+		return nil, err
 	}
 	published, err := publishedKey(row)
+	if err != nil {
+		return nil, err
+	}
+	public := published[row.KID]
+	if public == nil {
+		return nil, fmt.Errorf("signing key %s is not the published key", row.KID)
+	}
+	kid, err := proof.KeyID(public)
+	if err == nil && kid != row.KID {
+		err = fmt.Errorf("signing key %s has the public key of %s", row.KID, kid)
+	}
+	return public, err
+}
+
+// open opens a key in its backend, which is not reached yet.
+func (s *Service) open(row models.SigningKey, public *ecdsa.PublicKey) (keys.Key, error) {
+	reference, err := s.reference(row)
+	if err != nil {
+		return nil, err
+	}
+	signer := s.backend(row)
+	if signer == nil {
+		return nil, fmt.Errorf("signing key %s is in %s, which COUNTERSIGN_SIGNING_KEYS does not name", row.KID, row.Backend)
+	}
+	key, err := signer.Open(reference, public)
+	if err != nil {
+		return nil, fmt.Errorf("signing key %s: %w", row.KID, err)
+	}
+	return key, nil
+}
+
+// Opens returns an error if a key cannot be opened.
+func (s *Service) Opens(row models.SigningKey) error {
+	public, err := s.public(row)
+	if err != nil {
+		return err
+	}
+	_, err = s.open(row, public)
+	return err
+}
+
+// works tests a stored key: it opens the key, signs with it and verifies the signature with the published half.
+func (s *Service) works(ctx context.Context, row models.SigningKey) error {
+	public, err := s.public(row)
+	if err != nil {
+		return err
+	}
+	key, err := s.open(row, public)
+	if err != nil {
+		return err
+	}
+	signer, err := proof.NewSigner(key)
 	if err != nil {
 		return err
 	}
 	const typ = "trial+jws"
-	signed, err := signer.SignDocument(typ, []byte("{}"))
+	signed, err := signer.SignDocument(ctx, typ, []byte("{}"))
 	if err != nil {
 		return err
 	}
-	if _, err := proof.VerifyDocument(signed, published, typ); err != nil {
+	if _, err := proof.VerifyDocument(signed, proof.KeySet{row.KID: public}, typ); err != nil {
 		return fmt.Errorf("signing key %s does not verify as published: %w", row.KID, err)
 	}
 	return nil

@@ -88,10 +88,8 @@ func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, e
 	switch {
 	case k.Status == models.KeyRetired && !r.AtOnce:
 		return *k, problem.Newf(problem.Conflict, "The signing key %s is retired already.", r.KID)
-	case k.Status == models.KeyActive && !c.working(models.KeyNext):
-		return *k, problem.Newf(problem.Conflict, "The signing key %s is the only one that can sign. Rotate the keys first.", r.KID)
 	case k.Status == models.KeyActive:
-		err = c.promote(ctx)
+		err = c.replaceActive(ctx)
 	case k.Status == models.KeyNext:
 		err = c.replaceNext(ctx)
 	}
@@ -99,6 +97,18 @@ func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, e
 		err = c.move(ctx, k, models.KeyRetired)
 	}
 	return *k, err
+}
+
+// replaceActive promotes the next key, if it works.
+func (c *change) replaceActive(ctx context.Context) error {
+	next, err := c.working(ctx, models.KeyNext)
+	if err != nil {
+		return err
+	}
+	if !next {
+		return problem.Newf(problem.Conflict, "The signing key %s is the only one that can sign. Rotate the keys first.", c.in(models.KeyActive).KID)
+	}
+	return c.promote(ctx)
 }
 
 // revokeSome revokes open proofs of a key, each with its event, and returns how many.

@@ -2,7 +2,6 @@ package signing
 
 import (
 	"context"
-	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -108,22 +108,38 @@ func (c *change) in(status models.KeyStatus) *models.SigningKey {
 	return &c.rows[i]
 }
 
-// working reports whether there is a key in the status and it works.
-func (c *change) working(status models.KeyStatus) bool {
+// working reports whether there is a key in the status and it works. A key whose backend is unavailable is not broken, and is not
+// replaced: nothing changes until it is known.
+func (c *change) working(ctx context.Context, status models.KeyStatus) (bool, error) {
 	k := c.in(status)
-	return k != nil && c.works(*k) == nil
+	if k == nil {
+		return false, nil
+	}
+	err := c.works(ctx, *k)
+	if errors.Is(err, keys.ErrUnavailable) {
+		return false, unavailable(err)
+	}
+	return err == nil, nil
 }
 
 // rotate retires the active key only in favour of one that works. replaced is the problem to return if the next key did not work.
 func (c *change) rotate(ctx context.Context) (replaced, err error) {
-	switch {
-	case c.working(models.KeyNext):
+	next, err := c.working(ctx, models.KeyNext)
+	if err != nil {
+		return nil, err
+	}
+	if next {
 		return nil, c.promote(ctx)
-	case c.working(models.KeyActive):
+	}
+	active, err := c.working(ctx, models.KeyActive)
+	switch {
+	case err != nil:
+		return nil, err
+	case active:
 		if err := c.replaceNext(ctx); err != nil {
 			return nil, err
 		}
-		return problem.Newf(problem.RotationInProgress, "The next signing key could not be decrypted and was replaced; the active key stays in use. "+
+		return problem.Newf(problem.RotationInProgress, "The next signing key could not be used and was replaced; the active key stays in use. "+
 			"Rotate again in %d minutes, when verifiers know the new key.", int(keySetMaxAge.Minutes())), nil
 	default: // no key can sign: a new key that verifiers have yet to fetch is better than none
 		for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
@@ -175,30 +191,35 @@ func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeySt
 	}
 }
 
-// createEach creates one key per status.
+// createEach creates one key per status, in the first backend.
 func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) error {
 	for _, status := range statuses {
-		row, err := c.generate(status)
+		reference, key, err := c.newKey(ctx)
 		if err != nil {
 			return err
 		}
-		if err := c.q.SigningKeys().Create(ctx, row); err != nil {
-			return err
-		}
-		if err := c.record(ctx, events.SigningKeyCreatedData{KID: row.KID}); err != nil {
+		if err := c.add(ctx, status, c.signers[0], reference, key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// generate creates a key and tests it in the form in which it will be stored.
-func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
-	private, signer, err := newKey()
+// add adds a key to the environment.
+func (c *change) add(ctx context.Context, status models.KeyStatus, in keys.Signer, reference []byte, key keys.Key) error {
+	row, err := c.row(ctx, status, in, reference, key)
 	if err != nil {
-		return models.SigningKey{}, err
+		return err
 	}
-	der, err := proof.MarshalPrivateKey(private)
+	if err := c.q.SigningKeys().Create(ctx, row); err != nil {
+		return err
+	}
+	return c.record(ctx, events.SigningKeyCreatedData{KID: row.KID})
+}
+
+// row returns the row of a key, and tests the key in the form in which it will be stored.
+func (c *change) row(ctx context.Context, status models.KeyStatus, in keys.Signer, reference []byte, key keys.Key) (models.SigningKey, error) {
+	signer, err := proof.NewSigner(key)
 	if err != nil {
 		return models.SigningKey{}, err
 	}
@@ -206,30 +227,38 @@ func (c *change) generate(status models.KeyStatus) (models.SigningKey, error) {
 	if err != nil {
 		return models.SigningKey{}, err
 	}
-	sealed, err := c.keys.Seal(keyPurpose, der, []byte(signer.KeyID()))
+	kid := signer.KeyID()
+	sealed, err := c.keys.Seal(keyPurpose, reference, bound(kid, in.Name()))
 	if err != nil {
 		return models.SigningKey{}, err
 	}
 	row := models.SigningKey{
-		KID: signer.KeyID(), TenantID: c.scope.Tenant, EnvironmentID: c.scope.Environment, Status: status, PublicJWK: jwk,
+		KID: kid, TenantID: c.scope.Tenant, EnvironmentID: c.scope.Environment, Status: status, Backend: in.Name(), PublicJWK: jwk,
 		Sealed: sealed, CreatedAt: c.now,
 	}
 	if status == models.KeyActive {
 		row.ActivatedAt = &c.now
 	}
-	return row, c.works(row)
+	err = c.works(ctx, row)
+	if errors.Is(err, keys.ErrUnavailable) {
+		err = unavailable(err)
+	}
+	return row, err
 }
 
-// newKey generates a key whose id does not begin with a hyphen, so that the id is not taken for a flag on the command line.
-func newKey() (*ecdsa.PrivateKey, *proof.Signer, error) {
+// newKey creates a key whose id does not begin with a hyphen, so that the id is not taken for a flag on the command line.
+func (c *change) newKey(ctx context.Context) (reference []byte, key keys.Key, err error) {
 	for {
-		private, err := proof.GenerateKey()
+		reference, key, err = c.signers[0].Create(ctx, c.scope.Environment)
+		if errors.Is(err, keys.ErrUnavailable) {
+			return nil, nil, unavailable(err)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		signer, err := proof.NewSigner(private)
-		if err != nil || !strings.HasPrefix(signer.KeyID(), "-") {
-			return private, signer, err
+		kid, err := proof.KeyID(key.Public())
+		if err != nil || !strings.HasPrefix(kid, "-") {
+			return reference, key, err
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (q SigningKeys) Published(ctx context.Context) ([]models.SigningKey, error)
 // InUse returns the sealed keys of every environment that are not retired, by environment, newest first.
 func (q SigningKeys) InUse(ctx context.Context) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "sealed", "created_at", "retiring_at").
+	err := q.gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "sealed", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
 	return rows, err
 }
@@ -66,6 +66,13 @@ func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.Ke
 		return false, err
 	}
 	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
+}
+
+// Used records when a key was last used.
+func (q SigningKeys) Used(ctx context.Context, environment, kid string, at time.Time) error {
+	_, err := q.exec(ctx, `update signing_keys set last_used_at = $3 where environment_id = $1 and kid = $2
+		and (last_used_at is null or last_used_at < $3)`, environment, kid, at)
+	return err
 }
 
 // Lock locks the environment's row until the transaction ends, so that its keys are rotated one at a time.
