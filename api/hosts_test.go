@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +40,48 @@ func TestHostIsForwardedByConfiguredProxiesOnly(t *testing.T) {
 	require.Equal(t, "bank.example", seen())
 	require.Equal(t, "bank.example", seen(netip.MustParsePrefix("192.0.2.0/24")))
 	require.Equal(t, "other.example", seen(netip.MustParsePrefix("0.0.0.0/8"))) // the address of app.Test
+}
+
+func TestClientIsForwardedByConfiguredProxiesOnly(t *testing.T) {
+	t.Parallel()
+	connection, proxies := netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8") // the first is that of app.Test
+	for name, is := range map[string]struct {
+		trusted   []netip.Prefix
+		forwarded []string
+		want      string
+	}{
+		"no proxy is configured":       {nil, []string{"198.51.100.7"}, "0.0.0.0"},
+		"the connection is no proxy's": {[]netip.Prefix{proxies}, []string{"198.51.100.7"}, "0.0.0.0"},
+		"one proxy":                    {[]netip.Prefix{connection}, []string{"198.51.100.7"}, "198.51.100.7"},
+		"the client's own claim":       {[]netip.Prefix{connection}, []string{"192.0.2.1, 198.51.100.7"}, "198.51.100.7"},
+		"the client's own header":      {[]netip.Prefix{connection}, []string{"192.0.2.1", "198.51.100.7"}, "198.51.100.7"},
+		"a claim to be a proxy":        {[]netip.Prefix{connection, proxies}, []string{"10.0.0.9, 198.51.100.7"}, "198.51.100.7"},
+		"two proxies":                  {[]netip.Prefix{connection, proxies}, []string{"192.0.2.1, 198.51.100.7,10.0.0.2"}, "198.51.100.7"},
+		"only proxies":                 {[]netip.Prefix{connection, proxies}, []string{"10.0.0.1,10.0.0.2"}, "10.0.0.1"},
+		"no header":                    {[]netip.Prefix{connection}, nil, "0.0.0.0"},
+		"no address":                   {[]netip.Prefix{connection}, []string{"198.51.100.7, unknown"}, "0.0.0.0"},
+		"an IPv4 address in IPv6":      {[]netip.Prefix{connection, proxies}, []string{"198.51.100.7, ::ffff:10.0.0.1"}, "198.51.100.7"},
+		"an IPv6 address":              {[]netip.Prefix{connection}, []string{"2001:db8::1"}, "2001:db8::1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app, err := New(t.Context(), Config{TrustedProxies: is.trusted}, Deps{
+				Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
+				Pages: func(app *fiber.App) {
+					app.Get("/seen", func(c *fiber.Ctx) error { return c.SendString(request.Client(c).String()) })
+				},
+			})
+			require.NoError(t, err)
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://bank.example/seen", nil)
+			req.Header["X-Forwarded-For"] = is.forwarded
+			res, err := app.Test(req, -1)
+			require.NoError(t, err)
+			defer func() { _ = res.Body.Close() }()
+			body, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.Equal(t, is.want, string(body))
+		})
+	}
 }
 
 func TestDevelopmentServesItsOwnNamesOnly(t *testing.T) {

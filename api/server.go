@@ -26,7 +26,7 @@ type Config struct {
 	MaxFrameBytes  int            // limit of a body of evidence frames; default 256 KiB
 	RequestTimeout time.Duration  // deadline of a request; default 10 s
 	Version        string         // version of the build, for /meta
-	TrustedProxies []netip.Prefix // whose X-Forwarded-Host is believed; empty for none
+	TrustedProxies []netip.Prefix // whose X-Forwarded-Host and X-Forwarded-For are believed; empty for none
 	LocalOnly      bool           // serve only requests whose Host names this machine; for development
 }
 

@@ -94,7 +94,7 @@ func (s *settings) public() setting {
 }
 
 func (s *settings) proxies() setting {
-	return setting{"trusted-proxies", "COUNTERSIGN_TRUSTED_PROXIES", "", "networks of the proxies whose X-Forwarded-Host is believed, such as 10.0.0.0/8; none if it is not set", networks(&s.trustedProxies)}
+	return setting{"trusted-proxies", "COUNTERSIGN_TRUSTED_PROXIES", "", "networks of the proxies whose X-Forwarded-Host and X-Forwarded-For are believed, such as 10.0.0.0/8; none if it is not set", networks(&s.trustedProxies)}
 }
 
 func (s *settings) logging() []setting {

@@ -10,6 +10,7 @@ import (
 	"embed"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -150,9 +151,21 @@ func (p *Page) principal(c *fiber.Ctx) (identity.Principal, error) {
 	return who, nil
 }
 
+// visitorNetwork returns what one visitor has of the Internet: an IPv4 address, or the 64 bits that an IPv6 network is given at least.
+func visitorNetwork(client netip.Addr) string {
+	if client.Is4() {
+		return client.String()
+	}
+	network, err := client.Prefix(64)
+	if err != nil {
+		return client.String()
+	}
+	return network.String()
+}
+
 // take counts a request against the quota of its IP address.
 func (p *Page) take(c *fiber.Ctx, what string, limit int) error {
-	d, err := p.Limiter.Take(request.Context(c), ratelimit.Bucket{Name: "try:" + what + ":" + c.IP(), Limit: limit})
+	d, err := p.Limiter.Take(request.Context(c), ratelimit.Bucket{Name: "try:" + what + ":" + visitorNetwork(request.Client(c)), Limit: limit})
 	if err != nil || d.Allowed {
 		return nil //nolint:nilerr // an unavailable limiter refuses no request
 	}

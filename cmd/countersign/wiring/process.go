@@ -38,7 +38,7 @@ type Options struct {
 	CodecOrigin string
 	// LocalOnly refuses requests whose Host names another machine; development only.
 	LocalOnly bool
-	// TrustedProxies are the networks whose X-Forwarded-Host is believed; empty for none.
+	// TrustedProxies are the networks whose X-Forwarded-Host and X-Forwarded-For are believed; empty for none.
 	TrustedProxies []netip.Prefix
 	// TemporalUI is the address of the Temporal UI that the console links to; empty for no links.
 	TemporalUI string
