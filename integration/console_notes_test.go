@@ -51,6 +51,26 @@ func TestReviewNotesAreStoredIfTheEnvironmentSaysSo(t *testing.T) {
 	eventually(t, func() bool { return stored(held) == 0 }, "the note is erased with its subject")
 }
 
+// A note that colleagues will read may have several lines, and nothing that changes how it is read. A note of which only the digest is
+// stored may be any text.
+func TestStoredReviewNotesAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", holding)
+	review := func(held, note string) response {
+		return w.Server.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "reject", "note": note})
+	}
+	const misread = "do not pay \u202e100 of 1\u202c"
+	review(w.authorize(t, w.subject(t), action, "hold").string("id"), misread).is(200)
+	w.Admin.patch(t, environmentPath, object{"review_notes": true}).is(200)
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	for _, note := range []string{misread, "form\ffeed", "next\u0085line", "p\u0430ypal"} {
+		refused := review(held, note).is(422)
+		require.Equal(t, []any{"body", "note"}, refused.value("detail").([]any)[0].(map[string]any)["loc"])
+	}
+	review(held, "called back\r\non the known number\n").is(200)
+}
+
 // The pages of a hold and of its decision link to the customer's case system.
 func TestConsoleLinksToTheCaseSystem(t *testing.T) {
 	t.Parallel()

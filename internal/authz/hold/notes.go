@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// saveNote stores the note of a review if the environment stores notes. The review itself has the note's digest only, and so have
+// saveNote stores the note of a review if the environment stores notes, and refuses one that colleagues could misread. The review itself has the note's digest only, and so have
 // the workflow and its history.
 func (s *Service) saveNote(ctx context.Context, q *store.Q, p identity.Principal, h models.Hold, note, digest *string) error {
 	if note == nil {
@@ -16,6 +17,9 @@ func (s *Service) saveNote(ctx context.Context, q *store.Q, p identity.Principal
 	}
 	env, err := q.Environments().Get(ctx, p.Store())
 	if err != nil || !env.ReviewNotes {
+		return err
+	}
+	if err := displaytext.CheckLines("note", *note); err != nil {
 		return err
 	}
 	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), *note)

@@ -64,6 +64,16 @@ func message(field, fault string) string {
 	return field + " must not contain control characters, line breaks, controls of text direction or characters that are easily misread; found " + fault + "."
 }
 
+// CheckLines is Check for a text of several lines, which LF or CRLF ends.
+func CheckLines(field, text string) error {
+	for line := range strings.Lines(text) {
+		if err := Check(field, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Check returns nil for a text without faults, otherwise a validation error (422) that names the field of the body.
 func Check(field, text string) error {
 	fault := Fault(text)

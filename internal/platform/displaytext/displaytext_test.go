@@ -52,3 +52,13 @@ func TestCheckNamesTheField(t *testing.T) {
 	require.Equal(t, []any{"body", "rp_name"}, problem.As(err).Fields[0].Loc)
 	require.Contains(t, problem.As(err).Fields[0].Msg, "rp_name must not contain control characters, line breaks, controls of text direction or characters that are easily misread; found U+000D at position 5.")
 }
+
+func TestCheckLinesPermitsLineBreaksOnly(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "one", "one\ntwo", "one\r\ntwo\r\n", "\n\n"} {
+		require.NoError(t, displaytext.CheckLines("note", text), text)
+	}
+	for _, text := range []string{"a\u202eb", "a\nb\u2066c", "a\rb", "a\u2028b", "a\u0085b", "a\x00b", "p\u0430ypal", "a\vb"} {
+		require.Error(t, displaytext.CheckLines("note", text), "%q", text)
+	}
+}
