@@ -48,10 +48,10 @@ func TestChainsOfIssueAreOnePrincipalAndEnd(t *testing.T) {
 	}
 	require.Len(t, last.Issuers, maxIssuers)
 	require.Equal(t, 66-maxIssuers, refused)
-	all, err := b.store.Principals().List(context.Background(), b.scope, append(last.Issuers, last.ID))
+	all, err := b.store.Principals().BehindAll(context.Background(), b.scope, append(last.Issuers, last.ID))
 	require.NoError(t, err)
-	for id, principal := range all {
-		require.Equal(t, "credential:"+root.ID, principal, id)
+	for id, by := range all {
+		require.Equal(t, store.Behind{Principal: "credential:" + root.ID}, by, id)
 	}
 }
 
