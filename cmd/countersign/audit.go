@@ -132,7 +132,7 @@ func auditTrailCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all are searched without it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.public()}, s.temporal()...)...)
+	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.signing(), s.public()}, s.temporal()...)...)
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	if err := s.needDatabase(); err != nil {
 		return nil, err
 	}
-	keys, err := s.keyring()
+	ring, err := s.keyring()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 		}
 	}
 	return wiring.Open(ctx, wiring.Settings{
-		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: keys, MaxConns: 4, Providers: s.providerPolicy(),
+		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: ring, Signers: s.signers, MaxConns: 4, Providers: s.providerPolicy(),
 	})
 }
 
@@ -63,7 +63,7 @@ func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobr
 		defer c.Close()
 		return run(cmd, c, args)
 	}}
-	bind(cmd, s.database(), s.direct(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *c
 		return withFields(run(cmd, c, scope, args))
 	}}
 	cmd.Flags().StringVar(&environment, "environment", "", environmentHelp)
-	bind(cmd, s.database(), s.direct(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
 	return cmd
 }
 

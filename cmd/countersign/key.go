@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -17,7 +18,7 @@ import (
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "key", Short: "Make a master key; list, rotate and retire the keys that sign proofs, and master keys", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(keyGenerateCommand(), keyListCommand(), keyRotateCommand(), keyRetireCommand(), masterCommand())
+	cmd.AddCommand(keyGenerateCommand(), keyListCommand(), keyRotateCommand(), keyRetireCommand(), keyAdoptCommand(), keyCheckCommand(), masterCommand())
 	return cmd
 }
 
@@ -62,7 +63,7 @@ func keyListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all if it is not given")
-	bind(cmd, s.database(), s.direct(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
 	return cmd
 }
 
@@ -109,15 +110,57 @@ func keyRetireCommand() *cobra.Command {
 	return cmd
 }
 
+func keyAdoptCommand() *cobra.Command {
+	return onEnvironment("adopt ID", "Publish a key that exists in the first backend of signing keys as the next key", cobra.ExactArgs(1),
+		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+			keys, err := c.Signing.Adopt(cmd.Context(), env, args[0], actor(cmd))
+			if err != nil {
+				return err
+			}
+			return printKeys(cmd, c, keys)
+		})
+}
+
+func keyCheckCommand() *cobra.Command {
+	return onDatabase("check", "Check that the backends of signing keys can be used, and that each published key signs", cobra.NoArgs,
+		func(cmd *cobra.Command, c *core, _ []string) error {
+			scopes, err := listed(cmd, c, "")
+			if err != nil {
+				return err
+			}
+			var failed error
+			err = table(cmd.OutOrStdout(), "ENVIRONMENT\tKID\tSTATUS\tBACKEND\tSIGNS", func(w io.Writer) error {
+				for _, scope := range scopes {
+					keys, err := c.Signing.Keys(cmd.Context(), scope)
+					if err != nil {
+						return err
+					}
+					for _, k := range keys {
+						if k.Status == models.KeyRetired {
+							continue
+						}
+						signs := "yes"
+						if err := c.Signing.Works(cmd.Context(), k); err != nil {
+							signs, failed = "no", errors.Join(failed, err)
+						}
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, k.Backend, signs)
+					}
+				}
+				return nil
+			})
+			return errors.Join(err, failed)
+		})
+}
+
 func printKeys(cmd *cobra.Command, c *core, keys []models.SigningKey) error {
-	return table(cmd.OutOrStdout(), "ENVIRONMENT\tKID\tSTATUS\tCREATED\tFIRST USE\tRETIRES\tOPENS", func(w io.Writer) error {
+	return table(cmd.OutOrStdout(), "ENVIRONMENT\tKID\tSTATUS\tCREATED\tFIRST USE\tRETIRES\tLAST USE\tBACKEND\tOPENS", func(w io.Writer) error {
 		for _, k := range keys {
 			opens := "yes"
 			if c.Signing.Opens(k) != nil {
 				opens = "no"
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, apitime.Time(k.CreatedAt), timeOrDash(k.ActivatedAt),
-				timeOrDash(retires(k)), opens)
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.EnvironmentID, k.KID, k.Status, apitime.Time(k.CreatedAt), timeOrDash(k.ActivatedAt),
+				timeOrDash(retires(k)), timeOrDash(k.LastUsedAt), k.Backend, opens)
 		}
 		return nil
 	})

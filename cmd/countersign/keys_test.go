@@ -116,14 +116,14 @@ func TestSigningKeysAreListedAndRetired(t *testing.T) {
 		return found[1]
 	}
 	active, next := kid("active"), kid("next")
-	require.Regexp(t, next+` +next +\S+ +- +- +yes`, c.ok("key", "list", "--environment", envs[0]))
+	require.Regexp(t, next+` +next +\S+ +- +- +- +software +yes`, c.ok("key", "list", "--environment", envs[0]))
 
 	for _, args := range [][]string{{"key", "rotate"}, {"key", "retire", active}, {"credential", "list"}, {"audit", "head"}, {"person", "invite", "--name", "A"}} {
 		c.fails("--environment is not set", args...)
 	}
 	c.fails("has no signing key", "key", "retire", "unknown", "--environment", envs[0])
 	c.fails("has no signing key", "key", "retire", active, "--environment", envs[1])
-	require.Regexp(t, active+` +retiring +\S+ +\S+Z +\S+Z +yes`, c.ok("key", "retire", active, "--environment", envs[0]))
+	require.Regexp(t, active+` +retiring +\S+ +\S+Z +\S+Z +- +software +yes`, c.ok("key", "retire", active, "--environment", envs[0]))
 	require.Equal(t, next, kid("active"))
 	require.Contains(t, c.ok("key", "retire", next, "--now", "--environment", envs[0]), next+" verifies nothing from now on; 0 open proofs were revoked")
 	require.Equal(t, next, kid("retired"))

@@ -67,7 +67,7 @@ func workerCommand() *cobra.Command {
 
 // table lists the settings of serve and worker. Only serve listens; the worker passes an empty address.
 func (s *settings) table(listen string) []setting {
-	table := []setting{s.database(), s.direct(), s.master(), s.public(), s.webhooks(), s.providers()}
+	table := []setting{s.database(), s.direct(), s.master(), s.signing(), s.public(), s.webhooks(), s.providers()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
 		table = append(append(append(table, s.streams(), s.ui(), s.proxies()), s.codec.table()...), s.standby()...)
@@ -122,7 +122,7 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 // process checks every setting before it connects to anything.
 func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*wiring.Process, error) {
 	baseURL, urlErr := s.publicURL()
-	keys, keyErr := s.keyring()
+	ring, keyErr := s.keyring()
 	temporal, tlsErr := s.temporalOptions()
 	mailer, mailErr := s.mail.mailer()
 	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr, s.codec.check(), s.worker.check()); err != nil {
@@ -130,7 +130,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	}
 	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, Worker: s.worker.options, OnlyWorks: s.role == "worker"}
 	s.dataOptions(&options)
-	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: keys, Tracing: traces, Providers: s.providerPolicy()})
+	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: ring, Signers: s.signers, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {
 		return nil, err
 	}

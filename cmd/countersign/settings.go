@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/workflows"
@@ -28,6 +29,7 @@ type settings struct {
 	standbyURL  string
 	standbyAge  time.Duration // 0: the store's default
 	masterKey   string
+	signers     []keys.Signer // nil: software
 	baseURL     string
 	listen      string
 	opsListen   string

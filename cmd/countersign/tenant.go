@@ -73,7 +73,7 @@ func tenantCreateCommand() *cobra.Command {
 		"in live, make policy activations, changes of an action's mode and changes of settings wait for a second person or key (recommended); prints a second admin key")
 	cmd.Flags().StringVar((*string)(&spec.Background), "background", "",
 		"whether live learns from the people who enroll: own, shared (with the other environments that share) or prior (nothing is learned); required, because it is a question of law")
-	bind(cmd, s.database(), s.direct(), s.master(), s.public())
+	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
 	return cmd
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
@@ -34,6 +35,7 @@ type Settings struct {
 	StandbyMaxAge time.Duration
 	BaseURL       string // public URL without a slash at the end; part of every proof's issuer
 	Keys          *keyring.Keyring
+	Signers       []keys.Signer        // backends of signing keys; the first creates keys. nil: software
 	MaxConns      int32                // database connections; 0 is the store's default
 	Tracing       trace.TracerProvider // nil: off
 	// Statements sees every statement and its parameters, in place of the spans of Tracing; nil: none. For tests.
@@ -74,7 +76,7 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 			return nil, err
 		}
 	}
-	proofs := signing.New(st, s.Keys, s.Clock, s.BaseURL)
+	proofs := signing.New(st, s.Keys, s.Clock, s.BaseURL, s.Signers...)
 	people := staff.New(st, s.Keys, s.Clock, s.BaseURL)
 	return &Core{
 		Settings: s, Store: st, Signing: proofs, following: following,
@@ -100,4 +102,9 @@ func (s Settings) standby() store.StandbyOptions {
 }
 
 // Close lets the database go.
-func (c *Core) Close() { c.Store.Close() }
+func (c *Core) Close() {
+	for _, s := range c.Signers {
+		_ = s.Close()
+	}
+	c.Store.Close()
+}

@@ -4,21 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Check compares the process with its database before it writes or listens: the schema must be one that this binary can
-// work on, and the master keys those that sealed the database.
+// work on, the backends of signing keys must be usable, and the master keys those that sealed the database.
 func (c *Core) Check(ctx context.Context) error {
 	if err := c.Store.CheckSchema(ctx); err != nil {
 		return err
+	}
+	for _, s := range c.Signers {
+		if err := s.Check(ctx); err != nil {
+			return fmt.Errorf("COUNTERSIGN_SIGNING_KEYS: %w", err)
+		}
 	}
 	return masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Signing.Opens, Now: c.Clock.Now()})
 }
@@ -64,6 +71,19 @@ func (k *keyState) ask(ctx context.Context) (missing bool, health signing.Health
 	}
 	health, err = k.core.Signing.Health(ctx)
 	return missing, health, err
+}
+
+// backendChecks are the checks of readiness for the backends of signing keys. A process without its backend is ready: all but
+// enforced allows goes on. The checks are named by the scheme: hosts are not shown.
+func (c *Core) backendChecks() []Check {
+	var checks []Check
+	for _, s := range c.Signers {
+		if s.Name() != software.Name {
+			scheme, _, _ := strings.Cut(s.Name(), ":")
+			checks = append(checks, Check{Name: "keys_" + scheme, Run: s.Check, Degrading: true})
+		}
+	}
+	return checks
 }
 
 var (

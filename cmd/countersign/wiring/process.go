@@ -13,6 +13,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.temporal.io/sdk/client"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
@@ -98,7 +100,7 @@ func New(c *Core, o Options) (*Process, error) {
 		p.Flows.StartLazily()
 	}
 	p.keyState = &keyState{core: c}
-	p.Ops = NewOps(p.checks()...)
+	p.Ops = NewOps(append(p.checks(), c.backendChecks()...)...)
 	if o.CodecOrigin != "" {
 		p.Ops.Mux.Handle("/codec/", http.StripPrefix("/codec", p.codec(o.CodecOrigin)))
 	}
@@ -107,6 +109,11 @@ func New(c *Core, o Options) (*Process, error) {
 	}
 	poolFigures(p.Ops.Registry, c.Store)
 	p.Ops.Registry.MustRegister(p.keyState)
+	for _, s := range c.Signers {
+		if figures, ok := s.(prometheus.Collector); ok {
+			p.Ops.Registry.MustRegister(figures)
+		}
+	}
 	p.services = newServices(p)
 	if err := p.loadModel(); err != nil {
 		p.Temporal.Close()

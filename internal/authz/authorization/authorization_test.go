@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/platform/store"
@@ -49,16 +50,16 @@ func setup(t *testing.T, r policy.Requirements) *bundle {
 	return setupOn(t, storetest.New(t), r)
 }
 
-func setupOn(t *testing.T, st *store.Store, r policy.Requirements) *bundle {
+func setupOn(t *testing.T, st *store.Store, r policy.Requirements, signers ...keys.Signer) *bundle {
 	t.Helper()
-	keys, err := keyring.Parse(keyring.Generate())
+	ring, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	b := &bundle{World: fixture.New(t, st, storetest.Epoch), clock: clock.NewFake(storetest.Epoch)}
 	b.principal = b.Principal("crd_server")
-	proofs := signing.New(b.Store, keys, b.clock, "https://countersign.example")
+	proofs := signing.New(b.Store, ring, b.clock, "https://countersign.example", signers...)
 	require.NoError(t, proofs.Establish(t.Context(), b.Store.Q, b.Scope, "cli:test"))
 	b.actions = action.New(b.Store, b.clock)
-	b.Service = authorization.New(b.Store, b.clock, b.actions, assurance.New(scoring.Default(), keys), proofs, keys)
+	b.Service = authorization.New(b.Store, b.clock, b.actions, assurance.New(scoring.Default(), ring), proofs, ring)
 	b.activate(t, action.CreateVersion{Requirements: r})
 	return b
 }

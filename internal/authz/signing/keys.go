@@ -251,8 +251,8 @@ func (s *Service) Opens(row models.SigningKey) error {
 	return err
 }
 
-// works tests a stored key: it opens the key, signs with it and verifies the signature with the published half.
-func (s *Service) works(ctx context.Context, row models.SigningKey) error {
+// Works tests a stored key: it opens the key, signs with it and verifies the signature with the published half.
+func (s *Service) Works(ctx context.Context, row models.SigningKey) error {
 	public, err := s.public(row)
 	if err != nil {
 		return err

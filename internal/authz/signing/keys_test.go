@@ -67,13 +67,13 @@ type live struct {
 	until        int64
 }
 
-// sign makes a proof of the longest life.
-func (b *bench) sign(replica int) live {
+// claims are those of a proof of the longest life.
+func (b *bench) claims() proof.Claims {
 	b.Helper()
 	now := b.time.Now().Unix()
 	digest, err := canonical.ContextDigest(nil)
 	require.NoError(b, err)
-	c := proof.Claims{
+	return proof.Claims{
 		Issuer: b.replicas[0].Issuer(b.scope.Environment), Subject: "user-1", Audience: "bank.example", IssuedAt: now, NotBefore: now,
 		Expires: now + int64(proof.MaxTTL/time.Second), ID: ids.New(ids.Proof), Nonce: "0123456789abcdef", Environment: b.scope.Environment,
 		EnvironmentKind: "live", Mode: "enforce", Authorization: "azn_1", Context: digest,
@@ -81,6 +81,12 @@ func (b *bench) sign(replica int) live {
 		Resource: proof.Resource{Type: "account", Digest: digest}, Assurance: proof.Assurance{Coverage: "none", Claims: map[string]string{}},
 		Methods: []string{proof.MethodBehaviour},
 	}
+}
+
+// sign makes a proof of the longest life.
+func (b *bench) sign(replica int) live {
+	b.Helper()
+	c := b.claims()
 	compact, kid, err := b.replicas[replica].Sign(b.Context(), b.st.Q, b.scope, c)
 	require.NoError(b, err)
 	return live{compact, kid, c.Expires}

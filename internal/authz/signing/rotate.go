@@ -61,6 +61,31 @@ func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]mode
 	return after, err
 }
 
+// Adopt publishes a key that exists in the first backend as the next one. The previous next key stays published as retiring.
+func (s *Service) Adopt(ctx context.Context, scope store.Scope, id, actor string) ([]models.SigningKey, error) {
+	return s.change(ctx, scope, by{actor: actor}, func(c *change) error {
+		reference, key, err := c.signers[0].Adopt(ctx, id)
+		if err != nil {
+			return err
+		}
+		kid, err := proof.KeyID(key.Public())
+		if err != nil {
+			return err
+		}
+		known, err := c.q.SigningKeys().Known(ctx, kid)
+		if err != nil {
+			return err
+		}
+		if known {
+			return problem.Newf(problem.Conflict, "The key %s is or was a signing key already.", kid)
+		}
+		if err := c.move(ctx, c.in(models.KeyNext), models.KeyRetiring); err != nil {
+			return err
+		}
+		return c.add(ctx, models.KeyNext, c.signers[0], reference, key)
+	})
+}
+
 // by identifies the actor and the request of a change.
 type by struct{ actor, request string }
 
@@ -115,7 +140,7 @@ func (c *change) working(ctx context.Context, status models.KeyStatus) (bool, er
 	if k == nil {
 		return false, nil
 	}
-	err := c.works(ctx, *k)
+	err := c.Works(ctx, *k)
 	if errors.Is(err, keys.ErrUnavailable) {
 		return false, unavailable(err)
 	}
@@ -239,7 +264,7 @@ func (c *change) row(ctx context.Context, status models.KeyStatus, in keys.Signe
 	if status == models.KeyActive {
 		row.ActivatedAt = &c.now
 	}
-	err = c.works(ctx, row)
+	err = c.Works(ctx, row)
 	if errors.Is(err, keys.ErrUnavailable) {
 		err = unavailable(err)
 	}

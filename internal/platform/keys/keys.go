@@ -1,6 +1,5 @@
-// Package keys separates the service from its private keys. A Signer holds keys that sign, a RootKey wraps the master keys.
-// Either may be software, in the memory of this process, or a backend that never releases its keys: an HSM, a vault or the key
-// service of a cloud, which a helper process speaks to (see Helper).
+// Package keys separates the service from its private keys. A Signer holds keys that sign.
+// Either may be software, in the memory of this process, or a backend that never releases its keys, such as a vault.
 package keys
 
 import (
@@ -36,10 +35,4 @@ type Signer interface {
 	// Check returns an error if the backend cannot be used at present.
 	Check(ctx context.Context) error
 	Close() error
-}
-
-// RootKey wraps and unwraps master keys, from which everything that is sealed derives.
-type RootKey interface {
-	Wrap(ctx context.Context, key []byte) ([]byte, error)
-	Unwrap(ctx context.Context, wrapped []byte) ([]byte, error)
 }

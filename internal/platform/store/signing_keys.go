@@ -68,6 +68,13 @@ func (q SigningKeys) Move(ctx context.Context, k models.SigningKey, to models.Ke
 	return true, q.Notify(ctx, ChannelSigningKey, k.EnvironmentID)
 }
 
+// Known reports whether any environment has or had the key.
+func (q SigningKeys) Known(ctx context.Context, kid string) (bool, error) {
+	var known bool
+	err := q.queryRow(ctx, "select exists (select from signing_keys where kid = $1)", kid).Scan(&known)
+	return known, err
+}
+
 // Used records when a key was last used.
 func (q SigningKeys) Used(ctx context.Context, environment, kid string, at time.Time) error {
 	_, err := q.exec(ctx, `update signing_keys set last_used_at = $3 where environment_id = $1 and kid = $2

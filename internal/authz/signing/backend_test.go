@@ -1,0 +1,129 @@
+package signing_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/proof"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
+	"github.com/countersign-dev/countersign/internal/platform/keys/software"
+	"github.com/countersign-dev/countersign/internal/platform/keys/transit"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/transittest"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// use restarts the replicas with the backends.
+func (b *bench) use(signers ...keys.Signer) {
+	for i := range b.replicas {
+		b.replicas[i] = signing.New(b.st, b.keys, b.time, "https://countersign.example", signers...)
+	}
+}
+
+func (b *bench) backend(status models.KeyStatus) string {
+	b.Helper()
+	rows, err := b.replicas[0].Keys(b.Context(), b.scope)
+	require.NoError(b, err)
+	for _, k := range rows {
+		if k.Status == status {
+			return k.Backend
+		}
+	}
+	return ""
+}
+
+func openTransit(t *testing.T, server *transittest.Server) keys.Signer {
+	t.Helper()
+	u, err := url.Parse(server.URI)
+	require.NoError(t, err)
+	s, err := transit.Open(u)
+	require.NoError(t, err)
+	return keys.NewGuard(s)
+}
+
+// Keys move from software to a backend and back by rotations; every proof verifies with a key set that was fetched before.
+func TestKeysMoveToBackendAndBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	remote := openTransit(t, transittest.Start(t))
+	b.use(remote, software.Signer{})
+	var v verifier
+	var proofs []live
+	turn := func() {
+		b.fetch(&v)
+		p := b.sign(0)
+		for _, p := range append(proofs, p) {
+			_, err := proof.Verify(p.compact, v.keys, time.Unix(p.until-1, 0), proof.Expect{})
+			require.NoError(t, err)
+		}
+		proofs = []live{p}
+		require.NoError(t, b.rotate())
+		b.time.Advance(5 * time.Minute)
+	}
+	turn()
+	require.Equal(t, []string{software.Name, remote.Name()}, []string{b.backend(models.KeyActive), b.backend(models.KeyNext)})
+	turn()
+	require.Equal(t, remote.Name(), b.backend(models.KeyActive))
+	turn()
+	signed, err := b.replicas[0].SignDocument(t.Context(), b.scope, "audit-head+jwt", []byte("{}"))
+	require.NoError(t, err)
+	b.use(software.Signer{}, remote)
+	turn()
+	turn()
+	require.Equal(t, software.Name, b.backend(models.KeyActive))
+	b.use()
+	_, err = b.replicas[0].VerifyDocument(t.Context(), b.scope, "audit-head+jwt", signed)
+	require.NoError(t, err, "a document verifies without the backend that signed it")
+}
+
+func TestUnavailableBackendChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	server := transittest.Start(t)
+	b.use(openTransit(t, server))
+	require.NoError(t, b.rotate())
+	require.NoError(t, b.rotate())
+	before, err := b.replicas[0].Keys(t.Context(), b.scope)
+	require.NoError(t, err)
+	server.Sealed.Store(true)
+	_, _, err = b.replicas[0].Sign(t.Context(), b.st.Q, b.scope, b.claims())
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+	_, err = b.replicas[0].SignDocument(t.Context(), b.scope, "audit-head+jwt", []byte("{}"))
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+	require.True(t, problem.Is(b.rotate(), problem.Unavailable))
+	after, err := b.replicas[0].Keys(t.Context(), b.scope)
+	require.NoError(t, err)
+	require.Equal(t, before, after, "a key whose backend is unavailable is not replaced")
+	require.Equal(t, signing.Health{Able: 1}, b.health())
+	server.Sealed.Store(false)
+	require.Eventually(t, func() bool {
+		_, _, err := b.replicas[0].Sign(t.Context(), b.st.Q, b.scope, b.claims())
+		return err == nil
+	}, 10*time.Second, 50*time.Millisecond)
+}
+
+// A row that names another backend than it was created for does not open: its reference is given to no other backend.
+func TestReferenceIsBoundToItsBackend(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.use(software.Signer{}, openTransit(t, transittest.Start(t)))
+	_, err := b.st.Pool().Exec(t.Context(), "update signing_keys set backend = $1", openTransit(t, transittest.Start(t)).Name())
+	require.NoError(t, err)
+	require.Equal(t, signing.Health{Unable: 1}, b.health())
+}
+
+func TestLastUseIsRecorded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.sign(1)
+	b.health()
+	rows, err := b.replicas[0].Keys(t.Context(), b.scope)
+	require.NoError(t, err)
+	for _, k := range rows {
+		require.Equal(t, k.Status == models.KeyActive, k.LastUsedAt != nil, k.Status)
+	}
+}

@@ -1,0 +1,127 @@
+// Package transittest is a stand-in for the Transit engine of OpenBao and Vault, written from the documentation of its HTTP API:
+// it creates, returns and uses ecdsa-p256 keys.
+package transittest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Server is the stand-in.
+type Server struct {
+	// URI is the setting of the backend.
+	URI string
+	// Sealed makes the server refuse every request.
+	Sealed atomic.Bool
+
+	token string
+	mu    sync.Mutex
+	keys  map[string]*ecdsa.PrivateKey
+}
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{token: rand.Text(), keys: map[string]*ecdsa.PrivateKey{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/transit/keys/{name}", s.create)
+	mux.HandleFunc("GET /v1/transit/keys/{name}", s.read)
+	mux.HandleFunc("POST /v1/transit/sign/{name}", s.sign)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.Sealed.Load():
+			refuse(w, http.StatusServiceUnavailable, "Vault is sealed")
+		case r.Header.Get("X-Vault-Token") != s.token:
+			refuse(w, http.StatusForbidden, "permission denied")
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.URI = "vault+transit://" + strings.TrimPrefix(server.URL, "http://") + "/transit?tls=off&token-file=" + file
+	return s
+}
+
+func (s *Server) create(w http.ResponseWriter, r *http.Request) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[r.PathValue("name")] == nil {
+		s.keys[r.PathValue("name")] = key
+	}
+	respond(w, map[string]any{})
+}
+
+func (s *Server) key(r *http.Request) *ecdsa.PrivateKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[r.PathValue("name")]
+}
+
+func (s *Server) read(w http.ResponseWriter, r *http.Request) {
+	key := s.key(r)
+	if key == nil {
+		refuse(w, http.StatusNotFound)
+		return
+	}
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	public := string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	respond(w, map[string]any{
+		"type": "ecdsa-p256", "latest_version": 1, "exportable": false, "allow_plaintext_backup": false,
+		"keys": map[string]any{"1": map[string]any{"public_key": public}},
+	})
+}
+
+func (s *Server) sign(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Input      []byte `json:"input"`
+		Prehashed  bool   `json:"prehashed"`
+		Marshaling string `json:"marshaling_algorithm"`
+	}
+	key := s.key(r)
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || key == nil || !in.Prehashed || in.Marshaling != "jws" {
+		refuse(w, http.StatusBadRequest, "invalid request")
+		return
+	}
+	a, b, err := ecdsa.Sign(rand.Reader, key, in.Input)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	signature := append(a.FillBytes(make([]byte, 32)), b.FillBytes(make([]byte, 32))...)
+	respond(w, map[string]any{"signature": "vault:v1:" + base64.RawURLEncoding.EncodeToString(signature)})
+}
+
+func respond(w http.ResponseWriter, data any) {
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+func refuse(w http.ResponseWriter, status int, texts ...string) {
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": texts})
+}
