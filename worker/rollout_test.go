@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows/rollout"
 )
 
-// The builds of the tests: the workflow code from before the first flag of versions.go, and today's.
+// The builds of the tests: the product's workflow code, and code with a flag more.
 const (
 	oldBuild = "1.0.0"
 	newBuild = "1.1.0"
@@ -31,9 +31,9 @@ func (b *bundle) startBuild(t *testing.T, id string) (stop func()) {
 		Temporal: b.temporal, Services: b.services(), Log: slog.New(slog.DiscardHandler), Options: worker.DefaultTuning().Options(),
 		Build: worker.Build{Namespace: b.namespace, Deployment: "countersign", ID: id, Flags: workflows.Flags()},
 	}
-	if id == oldBuild {
-		d.Options.Interceptors = append(d.Options.Interceptors, &olderCode{})
-		d.Build.Flags = nil
+	if id != oldBuild {
+		d.Options.Interceptors = append(d.Options.Interceptors, &newerCode{})
+		d.Build.Flags = append(d.Build.Flags, flagOfNewerCode)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -31,13 +31,11 @@ func TestEveryFlagIsListed(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
-	calls, flags := 0, 0
+	calls := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		calls += len(regexp.MustCompile(`workflow\.GetVersion\(ctx`).FindAll(text, -1))
-		flags += len(regexp.MustCompile(`(?m)^\tflag[A-Z]\w+ += "`).FindAll(text, -1))
 	}
-	require.Equal(t, 1, calls, "every flag goes through the one function")
-	require.Len(t, workflows.Flags(), flags)
+	require.Len(t, workflows.Flags(), calls)
 }

@@ -107,9 +107,6 @@ func (r *holdRun) review(ctx workflow.Context, m HoldReview) (hold.Outcome, erro
 
 // partlyApproved sets the state attribute of a hold that has some of its approvals and waits for more.
 func (r *holdRun) partlyApproved(ctx workflow.Context) error {
-	if !showsPartialApprovals(ctx) {
-		return nil
-	}
 	return upsertState(ctx, statePartlyApproved, "")
 }
 
@@ -143,7 +140,7 @@ func (r *holdRun) next(ctx workflow.Context) (time.Time, string) {
 	if !r.in.RemindAt.IsZero() && r.in.RemindAt.Before(at) {
 		at, due = r.in.RemindAt, activities.HoldRemind
 	}
-	if !r.in.EscalateAt.IsZero() && r.in.EscalateAt.Before(at) && escalatesHolds(ctx) {
+	if !r.in.EscalateAt.IsZero() && r.in.EscalateAt.Before(at) {
 		at, due = r.in.EscalateAt, activities.HoldEscalate
 	}
 	return at, due

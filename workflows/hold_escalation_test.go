@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/models"
@@ -62,14 +61,4 @@ func TestHoldIsApprovedAfterItsEscalation(t *testing.T) {
 	require.Equal(t, models.HoldApproved, out.Status)
 	require.Equal(t, out, a.result)
 	require.Equal(t, []string{"escalated", "approved"}, r.moves)
-}
-
-// A hold that older code began to wait for goes on as that code did.
-func TestHoldOfOlderCodeDoesNotEscalate(t *testing.T) {
-	t.Parallel()
-	out, r := runEscalating(t, time.Hour, func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("hold-escalations", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	})
-	require.Equal(t, models.HoldExpired, out.Status)
-	require.Equal(t, []string{"reminded", "expired"}, r.moves)
 }
