@@ -23,7 +23,7 @@ import (
 func auditCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "audit", Short: "Verify and export the audit log; print the timeline of an authorization", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(auditVerifyCommand(), auditReanchorCommand(), auditHeadCommand(), auditExportCommand(), auditTrailCommand())
+	cmd.AddCommand(auditVerifyCommand(), auditHeadCommand(), auditExportCommand(), auditTrailCommand())
 	return cmd
 }
 

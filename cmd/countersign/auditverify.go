@@ -24,7 +24,7 @@ func auditVerifyCommand() *cobra.Command {
 				return err
 			}
 			bar := progressBar(cmd)
-			v := audit.Verifier{Store: c.Store, Signer: c.Signing, Progress: progressTo(bar)}
+			v := audit.Verifier{Store: c.Store, Progress: progressTo(bar)}
 			result, err := v.Verify(cmd.Context(), env, earlier)
 			bar.Close()
 			if err != nil {
@@ -56,29 +56,9 @@ func summarize(w io.Writer, r audit.Result) {
 	_, _ = fmt.Fprintf(w, "%s: %d links, %d entries waiting to be sealed; compared with the log: %d decisions, %d challenges, %d holds, %d proofs, "+
 		"%d subjects, %d templates, %d passkeys, %d erasures\n", r.Environment, r.Entries, r.Waiting, s.Decisions, s.Challenges, s.Holds, s.Proofs,
 		s.Subjects, s.Templates, s.Passkeys, s.Erasures)
-	for _, a := range r.Restored {
-		_, _ = fmt.Fprintf(w, "restored and re-anchored at %s behind link %d by %s (%d entries adopted): %s\n", a.At, a.Sequence, a.Actor, a.Adopted, a.Reason)
-	}
 	if r.Intact() {
 		_, _ = fmt.Fprintln(w, "nothing found")
 		return
 	}
 	_, _ = fmt.Fprintf(w, "findings: %d\n", len(r.Findings))
-}
-
-func auditReanchorCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "reanchor", Short: "Does nothing: the audit log goes on after a restore by itself", Args: cobra.NoArgs,
-		Long: `Does nothing, for scripts that restore a dump. Up to version 60 of the schema the audit log was in the order of the database
-server's transactions and had to be re-anchored after a restore from a dump. Now its order is that of its chain, which is
-restored with it.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing to do: the audit log goes on after a restore by itself; countersign audit verify checks it")
-			return err
-		},
-	}
-	cmd.Flags().String("reason", "", "ignored")
-	cmd.Flags().String("base-url", "", "ignored")
-	cmd.Flags().Bool("accept-findings", false, "ignored")
-	return cmd
 }

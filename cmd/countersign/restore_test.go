@@ -4,19 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
@@ -82,7 +78,6 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 	st := opened(t, second)
 	c.ok("audit", "verify", "--environment", env)
 	c.ok("audit", "export", "--environment", env)
-	require.Contains(t, c.ok("audit", "reanchor", "--reason", "the disk of the first server broke"), "nothing to do")
 	sealed(t, st)
 	var result audit.Result
 	require.NoError(t, json.Unmarshal([]byte(c.ok("audit", "verify", "--environment", env)), &result))
@@ -105,44 +100,6 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 		require.ErrorIs(t, err, errTampered)
 		require.Contains(t, out, "altered")
 	})
-}
-
-// A log that an earlier version re-anchored says so, under a signature that is checked.
-func TestAuditVerifiesAnEarlierReanchoring(t *testing.T) {
-	url := testenv.Database(t)
-	c := newCLI(t, url)
-	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example"))
-	st := opened(t, url)
-	sealed(t, st)
-	core, err := openCLI(t.Context(), &settings{databaseURL: url, masterKey: os.Getenv("COUNTERSIGN_MASTER_KEY"), baseURL: os.Getenv("COUNTERSIGN_BASE_URL")})
-	require.NoError(t, err)
-	defer core.Close()
-	scopes, err := st.Environments().All(t.Context())
-	require.NoError(t, err)
-	scope := store.Scope{Tenant: scopes[0].Tenant, Environment: env}
-	head, err := st.Audit().Head(t.Context(), scope)
-	require.NoError(t, err)
-	at := time.Now().UTC()
-	a := audit.Anchor{Environment: env, Sequence: head.Seq, Hash: audit.Text(head.Hash), At: apitime.Time(at), Reason: "a restore"}
-	payload, err := json.Marshal(a)
-	require.NoError(t, err)
-	signature, err := core.Signing.SignDocument(t.Context(), scope, audit.AnchorType, payload)
-	require.NoError(t, err)
-	require.NoError(t, events.Append(t.Context(), st.Q, events.Entry{Scope: scope, At: at, Actor: "cli:ops", Data: events.AuditReanchoredData{
-		Sequence: a.Sequence, Hash: a.Hash, At: a.At, Reason: a.Reason, Signature: signature, Adopted: 1, Shift: 20_000}}))
-	sealed(t, st)
-	var result audit.Result
-	require.NoError(t, json.Unmarshal([]byte(c.ok("audit", "verify", "--environment", env)), &result))
-	require.Len(t, result.Restored, 1)
-	require.Equal(t, "a restore", result.Restored[0].Reason)
-	require.True(t, result.Restored[0].Signed)
-	require.EqualValues(t, 1, result.Restored[0].Adopted)
-
-	_, err = st.Pool().Exec(t.Context(), `update events set data = data || '{"reason": "another"}' where type = 'audit.reanchored' and environment_id = $1`, env)
-	require.NoError(t, err)
-	out, err := c.run("audit", "verify", "--environment", env)
-	require.ErrorIs(t, err, errTampered)
-	require.Contains(t, out, "is not signed by a key of the environment")
 }
 
 func TestAuditCommandsNameTheFlagThatIsMissing(t *testing.T) {

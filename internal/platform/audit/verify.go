@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // Kind classifies a finding.
@@ -51,9 +50,7 @@ type Result struct {
 	Sequence int64  `json:"sequence"`
 	Hash     string `json:"hash"`
 	// The stored data compared with the log.
-	State State `json:"state"`
-	// Re-anchorings by an earlier version after a restore, in order.
-	Restored []Restore `json:"restored"`
+	State    State     `json:"state"`
 	Findings []Finding `json:"findings"`
 }
 
@@ -68,13 +65,11 @@ const (
 
 // Verifier verifies environments. Progress, if set, is called with a step and the number of items done; it must not block.
 type Verifier struct {
-	Store *store.Store
-	// Checks the signatures of re-anchorings; nil leaves them unchecked.
-	Signer   Signer
+	Store    *store.Store
 	Progress func(step string, done int64)
 }
 
-// Verify verifies an environment without progress or signatures of re-anchorings.
+// Verify verifies an environment without progress.
 func Verify(ctx context.Context, st *store.Store, s store.Scope, earlier *Head) (Result, error) {
 	return Verifier{Store: st}.Verify(ctx, s, earlier)
 }
@@ -87,8 +82,7 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 	if progress == nil {
 		progress = func(string, int64) {}
 	}
-	w := traversal{scope: s, earlier: earlier, progress: progress, signer: v.Signer,
-		result: Result{Environment: s.Environment, Findings: []Finding{}, Restored: []Restore{}}}
+	w := traversal{scope: s, earlier: earlier, progress: progress, result: Result{Environment: s.Environment, Findings: []Finding{}}}
 	err := v.Store.Read(ctx, func(q *store.Q) error {
 		if err := q.Audit().DisableTimeout(ctx); err != nil {
 			return err
@@ -115,12 +109,9 @@ type traversal struct {
 	// The earlier head is in the chain.
 	matched  bool
 	progress func(step string, done int64)
-	signer   Signer
-	// Entries of re-anchorings.
-	anchors []models.Event
 }
 
-// run verifies the links in order, then the end of the chain, the gaps and the re-anchorings.
+// run verifies the links in order, then the end of the chain and the gaps.
 func (w *traversal) run(ctx context.Context, q *store.Q) error {
 	w.hash = Genesis(w.scope.Environment)
 	w.matched = w.earlier == nil || w.earlier.Sequence == 0
@@ -144,11 +135,6 @@ func (w *traversal) run(ctx context.Context, q *store.Q) error {
 		}
 	}
 	w.end(head)
-	for _, e := range w.anchors {
-		if err := w.anchored(ctx, q, e); err != nil {
-			return err
-		}
-	}
 	return w.gaps(ctx, q, head)
 }
 
@@ -205,9 +191,6 @@ func (w *traversal) checkEvent(l store.AuditLink) {
 		w.find(Altered, l.Seq, l.EventID, "the entry's data cannot be read and was not erased")
 	case !bytes.Equal(digest, l.Event.Digest):
 		w.find(Altered, l.Seq, l.EventID, "the entry's subject, request or data is not what was sealed")
-	}
-	if l.Event.Type == string(events.AuditReanchored) {
-		w.anchors = append(w.anchors, *l.Event)
 	}
 }
 

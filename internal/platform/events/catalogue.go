@@ -229,5 +229,4 @@ var catalogue = []Definition{
 	audit("A person saved a filter of a list of the console.", FilterSavedData{}),
 	audit("A person renamed a saved filter.", FilterRenamedData{}),
 	audit("A person deleted a saved filter.", FilterDeletedData{}),
-	audit("Of versions before schema 61: the log went on behind a restore from a dump; sequence and hash are the chain's last link before it.", AuditReanchoredData{}),
 }

@@ -85,19 +85,6 @@ type AuditExportedData struct {
 	Entries int64 `json:"entries"`
 }
 
-// AuditReanchoredData is the signed statement by which versions before schema 61 continued the audit chain after a restore
-// (docs/audit.md). Sequence and Hash are those of the last link before it; Adopted counts the entries moved behind it; Shift was
-// added to transaction ids.
-type AuditReanchoredData struct {
-	Sequence  int64  `json:"sequence"`
-	Hash      string `json:"hash" schema:"empty"`
-	At        string `json:"at" schema:"date-time"`
-	Reason    string `json:"reason" schema:"empty"`
-	Signature string `json:"signature"`
-	Adopted   int64  `json:"adopted"`
-	Shift     int64  `json:"shift"`
-}
-
 func (WebhookTestData) EventType() Type             { return WebhookTest }
 func (WebhookFailingData) EventType() Type          { return WebhookFailing }
 func (WebhookRecoveredData) EventType() Type        { return WebhookRecovered }
@@ -114,4 +101,3 @@ func (BackgroundActivatedData) EventType() Type     { return BackgroundActivated
 func (BackgroundLearnedData) EventType() Type       { return BackgroundLearned }
 func (RetentionExecutedData) EventType() Type       { return RetentionExecuted }
 func (AuditExportedData) EventType() Type           { return AuditExported }
-func (AuditReanchoredData) EventType() Type         { return AuditReanchored }

@@ -167,7 +167,6 @@ const (
 	FilterSaved            Type = "filter.saved"
 	FilterRenamed          Type = "filter.renamed"
 	FilterDeleted          Type = "filter.deleted"
-	AuditReanchored        Type = "audit.reanchored"
 )
 
 // Public reports whether the type appears in the activity list, on the stream and in webhooks.
