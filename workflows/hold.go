@@ -113,7 +113,7 @@ func (r *holdRun) partlyApproved(ctx workflow.Context) error {
 // run waits until a review settles the hold or its next deadline.
 func (r *holdRun) run(ctx workflow.Context) (hold.Outcome, error) {
 	for r.settled == nil {
-		next, due := r.next(ctx)
+		next, due := r.next()
 		woken, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 			Timeout:      max(next.Sub(workflow.Now(ctx)), 0),
 			TimerOptions: workflow.TimerOptions{Summary: holdTimer(due)},
@@ -135,7 +135,7 @@ func (r *holdRun) run(ctx workflow.Context) (hold.Outcome, error) {
 }
 
 // next returns the next deadline and the activity that is due at it.
-func (r *holdRun) next(ctx workflow.Context) (time.Time, string) {
+func (r *holdRun) next() (time.Time, string) {
 	at, due := r.in.DueAt, activities.HoldExpire
 	if !r.in.RemindAt.IsZero() && r.in.RemindAt.Before(at) {
 		at, due = r.in.RemindAt, activities.HoldRemind
