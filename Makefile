@@ -191,7 +191,7 @@ pgbouncer: ## install PgBouncer with apt, unless it is installed
 PREPARED ?= 0
 .PHONY: test-pgbouncer
 test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## run the service behind PgBouncer in transaction mode (PKG=./integration RUN=Review PREPARED=200)
-	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/store
+	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/pg
 	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) --modules $(if $(filter ./...,$(PKG)),integration,$(MODULE)) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),.,$(PACKAGES))
 
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.

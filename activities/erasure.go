@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 )
 
@@ -20,7 +19,7 @@ const (
 
 // ErasureSteps does the steps of an erasure (subject.Service). Each returns whether more is left to do.
 type ErasureSteps interface {
-	Workflows(ctx context.Context, run subject.Run, after store.WorkflowRef) ([]store.WorkflowRef, error)
+	Workflows(ctx context.Context, run subject.Run, after subject.WorkflowRef) ([]subject.WorkflowRef, error)
 	Sweep(ctx context.Context, run subject.Run) (more bool, err error)
 	Finish(ctx context.Context, run subject.Run, workflowID string, at time.Time) (more bool, err error)
 }
@@ -61,7 +60,7 @@ type Erasures struct {
 // Forget terminates some of the workflows of the subject and deletes their histories. A workflow id is the kind, a slash and
 // the id of the record.
 func (a *Erasures) Forget(ctx context.Context, in ErasureStep) (ErasureProgress, error) {
-	page, err := a.Steps.Workflows(ctx, in.run(), store.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
+	page, err := a.Steps.Workflows(ctx, in.run(), subject.WorkflowRef{Kind: in.AfterKind, ID: in.AfterID})
 	if err != nil {
 		return ErasureProgress{}, report(ctx, a.Log, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -93,7 +93,7 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	fields := store.ActionChange{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
+	fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
 	made, err := h.Changes.UpdateAction(request.Context(c), principal(c), param(c, "action_id"), fields)
 	return sendMade(c, made, err, viewAction, fiber.StatusOK)
 }

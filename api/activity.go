@@ -6,21 +6,21 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // activityHandlers handles the event log for relying parties.
 type activityHandlers struct {
-	Store *store.Store
+	Store *pg.Store
 }
 
 func (h *activityHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
+	paging, err := page(c)
 	if err != nil {
 		return err
 	}
-	f := store.ActivityFilter{Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision")}
+	f := events.ActivityFilter{Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision")}
 	if f.Types, err = selectedTypes(c); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (h *activityHandlers) list(c *fiber.Ctx) error {
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	rows, next, err := h.Store.Events().Activity(request.Context(c), principal(c).Store(), f, pg)
+	rows, next, err := events.QueryActivity(request.Context(c), h.Store.Q, principal(c).Store(), f, paging)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -22,7 +22,7 @@ func mayBeOld(handler fiber.Handler) fiber.Handler {
 			return handler(c)
 		}
 		fresh := request.Context(c)
-		ctx, aged := store.MayBeOld(fresh)
+		ctx, aged := pg.MayBeOld(fresh)
 		request.SetContext(c, ctx)
 		err := handler(c)
 		request.SetContext(c, fresh)

@@ -9,29 +9,29 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // auditHandlers handles the audit log.
 type auditHandlers struct {
-	Store  *store.Store
+	Store  *pg.Store
 	Clock  clock.Clock
 	Signer audit.Signer
 }
 
 func (h *auditHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
+	paging, err := page(c)
 	if err != nil {
 		return err
 	}
-	f := store.AuditFilter{Actor: query(c, "actor"), Type: query(c, "kind")}
+	f := audit.Filter{Actor: query(c, "actor"), Type: query(c, "kind")}
 	if f.Since, err = timeQuery(c, "since"); err != nil {
 		return err
 	}
 	if f.Until, err = timeQuery(c, "until"); err != nil {
 		return err
 	}
-	links, next, err := h.Store.Audit().Entries(request.Context(c), principal(c).Store(), f, pg)
+	links, next, err := audit.EntriesOf(request.Context(c), h.Store.Q, principal(c).Store(), f, paging)
 	if err != nil {
 		return err
 	}

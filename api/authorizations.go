@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -51,7 +51,7 @@ func (h *authorizationHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	f := store.TraceFilter{
+	f := authorization.TraceFilter{
 		Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision"), Mode: query(c, "mode"),
 		ReviewStatus: models.HoldStatus(query(c, "review_status")), Parent: query(c, "parent"),
 	}

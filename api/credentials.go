@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
@@ -20,7 +20,7 @@ import (
 // credentialHandlers handles API keys and client tokens.
 type credentialHandlers struct {
 	Identity *identity.Service
-	Store    *store.Store
+	Store    *pg.Store
 	Proofs   *signing.Service
 }
 
@@ -65,11 +65,11 @@ func viewCredential(c models.Credential, key string) credentialView {
 }
 
 func (h *credentialHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
+	paging, err := page(c)
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Identity.List(request.Context(c), principal(c).Store(), pg)
+	rows, next, err := h.Identity.List(request.Context(c), principal(c).Store(), paging)
 	if err != nil {
 		return err
 	}

@@ -18,13 +18,14 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -33,7 +34,7 @@ import (
 // Every response is checked against the contract.
 type eventsBundle struct {
 	t        *testing.T
-	st       *store.Store
+	st       *pg.Store
 	contract *openapi.Contract
 	app      *fiber.App
 	caller   identity.Principal
@@ -50,7 +51,7 @@ func setupEvents(t *testing.T) *eventsBundle {
 	for _, n := range []string{"1", "2"} {
 		_, err = b.st.Pool().Exec(t.Context(), "insert into tenants values ($1, 'Test', $2)", "tnt_"+n, now)
 		require.NoError(t, err)
-		require.NoError(t, b.st.Environments().Create(t.Context(), models.Environment{ID: "env_" + n, TenantID: "tnt_" + n, Kind: models.Sandbox,
+		require.NoError(t, tenancy.CreateEnvironment(t.Context(), b.st.Q, models.Environment{ID: "env_" + n, TenantID: "tnt_" + n, Kind: models.Sandbox,
 			RPID: "localhost", RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: now}))
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -64,7 +65,7 @@ func setupEvents(t *testing.T) *eventsBundle {
 		if p := problem.As(err); p != nil {
 			return c.Status(problem.Of(p.Code).Status).SendString(string(p.Code))
 		}
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, pg.ErrNotFound) {
 			return c.Status(http.StatusNotFound).SendString("absent")
 		}
 		return c.Status(http.StatusInternalServerError).SendString(err.Error())
@@ -105,11 +106,11 @@ func (noWaker) WakeEndpoint(context.Context, string, string, bool) error { retur
 
 type noSigner struct{}
 
-func (noSigner) SignDocument(context.Context, store.Scope, string, []byte) (string, error) {
+func (noSigner) SignDocument(context.Context, pg.Scope, string, []byte) (string, error) {
 	return "a.b.c", nil
 }
 
-func (noSigner) VerifyDocument(context.Context, store.Scope, string, string) ([]byte, error) {
+func (noSigner) VerifyDocument(context.Context, pg.Scope, string, string) ([]byte, error) {
 	return nil, nil
 }
 
@@ -130,11 +131,11 @@ func (b *eventsBundle) call(operation, method, path, body string, want int) (out
 	return out, res.Header
 }
 
-func (b *eventsBundle) happen(s store.Scope, data events.Data, subject string, at time.Time) string {
+func (b *eventsBundle) happen(s pg.Scope, data events.Data, subject string, at time.Time) string {
 	b.t.Helper()
 	row, err := events.Row(events.Entry{Scope: s, Data: data, At: at, Subject: subject, SubjectUID: subject, Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
+	require.NoError(b.t, events.InsertEvent(b.t.Context(), b.st.Q, row, false))
 	return row.ID
 }
 
@@ -156,7 +157,7 @@ func TestListActivityFiltersTheEnvironmentsEvents(t *testing.T) {
 	for i := range 7 {
 		ids = append([]string{b.happen(b.caller.Store(), events.SubjectCreatedData{}, "s"+strconv.Itoa(i), start.Add(time.Duration(i)*time.Minute))}, ids...)
 	}
-	b.happen(store.Scope{Tenant: "tnt_2", Environment: "env_2"}, events.SubjectCreatedData{}, "s0", start)
+	b.happen(pg.Scope{Tenant: "tnt_2", Environment: "env_2"}, events.SubjectCreatedData{}, "s0", start)
 	b.happen(b.caller.Store(), events.ActionCreatedData{ActionID: "act_1", Mode: "test"}, "", start)
 
 	var seen []string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/idempotency"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -49,7 +50,7 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 			EnvironmentID: p.EnvironmentID, CredentialID: p.CredentialID, Key: key, Operation: operation,
 			RequestHash: requestHash(c), CreatedAt: s.clock.Now(),
 		}
-		reserved, err := s.store.Idempotency().Reserve(request.Context(c), row, row.CreatedAt.Add(-abandonedAfter))
+		reserved, err := idempotency.Reserve(request.Context(c), s.store.Q, row, row.CreatedAt.Add(-abandonedAfter))
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 	ctx := context.WithoutCancel(request.Context(c))
 	defer func() {
 		if !finished {
-			_ = s.store.Idempotency().Release(ctx, row)
+			_ = idempotency.Release(ctx, s.store.Q, row)
 		}
 	}()
 	if err := next(c); err != nil {
@@ -89,7 +90,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 	if row.Body, err = s.keys.Seal(idempotencyPurpose, c.Response().Body(), []byte(row.CredentialID+" "+row.Key)); err != nil {
 		return err
 	}
-	if err := s.store.Idempotency().Finish(ctx, row); err != nil {
+	if err := idempotency.Finish(ctx, s.store.Q, row); err != nil {
 		return err
 	}
 	finished = true
@@ -97,7 +98,7 @@ func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber
 }
 
 func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
-	kept, err := s.store.Idempotency().Get(request.Context(c), row.EnvironmentID, p.CredentialID, row.Key)
+	kept, err := idempotency.Get(request.Context(c), s.store.Q, row.EnvironmentID, p.CredentialID, row.Key)
 	if err != nil {
 		return err
 	}

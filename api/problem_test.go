@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // failing returns an application whose only handler returns the error of fail, behind the middleware of every request.
@@ -81,7 +81,7 @@ func TestUnknownErrorsAndPanicsShowNothing(t *testing.T) {
 	}{
 		"an error":  {func() error { return errors.New(`pq: relation "secrets" does not exist`) }, problem.Internal},
 		"a panic":   {func() error { panic(`pq: relation "secrets" does not exist`) }, problem.Internal},
-		"not found": {func() error { return store.ErrNotFound }, problem.NotFound},
+		"not found": {func() error { return pg.ErrNotFound }, problem.NotFound},
 		"no method": {func() error { return fiber.ErrMethodNotAllowed }, problem.MethodNotAllowed},
 		"too large": {func() error { return fiber.ErrRequestEntityTooLarge }, problem.BodyTooLarge},
 		"unread":    {func() error { return fiber.ErrBadRequest }, problem.BadRequest},

@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -33,9 +33,9 @@ type comesAndGoes struct {
 	away atomic.Bool
 }
 
-func (s *comesAndGoes) Take(ctx context.Context, bucket string, now time.Time, n, limit int) (store.QuotaUse, error) {
+func (s *comesAndGoes) Take(ctx context.Context, bucket string, now time.Time, n, limit int) (ratelimit.QuotaUse, error) {
 	if s.away.Load() {
-		return store.QuotaUse{}, errors.New("unavailable")
+		return ratelimit.QuotaUse{}, errors.New("unavailable")
 	}
 	return s.Source.Take(ctx, bucket, now, n, limit)
 }
@@ -54,7 +54,7 @@ func newLimited(t *testing.T, limit int) *limited {
 	st := testenv.Store(t)
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	l := &limited{clock: clock.NewFake(runsNow), source: &comesAndGoes{Source: st.Quotas()}, metrics: prometheus.NewRegistry()}
+	l := &limited{clock: clock.NewFake(runsNow), source: &comesAndGoes{Source: ratelimit.Shared{Store: st}}, metrics: prometheus.NewRegistry()}
 	callers := identity.New(st, keys, l.clock)
 	issued, err := callers.Issue(t.Context(), fixture.New(t, st, runsNow).Scope,
 		identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")

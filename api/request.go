@@ -10,8 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
@@ -89,8 +89,8 @@ func bind[T any](c *fiber.Ctx) (T, error) {
 }
 
 // page reads the query parameters limit (1 to 200, default 50) and cursor.
-func page(c *fiber.Ctx) (store.Page, error) {
-	p := store.Page{Limit: defaultLimit, After: query(c, "cursor")}
+func page(c *fiber.Ctx) (pg.Page, error) {
+	p := pg.Page{Limit: defaultLimit, After: query(c, "cursor")}
 	if s := query(c, "limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > maxLimit {
@@ -99,7 +99,7 @@ func page(c *fiber.Ctx) (store.Page, error) {
 		p.Limit = n
 	}
 	if p.After != "" {
-		if _, _, err := store.ParseCursor(p.After); err != nil {
+		if _, _, err := pg.ParseCursor(p.After); err != nil {
 			return p, err
 		}
 	}

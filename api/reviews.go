@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -42,11 +42,11 @@ type heldReview struct {
 }
 
 func (h *reviewHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
+	paging, err := page(c)
 	if err != nil {
 		return err
 	}
-	filter := store.HoldFilter{
+	filter := hold.Filter{
 		Status: models.HoldStatus(query(c, "status")), Action: query(c, "action"), RiskClass: query(c, "risk_class"),
 		Subject: query(c, "subject"), MostUrgent: query(c, "order") == "due",
 	}
@@ -62,11 +62,11 @@ func (h *reviewHandlers) list(c *fiber.Ctx) error {
 	search := hold.Search{Text: query(c, "q"), ByAmount: query(c, "order") == "amount"}
 	read := h.Holds.Queue
 	if search != (hold.Search{}) {
-		read = func(ctx context.Context, p identity.Principal, f store.HoldFilter, pg store.Page) ([]hold.Queued, string, error) {
-			return h.Holds.SearchPage(ctx, p, f, search, pg)
+		read = func(ctx context.Context, p identity.Principal, f hold.Filter, paging pg.Page) ([]hold.Queued, string, error) {
+			return h.Holds.SearchPage(ctx, p, f, search, paging)
 		}
 	}
-	rows, next, err := read(request.Context(c), principal(c), filter, pg)
+	rows, next, err := read(request.Context(c), principal(c), filter, paging)
 	if err != nil {
 		return err
 	}
@@ -98,15 +98,15 @@ func heldReviewOf(r hold.Queued) heldReview {
 }
 
 type reviewCounts struct {
-	AsOf           string             `json:"as_of"`
-	Pending        int64              `json:"pending"`
-	Due            dueCounts          `json:"due"`
-	Reminded       int64              `json:"reminded"`
-	PartlyApproved int64              `json:"partly_approved"`
-	OldestOpenedAt *string            `json:"oldest_opened_at"`
-	NextDueAt      *string            `json:"next_due_at"`
-	ByRiskClass    []store.KeyedCount `json:"by_risk_class"`
-	ByAction       []store.KeyedCount `json:"by_action"`
+	AsOf           string            `json:"as_of"`
+	Pending        int64             `json:"pending"`
+	Due            dueCounts         `json:"due"`
+	Reminded       int64             `json:"reminded"`
+	PartlyApproved int64             `json:"partly_approved"`
+	OldestOpenedAt *string           `json:"oldest_opened_at"`
+	NextDueAt      *string           `json:"next_due_at"`
+	ByRiskClass    []hold.KeyedCount `json:"by_risk_class"`
+	ByAction       []hold.KeyedCount `json:"by_action"`
 }
 
 type dueCounts struct {

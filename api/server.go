@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -38,7 +38,7 @@ type Pages func(app *fiber.App)
 type Deps struct {
 	Log      *slog.Logger
 	Clock    clock.Clock
-	Store    *store.Store
+	Store    *pg.Store
 	Keys     *keyring.Keyring
 	Identity *identity.Service
 	Limiter  *ratelimit.Limiter
@@ -55,7 +55,7 @@ type server struct {
 	base       context.Context
 	log        *slog.Logger
 	clock      clock.Clock
-	store      *store.Store
+	store      *pg.Store
 	keys       *keyring.Keyring
 	identity   *identity.Service
 	limiter    *ratelimit.Limiter

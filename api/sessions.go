@@ -8,9 +8,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
@@ -37,7 +37,7 @@ type sessionView struct {
 	LastEvidenceAt *string              `json:"last_evidence_at"`
 }
 
-func viewSession(v store.SubjectSession) sessionView {
+func viewSession(v identity.SubjectSession) sessionView {
 	s := v.Session
 	return sessionView{
 		ID: s.ID, Subject: v.Subject.ExternalID, Environment: s.EnvironmentID, DeviceClass: s.DeviceClass, Status: s.Status,

@@ -11,7 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -75,7 +75,7 @@ func (h *subjectHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	filter := store.SubjectFilter{Status: query(c, "status"), Enrollment: query(c, "enrollment")}
+	filter := subject.Filter{Status: query(c, "status"), Enrollment: query(c, "enrollment")}
 	rows, next, err := h.Subjects.List(request.Context(c), principal(c).Store(), filter, p)
 	if err != nil {
 		return err

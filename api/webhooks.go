@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -226,7 +226,7 @@ func (h *webhookHandlers) attempts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	f := store.AttemptFilter{Status: query(c, "status"), Event: query(c, "event")}
+	f := webhook.AttemptFilter{Status: query(c, "status"), Event: query(c, "event")}
 	if f.Since, err = timeQuery(c, "since"); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -169,8 +169,8 @@ func TestCodecOpensHistoriesForAuditorsOfTheEnvironment(t *testing.T) {
 // openings are the entries of decrypted payloads in the environment's audit log.
 func (w world) openings(t *testing.T) []models.Event {
 	t.Helper()
-	rows, _, err := shared.Store.Events().Activity(t.Context(), w.scope(),
-		store.ActivityFilter{Types: []string{string(events.HistoryOpened)}}, store.Page{Limit: 10})
+	rows, _, err := events.QueryActivity(t.Context(), shared.Store.Q, w.scope(),
+		events.ActivityFilter{Types: []string{string(events.HistoryOpened)}}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	return rows
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -89,7 +89,7 @@ func TestConsoleExportsWhatThePageLists(t *testing.T) {
 		since := time.Now().Add(-time.Hour).UTC().Format("2006-01-02T15:04")
 		ann.get(at + "decisions?format=csv&decision=hold&q=user-4711&since=" + since).status200(t)
 		var entry events.ListExportEndedData
-		rows, _, err := shared.Store.Events().Activity(t.Context(), w.scope(), store.ActivityFilter{Types: []string{string(events.ListExportEnded)}}, store.Page{Limit: 1})
+		rows, _, err := events.QueryActivity(t.Context(), shared.Store.Q, w.scope(), events.ActivityFilter{Types: []string{string(events.ListExportEnded)}}, pg.Page{Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, "person:"+ann.person, rows[0].Actor)
 		require.NoError(t, json.Unmarshal(rows[0].Data, &entry))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -101,7 +101,7 @@ func TestConsoleManagesPeople(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, v.submit(at+"/"+live.person+"/remove", sure()).status)
 	require.NoError(t, shared.People.Grant(t.Context(), w.scope(), live.person, []models.Role{models.RoleReviewer}, "cli:test"))
 	require.Equal(t, http.StatusSeeOther, v.submit(at+"/"+live.person+"/remove", sure()).status)
-	listed, _, err := shared.People.List(t.Context(), w.TenantID, store.Page{Limit: 200})
+	listed, _, err := shared.People.List(t.Context(), w.TenantID, pg.Page{Limit: 200})
 	require.NoError(t, err)
 	for _, p := range listed {
 		if p.ID == live.person {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/integration/apitest"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web/console"
 )
@@ -215,7 +215,7 @@ func TestConsoleRolesArePerEnvironment(t *testing.T) {
 	t.Parallel()
 	own := newTenant(t)
 	v := own.Sandbox.signedIn(t, models.RoleReviewer)
-	live := store.Scope{Tenant: own.Live.TenantID, Environment: own.Live.ID}
+	live := pg.Scope{Tenant: own.Live.TenantID, Environment: own.Live.ID}
 	require.Equal(t, 404, v.get("/console/"+own.Live.ID+"/health").status)
 	require.NoError(t, shared.People.Grant(t.Context(), live, v.person, []models.Role{models.RoleOperator}, "cli:test"))
 	require.Equal(t, 200, v.get("/console/"+own.Live.ID+"/health").status)

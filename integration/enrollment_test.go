@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 )
 
 func TestEnrollmentCompletes(t *testing.T) {
@@ -100,7 +101,7 @@ func TestEnrollmentReadyMatchesStoredFrames(t *testing.T) {
 	v, err := shared.Store.Subjects().Get(t.Context(), scope, subject)
 	require.NoError(t, err)
 	byFrames := func() bool {
-		stored, err := shared.Store.Enrollments().Frames(t.Context(), scope.Environment, v.UID, "desktop", time.Now())
+		stored, err := enrollment.FramesOfEnrollment(t.Context(), shared.Store.Q, scope.Environment, v.UID, "desktop", time.Now())
 		require.NoError(t, err)
 		keys := map[string]int{}
 		for _, s := range stored {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/faultproxy"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
@@ -97,7 +97,7 @@ func (tr *traffic) count() int {
 
 // requireRecorded compares the responses with the database: each request is decided once, with the decision that its caller
 // received.
-func (tr *traffic) requireRecorded(t *testing.T, st *store.Store) {
+func (tr *traffic) requireRecorded(t *testing.T, st *pg.Store) {
 	t.Helper()
 	for key, a := range tr.decided {
 		var id string
@@ -112,7 +112,7 @@ func (tr *traffic) requireRecorded(t *testing.T, st *store.Store) {
 }
 
 // resolve completes every challenge and approves every hold, each twice at once, and checks that each has one outcome.
-func (tr *traffic) resolve(t *testing.T, st *store.Store, decided map[string][]response) {
+func (tr *traffic) resolve(t *testing.T, st *pg.Store, decided map[string][]response) {
 	t.Helper()
 	var all sync.WaitGroup
 	var wrong atomic.Pointer[string]
@@ -218,21 +218,21 @@ func TestPostgresKilledUnderLoad(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	pg := begin(0)
-	t.Cleanup(func() { _ = pg.Stop() })
-	require.NoError(t, pg.Create(t.Context(), "countersign"))
+	postgres := begin(0)
+	t.Cleanup(func() { _ = postgres.Stop() })
+	require.NoError(t, postgres.Create(t.Context(), "countersign"))
 	address, namespace := temporaltest.Namespace(t)
-	p, w := separateService(t, pg.URL("countersign"), address, namespace)
+	p, w := separateService(t, postgres.URL("countersign"), address, namespace)
 	tr := newTraffic(t, w)
 	tr.start(4)
 	eventually(t, func() bool { return tr.count() >= 24 }, "decisions before the crash")
 
-	port := pg.Port()
-	require.NoError(t, syscall.Kill(pg.PID(), syscall.SIGKILL))
-	<-pg.Done()
+	port := postgres.Port()
+	require.NoError(t, syscall.Kill(postgres.PID(), syscall.SIGKILL))
+	<-postgres.Done()
 	eventually(t, func() bool { return tr.refused.Load() > 0 }, "callers see failures")
-	pg = begin(port)
-	require.Equal(t, port, pg.Port())
+	postgres = begin(port)
+	require.Equal(t, port, postgres.Port())
 	before := tr.count()
 	eventually(t, func() bool { return tr.count() >= before+24 }, "decisions after the crash")
 

@@ -23,7 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 	"github.com/countersign-dev/countersign/models"
@@ -137,7 +137,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 
 // populate activates the backgrounds of simulated people: with the embedded priors no claim is above likely.
 func (s *service) populate(ctx context.Context) error {
-	st, err := store.Open(ctx, s.database, store.Options{MaxConns: 2})
+	st, err := pg.Open(ctx, s.database, pg.Options{MaxConns: 2})
 	if err != nil {
 		return err
 	}
@@ -276,4 +276,4 @@ func concurrently(n int, f func(i int)) {
 	running.Wait()
 }
 
-func (w world) scope() store.Scope { return store.Scope{Tenant: w.TenantID, Environment: w.ID} }
+func (w world) scope() pg.Scope { return pg.Scope{Tenant: w.TenantID, Environment: w.ID} }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -21,7 +22,7 @@ func (w world) chat(t testing.TB, name, target string) string {
 	v := w.signedIn(t, models.RoleOperator)
 	done := v.submit("/console/"+w.ID+"/notifications/chats/new", url.Values{"name": {name}, "shape": {"slack"}, "url": {target}})
 	require.Equal(t, http.StatusSeeOther, done.status, done.body)
-	rows, err := shared.Store.Notices().ChatAddresses(t.Context(), w.scope())
+	rows, err := notify.ChatAddresses(t.Context(), shared.Store.Q, w.scope())
 	require.NoError(t, err)
 	for _, r := range rows {
 		if r.Name == name {
@@ -34,7 +35,7 @@ func (w world) chat(t testing.TB, name, target string) string {
 
 // anyChat returns the id of a chat address of the environment; that of none if it has none.
 func (w world) anyChat() string {
-	rows, err := shared.Store.Notices().ChatAddresses(context.Background(), w.scope())
+	rows, err := notify.ChatAddresses(context.Background(), shared.Store.Q, w.scope())
 	if err != nil || len(rows) == 0 {
 		return "cha_01jqx3k5v8e2sbyk0c4m7t9wzd"
 	}

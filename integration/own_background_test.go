@@ -11,7 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -37,8 +38,8 @@ func (w world) people(t *testing.T, n int) {
 		id := ids.New(ids.Template)
 		data, err := assessor.SealTemplate(id, ts[0])
 		require.NoError(t, err)
-		require.NoError(t, shared.Store.Write(t.Context(), func(q *store.Q) error {
-			return q.Templates().Replace(t.Context(), models.Template{
+		require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
+			return template.ReplaceTemplate(t.Context(), q, models.Template{
 				ID: id, TenantID: w.TenantID, EnvironmentID: w.ID, SubjectUID: sub.UID, Modality: "keystroke", DeviceClass: "desktop",
 				Status: models.TemplateActive, ModelVersion: ts[0].ModelVersion, Limitations: models.Strings{}, Data: data,
 				CreatedAt: sub.CreatedAt, UpdatedAt: sub.CreatedAt,
@@ -54,7 +55,7 @@ func TestAnEnvironmentLearnsItsOwnBackground(t *testing.T) {
 	w := newSandbox(t)
 	require.Equal(t, "own", w.Admin.get(t, "/api/v1/environment").is(200).value("background"))
 	w.people(t, 24)
-	require.NoError(t, shared.Store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicBackgroundStart, Environment: w.ID, Ref: w.ID + "/2026-11-23", At: storetest.Epoch})
 	}))
 	version := "cs-bg-0-keystroke-" + w.ID + "-1"

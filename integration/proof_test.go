@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
@@ -112,7 +113,7 @@ func TestProofIsSealedAtRest(t *testing.T) {
 	for _, p := range []string{proof, receipt.string("decision.proof")} {
 		require.Zero(t, count(t, "select count(*) from reviews where receipt::text like '%' || $1 || '%'", signature(p)))
 		for _, id := range []string{first.string("id"), receipt.string("decision.id")} {
-			stored, err := shared.Store.Decisions().Trace(t.Context(), w.scope(), id)
+			stored, err := authorization.TraceDecision(t.Context(), shared.Store.Q, w.scope(), id)
 			require.NoError(t, err)
 			require.NotEmpty(t, stored.Authorization.Response)
 			require.NotContains(t, string(stored.Authorization.Response), signature(p))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -38,7 +38,7 @@ func TestQuotaCeilingIsSetByTheOperator(t *testing.T) {
 
 	live := both.Live
 	ceiling := 50_000
-	_, err := shared.Tenancy.UpdateRateLimitCeiling(t.Context(), store.Scope{Tenant: live.TenantID, Environment: live.ID}, &ceiling, "cli:test")
+	_, err := shared.Tenancy.UpdateRateLimitCeiling(t.Context(), pg.Scope{Tenant: live.TenantID, Environment: live.ID}, &ceiling, "cli:test")
 	require.NoError(t, err)
 	raised := live.Admin.post(t, "/api/v1/credentials", object{"scope": "server", "name": "more", "rate_limit": ceiling}).is(201)
 	require.Equal(t, "50000", caller{base: shared.baseURL, key: raised.string("key")}.get(t, "/api/v1/credential").is(200).header.Get("X-RateLimit-Limit"))
@@ -119,7 +119,7 @@ func TestQuotaIsSharedByTheKeysOfAnEnvironment(t *testing.T) {
 	env := newTenant(t).Sandbox.Environment
 	const limit, clients = 10, 200
 	together := limit
-	_, err := shared.Tenancy.UpdateRateLimit(t.Context(), store.Scope{Tenant: env.TenantID, Environment: env.ID}, &together, "cli:test")
+	_, err := shared.Tenancy.UpdateRateLimit(t.Context(), pg.Scope{Tenant: env.TenantID, Environment: env.ID}, &together, "cli:test")
 	require.NoError(t, err)
 	w := newWorld(t, env)
 	subject := w.Server.post(t, "/api/v1/subjects", object{}).is(201).string("id")
@@ -152,7 +152,7 @@ func TestQuotaIsSharedByTheKeysOfAnEnvironment(t *testing.T) {
 	require.Equal(t, `"test-servers";q=10;w=3600`, a.header.Get("RateLimit-Policy"))
 	require.Equal(t, "0", a.header.Get("X-RateLimit-Remaining"))
 
-	_, err = shared.Tenancy.UpdateRateLimit(t.Context(), store.Scope{Tenant: env.TenantID, Environment: env.ID}, nil, "cli:test")
+	_, err = shared.Tenancy.UpdateRateLimit(t.Context(), pg.Scope{Tenant: env.TenantID, Environment: env.ID}, nil, "cli:test")
 	require.NoError(t, err)
 	shared.Identity.Forget("")
 	eventually(t, func() bool { return status(w.Admin.key).status == 200 }, "the new quota applies")

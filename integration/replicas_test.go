@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -145,7 +145,7 @@ func separateService(t *testing.T, database, temporal, namespace string) (*wirin
 	made, err := core.Tenancy.Create(ctx, tenancy.Spec{Name: t.Name(), RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true}, "cli:test")
 	require.NoError(t, err)
 	limit := plenty
-	key, err := core.Identity.Issue(ctx, store.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID},
+	key, err := core.Identity.Issue(ctx, pg.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID},
 		identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
 	require.NoError(t, err)
 	return p, world{Environment: made.Sandbox, Server: caller{base: base, key: key.Key}}

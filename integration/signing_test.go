@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 )
@@ -31,7 +31,7 @@ func (w world) damageKeys(t *testing.T, statuses ...string) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, tag.RowsAffected())
 	}
-	require.NoError(t, shared.Store.Notify(t.Context(), store.ChannelSigningKey, w.ID))
+	require.NoError(t, shared.Store.Notify(t.Context(), pg.ChannelSigningKey, w.ID))
 }
 
 // ready returns the status and the checks of a process's /readyz.
@@ -96,7 +96,7 @@ func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 
 	_, err := shared.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1`, w.ID)
 	require.NoError(t, err)
-	require.NoError(t, shared.Store.Notify(t.Context(), store.ChannelSigningKey, w.ID))
+	require.NoError(t, shared.Store.Notify(t.Context(), pg.ChannelSigningKey, w.ID))
 	eventually(t, func() bool {
 		a := w.Server.post(t, "/api/v1/authorize", request(subject, action))
 		return a.status == 503 && a.string("code") == "unavailable" && a.header.Get("Retry-After") != ""

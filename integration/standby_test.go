@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -29,7 +29,7 @@ func TestListsSayHowOldTheyAre(t *testing.T) {
 	made, err := core.Tenancy.Create(ctx, tenancy.Spec{Name: t.Name(), RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true}, "cli:test")
 	require.NoError(t, err)
 	limit := plenty
-	key, err := core.Identity.Issue(ctx, store.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID},
+	key, err := core.Identity.Issue(ctx, pg.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID},
 		identity.Issue{Scope: models.ScopeAdmin, Name: "test", RateLimit: &limit}, "cli:test", "")
 	require.NoError(t, err)
 	_, base := serveAPI(t, core)

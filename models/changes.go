@@ -16,7 +16,7 @@ type Change struct {
 	Differences   JSON   // field by field
 	Digest        []byte // of kind, target, Proposed and Base: the same proposal is one row while it is pending
 	ProposedBy    string // actor
-	Principal     string // the principal of the proposer (store.Principals)
+	Principal     string // the principal of the proposer (the column principal of people and credentials)
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	ResolvedAt    *time.Time

@@ -158,7 +158,7 @@ type Review struct {
 	AuthorizationID string `gorm:"primaryKey"`
 	EnvironmentID   string
 	Reviewer        string `gorm:"primaryKey"`
-	Principal       string // the principal of the reviewer (store.Principals)
+	Principal       string // the principal of the reviewer (the column principal of people and credentials)
 	Resolution      string
 	NoteDigest      *string
 	At              time.Time

@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
@@ -64,11 +64,11 @@ func setup(t testing.TB) *bundle {
 }
 
 // decide makes a follow-up decision.
-type decide = func(context.Context, *store.Q, followup.Request) (models.Authorization, []byte, error)
+type decide = func(context.Context, *pg.Q, followup.Request) (models.Authorization, []byte, error)
 
 // allow makes follow-up decisions that allow. It calls before first.
 func allow(w *fixture.World, before func()) decide {
-	return func(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+	return func(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
 		before()
 		followUp, err := w.FollowUp(ctx, q, r.Parent, "allow", r.Cause)
 		return followUp, nil, err
@@ -77,7 +77,7 @@ func allow(w *fixture.World, before func()) decide {
 
 // allowWithResponse is allow with the response that the receipt of a review contains.
 func allowWithResponse(w *fixture.World, before func()) decide {
-	return func(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+	return func(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
 		followUp, _, err := allow(w, before)(ctx, q, r)
 		return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
 	}

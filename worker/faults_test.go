@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
@@ -31,7 +31,7 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 	defer close(never)
 	var once sync.Once
 	dying := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.System(),
-		Decide: func(context.Context, *store.Q, followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(context.Context, *pg.Q, followup.Request) (models.Authorization, []byte, error) {
 			once.Do(func() { close(entered) })
 			<-never // the process is gone: no response and no commit
 			return models.Authorization{}, nil, context.Canceled
@@ -65,7 +65,7 @@ func TestWorkerClockSkewIsIgnored(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			skewed := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.Offset(clock.System(), off),
-				Decide: func(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+				Decide: func(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
 					followUp, err := b.FollowUp(ctx, q, r.Parent, "allow", r.Cause)
 					return followUp, nil, err
 				}})

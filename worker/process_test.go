@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
@@ -24,7 +24,7 @@ const processEnv = "COUNTERSIGN_TEST_WORKER"
 // processConfig configures a worker process: its connections and the records it works on.
 type processConfig struct {
 	Database, Address, Namespace, Master string
-	Scope                                store.Scope
+	Scope                                pg.Scope
 	Subject                              models.Subject
 	Action                               models.Action
 	AfterCommit                          bool // block after the commit of a move, and not before it
@@ -67,7 +67,7 @@ func connected(t *testing.T) connection {
 	}
 	var c connection
 	require.NoError(t, json.Unmarshal([]byte(text), &c.processConfig))
-	st, err := store.Open(t.Context(), c.Database, store.Options{})
+	st, err := pg.Open(t.Context(), c.Database, pg.Options{})
 	require.NoError(t, err)
 	c.keys, err = keyring.Parse(c.Master)
 	require.NoError(t, err)

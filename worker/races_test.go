@@ -96,7 +96,7 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 			"approved": review("crd_ann", hold.Approve, "approved"), "rejected": review("crd_bob", hold.Reject, "rejected"),
 		}, 2)
 		b.eventually(t, 1, "select count(*) from holds where authorization_id = $1 and status <> 'pending'", h.AuthorizationID)
-		row, err := b.Store.Holds().Get(t.Context(), b.Scope, h.AuthorizationID)
+		row, err := hold.GetHold(t.Context(), b.Store.Q, b.Scope, h.AuthorizationID)
 		require.NoError(t, err)
 		requireTruthful(t, told, string(row.Status), problem.ReviewResolved, problem.ReviewExpired)
 	}
@@ -132,7 +132,7 @@ func TestChallengeRaceHasOneOutcome(t *testing.T) {
 			},
 		}, 2)
 		b.eventually(t, 1, "select count(*) from challenges where id = $1 and status <> 'open'", c.ID)
-		row, err := b.Store.Challenges().Get(t.Context(), b.Scope, c.ID)
+		row, err := challenge.GetChallenge(t.Context(), b.Store.Q, b.Scope, c.ID)
 		require.NoError(t, err)
 		requireTruthful(t, told, string(row.Status), problem.ChallengeClosed, problem.ChallengeExpired)
 	}

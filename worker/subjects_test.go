@@ -9,11 +9,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
@@ -68,7 +69,7 @@ func TestErasureRemovesRowsAndHistories(t *testing.T) {
 	h := b.Hold(time.Hour, 1)
 	v, err := recoveries.Begin(t.Context(), p, b.Subject.ExternalID, recovery.Begin{Anchor: recovery.AnchorNone})
 	require.NoError(t, err)
-	b.Subject, err = b.Store.Subjects().ByUID(t.Context(), b.Scope, b.Subject.UID)
+	b.Subject, err = identity.SubjectByUID(t.Context(), b.Store.Q, b.Scope, b.Subject.UID)
 	require.NoError(t, err)
 	c := b.Challenge(time.Hour, "sandbox_confirm")
 	run, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)
@@ -102,7 +103,7 @@ func TestRecoveryWorkflowCompletes(t *testing.T) {
 		recovery.Begin{Anchor: recovery.AnchorIDP, EvidenceRef: &ref})
 	require.NoError(t, err)
 	b.eventually(t, 1, "select count(*) from recoveries where status = 'ready'")
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
 		return recovery.CompleteByEnrollment(t.Context(), q, b.Scope, b.Subject.UID, clock.System().Now())
 	}))
 	var out workflows.RecoveryResult

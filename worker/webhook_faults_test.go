@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
@@ -191,7 +191,7 @@ func TestPostgresOutageLosesNoDelivery(t *testing.T) {
 // reconnected writes through new connections. The worker has to notice that its own are closed.
 func (h *webhooks) reconnected(t *testing.T) *webhooks {
 	t.Helper()
-	st, err := store.Open(t.Context(), h.Store.Pool().Config().ConnString(), store.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), h.Store.Pool().Config().ConnString(), pg.Options{MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	world, own, out := *h.World, *h.bundle, *h

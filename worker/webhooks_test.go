@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/worker"
 )
 
@@ -89,8 +89,8 @@ func (h *webhooks) logEvent(t testing.TB, n int) string {
 	row, err := events.Row(events.Entry{Scope: h.Scope, Data: events.SubjectCreatedData{}, At: clock.System().Now(), Subject: fmt.Sprint(n),
 		SubjectUID: "sub_1", Actor: "credential:crd_1"})
 	require.NoError(t, err)
-	require.NoError(t, h.Store.Write(t.Context(), func(q *store.Q) error { return q.Events().Append(t.Context(), row, true) }))
-	h.Store.Wake(store.ChannelOutbox)
+	require.NoError(t, h.Store.Write(t.Context(), func(q *pg.Q) error { return events.InsertEvent(t.Context(), q, row, true) }))
+	h.Store.Wake(pg.ChannelOutbox)
 	return row.ID
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -33,7 +33,7 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(challengeTTL, "sandbox_confirm")
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeStart, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
 	}))
 	b.runProcess(nil)
@@ -52,7 +52,7 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	require.NoError(t, err, "the same request after the workflow has closed")
 	require.Equal(t, out, again)
 	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
-	require.NoError(t, b.Store.Moves().Insert(t.Context(), other))
+	require.NoError(t, challenge.InsertMove(t.Context(), b.Store.Q, other))
 	_, err = b.runs.CancelChallenge(t.Context(), p.Workflow, "616e6f74686572")
 	require.ErrorIs(t, err, durable.ErrClosed)
 
@@ -124,7 +124,7 @@ func TestChallengeConcurrentMovesHaveOneOutcome(t *testing.T) {
 			})
 		}
 		all.Wait()
-		row, err := b.Store.Challenges().Get(t.Context(), b.Scope, c.ID)
+		row, err := challenge.GetChallenge(t.Context(), b.Store.Q, b.Scope, c.ID)
 		require.NoError(t, err)
 		for i, err := range results {
 			won := (row.Status == models.ChallengeCompleted) == (i%2 == 0)
@@ -218,8 +218,8 @@ func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.runProcess(nil)
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
-		if _, err := q.Challenges().Cancel(t.Context(), c.EnvironmentID, c.ID, b.Now); err != nil {
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
+		if _, err := challenge.CancelChallenge(t.Context(), q, c.EnvironmentID, c.ID, b.Now); err != nil {
 			return err
 		}
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})

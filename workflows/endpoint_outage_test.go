@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -91,7 +91,7 @@ func (d *down) happen() string {
 	row, err := events.Row(events.Entry{Scope: d.Scope, Data: events.SubjectCreatedData{}, At: d.receiver.clock.Now(), Subject: "user-4711",
 		SubjectUID: d.Subject.UID, Actor: "credential:crd_1"})
 	require.NoError(d.t, err)
-	require.NoError(d.t, d.Store.Write(d.t.Context(), func(q *store.Q) error { return q.Events().Append(d.t.Context(), row, true) }))
+	require.NoError(d.t, d.Store.Write(d.t.Context(), func(q *pg.Q) error { return events.InsertEvent(d.t.Context(), q, row, true) }))
 	require.NoError(d.t, d.fan.Handle(d.t.Context(), models.Outbox{EnvironmentID: d.Scope.Environment, Ref: row.ID}))
 	d.env.SignalWorkflow(workflows.SignalWake, workflows.EndpointWake{})
 	return row.ID

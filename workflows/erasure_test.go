@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
@@ -21,8 +20,8 @@ import (
 
 // erasing is an erasure of which the test says how much there is, and which writes down what was asked of it.
 type erasing struct {
-	runs     []store.WorkflowRef // two a page
-	sweeps   int                 // sweeps that say there is more
+	runs     []subject.WorkflowRef // two a page
+	sweeps   int                   // sweeps that say there is more
 	finishes int
 	fault    func(n int) error // of the n-th step, from 0
 	asked    []string
@@ -38,11 +37,11 @@ func (e *erasing) step(name string) error {
 	return nil
 }
 
-func (e *erasing) Workflows(_ context.Context, _ subject.Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
+func (e *erasing) Workflows(_ context.Context, _ subject.Run, after subject.WorkflowRef) ([]subject.WorkflowRef, error) {
 	if err := e.step("runs after " + after.ID); err != nil {
 		return nil, err
 	}
-	var page []store.WorkflowRef
+	var page []subject.WorkflowRef
 	for _, r := range e.runs {
 		if r.Kind+r.ID > after.Kind+after.ID && len(page) < 2 {
 			page = append(page, r)
@@ -78,7 +77,7 @@ func erase(t *testing.T, e *erasing, in workflows.ErasureInput) *testsuite.TestW
 func TestErasureMakesTwoPasses(t *testing.T) {
 	t.Parallel()
 	e := &erasing{
-		runs:   []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}, {Kind: "recovery", ID: "rcv_1"}},
+		runs:   []subject.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}, {Kind: "recovery", ID: "rcv_1"}},
 		sweeps: 1, finishes: 1,
 	}
 	env := erase(t, e, workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1"})
@@ -97,7 +96,7 @@ func TestErasureMakesTwoPasses(t *testing.T) {
 // A failed step is retried until it succeeds, and resumes from its previous position.
 func TestErasureRetriesFailedSteps(t *testing.T) {
 	t.Parallel()
-	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}}}
+	e := &erasing{runs: []subject.WorkflowRef{{Kind: "challenge", ID: "chl_1"}}}
 	failed := map[string]bool{}
 	e.fault = func(n int) error {
 		if step := e.asked[n]; !failed[step] {
@@ -126,9 +125,9 @@ func TestErasureContinuesAsNew(t *testing.T) {
 // An erasure whose run is full when the last workflow is forgotten goes on with the rows, and does not begin again.
 func TestErasureOfAFullRunGoesOn(t *testing.T) {
 	t.Parallel()
-	e := &erasing{runs: make([]store.WorkflowRef, 1998)} // and the page after them: 1,000 steps
+	e := &erasing{runs: make([]subject.WorkflowRef, 1998)} // and the page after them: 1,000 steps
 	for i := range e.runs {
-		e.runs[i] = store.WorkflowRef{Kind: "challenge", ID: fmt.Sprintf("chl_%04d", i)}
+		e.runs[i] = subject.WorkflowRef{Kind: "challenge", ID: fmt.Sprintf("chl_%04d", i)}
 	}
 	in := workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1"}
 	for range 3 {
@@ -153,7 +152,7 @@ func TestErasureOfAFullRunGoesOn(t *testing.T) {
 
 func TestErasureContinuesAfterFirstPass(t *testing.T) {
 	t.Parallel()
-	e := &erasing{runs: []store.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}}}
+	e := &erasing{runs: []subject.WorkflowRef{{Kind: "challenge", ID: "chl_1"}, {Kind: "hold", ID: "azn_1"}}}
 	env := erase(t, e, workflows.ErasureInput{Erasure: "ers_1", Environment: "env_1", Swept: true, AfterKind: "challenge", AfterID: "chl_1"})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"runs after chl_1", "forget hold/azn_1", "runs after azn_1", "sweep", "finish"}, e.asked)

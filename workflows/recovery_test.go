@@ -12,7 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
@@ -23,8 +24,8 @@ import (
 // recovering is a run of a recovery over its real record, in skipped time.
 type recovering struct {
 	env     *testsuite.TestWorkflowEnvironment
-	store   *store.Store
-	scope   store.Scope
+	store   *pg.Store
+	scope   pg.Scope
 	subject models.Subject
 	begun   recovery.View
 }
@@ -61,7 +62,7 @@ func (r *recovering) at(after time.Duration, f func()) { r.env.RegisterDelayedCa
 
 func (r *recovering) status(t *testing.T) models.RecoveryStatus {
 	t.Helper()
-	row, err := r.store.Recoveries().Get(context.Background(), r.scope.Environment, r.begun.ID)
+	row, err := recovery.GetRecovery(context.Background(), r.store.Q, r.scope.Environment, r.begun.ID)
 	require.NoError(t, err)
 	return row.Status
 }
@@ -77,7 +78,7 @@ func (r *recovering) events(t *testing.T) []string {
 
 func (r *recovering) enroll(t *testing.T) {
 	t.Helper()
-	require.NoError(t, r.store.Write(context.Background(), func(q *store.Q) error {
+	require.NoError(t, r.store.Write(context.Background(), func(q *pg.Q) error {
 		return recovery.CompleteByEnrollment(context.Background(), q, r.scope, r.subject.UID, r.env.Now())
 	}))
 	r.env.SignalWorkflow(workflows.SignalSettled, nil)
@@ -119,7 +120,7 @@ func TestRecoveryEndsWhenItsSubjectIsErased(t *testing.T) {
 	t.Parallel()
 	r := recover14Days(t, recovery.AnchorIDP)
 	r.at(time.Hour, func() {
-		_, err := r.store.Erasures().HideSubject(context.Background(), r.scope, r.subject.UID, r.env.Now())
+		_, err := subject.HideSubject(context.Background(), r.store.Q, r.scope, r.subject.UID, r.env.Now())
 		require.NoError(t, err)
 		r.env.SignalWorkflow(workflows.SignalSettled, nil)
 	})

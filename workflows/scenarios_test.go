@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
@@ -199,11 +199,11 @@ func recoveryScenarios() map[string]func() scenario {
 // erasureRecord has one run to forget and nothing else.
 type erasureRecord struct{}
 
-func (erasureRecord) Workflows(_ context.Context, _ subject.Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
+func (erasureRecord) Workflows(_ context.Context, _ subject.Run, after subject.WorkflowRef) ([]subject.WorkflowRef, error) {
 	if after.ID != "" {
 		return nil, nil
 	}
-	return []store.WorkflowRef{{Kind: workflows.NameHold, ID: "azn_1"}}, nil
+	return []subject.WorkflowRef{{Kind: workflows.NameHold, ID: "azn_1"}}, nil
 }
 
 func (erasureRecord) Sweep(context.Context, subject.Run) (bool, error) { return false, nil }

@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	authorizations "github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -28,7 +30,7 @@ func auditCommand() *cobra.Command {
 }
 
 // readHead reads an exported head and checks its signature; nil if no file is named.
-func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audit.Head, error) {
+func readHead(ctx context.Context, c *core, env pg.Scope, file string) (*audit.Head, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -45,7 +47,7 @@ func readHead(ctx context.Context, c *core, env store.Scope, file string) (*audi
 
 func auditHeadCommand() *cobra.Command {
 	return onEnvironment("head", "Print the signed head of an environment's chain, to store elsewhere", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			head, err := audit.SignedHead(cmd.Context(), c.Store.Q, env, c.Signing, c.Clock)
 			if err != nil {
 				return err
@@ -57,7 +59,7 @@ func auditHeadCommand() *cobra.Command {
 func auditExportCommand() *cobra.Command {
 	var since, until string
 	cmd := onEnvironment("export", "Write an environment's sealed entries as JSON Lines", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			var r audit.Range
 			var err error
 			if r.Since, err = timeFlag("since", since); err != nil {
@@ -115,7 +117,7 @@ func auditTrailCommand() *cobra.Command {
 			}
 			defer done()
 			trail, err := audit.TrailOf(cmd.Context(), c.Store, env, args[0], histories)
-			if errors.Is(err, store.ErrNotFound) {
+			if errors.Is(err, pg.ErrNotFound) {
 				return usage("environment %s has no authorization %q", env.Environment, args[0])
 			}
 			if err != nil {
@@ -137,12 +139,12 @@ func auditTrailCommand() *cobra.Command {
 }
 
 // trailScope is the scope of the named environment, or of the authorization.
-func trailScope(cmd *cobra.Command, c *core, environment, authorization string) (store.Scope, error) {
+func trailScope(cmd *cobra.Command, c *core, environment, authorization string) (pg.Scope, error) {
 	if environment != "" {
 		return environmentOf(cmd, c, "", environment)
 	}
-	scope, err := c.Store.Decisions().ScopeOf(cmd.Context(), authorization)
-	if errors.Is(err, store.ErrNotFound) {
+	scope, err := authorizations.ScopeOfDecision(cmd.Context(), c.Store.Q, authorization)
+	if errors.Is(err, pg.ErrNotFound) {
 		return scope, usage("no environment has an authorization %q", authorization)
 	}
 	return scope, err
@@ -175,11 +177,11 @@ func printJSON(out io.Writer, v any) error {
 
 // showDetails adds to each decision of the trail the details that a person was shown. Details that no longer open, for instance
 // after a master key was retired, are left out.
-func showDetails(ctx context.Context, c *core, env store.Scope, trail *audit.Trail) error {
+func showDetails(ctx context.Context, c *core, env pg.Scope, trail *audit.Trail) error {
 	vault := display.NewVault(c.Keys)
 	for i := range trail.Decisions {
 		d := &trail.Decisions[i]
-		sealed, err := c.Store.Decisions().Details(ctx, env, d.ID)
+		sealed, err := challenge.ShownDetailsOf(ctx, c.Store.Q, env, d.ID)
 		if err != nil {
 			return err
 		}

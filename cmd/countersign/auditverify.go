@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // errTampered is the result of a verification with findings, which are printed before: exit code 1.
@@ -18,7 +18,7 @@ var errTampered = errors.New("the audit log, or what is stored, is not what was 
 func auditVerifyCommand() *cobra.Command {
 	var headFile string
 	cmd := onEnvironment("verify", "Check an environment's hash chain, and what is stored against it", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			earlier, err := readHead(cmd.Context(), c, env, headFile)
 			if err != nil {
 				return err

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/lab/recordings"
 	"github.com/countersign-dev/countersign/internal/lab/training"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
@@ -70,7 +70,7 @@ func (p *peopleSource) frames(cmd *cobra.Command, s *settings) ([]accuracy.Frame
 
 func (p *peopleSource) framesOf(cmd *cobra.Command, c *core) ([]accuracy.FramePerson, error) {
 	var out []accuracy.FramePerson
-	err := c.Store.Research().Vectors(cmd.Context(), store.ResearchRange{Environment: p.environment}, func(v store.ResearchSample) error {
+	err := research.ListVectors(cmd.Context(), c.Store.Q, research.Range{Environment: p.environment}, func(v research.Sample) error {
 		var f features.Frame
 		if err := f.UnmarshalBinary(v.Vector); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (p *peopleSource) learned(cmd *cobra.Command, s *settings, bg *scoring.Back
 		return err
 	}
 	defer c.Close()
-	return research.New(c.Store, c.Keys, false).RecordLearning(cmd.Context(), store.ResearchRange{Environment: p.environment},
+	return research.New(c.Store, c.Keys, false).RecordLearning(cmd.Context(), research.Range{Environment: p.environment},
 		events.BackgroundLearnedData{Version: bg.Version, Modality: string(bg.Modality), People: bg.Card.People}, c.Clock.Now(), actor(cmd))
 }
 
@@ -261,7 +261,7 @@ func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
 
 func backgroundListCommand() *cobra.Command {
 	return onDatabase("list", "List the backgrounds that are or were in force", cobra.NoArgs, func(cmd *cobra.Command, c *core, _ []string) error {
-		rows, err := c.Store.Backgrounds().List(cmd.Context())
+		rows, err := population.ListBackgrounds(cmd.Context(), c.Store.Q)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/authz/population"
@@ -15,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,8 +32,8 @@ func learnedBackgrounds(cmd *cobra.Command, c *core) (*learned.Service, *assuran
 
 func backgroundShowCommand() *cobra.Command {
 	return onEnvironment("show", "Show what an environment has learned from its people, and which background it uses", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
-			env, err := c.Store.Environments().Get(cmd.Context(), scope)
+		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
+			env, err := tenancy.GetEnvironment(cmd.Context(), c.Store.Q, scope)
 			if err != nil {
 				return err
 			}
@@ -44,7 +45,7 @@ func backgroundShowCommand() *cobra.Command {
 			if err := showSums(cmd, c, scope); err != nil {
 				return err
 			}
-			rows, err := c.Store.Learned().Backgrounds(cmd.Context(), scope)
+			rows, err := learned.Backgrounds(cmd.Context(), c.Store.Q, scope)
 			if err != nil {
 				return err
 			}
@@ -83,13 +84,13 @@ func showCards(cmd *cobra.Command, assessor *assurance.Assessor, environment str
 }
 
 // showSums prints how many people are counted.
-func showSums(cmd *cobra.Command, c *core, scope store.Scope) error {
+func showSums(cmd *cobra.Command, c *core, scope pg.Scope) error {
 	return table(cmd.OutOrStdout(), "MODALITY\tPEOPLE COUNTED\tNEEDED\tSHARES ADDED OR SUBTRACTED", func(w io.Writer) error {
 		for _, m := range features.Modalities() {
 			if scoring.Default().Background(m) == nil {
 				continue
 			}
-			rows, err := c.Store.Learned().Sums(cmd.Context(), scope, string(m), models.BackgroundOwn)
+			rows, err := learned.Sums(cmd.Context(), c.Store.Q, scope, string(m), models.BackgroundOwn)
 			if err != nil {
 				return err
 			}
@@ -107,7 +108,7 @@ func showSums(cmd *cobra.Command, c *core, scope store.Scope) error {
 
 func backgroundUpdateCommand() *cobra.Command {
 	return onEnvironment("update", "Learn an environment's background now: count, form, compare, and put in force if it is not worse", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
 			u := &backgroundUpdate{cmd: cmd, core: c, scope: scope}
 			var err error
 			if u.service, _, err = learnedBackgrounds(cmd, c); err != nil {
@@ -121,7 +122,7 @@ func backgroundUpdateCommand() *cobra.Command {
 type backgroundUpdate struct {
 	cmd     *cobra.Command
 	core    *core
-	scope   store.Scope
+	scope   pg.Scope
 	service *learned.Service
 }
 
@@ -195,7 +196,7 @@ func (u *backgroundUpdate) form(m features.Modality) error {
 
 func backgroundRollbackCommand() *cobra.Command {
 	return onEnvironment("rollback MODALITY", "Put an environment's previous background in force again, or the deployment's if there is none", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error {
 			service, _, err := learnedBackgrounds(cmd, c)
 			if err != nil {
 				return err

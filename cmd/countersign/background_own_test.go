@@ -8,12 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
@@ -26,7 +28,7 @@ func enrolled(t *testing.T, w *fixture.World, people int) {
 	keys, err := keyring.Parse(os.Getenv("COUNTERSIGN_MASTER_KEY"))
 	require.NoError(t, err)
 	assessor := assurance.New(scoring.Default(), keys)
-	env, err := w.Store.Environments().Get(t.Context(), w.Scope)
+	env, err := tenancy.GetEnvironment(t.Context(), w.Store.Q, w.Scope)
 	require.NoError(t, err)
 	for seed := range people {
 		sub := storetest.Subject(t, w.Store, env, fmt.Sprint("person-", seed))
@@ -45,8 +47,8 @@ func enrolled(t *testing.T, w *fixture.World, people int) {
 		id := ids.New(ids.Template)
 		data, err := assessor.SealTemplate(id, ts[0])
 		require.NoError(t, err)
-		require.NoError(t, w.Store.Write(t.Context(), func(q *store.Q) error {
-			return q.Templates().Replace(context.Background(), models.Template{
+		require.NoError(t, w.Store.Write(t.Context(), func(q *pg.Q) error {
+			return template.ReplaceTemplate(context.Background(), q, models.Template{
 				ID: id, TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: sub.UID, Modality: "keystroke", DeviceClass: "desktop",
 				Status: models.TemplateActive, ModelVersion: ts[0].ModelVersion, Limitations: models.Strings{}, Data: data,
 				CreatedAt: storetest.Epoch, UpdatedAt: storetest.Epoch,
@@ -58,7 +60,7 @@ func enrolled(t *testing.T, w *fixture.World, people int) {
 func TestBackgroundOfAnEnvironment(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	w := fixture.New(t, st, storetest.Epoch)

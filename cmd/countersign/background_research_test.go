@@ -9,11 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -27,7 +28,7 @@ func consented(t *testing.T, w *fixture.World, people, frames int) {
 	require.NoError(t, err)
 	service := research.New(w.Store, keys, true)
 	w.Exec("update environments set research_enabled = true")
-	env, err := w.Store.Environments().Get(t.Context(), w.Scope)
+	env, err := tenancy.GetEnvironment(t.Context(), w.Store.Q, w.Scope)
 	require.NoError(t, err)
 	for seed := range people {
 		subject := storetest.Subject(t, w.Store, env, fmt.Sprint("person-", seed))
@@ -36,7 +37,7 @@ func consented(t *testing.T, w *fixture.World, people, frames int) {
 		for range frames {
 			data, err := who.Frame(50).MarshalBinary()
 			require.NoError(t, err)
-			require.NoError(t, w.Store.Write(t.Context(), func(q *store.Q) error {
+			require.NoError(t, w.Store.Write(t.Context(), func(q *pg.Q) error {
 				kept, err := service.Save(t.Context(), q, w.Scope, research.Vector{SubjectUID: subject.UID, DeviceClass: "desktop", Data: data, At: storetest.Epoch})
 				require.True(t, kept)
 				return err
@@ -66,7 +67,7 @@ func spoiled(t *testing.T, from, to string) {
 func TestBackgroundFromResearchVectors(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	w := fixture.New(t, st, storetest.Epoch)

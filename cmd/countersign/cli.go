@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // core is the part of the service that commands at a terminal use.
@@ -68,7 +68,7 @@ func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobr
 }
 
 // onEnvironment makes a command that runs on the environment that --environment names.
-func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error) *cobra.Command {
+func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error) *cobra.Command {
 	var s settings
 	var environment string
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
@@ -64,7 +64,7 @@ func TestMigrateDistributes(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
 	c.fails("the database has no extension citus: install Citus on every server", "migrate", "--distribute")
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	_, err = st.Pool().Exec(t.Context(), `create table pg_dist_partition (logicalrelid regclass);
@@ -77,7 +77,7 @@ func TestMigrateDistributes(t *testing.T) {
 
 func TestNewerDatabaseIsRefused(t *testing.T) {
 	url := testenv.Database(t)
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	_, err = st.Pool().Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (99999, true)")
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestBadCommandLines(t *testing.T) {
 func TestServeRefusesWhatDevMade(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	defer st.Close()
 	c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,7 +27,7 @@ func credentialCreateCommand() *cobra.Command {
 	var limit int
 	var life time.Duration
 	cmd := onEnvironment("create", "Issue an API key; it is printed this once", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			in := identity.Issue{Scope: models.Scope(scope), Name: name}
 			switch in.Scope {
 			case models.ScopeClient, models.ScopeServer, models.ScopeAdmin:
@@ -67,9 +67,9 @@ func credentialCreateCommand() *cobra.Command {
 
 func credentialListCommand() *cobra.Command {
 	return onEnvironment("list", "List an environment's API keys", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			return table(cmd.OutOrStdout(), "CREDENTIAL\tSCOPE\tPERMISSIONS\tNAME\tKEY\tCREATED\tISSUED BY\tPRINCIPAL\tSTATE", func(w io.Writer) error {
-				page := store.Page{Limit: 200}
+				page := pg.Page{Limit: 200}
 				for {
 					rows, next, err := c.Identity.List(cmd.Context(), env, page)
 					if err != nil {
@@ -111,7 +111,7 @@ func stateOf(c models.Credential, now time.Time) string {
 func credentialRotateCommand() *cobra.Command {
 	var overlap time.Duration
 	cmd := onEnvironment("rotate CREDENTIAL", "Give a credential a new key; the old one works until the overlap ends", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, args []string) error {
 			if overlap < 0 {
 				return usage("--overlap must not be negative")
 			}
@@ -129,7 +129,7 @@ func credentialRotateCommand() *cobra.Command {
 func credentialRevokeCommand() *cobra.Command {
 	var to string
 	cmd := onEnvironment("revoke CREDENTIAL", "End a credential at once, with the keys that rest on it", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, args []string) error {
 			under, err := c.Identity.Under(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
@@ -154,7 +154,7 @@ func credentialRevokeCommand() *cobra.Command {
 
 func credentialOrphansCommand() *cobra.Command {
 	return onEnvironment("orphans", "List API keys in force whose issuer is revoked or ended, or whose person is no operator any more", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			rows, err := c.Identity.Orphans(cmd.Context(), env)
 			if err != nil {
 				return err

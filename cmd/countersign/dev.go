@@ -19,7 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -235,7 +235,7 @@ func (m *machine) startStack(ctx context.Context) error {
 // checkGiven connects to the servers that replace the private ones, so that an error names the wrong setting.
 func (m *machine) checkGiven(ctx context.Context) error {
 	if m.o.databaseURL != "" {
-		st, err := store.Open(ctx, m.o.databaseURL, store.Options{MaxConns: 1})
+		st, err := pg.Open(ctx, m.o.databaseURL, pg.Options{MaxConns: 1})
 		if err != nil {
 			return fmt.Errorf("COUNTERSIGN_DATABASE_URL: %w", err)
 		}

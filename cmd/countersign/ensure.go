@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/local/dev"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,7 +34,7 @@ func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string)
 		}
 		tenant = m.Tenant.ID
 	}
-	envs, err := c.Store.Environments().List(ctx, tenant)
+	envs, err := tenancy.ListEnvironments(ctx, c.Store.Q, tenant)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +57,7 @@ func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string)
 
 // findDevTenant is the tenant of the stored keys if the database has it, or else the database's own development tenant.
 func findDevTenant(ctx context.Context, c *core, stored string) (string, error) {
-	tenants, err := c.Store.Tenants().List(ctx)
+	tenants, err := tenancy.ListTenants(ctx, c.Store.Q)
 	if err != nil {
 		return "", err
 	}
@@ -79,8 +79,8 @@ const devPerson = "Development reviewer"
 // ensurePerson returns an invitation to the console of the sandbox until a reviewer has registered, and an empty string
 // from then on. A registered reviewer signs in with their passkey.
 func ensurePerson(ctx context.Context, c *core, state dev.State) (invitation string, err error) {
-	scope := store.Scope{Tenant: state.Tenant, Environment: state.Environments.Sandbox.Environment}
-	rows, _, err := c.People.List(ctx, scope.Tenant, store.Page{Limit: 200})
+	scope := pg.Scope{Tenant: state.Tenant, Environment: state.Environments.Sandbox.Environment}
+	rows, _, err := c.People.List(ctx, scope.Tenant, pg.Page{Limit: 200})
 	if err != nil {
 		return "", err
 	}
@@ -115,8 +115,8 @@ func allowOrigin(ctx context.Context, c *core, env models.Environment, origin st
 	if slices.Contains(env.RPOrigins, origin) {
 		return nil
 	}
-	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
-	return c.Store.Environments().SetRP(ctx, scope, "localhost", append(env.RPOrigins, origin))
+	scope := pg.Scope{Tenant: env.TenantID, Environment: env.ID}
+	return tenancy.SetRP(ctx, c.Store.Q, scope, "localhost", append(env.RPOrigins, origin))
 }
 
 // raiseCeiling lets the developer, who is the operator here, give keys of their own the same quota.
@@ -125,7 +125,7 @@ func raiseCeiling(ctx context.Context, c *core, env models.Environment) error {
 		return nil
 	}
 	ceiling := devRateLimit
-	_, err := c.Tenancy.UpdateRateLimitCeiling(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, &ceiling, "cli:dev")
+	_, err := c.Tenancy.UpdateRateLimitCeiling(ctx, pg.Scope{Tenant: env.TenantID, Environment: env.ID}, &ceiling, "cli:dev")
 	return err
 }
 
@@ -146,7 +146,7 @@ func ensureKeys(ctx context.Context, c *core, env models.Environment, keys *dev.
 		}
 		limit := devRateLimit
 		in := identity.Issue{Scope: k.scope, Name: "make run", RateLimit: &limit}
-		issued, err := c.Identity.Issue(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, in, "cli:dev", "")
+		issued, err := c.Identity.Issue(ctx, pg.Scope{Tenant: env.TenantID, Environment: env.ID}, in, "cli:dev", "")
 		if err != nil {
 			return made, fmt.Errorf("a %s key cannot be issued: %w", k.scope, err)
 		}

@@ -7,31 +7,32 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // environmentOf finds the environment that --tenant and --environment name: an id, or sandbox or live if that names one environment. With
 // neither it is the only environment there is. The command line has no tenant to restrict it to.
-func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (store.Scope, error) {
-	envs, err := c.Store.Environments().List(cmd.Context(), tenant)
+func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.Scope, error) {
+	envs, err := tenancy.ListEnvironments(cmd.Context(), c.Store.Q, tenant)
 	if err != nil {
-		return store.Scope{}, err
+		return pg.Scope{}, err
 	}
 	found := slices.DeleteFunc(slices.Clone(envs), func(e models.Environment) bool {
 		return environment != "" && e.ID != environment && string(e.Kind) != environment
 	})
 	switch {
 	case len(found) == 1:
-		return store.Scope{Tenant: found[0].TenantID, Environment: found[0].ID}, nil
+		return pg.Scope{Tenant: found[0].TenantID, Environment: found[0].ID}, nil
 	case len(envs) == 0:
-		return store.Scope{}, usage("there is no environment%s: countersign tenant create makes a tenant with two", ofTenant(tenant))
+		return pg.Scope{}, usage("there is no environment%s: countersign tenant create makes a tenant with two", ofTenant(tenant))
 	case environment == "":
-		return store.Scope{}, usage("--environment is not set: give %s", choices(found))
+		return pg.Scope{}, usage("--environment is not set: give %s", choices(found))
 	case len(found) > 1:
-		return store.Scope{}, usage("there are %d environments %q: give %s", len(found), environment, choices(found))
+		return pg.Scope{}, usage("there are %d environments %q: give %s", len(found), environment, choices(found))
 	default:
-		return store.Scope{}, usage("there is no environment %q%s: give %s", environment, ofTenant(tenant), choices(envs))
+		return pg.Scope{}, usage("there is no environment %q%s: give %s", environment, ofTenant(tenant), choices(envs))
 	}
 }
 

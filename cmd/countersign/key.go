@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -68,22 +69,22 @@ func keyListCommand() *cobra.Command {
 }
 
 // listed are the scopes to list: the environment named, or every one.
-func listed(cmd *cobra.Command, c *core, environment string) ([]store.Scope, error) {
+func listed(cmd *cobra.Command, c *core, environment string) ([]pg.Scope, error) {
 	if environment != "" {
 		scope, err := environmentOf(cmd, c, "", environment)
-		return []store.Scope{scope}, err
+		return []pg.Scope{scope}, err
 	}
-	envs, err := c.Store.Environments().List(cmd.Context(), "")
-	scopes := make([]store.Scope, len(envs))
+	envs, err := tenancy.ListEnvironments(cmd.Context(), c.Store.Q, "")
+	scopes := make([]pg.Scope, len(envs))
 	for i, e := range envs {
-		scopes[i] = store.Scope{Tenant: e.TenantID, Environment: e.ID}
+		scopes[i] = pg.Scope{Tenant: e.TenantID, Environment: e.ID}
 	}
 	return scopes, err
 }
 
 func keyRotateCommand() *cobra.Command {
 	return onEnvironment("rotate", "Sign with the next key from now on; the old one stays published while its proofs live", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			keys, err := c.Signing.Rotate(cmd.Context(), env, actor(cmd))
 			if err != nil {
 				return err
@@ -95,7 +96,7 @@ func keyRotateCommand() *cobra.Command {
 func keyRetireCommand() *cobra.Command {
 	var now bool
 	cmd := onEnvironment("retire KID", "Take one signing key out of use; it verifies until its last proof is dead", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, args []string) error {
 			keys, revoked, err := c.Signing.RetireKey(cmd.Context(), env, signing.Retirement{KID: args[0], AtOnce: now, Actor: actor(cmd)})
 			if err != nil {
 				return err
@@ -112,7 +113,7 @@ func keyRetireCommand() *cobra.Command {
 
 func keyAdoptCommand() *cobra.Command {
 	return onEnvironment("adopt ID", "Publish a key that exists in the first backend of signing keys as the next key", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, env store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, args []string) error {
 			keys, err := c.Signing.Adopt(cmd.Context(), env, args[0], actor(cmd))
 			if err != nil {
 				return err

@@ -20,7 +20,7 @@ func masterCommand() *cobra.Command {
 func masterListCommand() *cobra.Command {
 	return onDatabase("list", "List the master keys that sealed the database, by the ids that are in what they sealed", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, _ []string) error {
-			rows, err := c.Store.MasterKeys().List(cmd.Context())
+			rows, err := masterkey.ListKeys(cmd.Context(), c.Store.Q)
 			if err != nil {
 				return err
 			}

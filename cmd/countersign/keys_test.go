@@ -16,14 +16,14 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // content is every row of a database, as text.
 func content(t *testing.T, url string) string {
 	t.Helper()
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	defer st.Close()
 	rows, err := st.Pool().Query(t.Context(), "select table_name::text from information_schema.tables where table_schema = 'public' order by 1")
@@ -207,7 +207,7 @@ func TestAWrongMasterKeyBesideARunningService(t *testing.T) {
 // now is the time of the service, in Unix seconds.
 func now(t *testing.T, s dev.State) int64 {
 	t.Helper()
-	st, err := store.Open(t.Context(), s.DatabaseURL, store.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), s.DatabaseURL, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	defer st.Close()
 	at, err := st.Time(t.Context())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 func migrateCommand() *cobra.Command {
@@ -19,7 +19,7 @@ func migrateCommand() *cobra.Command {
 			if err := s.needDatabase(); err != nil {
 				return err
 			}
-			st, err := store.Open(cmd.Context(), s.databaseURL, store.Options{MaxConns: 4, DirectURL: s.directURL})
+			st, err := pg.Open(cmd.Context(), s.databaseURL, pg.Options{MaxConns: 4, DirectURL: s.directURL})
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func migrateCommand() *cobra.Command {
 	return cmd
 }
 
-func migrateSchema(cmd *cobra.Command, st *store.Store) error {
+func migrateSchema(cmd *cobra.Command, st *pg.Store) error {
 	bar := progressBar(cmd)
 	before, after, err := st.MigrateShowing(cmd.Context(), func(done, total int) { bar.Show("migrations", int64(done), int64(total)) })
 	bar.Close()
@@ -50,7 +50,7 @@ func migrateSchema(cmd *cobra.Command, st *store.Store) error {
 	return err
 }
 
-func distributeTables(cmd *cobra.Command, st *store.Store) error {
+func distributeTables(cmd *cobra.Command, st *pg.Store) error {
 	bar := progressBar(cmd)
 	placed, err := st.Distribute(cmd.Context(), func(done, total int) { bar.Show("tables", int64(done), int64(total)) })
 	bar.Close()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -46,7 +46,7 @@ func (f *personFlags) given() []models.Role {
 }
 
 // run opens the database and finds the environment.
-func (f *personFlags) run(cmd *cobra.Command, do func(c *core, scope store.Scope) error) error {
+func (f *personFlags) run(cmd *cobra.Command, do func(c *core, scope pg.Scope) error) error {
 	c, err := openCLI(cmd.Context(), &f.settings)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func personInviteCommand() *cobra.Command {
 			if f.baseURL == "" {
 				return usage("COUNTERSIGN_BASE_URL is not set: the invitation's address begins with it")
 			}
-			return f.run(cmd, func(c *core, scope store.Scope) error {
+			return f.run(cmd, func(c *core, scope pg.Scope) error {
 				var in staff.Invited
 				var err error
 				if again != "" {
@@ -101,9 +101,9 @@ func personListCommand() *cobra.Command {
 		Short: "List the people of the tenant that the environment belongs to",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, func(c *core, scope store.Scope) error {
+			return f.run(cmd, func(c *core, scope pg.Scope) error {
 				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tPASSKEYS\tROLES\tINVITED\tCONFIRMED\tCOUNTS AS", func(w io.Writer) error {
-					page := store.Page{Limit: 200}
+					page := pg.Page{Limit: 200}
 					for {
 						rows, next, err := c.People.List(cmd.Context(), scope.Tenant, page)
 						if err != nil {
@@ -143,10 +143,10 @@ func rolesOf(p staff.Listed) string {
 }
 
 // onPerson is a command about one person.
-func onPerson(use, short string, withRoles bool, do func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error) *cobra.Command {
+func onPerson(use, short string, withRoles bool, do func(cmd *cobra.Command, c *core, f *personFlags, scope pg.Scope, person string) error) *cobra.Command {
 	var f personFlags
 	cmd := &cobra.Command{Use: use + " PERSON", Short: short, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		return f.run(cmd, func(c *core, scope store.Scope) error { return do(cmd, c, &f, scope, args[0]) })
+		return f.run(cmd, func(c *core, scope pg.Scope) error { return do(cmd, c, &f, scope, args[0]) })
 	}}
 	f.add(cmd, withRoles)
 	return cmd
@@ -154,28 +154,28 @@ func onPerson(use, short string, withRoles bool, do func(cmd *cobra.Command, c *
 
 func personGrantCommand() *cobra.Command {
 	return onPerson("grant", "Give a person roles in the environment", true,
-		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, f *personFlags, scope pg.Scope, person string) error {
 			return c.People.Grant(cmd.Context(), scope, person, f.given(), actor(cmd))
 		})
 }
 
 func personWithdrawCommand() *cobra.Command {
 	return onPerson("withdraw", "Remove roles of a person in the environment; their sessions end", true,
-		func(cmd *cobra.Command, c *core, f *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, f *personFlags, scope pg.Scope, person string) error {
 			return c.People.Withdraw(cmd.Context(), scope, person, f.given(), actor(cmd))
 		})
 }
 
 func personRevokeCommand() *cobra.Command {
 	return onPerson("revoke", "End a person's access to every environment of the tenant, at once", false,
-		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, _ *personFlags, scope pg.Scope, person string) error {
 			return c.People.Revoke(cmd.Context(), scope.Tenant, person, actor(cmd))
 		})
 }
 
 func personConfirmCommand() *cobra.Command {
 	cmd := onPerson("confirm", "Confirm that an invited account belongs to a person of its own", false,
-		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, _ *personFlags, scope pg.Scope, person string) error {
 			return c.People.ConfirmIdentity(cmd.Context(), scope, person, actor(cmd))
 		})
 	cmd.Long = "Confirm that an invited account belongs to a person of its own: where two people are asked for, their approvals count from then on.\n" +
@@ -187,7 +187,7 @@ func personConfirmCommand() *cobra.Command {
 func personLinkCommand() *cobra.Command {
 	var other string
 	cmd := onPerson("link", "Make two confirmed accounts of one person count as one", false,
-		func(cmd *cobra.Command, c *core, _ *personFlags, scope store.Scope, person string) error {
+		func(cmd *cobra.Command, c *core, _ *personFlags, scope pg.Scope, person string) error {
 			if other == "" {
 				return usage("--with is not set: it names the other account")
 			}

@@ -5,14 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
 func tenantResearchCommand() *cobra.Command {
 	var on, off, remove bool
 	cmd := onEnvironment("research", "Let an environment's vectors be kept for learning, or no longer", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, env store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			if on == off || on && remove {
 				return usage("want --on, --off, or --off --remove")
 			}

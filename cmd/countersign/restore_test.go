@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
@@ -49,16 +49,16 @@ func dumped(t *testing.T, from string) string {
 }
 
 // sealed seals what is in the log.
-func sealed(t *testing.T, st *store.Store) {
+func sealed(t *testing.T, st *pg.Store) {
 	t.Helper()
 	s := audit.Sealer{Store: st, Clock: clock.System()}
 	_, err := s.SealAll(t.Context())
 	require.NoError(t, err)
 }
 
-func opened(t *testing.T, url string) *store.Store {
+func opened(t *testing.T, url string) *pg.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st
@@ -84,7 +84,7 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 	require.Zero(t, result.Waiting)
 
 	t.Run("the stream's order goes on", func(t *testing.T) {
-		rows, err := st.Audit().After(t.Context(), map[string]int64{env: 0}, 1000)
+		rows, err := audit.EntriesAfter(t.Context(), st.Q, map[string]int64{env: 0}, 1000)
 		require.NoError(t, err)
 		var total int
 		require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where environment_id = $1", env).Scan(&total))

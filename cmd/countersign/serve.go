@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -152,7 +153,7 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 
 // refuseUnsafe returns an error if the database has live environments and the settings are for development.
 func refuseUnsafe(ctx context.Context, c *core, loopback bool) error {
-	envs, err := c.Store.Environments().List(ctx, "")
+	envs, err := tenancy.ListEnvironments(ctx, c.Store.Q, "")
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 func teamCommand() *cobra.Command {
@@ -26,7 +26,7 @@ const memberHelp = "person:prs_... or credential:crd_...; repeatable"
 func teamCreateCommand() *cobra.Command {
 	var d team.Draft
 	cmd := onEnvironment("create", "Create a team; prints its id", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
 			made, err := changesOf(c).CreateTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, d)
 			if printRequested(cmd, made.Requested); err != nil || made.Requested != nil {
 				return err
@@ -42,7 +42,7 @@ func teamCreateCommand() *cobra.Command {
 
 func teamListCommand() *cobra.Command {
 	return onEnvironment("list", "List the teams of the environment with their members", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
 			return table(cmd.OutOrStdout(), "TEAM\tKEY\tNAME\tMEMBERS", func(w io.Writer) error {
 				return eachTeam(cmd, c, scope, func(t team.View) {
 					members := make([]string, len(t.Members))
@@ -58,8 +58,8 @@ func teamListCommand() *cobra.Command {
 }
 
 // eachTeam calls f with every team of the environment.
-func eachTeam(cmd *cobra.Command, c *core, scope store.Scope, f func(team.View)) error {
-	page := store.Page{Limit: 200}
+func eachTeam(cmd *cobra.Command, c *core, scope pg.Scope, f func(team.View)) error {
+	page := pg.Page{Limit: 200}
 	for {
 		rows, next, err := c.Teams.List(cmd.Context(), scope, page)
 		if err != nil {
@@ -76,7 +76,7 @@ func eachTeam(cmd *cobra.Command, c *core, scope store.Scope, f func(team.View))
 }
 
 // teamNamed returns the id of the team with a key or an id.
-func teamNamed(cmd *cobra.Command, c *core, scope store.Scope, name string) (string, error) {
+func teamNamed(cmd *cobra.Command, c *core, scope pg.Scope, name string) (string, error) {
 	var found string
 	err := eachTeam(cmd, c, scope, func(t team.View) {
 		if t.Key == name || t.ID == name {
@@ -92,7 +92,7 @@ func teamNamed(cmd *cobra.Command, c *core, scope store.Scope, name string) (str
 func teamChangeCommand(use, short string) *cobra.Command {
 	var members []string
 	cmd := onEnvironment(use+" TEAM", short, cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error {
 			if len(members) == 0 {
 				return usage("--member is not set: give person:prs_... or credential:crd_...")
 			}
@@ -114,7 +114,7 @@ func teamChangeCommand(use, short string) *cobra.Command {
 
 func teamDeleteCommand() *cobra.Command {
 	return onEnvironment("delete TEAM", "Delete a team that no active policy and no pending hold requires", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error {
 			id, err := teamNamed(cmd, c, scope, args[0])
 			if err != nil {
 				return err

@@ -9,8 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -25,7 +25,7 @@ func deputyNameCommand() *cobra.Command {
 	var a team.Absence
 	var from, until string
 	cmd := onEnvironment("name", "Name a deputy for a period of at most 90 days; prints the id of the deputyship", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
 			begin, err := timeFlag("from", from)
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ func deputyNameCommand() *cobra.Command {
 
 func deputyListCommand() *cobra.Command {
 	return onEnvironment("list", "List the deputies of the environment, now and later", cobra.NoArgs,
-		func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
 			rows, err := c.Teams.Deputies(cmd.Context(), scope)
 			if err != nil {
 				return err
@@ -73,7 +73,7 @@ func deputyListCommand() *cobra.Command {
 
 func deputyWithdrawCommand() *cobra.Command {
 	return onEnvironment("withdraw DEPUTYSHIP", "End a deputyship now; what the deputy approved before still counts", cobra.ExactArgs(1),
-		func(cmd *cobra.Command, c *core, scope store.Scope, args []string) error {
+		func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error {
 			rows, err := c.Teams.Deputies(cmd.Context(), scope)
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -79,7 +79,7 @@ func tenantCreateCommand() *cobra.Command {
 
 // printAdminKey issues an admin key of an environment and prints it.
 func printAdminKey(cmd *cobra.Command, c *core, env models.Environment, name, label string) error {
-	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
+	scope := pg.Scope{Tenant: env.TenantID, Environment: env.ID}
 	issued, err := c.Identity.Issue(cmd.Context(), scope, identity.Issue{Scope: models.ScopeAdmin, Name: name}, actor(cmd), "")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func tenantListCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			tenants, err := c.Store.Tenants().List(cmd.Context())
+			tenants, err := tenancy.ListTenants(cmd.Context(), c.Store.Q)
 			if err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ func tenantListCommand() *cobra.Command {
 }
 
 func environmentIDs(cmd *cobra.Command, c *core, tenant string) (map[models.EnvironmentKind]string, error) {
-	envs, err := c.Store.Environments().List(cmd.Context(), tenant)
+	envs, err := tenancy.ListEnvironments(cmd.Context(), c.Store.Q, tenant)
 	ids := map[models.EnvironmentKind]string{}
 	for _, e := range envs {
 		ids[e.Kind] = e.ID

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -26,7 +26,7 @@ func tenantApprovalsCommand() *cobra.Command {
 	cmd := environmentSetting{
 		use: "approvals", short: "Show or set whether changes of an environment's configuration wait for a second approver",
 		flags: []string{"second-approver", "change-life"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
 			var in tenancy.Settings // a nil field is left unchanged
 			if cmd.Flags().Changed("second-approver") {
 				in.SecondApproverRequired = &second
@@ -57,7 +57,7 @@ func secondApprover(env models.Environment) string {
 
 // changeSettings changes settings of an environment. If it requires a second approver, it prints the change request and returns
 // the environment as it is.
-func changeSettings(cmd *cobra.Command, c *core, scope store.Scope, in tenancy.Settings) (models.Environment, error) {
+func changeSettings(cmd *cobra.Command, c *core, scope pg.Scope, in tenancy.Settings) (models.Environment, error) {
 	made, err := changesOf(c).UpdateSettingsBy(cmd.Context(), scope, in, change.By{Actor: actor(cmd)})
 	if err != nil || made.Requested == nil {
 		return made.Applied, err

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -23,7 +23,7 @@ func tenantBackgroundCommand() *cobra.Command {
 	var choice models.BackgroundChoice
 	cmd := environmentSetting{
 		use: "background", short: "Show or set whether an environment learns from the people who enroll in it", flags: []string{"choice"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
 			if err := chooseBackground(choice); err != nil {
 				return models.Environment{}, err
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -18,7 +18,7 @@ func tenantBrandCommand() *cobra.Command {
 	cmd := environmentSetting{
 		use: "brand", short: "Show or set the name, logo, colour and language of an environment's hosted pages",
 		flags: []string{"name", "accent", "language", "logo"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
 			var in tenancy.Brand // a nil field is left unchanged
 			given := func(flag string, value *string) *string {
 				if !cmd.Flags().Changed(flag) {

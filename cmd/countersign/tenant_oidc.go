@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/sso"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -55,7 +56,7 @@ func (f *oidcFlags) command(use, short string, named bool, do func(cmd *cobra.Co
 
 // tenantOf returns the tenant with the id, or the only one.
 func tenantOf(cmd *cobra.Command, c *core, id string) (string, error) {
-	tenants, err := c.Store.Tenants().List(cmd.Context())
+	tenants, err := tenancy.ListTenants(cmd.Context(), c.Store.Q)
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +187,7 @@ func groupsOf(cmd *cobra.Command, c *core, p models.IdentityProvider) (string, e
 	}
 	var out []string
 	for _, g := range grants {
-		env, err := c.Store.Environments().Get(cmd.Context(), store.Scope{Tenant: p.TenantID, Environment: g.Environment})
+		env, err := tenancy.GetEnvironment(cmd.Context(), c.Store.Q, pg.Scope{Tenant: p.TenantID, Environment: g.Environment})
 		if err != nil {
 			return "", err
 		}

@@ -29,7 +29,7 @@ func tenantRPIDsCommand() *cobra.Command {
 			}
 			var has []string
 			if len(in.Give)+len(in.Take) == 0 {
-				has, err = c.Store.Tenants().RPIDs(cmd.Context(), id)
+				has, err = tenancy.RPIDsOfTenant(cmd.Context(), c.Store.Q, id)
 			} else {
 				has, err = c.Tenancy.UpdateRPIDs(cmd.Context(), id, in, actor(cmd))
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -18,18 +18,18 @@ import (
 type environmentSetting struct {
 	use, short string
 	flags      []string
-	change     func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error)
+	change     func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error)
 	describe   func(env models.Environment) string // one or more lines, without the last line break
 	branded    bool                                // describe needs the environment's brand
 }
 
 func (e environmentSetting) command() *cobra.Command {
-	return onEnvironment(e.use, e.short, cobra.NoArgs, func(cmd *cobra.Command, c *core, scope store.Scope, _ []string) error {
-		get := c.Store.Environments().Get
+	return onEnvironment(e.use, e.short, cobra.NoArgs, func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
+		get := tenancy.GetEnvironment
 		if e.branded {
-			get = c.Store.Environments().Branded
+			get = tenancy.BrandedEnvironment
 		}
-		env, err := get(cmd.Context(), scope)
+		env, err := get(cmd.Context(), c.Store.Q, scope)
 		if err == nil && slices.ContainsFunc(e.flags, cmd.Flags().Changed) {
 			env, err = e.change(cmd, c, scope)
 		}
@@ -45,11 +45,11 @@ func tenantQuotaCommand() *cobra.Command {
 	var ceiling, servers int
 	cmd := environmentSetting{
 		use: "quota", short: "Show or set the highest rate limit of a key, and that of an environment's servers together", flags: []string{"ceiling", "servers"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (env models.Environment, err error) {
+		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (env models.Environment, err error) {
 			for _, flag := range []struct {
 				name  string
 				value int
-				set   func(ctx context.Context, s store.Scope, limit *int, actor string) (models.Environment, error)
+				set   func(ctx context.Context, s pg.Scope, limit *int, actor string) (models.Environment, error)
 			}{{"ceiling", ceiling, c.Tenancy.UpdateRateLimitCeiling}, {"servers", servers, c.Tenancy.UpdateRateLimit}} {
 				switch {
 				case !cmd.Flags().Changed(flag.name):
@@ -84,7 +84,7 @@ func tenantReviewsCommand() *cobra.Command {
 	var bar bool
 	cmd := environmentSetting{
 		use: "reviews", short: "Show or set whether an environment bars self-review of holds", flags: []string{"bar-self-review"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
 			return changeSettings(cmd, c, scope, tenancy.Settings{BarSelfReview: &bar})
 		},
 		describe: selfReview,
@@ -107,7 +107,7 @@ func tenantPagesCommand() *cobra.Command {
 	cmd := environmentSetting{
 		use: "pages", short: "Show or set the origin of an environment's hosted pages and where they may redirect to",
 		flags: []string{"origin", "return-origin", "frame-ancestor"},
-		change: func(cmd *cobra.Command, c *core, scope store.Scope) (models.Environment, error) {
+		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
 			var in tenancy.Pages // a nil field is left unchanged
 			if cmd.Flags().Changed("origin") {
 				in.Origin = &origin

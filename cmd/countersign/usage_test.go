@@ -17,7 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/sdk/go/webhook"
 )
@@ -58,7 +58,7 @@ func TestTheOneEnvironmentIsTheDefault(t *testing.T) {
 	c.fails("--environment is not set: give "+envs[0]+" (sandbox) or "+envs[1]+" (live)", "credential", "list")
 	c.fails(`there is no environment "env_nobody": give `, "credential", "list", "--environment", "env_nobody")
 	require.Contains(t, c.ok("key", "rotate", "--environment", "live"), envs[1])
-	st, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	defer st.Close()
 	for _, table := range []string{"credentials", "signing_keys", "audit_heads", "audit_chain", "events"} {

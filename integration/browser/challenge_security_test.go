@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Texts from outside are escaped, and invisible characters are shown as code points.
@@ -68,7 +68,7 @@ func TestChallengePageRefusesForeignFrames(t *testing.T) {
 // pages changes the page settings of the environment.
 func (w world) pages(t testing.TB, in tenancy.Pages) {
 	t.Helper()
-	_, err := shared.Tenancy.UpdateSettings(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: in}, "cli:test", "")
+	_, err := shared.Tenancy.UpdateSettings(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: in}, "cli:test", "")
 	require.NoError(t, err)
 }
 

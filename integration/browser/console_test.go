@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // invited invites a staff member to the environment's console.
 func (w world) invited(t testing.TB, name string, roles ...models.Role) staff.Invited {
 	t.Helper()
-	in, err := shared.People.Create(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, name, roles, "cli:test")
+	in, err := shared.People.Create(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, name, roles, "cli:test")
 	require.NoError(t, err)
 	return in
 }
@@ -35,7 +35,7 @@ func (b *tab) enter(w world, name string, roles ...models.Role) staff.Invited {
 	b.open(in.URL)
 	b.click("[data-start]")
 	b.until(`document.querySelector("[data-console]")`)
-	require.NoError(b.t, shared.People.ConfirmIdentity(b.t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, in.Person.ID, "test:second operator"))
+	require.NoError(b.t, shared.People.ConfirmIdentity(b.t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, in.Person.ID, "test:second operator"))
 	return in
 }
 
@@ -224,7 +224,7 @@ func TestConsoleReturnsAfterSignIn(t *testing.T) {
 	b.open(w.console("reviews", id))
 	b.see("Why it is held")
 	b.waitForStream()
-	_, err := shared.Store.ConsoleSessions().EndAll(t.Context(), in.Person.ID, shared.Clock.Now())
+	_, err := staff.EndConsoleSessions(t.Context(), shared.Store.Q, in.Person.ID, shared.Clock.Now())
 	require.NoError(t, err)
 	b.expect("status of 401")
 	b.click("[data-approve]") // the script goes to the sign-in page

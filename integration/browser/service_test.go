@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 	"github.com/countersign-dev/countersign/models"
@@ -143,7 +143,7 @@ func (s *service) tryKey(ctx context.Context, core *wiring.Core) (string, error)
 		return "", err
 	}
 	plenty := 10_000_000
-	scope := store.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID}
+	scope := pg.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID}
 	issued, err := core.Identity.Issue(ctx, scope, identity.Issue{Scope: models.ScopeServer, Name: "try", RateLimit: &plenty}, "cli:test", "")
 	return issued.Key, err
 }

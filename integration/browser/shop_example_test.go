@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // exampleShop starts a shop of examples/shop for a new sandbox with its actions, and returns its origin.
@@ -26,7 +26,7 @@ func exampleShop(t *testing.T, w world, command *exec.Cmd) string {
 	require.NoError(t, l.Close())
 	origin := fmt.Sprintf("http://localhost:%d", port)
 
-	_, err = shared.Tenancy.UpdateSettings(t.Context(), store.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{origin}}}, "cli:test", "")
+	_, err = shared.Tenancy.UpdateSettings(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{origin}}}, "cli:test", "")
 	require.NoError(t, err)
 	setup := exec.CommandContext(t.Context(), "bash", "../../examples/shop/setup.sh")
 	setup.Env = append(os.Environ(), "BASE="+shared.baseURL, "KEY="+w.key)

@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/integration/apitest"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -58,7 +58,7 @@ func createTenant(t testing.TB, name string) tenancy.Made {
 func newWorld(t testing.TB, env models.Environment) world {
 	t.Helper()
 	plenty := 10_000_000
-	issued, err := shared.Identity.Issue(t.Context(), store.Scope{Tenant: env.TenantID, Environment: env.ID},
+	issued, err := shared.Identity.Issue(t.Context(), pg.Scope{Tenant: env.TenantID, Environment: env.ID},
 		identity.Issue{Scope: models.ScopeAdmin, Name: "test", RateLimit: &plenty}, "cli:test", "")
 	require.NoError(t, err)
 	return world{Environment: env, key: issued.Key}

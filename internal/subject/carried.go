@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -19,12 +19,12 @@ const erasedPurpose = "erased subject"
 
 // rememberTerms stores the open recovery and the cap on claims of a subject that is erased under a MAC of its id. Otherwise erasing a
 // subject and creating it anew would end both.
-func (s *Service) rememberTerms(ctx context.Context, q *store.Q, row models.Subject, now time.Time) error {
+func (s *Service) rememberTerms(ctx context.Context, q *pg.Q, row models.Subject, now time.Time) error {
 	t := models.ErasedTerms{
 		EnvironmentID: row.EnvironmentID, MAC: s.keys.MAC(erasedPurpose, []byte(row.EnvironmentID), []byte(row.ExternalID)), Limitations: models.Strings{},
 	}
-	r, err := q.Recoveries().Unfinished(ctx, scopeOf(row), row.UID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	r, err := HasUnfinishedRecovery(ctx, q, scopeOf(row), row.UID)
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return err
 	}
 	if err == nil && now.Before(r.ExpiresAt) {
@@ -39,22 +39,22 @@ func (s *Service) rememberTerms(ctx context.Context, q *store.Q, row models.Subj
 	if t.ExpiresAt.IsZero() {
 		return nil
 	}
-	return q.ErasedTerms().Put(ctx, t)
+	return putErasedTerms(ctx, q, t)
 }
 
 // takeOver applies the terms of an erased subject to a new one with its id: the same cap on claims, and a recovery with the same anchor
 // and times.
-func (s *Service) takeOver(ctx context.Context, q *store.Q, p identity.Principal, row models.Subject, now time.Time) error {
+func (s *Service) takeOver(ctx context.Context, q *pg.Q, p identity.Principal, row models.Subject, now time.Time) error {
 	macs := s.keys.MACs(erasedPurpose, []byte(row.EnvironmentID), []byte(row.ExternalID))
-	t, err := q.ErasedTerms().Take(ctx, row.EnvironmentID, macs, now)
-	if errors.Is(err, store.ErrNotFound) {
+	t, err := takeErasedTerms(ctx, q, row.EnvironmentID, macs, now)
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if t.ClaimCapUntil != nil {
-		if err := q.Subjects().SetClaimCap(ctx, p.Store(), row.UID, *t.ClaimCapUntil, now); err != nil {
+		if err := SetClaimCap(ctx, q, p.Store(), row.UID, *t.ClaimCapUntil, now); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Service) takeOver(ctx context.Context, q *store.Q, p identity.Principal
 		ID: ids.New(ids.Recovery), TenantID: row.TenantID, EnvironmentID: row.EnvironmentID, SubjectUID: row.UID, Status: models.RecoveryPending,
 		Anchor: *t.Anchor, Limitations: t.Limitations, CreatedAt: now, ReadyAt: *t.ReadyAt, ExpiresAt: *t.EndsAt,
 	}
-	if _, err := q.Recoveries().Create(ctx, r); err != nil {
+	if _, err := CreateRecovery(ctx, q, r); err != nil {
 		return err
 	}
 	data := events.RecoveryStartedData{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 )
 
@@ -29,7 +30,7 @@ func TestTermsOfARecoverySurviveAnErasure(t *testing.T) {
 
 		again := b.create(t, canary)
 		require.Equal(t, cap, again.ClaimCapUntil.UTC())
-		carried, err := b.store.Recoveries().Unfinished(ctx, b.scope, again.UID)
+		carried, err := subject.HasUnfinishedRecovery(ctx, b.store.Q, b.scope, again.UID)
 		require.NoError(t, err)
 		require.Equal(t, recovery.AnchorNone, carried.Anchor)
 		require.Equal(t, []time.Time{ready, ends}, []time.Time{carried.ReadyAt.UTC(), carried.ExpiresAt.UTC()})

@@ -11,7 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -48,8 +49,8 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		ID: ids.New(ids.Erasure), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, Status: Erasing, Subject: &id,
 		RequestedBy: p.Actor(), RequestedAt: now, Removed: models.JSON("{}"),
 	}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		row, err := q.Subjects().Lock(ctx, p.Store(), id)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		row, err := passkey.LockSubject(ctx, q, p.Store(), id)
 		if err != nil {
 			return notFound(err)
 		}
@@ -65,14 +66,14 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		if err := void.Open(ctx, q); err != nil {
 			return err
 		}
-		if _, err := q.Erasures().HideSubject(ctx, p.Store(), row.UID, now); err != nil {
+		if _, err := HideSubject(ctx, q, p.Store(), row.UID, now); err != nil {
 			return err
 		}
 		// Before the templates are deleted: the share is computed from them.
 		if err := s.counter.Recount(ctx, q, p.Store(), row.UID, now); err != nil {
 			return err
 		}
-		if err := q.Erasures().Create(ctx, erasure); err != nil {
+		if err := createErasure(ctx, q, erasure); err != nil {
 			return err
 		}
 		return outbox.Add(ctx, q, outbox.Item{
@@ -90,8 +91,8 @@ type WorkflowInput struct {
 
 // WorkflowInput returns the input of the erasure's workflow for the outbox relay; false if the erasure is complete.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	e, err := s.store.Erasures().Get(ctx, environment, id)
-	if errors.Is(err, store.ErrNotFound) {
+	e, err := GetErasure(ctx, s.store.Q, environment, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return WorkflowInput{Erasure: e.ID, Environment: e.EnvironmentID}, err == nil && e.Status == Erasing, err
@@ -105,23 +106,23 @@ type Run struct {
 
 // Workflows returns a page of the workflows that were started for the subject of an erasure, whose histories must be deleted.
 // The last one of a page is the cursor of the next; an empty page is the end.
-func (s *Service) Workflows(ctx context.Context, run Run, after store.WorkflowRef) ([]store.WorkflowRef, error) {
-	e, err := s.store.Erasures().Get(ctx, run.Environment, run.Erasure)
+func (s *Service) Workflows(ctx context.Context, run Run, after WorkflowRef) ([]WorkflowRef, error) {
+	e, err := GetErasure(ctx, s.store.Q, run.Environment, run.Erasure)
 	if err != nil || e.SubjectUID == nil {
 		return nil, ignoreNotFound(err)
 	}
-	return s.store.Erasures().WorkflowsOfSubject(ctx, e.EnvironmentID, *e.SubjectUID, after, workflowPage)
+	return workflowsOfSubject(ctx, s.store.Q, e.EnvironmentID, *e.SubjectUID, after, workflowPage)
 }
 
 // Sweep deletes a batch of the subject's rows and reports whether there are more. It is safe to repeat.
 func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Erasures().Lock(ctx, run.Environment, run.Erasure)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		e, err := lockErasure(ctx, q, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreNotFound(err)
 		}
 		var removed map[string]int64
-		if removed, more, err = q.Erasures().EraseRows(ctx, e.EnvironmentID, *e.SubjectUID, rowBatch); err != nil {
+		if removed, more, err = eraseRows(ctx, q, e.EnvironmentID, *e.SubjectUID, rowBatch); err != nil {
 			return err
 		}
 		vectors, err := s.research.Forget(ctx, q, e.EnvironmentID, *e.SubjectUID)
@@ -145,7 +146,7 @@ const ResponsePurpose = "idempotency"
 
 // eraseStoredResponses deletes the stored responses that contain the subject's id as a JSON string. They are sealed, so each
 // must be opened.
-func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environment, subject string) (int64, error) {
+func (s *Service) eraseStoredResponses(ctx context.Context, q *pg.Q, environment, subject string) (int64, error) {
 	name, err := json.Marshal(subject)
 	if err != nil {
 		return 0, err
@@ -153,7 +154,7 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 	var removed int64
 	var last models.IdempotencyKey
 	for {
-		rows, err := q.Erasures().StoredResponses(ctx, environment, last, responsePage)
+		rows, err := storedResponses(ctx, q, environment, last, responsePage)
 		if err != nil || len(rows) == 0 {
 			return removed, err
 		}
@@ -164,7 +165,7 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 			if err == nil && !bytes.Contains(body, name) {
 				continue
 			}
-			if err := q.Erasures().DeleteStoredResponse(ctx, r); err != nil {
+			if err := deleteStoredResponse(ctx, q, r); err != nil {
 				return removed, err
 			}
 			removed++
@@ -175,8 +176,8 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *store.Q, environm
 // Finish erases the personal part of the subject's events, in batches, and then the subject itself. It reports whether it must
 // be called again; when it need not, only the receipt remains. It is safe to repeat.
 func (s *Service) Finish(ctx context.Context, run Run, workflowID string, at time.Time) (more bool, err error) {
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Erasures().Lock(ctx, run.Environment, run.Erasure)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		e, err := lockErasure(ctx, q, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreNotFound(err)
 		}
@@ -188,7 +189,7 @@ func (s *Service) Finish(ctx context.Context, run Run, workflowID string, at tim
 			return err
 		}
 		// A request that was in progress when the subject was hidden may have added rows since the last sweep.
-		late, unfinished, err := q.Erasures().EraseRows(ctx, e.EnvironmentID, *e.SubjectUID, rowBatch)
+		late, unfinished, err := eraseRows(ctx, q, e.EnvironmentID, *e.SubjectUID, rowBatch)
 		if err != nil {
 			return err
 		}
@@ -204,28 +205,28 @@ func (s *Service) Finish(ctx context.Context, run Run, workflowID string, at tim
 }
 
 // closeErasure deletes the subject's row, completes the receipt and records subject.erased.
-func closeErasure(ctx context.Context, q *store.Q, e models.Erasure, workflowID string, at time.Time) error {
-	if err := q.Erasures().DeleteSubject(ctx, e.EnvironmentID, *e.SubjectUID); err != nil {
+func closeErasure(ctx context.Context, q *pg.Q, e models.Erasure, workflowID string, at time.Time) error {
+	if err := deleteSubject(ctx, q, e.EnvironmentID, *e.SubjectUID); err != nil {
 		return err
 	}
-	if _, err := q.Erasures().Finish(ctx, e, at); err != nil {
+	if _, err := finishErasure(ctx, q, e, at); err != nil {
 		return err
 	}
-	total, err := q.Erasures().Get(ctx, e.EnvironmentID, e.ID)
+	total, err := GetErasure(ctx, q, e.EnvironmentID, e.ID)
 	if err != nil {
 		return err
 	}
 	removed, logged := sum(total.Removed), counts(total.Removed)["events"]
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, At: at,
+		Scope: pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, At: at,
 		Actor: "workflow:" + workflowID, WorkflowID: workflowID,
 		Data: events.SubjectErasedData{Erasure: e.ID, Removed: &removed, Events: &logged},
 	})
 }
 
 // addToReceipt adds numbers of deleted rows, by kind, to the receipt.
-func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map[string]int64) error {
-	current, err := q.Erasures().Get(ctx, e.EnvironmentID, e.ID)
+func addToReceipt(ctx context.Context, q *pg.Q, e models.Erasure, more ...map[string]int64) error {
+	current, err := GetErasure(ctx, q, e.EnvironmentID, e.ID)
 	if err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func addToReceipt(ctx context.Context, q *store.Q, e models.Erasure, more ...map
 	if err != nil {
 		return err
 	}
-	return q.Erasures().Count(ctx, e, raw)
+	return countErasures(ctx, q, e, raw)
 }
 
 func counts(raw models.JSON) map[string]int64 {
@@ -258,9 +259,9 @@ func sum(raw models.JSON) int64 {
 	return n
 }
 
-// ignoreNotFound returns nil for store.ErrNotFound: an erasure step that finds no receipt has nothing to do.
+// ignoreNotFound returns nil for pg.ErrNotFound: an erasure step that finds no receipt has nothing to do.
 func ignoreNotFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	return err

@@ -8,9 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 )
 
@@ -68,11 +69,11 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	_, err = b.service.Erase(ctx, b.principal, canary)
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
-	views, _, err := b.service.List(ctx, b.scope, store.SubjectFilter{}, store.Page{Limit: 10})
+	views, _, err := b.service.List(ctx, b.scope, subject.Filter{}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, views)
-	_, err = b.store.Subjects().ByUID(ctx, b.scope, v.UID)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = identity.SubjectByUID(ctx, b.store.Q, b.scope, v.UID)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 
 	again := b.create(t, canary)
 	require.NotEqual(t, v.UID, again.UID)
@@ -111,7 +112,7 @@ func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 	}
 	require.Len(t, b.texts(t, "select id from research_vectors"), 1)
 
-	e, err := b.store.Erasures().Get(ctx, b.env.ID, r.Erasure)
+	e, err := subject.GetErasure(ctx, b.store.Q, b.env.ID, r.Erasure)
 	require.NoError(t, err)
 	require.Equal(t, subject.Completed, e.Status)
 	require.Nil(t, e.SubjectUID)
@@ -154,7 +155,7 @@ func TestErasureStepsAreIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	b.erase(t, r.Erasure)
 	b.erase(t, r.Erasure)
-	runs, err := b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, store.WorkflowRef{})
+	runs, err := b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, subject.WorkflowRef{})
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	_, waiting, err := b.service.WorkflowInput(ctx, b.env.ID, r.Erasure)
@@ -191,9 +192,9 @@ func TestErasureWorkflowsArePaged(t *testing.T) {
 	s := b.seed(t, v.Subject)
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
-	runs, err := b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, store.WorkflowRef{})
+	runs, err := b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, subject.WorkflowRef{})
 	require.NoError(t, err)
-	want := []store.WorkflowRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
+	want := []subject.WorkflowRef{{Kind: "challenge", ID: s.challenge}, {Kind: "enrollment", ID: s.enrollment}, {Kind: "hold", ID: s.held}, {Kind: "recovery", ID: s.recovery}}
 	require.Equal(t, want, runs)
 	runs, err = b.service.Workflows(ctx, subject.Run{Environment: b.env.ID, Erasure: r.Erasure}, want[1])
 	require.NoError(t, err)

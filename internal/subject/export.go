@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -72,7 +72,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 			cancel()
 			s.exports.Leave(p.TenantID)
 		}()
-		err := s.store.Read(long, func(q *store.Q) error {
+		err := s.store.Read(long, func(q *pg.Q) error {
 			var err error
 			if row, err = q.Subjects().Get(long, p.Store(), id); err != nil {
 				return notFound(err)
@@ -105,7 +105,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 
 // recordExport records the export with its digest, so that a copy can be matched to it later.
 func (s *Service) recordExport(ctx context.Context, p identity.Principal, row models.Subject, digest string, now time.Time) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		return events.Append(ctx, q, entry(p, row, now, events.SubjectExportedData{Digest: digest}))
 	})
 }
@@ -140,8 +140,8 @@ func newExportedSubject(row models.Subject, timing json.RawMessage) exportedSubj
 const TimingPurpose = "timing-template"
 
 // timing returns the subject's timing template of /enrol, unsealed, or JSON null.
-func (s *Service) timing(ctx context.Context, q *store.Q, row models.Subject) (json.RawMessage, error) {
-	sealed, err := q.TimingTemplates().Get(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.UID)
+func (s *Service) timing(ctx context.Context, q *pg.Q, row models.Subject) (json.RawMessage, error) {
+	sealed, err := GetTimingTemplate(ctx, q, pg.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, row.UID)
 	if err != nil || sealed == nil {
 		return json.RawMessage("null"), err
 	}

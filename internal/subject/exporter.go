@@ -8,19 +8,20 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // exporter writes the export of one subject from one snapshot of the database. It can do so repeatedly, with the same bytes
 // each time, which the digest relies on.
 type exporter struct {
-	q          *store.Q
+	q          *pg.Q
 	stored     models.Subject
 	subject    json.RawMessage // canonical
 	pseudonyms [][]byte        // of the subject's research vectors
@@ -31,7 +32,7 @@ type exporter struct {
 }
 
 // exporter returns the exporter of a subject within the read transaction of q.
-func (s *Service) exporter(ctx context.Context, q *store.Q, row models.Subject) (exporter, error) {
+func (s *Service) exporter(ctx context.Context, q *pg.Q, row models.Subject) (exporter, error) {
 	e := exporter{q: q, stored: row, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys), notes: reviewnote.NewVault(s.keys)}
 	timing, err := s.timing(ctx, q, row)
 	if err != nil {
@@ -90,13 +91,13 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 // data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
 	sections := &exportSections{w: w, uid: e.stored.UID, subject: e.subject, open: e.open, details: e.details, kept: e.kept, notes: e.notes}
-	if err := e.q.Subjects().Export(ctx, e.stored, e.pseudonyms, exportWithin, sections); err != nil {
+	if err := exportSubject(ctx, e.q, e.stored, e.pseudonyms, exportWithin, sections); err != nil {
 		return err
 	}
 	return sections.end()
 }
 
-// exportSections writes sections in the order in which the store reads them. It implements store.ExportSink.
+// exportSections writes sections in the order in which the store reads them. It implements ExportSink.
 type exportSections struct {
 	w       io.Writer
 	open    Opener
@@ -168,7 +169,7 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 		return replace(row, "passages", func(_ string, sealed []byte) (any, error) {
-			return s.open.OpenPassages(store.PassagePlace(s.uid, place.DeviceClass, place.Block), sealed)
+			return s.open.OpenPassages(assurance.PassagePlace(s.uid, place.DeviceClass, place.Block), sealed)
 		})
 	case "shown_details":
 		return replaceOf(row, "details", s.details.Open)

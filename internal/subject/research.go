@@ -7,7 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -21,9 +22,9 @@ type Consent struct {
 // vectors in the same transaction. Repeating the current consent records nothing.
 func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id string, consented bool) (Consent, error) {
 	out := Consent{Consented: consented}
-	_, err := s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
+	_, err := s.change(ctx, p, id, func(q *pg.Q, row models.Subject, now time.Time) error {
 		out.RecordedAt = now
-		changed, err := q.Research().RecordConsent(ctx, p.Store(), models.ResearchConsent{
+		changed, err := research.RecordConsent(ctx, q, p.Store(), models.ResearchConsent{
 			ID: ids.New(ids.Research), EnvironmentID: row.EnvironmentID, SubjectUID: row.UID, Consented: consented, RecordedAt: now,
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
@@ -15,15 +16,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Service manages the subjects of all environments. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	keys     *keyring.Keyring
 	open     Opener
 	clock    clock.Clock
@@ -33,7 +35,7 @@ type Service struct {
 }
 
 // New returns the service. Open unseals stored templates and session states for exports.
-func New(st *store.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
+func New(st *pg.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
 	return &Service{
 		counter: learned.NewCounter(assurance.New(scoring.Default(), keys)),
 		store:   st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: admission.New(exportsAtOnce, exportsEach, exportsQueue),
@@ -58,7 +60,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		// Not the uid, which must not leave the service.
 		row.ExternalID = ids.New(ids.Subject)
 	}
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		created, err := q.Subjects().Create(ctx, row)
 		if err != nil {
 			return err
@@ -72,14 +74,14 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		if err := s.takeOver(ctx, q, p, row, now); err != nil {
 			return err
 		}
-		row, err = q.Subjects().ByUID(ctx, p.Store(), row.UID)
+		row, err = identity.SubjectByUID(ctx, q, p.Store(), row.UID)
 		return err
 	})
 	return View{Subject: row}, err
 }
 
 // Get returns a subject by the relying party's id. It returns the problem not_found if there is none.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (View, error) {
 	row, err := s.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
 		return View{}, notFound(err)
@@ -88,8 +90,8 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 }
 
 // List returns a page of subjects, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFilter, page store.Page) ([]View, string, error) {
-	rows, next, err := s.store.Subjects().List(ctx, scope, f, page)
+func (s *Service) List(ctx context.Context, scope pg.Scope, f Filter, page pg.Page) ([]View, string, error) {
+	rows, next, err := ListSubjects(ctx, s.store.Q, scope, f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -98,7 +100,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFi
 	for i, r := range rows {
 		views[i], uids[i], place[r.UID] = View{Subject: r}, r.UID, i
 	}
-	passkeys, err := s.store.Passkeys().Active(ctx, scope, uids...)
+	passkeys, err := challenge.ActivePasskeys(ctx, s.store.Q, scope, uids...)
 	for _, p := range passkeys {
 		v := &views[place[p.SubjectUID]]
 		v.Passkeys = append(v.Passkeys, p)
@@ -109,8 +111,8 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.SubjectFi
 // Freeze stops the subject's templates from adapting to new sessions, or resumes adaptation. Repeating it has no effect and
 // records no event.
 func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, frozen bool, reason string) (View, error) {
-	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
-		changed, err := q.Subjects().SetAdaptationFrozen(ctx, p.Store(), row.UID, frozen, now)
+	return s.change(ctx, p, id, func(q *pg.Q, row models.Subject, now time.Time) error {
+		changed, err := SetAdaptationFrozen(ctx, q, p.Store(), row.UID, frozen, now)
 		if err != nil || !changed {
 			return err
 		}
@@ -122,8 +124,8 @@ func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, f
 // Revoke ends a subject: it ends what models.SubjectTables says, and every later decision is deny.
 // Open challenges and holds are left open: the follow-up decision after completing or approving one is deny. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
-	return s.change(ctx, p, id, func(q *store.Q, row models.Subject, now time.Time) error {
-		revoked, err := q.Subjects().Revoke(ctx, p.Store(), row.UID, now)
+	return s.change(ctx, p, id, func(q *pg.Q, row models.Subject, now time.Time) error {
+		revoked, err := RevokeSubject(ctx, q, p.Store(), row.UID, now)
 		if err != nil || !revoked {
 			return err
 		}
@@ -148,18 +150,18 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason s
 }
 
 // change calls f with the locked subject in one transaction and returns the subject as it is afterwards.
-func (s *Service) change(ctx context.Context, p identity.Principal, id string, f func(*store.Q, models.Subject, time.Time) error) (View, error) {
+func (s *Service) change(ctx context.Context, p identity.Principal, id string, f func(*pg.Q, models.Subject, time.Time) error) (View, error) {
 	var after models.Subject
 	now := s.clock.Now()
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		row, err := q.Subjects().Lock(ctx, p.Store(), id)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		row, err := passkey.LockSubject(ctx, q, p.Store(), id)
 		if err != nil {
 			return notFound(err)
 		}
 		if err := f(q, row, now); err != nil {
 			return err
 		}
-		after, err = q.Subjects().ByUID(ctx, p.Store(), row.UID)
+		after, err = identity.SubjectByUID(ctx, q, p.Store(), row.UID)
 		return err
 	})
 	if err != nil {
@@ -170,18 +172,18 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, f
 
 // view adds the subject's active passkeys.
 func (s *Service) view(ctx context.Context, row models.Subject) (View, error) {
-	passkeys, err := s.store.Passkeys().Active(ctx, scopeOf(row), row.UID)
+	passkeys, err := challenge.ActivePasskeys(ctx, s.store.Q, scopeOf(row), row.UID)
 	return View{Subject: row, Passkeys: passkeys}, err
 }
 
 // scopeOf returns the scope of the subject's environment.
-func scopeOf(row models.Subject) store.Scope {
-	return store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}
+func scopeOf(row models.Subject) pg.Scope {
+	return pg.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}
 }
 
 // notFound turns the store's error for a missing row into the problem that the caller gets.
 func notFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return problem.NewNotFound()
 	}
 	return err

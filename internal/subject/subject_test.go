@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -26,9 +26,9 @@ import (
 
 // bundle is one environment with the service.
 type bundle struct {
-	store     *store.Store
+	store     *pg.Store
 	env       models.Environment
-	scope     store.Scope
+	scope     pg.Scope
 	clock     *clock.Fake
 	keys      *keyring.Keyring
 	service   *subject.Service
@@ -181,9 +181,9 @@ func TestListPagesFiltersAndIncludesPasskeys(t *testing.T) {
 	b.seedPasskey(t, uids[4], "psk_revoked", &revoked)
 
 	var got []string
-	page := store.Page{Limit: 2}
+	page := pg.Page{Limit: 2}
 	for {
-		views, next, err := b.service.List(ctx, b.scope, store.SubjectFilter{}, page)
+		views, next, err := b.service.List(ctx, b.scope, subject.Filter{}, page)
 		require.NoError(t, err)
 		for _, v := range views {
 			got = append(got, v.ExternalID)
@@ -199,11 +199,11 @@ func TestListPagesFiltersAndIncludesPasskeys(t *testing.T) {
 	}
 	require.Equal(t, []string{"e", "d", "c", "b", "a"}, got)
 
-	views, _, err := b.service.List(ctx, b.scope, store.SubjectFilter{Status: "revoked"}, store.Page{Limit: 10})
+	views, _, err := b.service.List(ctx, b.scope, subject.Filter{Status: "revoked"}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, views, 1)
 	require.Equal(t, "b", views[0].ExternalID)
-	views, _, err = b.service.List(ctx, b.scope, store.SubjectFilter{Enrollment: "enrolled"}, store.Page{Limit: 10})
+	views, _, err = b.service.List(ctx, b.scope, subject.Filter{Enrollment: "enrolled"}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, views)
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -25,7 +29,7 @@ var incidents = map[string]models.Incident{
 }
 
 // enders end the open rows of the tables that models.SubjectTables lists with an incident.
-var enders = map[string]func(Void, context.Context, *store.Q) error{
+var enders = map[string]func(Void, context.Context, *pg.Q) error{
 	"proofs": Void.proofs, "challenges": Void.challenges, "holds": Void.holds, "registration_grants": Void.registrationGrants,
 	"client_tokens": Void.clientTokens, "sessions": Void.sessions,
 }
@@ -42,7 +46,7 @@ type Void struct {
 }
 
 // Open ends everything that the incident ends. It is safe to repeat.
-func (v Void) Open(ctx context.Context, q *store.Q) error {
+func (v Void) Open(ctx context.Context, q *pg.Q) error {
 	for _, table := range models.SubjectTables {
 		if !table.EndsAt(incidents[v.Reason]) {
 			continue
@@ -55,7 +59,7 @@ func (v Void) Open(ctx context.Context, q *store.Q) error {
 }
 
 // proofs revokes the subject's open proofs.
-func (v Void) proofs(ctx context.Context, q *store.Q) error {
+func (v Void) proofs(ctx context.Context, q *pg.Q) error {
 	rows, err := v.revokeProofs(ctx, q)
 	if err != nil {
 		return err
@@ -63,12 +67,12 @@ func (v Void) proofs(ctx context.Context, q *store.Q) error {
 	return v.recordProofs(ctx, q, rows)
 }
 
-func (v Void) revokeProofs(ctx context.Context, q *store.Q) ([]store.Voided, error) {
-	return q.Proofs().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, store.Revocation{Reason: v.Reason, At: v.At, Longest: proof.LongestOpen})
+func (v Void) revokeProofs(ctx context.Context, q *pg.Q) ([]challenge.Voided, error) {
+	return proof.RevokeProofsOfSubject(ctx, q, scopeOf(v.Subject), v.Subject.UID, proof.Revocation{Reason: v.Reason, At: v.At, Longest: proof.LongestOpen})
 }
 
 // recordProofs appends the event of each revoked proof.
-func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided) error {
+func (v Void) recordProofs(ctx context.Context, q *pg.Q, rows []challenge.Voided) error {
 	for _, r := range rows {
 		e := v.entry(events.ProofRevokedData{ProofID: r.ID, Reason: v.Reason}, r)
 		if err := events.Append(ctx, q, e); err != nil {
@@ -79,8 +83,8 @@ func (v Void) recordProofs(ctx context.Context, q *store.Q, rows []store.Voided)
 }
 
 // challenges cancels the subject's open challenges and notifies their workflows through the outbox.
-func (v Void) challenges(ctx context.Context, q *store.Q) error {
-	rows, err := q.Challenges().CancelOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+func (v Void) challenges(ctx context.Context, q *pg.Q) error {
+	rows, err := challenge.CancelChallengesOfSubject(ctx, q, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
 		return err
 	}
@@ -93,8 +97,8 @@ func (v Void) challenges(ctx context.Context, q *store.Q) error {
 }
 
 // holds expires the subject's pending holds and notifies their workflows through the outbox.
-func (v Void) holds(ctx context.Context, q *store.Q) error {
-	rows, err := q.Holds().ExpireOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+func (v Void) holds(ctx context.Context, q *pg.Q) error {
+	rows, err := hold.ExpireHoldsOfSubject(ctx, q, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
 		return err
 	}
@@ -108,7 +112,7 @@ func (v Void) holds(ctx context.Context, q *store.Q) error {
 }
 
 // settle appends the event of something that Void ended and notifies its workflow.
-func (v Void) settle(ctx context.Context, q *store.Q, topic string, data events.Data, r store.Voided) error {
+func (v Void) settle(ctx context.Context, q *pg.Q, topic string, data events.Data, r challenge.Voided) error {
 	if err := events.Append(ctx, q, v.entry(data, r)); err != nil {
 		return err
 	}
@@ -116,27 +120,27 @@ func (v Void) settle(ctx context.Context, q *store.Q, topic string, data events.
 }
 
 // registrationGrants ends the grants with which a passkey could still be registered, and the ceremonies that have begun.
-func (v Void) registrationGrants(ctx context.Context, q *store.Q) error {
-	return q.RegistrationGrants().EndOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+func (v Void) registrationGrants(ctx context.Context, q *pg.Q) error {
+	return passkey.EndGrantsOfSubject(ctx, q, scopeOf(v.Subject), v.Subject.UID, v.At)
 }
 
 // clientTokens revokes the client tokens with which browsers submit evidence for the subject.
-func (v Void) clientTokens(ctx context.Context, q *store.Q) error {
-	held, err := q.ClientTokens().RevokeOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+func (v Void) clientTokens(ctx context.Context, q *pg.Q) error {
+	held, err := identity.RevokeClientTokensOfSubject(ctx, q, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil || held == 0 {
 		return err
 	}
-	return events.Append(ctx, q, v.entry(events.ClientTokenRevokedData{Revoked: held, Reason: v.Reason}, store.Voided{}))
+	return events.Append(ctx, q, v.entry(events.ClientTokenRevokedData{Revoked: held, Reason: v.Reason}, challenge.Voided{}))
 }
 
 // sessions ends the subject's active sessions. Its templates do not adapt to them.
-func (v Void) sessions(ctx context.Context, q *store.Q) error {
-	ended, err := q.Sessions().EndOfSubject(ctx, scopeOf(v.Subject), v.Subject.UID, v.At)
+func (v Void) sessions(ctx context.Context, q *pg.Q) error {
+	ended, err := endSessionsOfSubject(ctx, q, scopeOf(v.Subject), v.Subject.UID, v.At)
 	if err != nil {
 		return err
 	}
 	for _, id := range ended {
-		e := v.entry(events.SessionEndedData{Session: id, Reason: v.Reason}, store.Voided{})
+		e := v.entry(events.SessionEndedData{Session: id, Reason: v.Reason}, challenge.Voided{})
 		if err := events.Append(ctx, q, e); err != nil {
 			return err
 		}
@@ -145,7 +149,7 @@ func (v Void) sessions(ctx context.Context, q *store.Q) error {
 }
 
 // entry returns an event about something of the subject that Void ended.
-func (v Void) entry(data events.Data, r store.Voided) events.Entry {
+func (v Void) entry(data events.Data, r challenge.Voided) events.Entry {
 	return events.Entry{
 		Scope: scopeOf(v.Subject), Data: data, At: v.At, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Action: r.ActionKey,
 		AuthorizationID: r.AuthorizationID, Decision: r.Decision, Actor: v.Actor, RequestID: v.RequestID, WorkflowID: v.WorkflowID,

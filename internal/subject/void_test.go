@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -37,7 +37,7 @@ func TestIncidentsEndWhatIsDeclared(t *testing.T) {
 			b.seed(t, neighbour.Subject)
 			void := subject.Void{Subject: v.Subject, Reason: reason, At: b.clock.Now(), Actor: "credential:crd_1"}
 			for range 2 { // repeating it has no effect
-				require.NoError(t, b.store.Write(t.Context(), func(q *store.Q) error { return void.Open(t.Context(), q) }))
+				require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error { return void.Open(t.Context(), q) }))
 			}
 			for _, table := range models.SubjectTables {
 				open := openRows[table.Name]

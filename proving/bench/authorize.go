@@ -16,7 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/proving/harness"
 	"github.com/countersign-dev/countersign/proving/loadgen"
@@ -124,7 +124,7 @@ func (b *bench) beside(ctx context.Context, part, what, table string, api loadge
 // inside holds the service's own code on the rig's database, with every
 // statement recorded.
 type inside struct {
-	store     *store.Store
+	store     *pg.Store
 	principal identity.Principal
 	decide    *authorization.Service
 	sessions  *session.Service
@@ -138,7 +138,7 @@ func (b *bench) inside(ctx context.Context, r *recorder) (*inside, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := store.Open(ctx, b.rig.DatabaseURL(), store.Options{MaxConns: 2, Tracer: r})
+	st, err := pg.Open(ctx, b.rig.DatabaseURL(), pg.Options{MaxConns: 2, Tracer: r})
 	if err != nil {
 		return nil, err
 	}

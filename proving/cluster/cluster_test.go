@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/proving/cluster"
 )
 
@@ -42,11 +42,11 @@ func up(t *testing.T) *cluster.Cluster {
 func TestClusterSurvivesTheLossOfItsPrimary(t *testing.T) {
 	c := up(t)
 	require.Eventually(t, func() bool { // a standby has flushed the new database when it is made, and applies it later
-		_, err := store.Open(t.Context(), c.StandbyURL("countersign"), store.Options{})
+		_, err := pg.Open(t.Context(), c.StandbyURL("countersign"), pg.Options{})
 		return err != nil && strings.Contains(err.Error(), "only reads")
 	}, patience, tick)
 
-	st, err := store.Open(t.Context(), c.URL("countersign"), store.Options{})
+	st, err := pg.Open(t.Context(), c.URL("countersign"), pg.Options{})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	_, err = st.Pool().Exec(t.Context(), "create table kept as select 1 as n")
@@ -78,13 +78,13 @@ func TestClusterSurvivesTheLossOfItsPrimary(t *testing.T) {
 // A service that names every member needs no HAProxy, and a listener connects again by itself.
 func TestSwitchoverMakesASynchronousStandbyThePrimary(t *testing.T) {
 	c := up(t)
-	st, err := store.Open(t.Context(), c.DirectURL("countersign"), store.Options{})
+	st, err := pg.Open(t.Context(), c.DirectURL("countersign"), pg.Options{})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	heard, connected := make(chan string, 100), make(chan bool, 100)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	go st.Listen(ctx, []string{store.ChannelPolicy}, func(_, payload string) {
+	go st.Listen(ctx, []string{pg.ChannelPolicy}, func(_, payload string) {
 		if payload == "" {
 			connected <- true
 		} else {
@@ -100,6 +100,6 @@ func TestSwitchoverMakesASynchronousStandbyThePrimary(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, former.Name, now.Name)
 	<-connected
-	require.Eventually(t, func() bool { return st.Notify(t.Context(), store.ChannelPolicy, "changed") == nil }, patience, tick)
+	require.Eventually(t, func() bool { return st.Notify(t.Context(), pg.ChannelPolicy, "changed") == nil }, patience, tick)
 	require.Equal(t, "changed", <-heard)
 }

@@ -3,7 +3,7 @@ package console
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // mayBeOld lets a page of records be read from the standby, if there is one, and reads it again from the primary if that fails. A page
@@ -14,7 +14,7 @@ func mayBeOld(handler func(*visit) error) func(*visit) error {
 			return handler(v)
 		}
 		fresh := v.ctx
-		v.ctx, v.aged = store.MayBeOld(fresh)
+		v.ctx, v.aged = pg.MayBeOld(fresh)
 		err := handler(v)
 		if _, old := v.aged.Age(); !old || err == nil {
 			return err

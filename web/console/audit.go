@@ -3,7 +3,8 @@ package console
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 type auditRow struct {
@@ -30,13 +31,13 @@ type auditView struct {
 }
 
 // auditFilter reads the filter of the URL. A fault is a message for the user.
-func (v *visit) auditFilter() (f store.AuditFilter, fault string) {
-	f = store.AuditFilter{Actor: v.query("actor"), Type: v.query("type")}
+func (v *visit) auditFilter() (f audit.Filter, fault string) {
+	f = audit.Filter{Actor: v.query("actor"), Type: v.query("type")}
 	f.Since, f.Until, fault = window(v.query("since"), v.query("until"))
 	return f, fault
 }
 
-func actorsOf(links []store.AuditLink) []string {
+func actorsOf(links []audit.Link) []string {
 	out := make([]string, len(links))
 	for i, l := range links {
 		out[i] = l.Event.Actor
@@ -51,7 +52,7 @@ func (c *console) audit(v *visit) error {
 	if fault != "" {
 		return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
 	}
-	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, store.Page{Limit: 100, After: v.query("cursor")})
+	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, pg.Page{Limit: 100, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -39,11 +39,11 @@ type changesView struct {
 func (c *console) changes(v *visit) error {
 	view := changesView{Required: v.grant.Environment.SecondApproverRequired, Export: v.exports(nil, "changes")}
 	pending := change.Filter{Status: models.ChangePending}
-	waiting, more, err := c.Changes.List(v.ctx, v.principal(), pending, store.Page{Limit: listPage, After: v.query("waiting")})
+	waiting, more, err := c.Changes.List(v.ctx, v.principal(), pending, pg.Page{Limit: listPage, After: v.query("waiting")})
 	if err != nil {
 		return cursorFault(err)
 	}
-	settled, next, err := c.Changes.List(v.ctx, v.principal(), change.Filter{}, store.Page{Limit: settledPage, After: v.query("cursor")})
+	settled, next, err := c.Changes.List(v.ctx, v.principal(), change.Filter{}, pg.Page{Limit: settledPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}

@@ -12,8 +12,8 @@ import (
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -255,11 +255,11 @@ func (c *console) decisions(v *visit) error {
 		}
 		view.Absent = true
 	}
-	var filter store.TraceFilter
+	var filter authorization.TraceFilter
 	if filter, view.Fault = f.filter(); view.Fault != "" || view.Absent {
 		return v.page(fiber.StatusOK, "decisions.html", "Decisions", "decisions", view)
 	}
-	rows, next, err := c.Authorizations.List(v.ctx, v.scope(), filter, store.Page{Limit: searchPage, After: v.query("cursor")})
+	rows, next, err := c.Authorizations.List(v.ctx, v.scope(), filter, pg.Page{Limit: searchPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}
@@ -287,8 +287,8 @@ func (v *visit) searchForm() searchForm {
 }
 
 // filter returns the filter of the form. A fault is a message for the user.
-func (f searchForm) filter() (out store.TraceFilter, fault string) {
-	out = store.TraceFilter{Subject: f.Q, Action: f.Action, Decision: f.Decision, Mode: f.Mode, ReviewStatus: models.HoldStatus(f.Review)}
+func (f searchForm) filter() (out authorization.TraceFilter, fault string) {
+	out = authorization.TraceFilter{Subject: f.Q, Action: f.Action, Decision: f.Decision, Mode: f.Mode, ReviewStatus: models.HoldStatus(f.Review)}
 	out.Since, out.Until, fault = window(f.Since, f.Until)
 	return out, fault
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 type evaluationRow struct {
@@ -25,7 +25,7 @@ func (c *console) evaluationRow(v *visit, e evaluation.View) evaluationRow {
 }
 
 func (c *console) evaluations(v *visit) error {
-	rows, next, err := c.Evaluations.List(v.ctx, v.scope(), "", store.Page{Limit: listPage, After: v.query("cursor")})
+	rows, next, err := c.Evaluations.List(v.ctx, v.scope(), "", pg.Page{Limit: listPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}

@@ -6,14 +6,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // paged makes a source of a list that is read by page. A row without values is left out.
-func paged[T any](list func(ctx context.Context, p store.Page) ([]T, string, error), row func(T) []any) listexport.Source {
+func paged[T any](list func(ctx context.Context, p pg.Page) ([]T, string, error), row func(T) []any) listexport.Source {
 	return func(ctx context.Context, cursor string) ([][]any, string, error) {
-		rows, next, err := list(ctx, store.Page{Limit: listexport.Batch, After: cursor})
+		rows, next, err := list(ctx, pg.Page{Limit: listexport.Batch, After: cursor})
 		out := make([][]any, 0, len(rows))
 		for _, r := range rows {
 			if values := row(r); values != nil {
@@ -29,7 +30,7 @@ func (c *console) policiesExport(v *visit) (listexport.List, error) {
 	return listexport.List{
 		Name:    "policies",
 		Columns: []string{"id", "key", "name", "mode", "risk_class", "active_policy_version", "created_at", "updated_at"},
-		Source: paged(func(ctx context.Context, p store.Page) ([]models.Action, string, error) {
+		Source: paged(func(ctx context.Context, p pg.Page) ([]models.Action, string, error) {
 			return c.Actions.List(ctx, scope, p)
 		}, func(a models.Action) []any {
 			return []any{a.ID, a.Key, a.Name, string(a.Mode), a.RiskClass, a.ActivePolicyVersion, a.CreatedAt, a.UpdatedAt}
@@ -42,7 +43,7 @@ func (c *console) evaluationsExport(v *visit) (listexport.List, error) {
 	return listexport.List{
 		Name:    "evaluations",
 		Columns: []string{"id", "name", "status", "action_keys", "starts_at", "ends_at", "created_at"},
-		Source: paged(func(ctx context.Context, p store.Page) ([]evaluation.View, string, error) {
+		Source: paged(func(ctx context.Context, p pg.Page) ([]evaluation.View, string, error) {
 			return c.Evaluations.List(ctx, scope, "", p)
 		}, func(e evaluation.View) []any {
 			return []any{e.ID, e.Name, e.Status, e.ActionKeys, e.StartsAt, e.EndsAt, e.CreatedAt}
@@ -55,7 +56,7 @@ func (c *console) webhooksExport(v *visit) (listexport.List, error) {
 	return listexport.List{
 		Name:    "webhooks",
 		Columns: []string{"id", "url", "description", "status", "events", "failing_since", "disabled_reason", "disabled_at", "created_at"},
-		Source: paged(func(ctx context.Context, p store.Page) ([]models.WebhookEndpoint, string, error) {
+		Source: paged(func(ctx context.Context, p pg.Page) ([]models.WebhookEndpoint, string, error) {
 			return c.Endpoints.List(ctx, by, p)
 		},
 			func(e models.WebhookEndpoint) []any {
@@ -77,9 +78,9 @@ func (c *console) attemptsExport(v *visit) (listexport.List, error) {
 	return listexport.List{
 		Name: "attempts", Filters: said,
 		Columns: []string{"id", "at", "event", "type", "attempt", "status", "attempted", "status_code", "latency_ms", "response_digest", "error", "next_attempt_at"},
-		Source: paged(func(ctx context.Context, p store.Page) ([]store.AttemptRow, string, error) {
-			return c.Endpoints.Attempts(ctx, by, id, store.AttemptFilter{Status: status}, p)
-		}, func(a store.AttemptRow) []any {
+		Source: paged(func(ctx context.Context, p pg.Page) ([]webhook.AttemptRow, string, error) {
+			return c.Endpoints.Attempts(ctx, by, id, webhook.AttemptFilter{Status: status}, p)
+		}, func(a webhook.AttemptRow) []any {
 			return []any{a.ID, a.At, a.EventID, a.Type, a.Attempt, a.Status, a.Attempted, a.StatusCode, a.LatencyMS, a.ResponseDigest, a.Error, a.NextAttemptAt}
 		}),
 	}, nil
@@ -90,7 +91,7 @@ func (c *console) keysExport(v *visit) (listexport.List, error) {
 	return listexport.List{
 		Name:    "keys",
 		Columns: []string{"id", "preview", "name", "state", "scope", "permissions", "created_by", "issued_by", "principal", "created_at", "last_used_at", "expires_at", "revoked_at"},
-		Source: paged(func(ctx context.Context, p store.Page) ([]models.Credential, string, error) {
+		Source: paged(func(ctx context.Context, p pg.Page) ([]models.Credential, string, error) {
 			return c.Credentials.List(ctx, scope, p)
 		},
 			func(k models.Credential) []any {
@@ -109,7 +110,7 @@ func (c *console) peopleExport(v *visit) (listexport.List, error) {
 	return listexport.List{
 		Name:    "people",
 		Columns: []string{"id", "name", "state", "roles", "passkeys", "created_at", "joined_at", "confirmed_at", "counts_as"},
-		Source: paged(func(ctx context.Context, p store.Page) ([]staff.Listed, string, error) {
+		Source: paged(func(ctx context.Context, p pg.Page) ([]staff.Listed, string, error) {
 			return c.People.List(ctx, scope.Tenant, p)
 		}, func(p staff.Listed) []any {
 			var roles []string

@@ -7,8 +7,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 func (c *console) decisionsExport(v *visit) (listexport.List, error) {
@@ -30,7 +30,7 @@ func (c *console) decisionsExport(v *visit) (listexport.List, error) {
 		Columns: []string{"id", "decided_at", "requested_at", "decision", "mode", "subject", "action", "reason_codes", "coverage", "policy_version", "review_status",
 			"reviewed_at", "reviewed_by", "outcome", "outcome_reported_at", "parent", "latency_ms"},
 		Source: func(ctx context.Context, cursor string) ([][]any, string, error) {
-			rows, next, err := c.Authorizations.List(ctx, scope, filter, store.Page{Limit: listexport.Batch, After: cursor})
+			rows, next, err := c.Authorizations.List(ctx, scope, filter, pg.Page{Limit: listexport.Batch, After: cursor})
 			out := make([][]any, len(rows))
 			for i, t := range rows {
 				out[i] = []any{t.ID, t.DecidedAt, t.RequestedAt, string(t.Decision), string(t.Mode), t.Subject, t.Action, t.ReasonCodes, coverageOf(t), t.PolicyVersion,
@@ -55,7 +55,7 @@ func (c *console) reviewsExport(v *visit) (listexport.List, error) {
 		said = append(said, "mine")
 	}
 	read := func(ctx context.Context, cursor string) ([]hold.Queued, string, error) {
-		return c.Holds.Queue(ctx, by, filter, store.Page{Limit: listexport.Batch, After: cursor})
+		return c.Holds.Queue(ctx, by, filter, pg.Page{Limit: listexport.Batch, After: cursor})
 	}
 	if f.searches() {
 		read = func(ctx context.Context, _ string) ([]hold.Queued, string, error) {
@@ -101,7 +101,7 @@ func (c *console) auditExport(v *visit) (listexport.List, error) {
 		Name: "audit", Filters: said,
 		Columns: []string{"number", "at", "type", "actor", "actor_name", "authorization", "action", "decision", "event", "request_id", "sealed_at", "erased"},
 		Source: func(ctx context.Context, cursor string) ([][]any, string, error) {
-			links, _, next, err := c.Reader.AuditEntries(ctx, scope, f, store.Page{Limit: listexport.Batch, After: cursor})
+			links, _, next, err := c.Reader.AuditEntries(ctx, scope, f, pg.Page{Limit: listexport.Batch, After: cursor})
 			if err != nil {
 				return nil, "", err
 			}
@@ -130,7 +130,7 @@ func (c *console) changesExport(v *visit) (listexport.List, error) {
 		Name:    "changes",
 		Columns: []string{"id", "change", "action", "status", "requested_by", "requested_at", "expires_at", "resolved_by", "resolved_at"},
 		Source: func(ctx context.Context, cursor string) ([][]any, string, error) {
-			rows, next, err := c.Changes.List(ctx, by, change.Filter{}, store.Page{Limit: listexport.Batch, After: cursor})
+			rows, next, err := c.Changes.List(ctx, by, change.Filter{}, pg.Page{Limit: listexport.Batch, After: cursor})
 			out := make([][]any, len(rows))
 			for i, r := range rows {
 				out[i] = []any{r.ID, whatChanges(r), r.Action, string(r.Status), r.ProposedBy, r.CreatedAt, r.ExpiresAt, r.ResolvedBy, r.ResolvedAt}

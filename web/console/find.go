@@ -5,8 +5,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -60,7 +60,7 @@ func (c *console) find(v *visit) error {
 	return v.page(fiber.StatusOK, "find.html", "Search", "", view)
 }
 
-func (v *visit) foundRow(kind string, f store.Found) foundRow {
+func (v *visit) foundRow(kind string, f consolequery.Found) foundRow {
 	row := foundRow{URL: v.foundAt(kind, f), Text: f.ID, Detail: plain(f.Label)}
 	switch kind {
 	case ids.Subject, ids.Action, ids.Person, ids.WebhookEndpoint, ids.Evaluation, ids.Credential:
@@ -82,14 +82,14 @@ func (v *visit) foundRow(kind string, f store.Found) foundRow {
 }
 
 // foundAt returns the URL of the page that shows a record.
-func (v *visit) foundAt(kind string, f store.Found) string {
+func (v *visit) foundAt(kind string, f consolequery.Found) string {
 	switch kind {
 	case ids.Challenge, ids.Proof, ids.Authorization:
 		return v.at("decisions", f.Target)
 	case ids.Session, ids.Enrollment, ids.Subject:
 		return v.at("subjects", f.Target)
 	case ids.Event:
-		return v.at("audit") + "?cursor=" + store.AuditFrom(f.Number)
+		return v.at("audit") + "?cursor=" + consolequery.AuditFrom(f.Number)
 	case ids.PolicyVersion:
 		return v.at("policies", f.Target, itoa(int(f.Number)))
 	case ids.Action:

@@ -4,7 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -80,7 +80,7 @@ func (c *console) updateAction(v *visit) error {
 		return err
 	}
 	return submitted(v, v.editActionForm(a), func(in actionBody) error {
-		made, err := c.Changes.UpdateAction(v.ctx, v.principal(), a.ID, store.ActionChange(in))
+		made, err := c.Changes.UpdateAction(v.ctx, v.principal(), a.ID, action.Change(in))
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (c *console) draftOf(v *visit, show func(*visit, models.Action, models.Poli
 
 // origin returns the version that a draft starts from. An action without versions starts from its own settings.
 func (c *console) origin(v *visit, a models.Action) (models.PolicyVersion, error) {
-	versions, _, err := c.Actions.Versions(v.ctx, v.scope(), a.ID, store.Page{Limit: listPage})
+	versions, _, err := c.Actions.Versions(v.ctx, v.scope(), a.ID, pg.Page{Limit: listPage})
 	if err != nil {
 		return models.PolicyVersion{}, err
 	}

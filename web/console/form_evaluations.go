@@ -9,7 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // evaluationBody is the body of createEvaluation.
@@ -26,7 +26,7 @@ type evaluationBody struct {
 }
 
 func (c *console) evaluationForm(v *visit) (form, error) {
-	actions, _, err := c.Actions.List(v.ctx, v.scope(), store.Page{Limit: listPage})
+	actions, _, err := c.Actions.List(v.ctx, v.scope(), pg.Page{Limit: listPage})
 	keys := make([]string, len(actions))
 	for i, a := range actions {
 		keys[i] = a.Key

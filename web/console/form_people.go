@@ -6,8 +6,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -37,7 +37,7 @@ type peopleView struct {
 
 // people lists the staff with a role in the environment. The service lists those of the tenant, so that a page may be short.
 func (c *console) people(v *visit) error {
-	rows, next, err := c.People.List(v.ctx, v.grant.Environment.TenantID, store.Page{Limit: listPage, After: v.query("cursor")})
+	rows, next, err := c.People.List(v.ctx, v.grant.Environment.TenantID, pg.Page{Limit: listPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}
@@ -123,7 +123,7 @@ func (c *console) showInvitation(v *visit, invited staff.Invited) error {
 
 // named returns a person with a role in the environment; others are not found.
 func (c *console) named(v *visit) (personRow, error) {
-	page := store.Page{Limit: listPage}
+	page := pg.Page{Limit: listPage}
 	for {
 		rows, next, err := c.People.List(v.ctx, v.grant.Environment.TenantID, page)
 		if err != nil {

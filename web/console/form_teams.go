@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -39,14 +39,14 @@ func (c *console) memberOptions(v *visit, t team.View) ([]option, error) {
 	}
 	for _, m := range t.Members {
 		if !slices.ContainsFunc(out, func(o option) bool { return o.Value == m.Actor }) {
-			out = append(out, option{m.Actor, memberLabel(store.Named{Actor: m.Actor, Name: names[m.Actor]}) + " (cannot review)"})
+			out = append(out, option{m.Actor, memberLabel(team.Named{Actor: m.Actor, Name: names[m.Actor]}) + " (cannot review)"})
 		}
 	}
 	return out, err
 }
 
 // memberLabel is a possible member in words. Two people may have one name, and a key may have none: its id follows.
-func memberLabel(n store.Named) string {
+func memberLabel(n team.Named) string {
 	kind, id, _ := strings.Cut(n.Actor, ":")
 	if kind == "credential" {
 		return strings.TrimSpace("API key " + n.Name + " " + short(id))

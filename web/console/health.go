@@ -12,7 +12,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Check is one thing that readiness depends on: ok, starting, degraded or unavailable.
@@ -190,7 +189,7 @@ var quotaTexts = map[string]string{
 }
 
 // quotas adds a line for each quota that is nearly used up, or one if none is.
-func (view *healthView) quotas(v *visit, now stamps, nearly []store.NearlyUsed) {
+func (view *healthView) quotas(v *visit, now stamps, nearly []ratelimit.NearlyUsed) {
 	if len(nearly) == 0 {
 		view.Findings = append(view.Findings, findingRow{Name: "Quotas", About: "requests an hour of keys and client tokens", Limit: "80 %", State: tag{"ok", "good"}})
 	}

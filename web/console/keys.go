@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -32,7 +32,7 @@ type keysView struct {
 
 // keys lists the API keys of the environment.
 func (c *console) keys(v *visit) error {
-	rows, next, err := c.Credentials.List(v.ctx, v.scope(), store.Page{Limit: listPage, After: v.query("cursor")})
+	rows, next, err := c.Credentials.List(v.ctx, v.scope(), pg.Page{Limit: listPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,7 +39,7 @@ func (c *console) actionRow(v *visit, a models.Action) actionRow {
 }
 
 func (c *console) policies(v *visit) error {
-	rows, next, err := c.Actions.List(v.ctx, v.scope(), store.Page{Limit: listPage, After: v.query("cursor")})
+	rows, next, err := c.Actions.List(v.ctx, v.scope(), pg.Page{Limit: listPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}
@@ -92,7 +92,7 @@ func (c *console) policy(v *visit) error {
 	if err != nil {
 		return err
 	}
-	versions, _, err := c.Actions.Versions(v.ctx, v.scope(), a.ID, store.Page{Limit: listPage})
+	versions, _, err := c.Actions.Versions(v.ctx, v.scope(), a.ID, pg.Page{Limit: listPage})
 	if err != nil {
 		return err
 	}

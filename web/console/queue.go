@@ -10,8 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -75,8 +75,8 @@ func (f deskFilter) values() url.Values {
 var riskWords = []string{"critical", "high", "elevated", "low"}
 
 // holds returns the filter of the store for a reviewer.
-func (f deskFilter) holds(reviewer string) store.HoldFilter {
-	filter := store.HoldFilter{Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, MostUrgent: f.Sort != byOpened}
+func (f deskFilter) holds(reviewer string) hold.Filter {
+	filter := hold.Filter{Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, MostUrgent: f.Sort != byOpened}
 	if f.Mine {
 		filter.Assignee = reviewer
 	}
@@ -193,13 +193,13 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 }
 
 // listed reads one page of the queue: the one behind the cursor, or the one around the open hold.
-func (c *console) listed(v *visit, view *deskView, filter store.HoldFilter, open string) ([]hold.Queued, error) {
+func (c *console) listed(v *visit, view *deskView, filter hold.Filter, open string) ([]hold.Queued, error) {
 	before, total, err := c.Holds.Place(v.ctx, v.scope(), filter, open)
 	if err != nil {
 		return nil, err
 	}
 	view.Place, view.Total = before+1, total
-	page := store.Page{Limit: deskPage, After: v.query("cursor")}
+	page := pg.Page{Limit: deskPage, After: v.query("cursor")}
 	if open != "" {
 		page.After, filter.Skip = "", max(0, int(before)-deskBefore)
 	}
@@ -213,7 +213,7 @@ func (c *console) listed(v *visit, view *deskView, filter store.HoldFilter, open
 }
 
 // searched searches the queue and returns the first page of what it found, or the part around the open hold.
-func (c *console) searched(v *visit, view *deskView, filter store.HoldFilter, open string) ([]hold.Queued, error) {
+func (c *console) searched(v *visit, view *deskView, filter hold.Filter, open string) ([]hold.Queued, error) {
 	rows, complete, err := c.Holds.Search(v.ctx, v.principal(), filter, view.Filter.search())
 	if err != nil {
 		return nil, err
@@ -285,7 +285,7 @@ func urgency(due stamp) string {
 
 // cursorFault turns an invalid cursor into a bad request.
 func cursorFault(err error) error {
-	if strings.Contains(err.Error(), store.ErrCursor.Error()) {
+	if strings.Contains(err.Error(), pg.ErrCursor.Error()) {
 		return problem.New(problem.BadRequest, "cursor is not valid. Start at the first page of the list.")
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
@@ -34,7 +35,7 @@ func TestStreamIsRefusedIfTheSessionEndedBeforeTheSubscription(t *testing.T) {
 	t.Cleanup(c.Hub.Stop)
 	provider := models.IdentityProvider{ID: "idp_1", TenantID: env.TenantID, Name: "corp", Issuer: "https://idp.example", ClientID: "x",
 		Scopes: models.Strings{}, Grants: models.JSON("[]"), CreatedAt: noon, UpdatedAt: noon}
-	require.NoError(t, st.IdentityProviders().Create(t.Context(), provider))
+	require.NoError(t, sso.CreateIdentityProvider(t.Context(), st.Q, provider))
 	opened, err := c.People.SignInFrom(t.Context(), staff.Account{
 		Provider: provider, Subject: "subject-1", Name: "Ann", SignIn: []byte("sign-in"),
 		Roles: map[string][]models.Role{env.ID: {models.RoleReviewer}},

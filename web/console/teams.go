@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -56,7 +56,7 @@ type teamsView struct {
 }
 
 func (c *console) teams(v *visit) error {
-	rows, next, err := c.Teams.List(v.ctx, v.scope(), store.Page{Limit: listPage, After: v.query("cursor")})
+	rows, next, err := c.Teams.List(v.ctx, v.scope(), pg.Page{Limit: listPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}
@@ -156,7 +156,7 @@ func (c *console) memberLine(m team.Member, names map[string]string) memberLine 
 	return line
 }
 
-func (v *visit) requiredLine(t store.TeamRequirement, what string) requiredLine {
+func (v *visit) requiredLine(t team.Requirement, what string) requiredLine {
 	line := requiredLine{Action: t.Action, What: what}
 	if v.may(SeePolicies) {
 		line.URL = v.at("policies", t.ActionID)
@@ -165,7 +165,7 @@ func (v *visit) requiredLine(t store.TeamRequirement, what string) requiredLine 
 }
 
 // requires says what a policy requires of a team. names are those of the teams, by key.
-func requires(t store.TeamRequirement, names map[string]string) string {
+func requires(t team.Requirement, names map[string]string) string {
 	what := itoa(t.Approvals) + " approvals"
 	if t.Approvals == 1 {
 		what = "1 approval"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web"
@@ -27,7 +27,7 @@ type visit struct {
 	ctx     context.Context
 	session staff.Session // zero if the route is open
 	grant   staff.Grant   // of the environment in the path
-	aged    *store.Aged   // whether the page was read from a standby; nil if it may not be
+	aged    *pg.Aged      // whether the page was read from a standby; nil if it may not be
 }
 
 // errUnconfirmed is returned when the passkey was not used recently. The page's script asks for it before it submits a form.
@@ -158,7 +158,7 @@ func (v *visit) principal() identity.Principal {
 	}
 }
 
-func (v *visit) scope() store.Scope { return v.principal().Store() }
+func (v *visit) scope() pg.Scope { return v.principal().Store() }
 
 func (v *visit) may(r Right) bool { return permits(r, v.grant) }
 
@@ -298,5 +298,5 @@ func (v *visit) waitingChanges() *int64 {
 
 // isAbsent reports whether err means not found.
 func isAbsent(err error) bool {
-	return problem.Is(err, problem.NotFound) || errors.Is(err, store.ErrNotFound)
+	return problem.Is(err, problem.NotFound) || errors.Is(err, pg.ErrNotFound)
 }

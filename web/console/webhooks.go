@@ -6,9 +6,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -22,7 +23,7 @@ type endpointRow struct {
 	Oldest  *stamp
 }
 
-func (c *console) endpointRow(v *visit, e models.WebhookEndpoint, waiting map[string]store.EndpointBacklog) endpointRow {
+func (c *console) endpointRow(v *visit, e models.WebhookEndpoint, waiting map[string]consolequery.EndpointBacklog) endpointRow {
 	now := stamps{c.Clock.Now()}
 	row := endpointRow{WebhookEndpoint: e, Address: v.at("webhooks", e.ID), Status: tagOf(e.Status), Failing: now.maybe(e.FailingSince), Created: now.at(e.CreatedAt)}
 	if e.Status == webhook.Enabled && e.FailingSince != nil {
@@ -35,7 +36,7 @@ func (c *console) endpointRow(v *visit, e models.WebhookEndpoint, waiting map[st
 }
 
 func (c *console) webhooks(v *visit) error {
-	rows, _, err := c.Endpoints.List(v.ctx, v.principal(), store.Page{Limit: listPage})
+	rows, _, err := c.Endpoints.List(v.ctx, v.principal(), pg.Page{Limit: listPage})
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (c *console) webhooks(v *visit) error {
 }
 
 type attemptRow struct {
-	store.AttemptRow
+	webhook.AttemptRow
 	When    stamp
 	Result  tag
 	NextTry *stamp
@@ -105,7 +106,7 @@ func (c *console) showWebhook(v *visit, n *notice) error {
 		}
 		view.Filters = append(view.Filters, item{Label: label, URL: at, Current: s == status})
 	}
-	rows, next, err := c.Endpoints.Attempts(v.ctx, v.principal(), e.ID, store.AttemptFilter{Status: status}, store.Page{Limit: 50, After: v.query("cursor")})
+	rows, next, err := c.Endpoints.Attempts(v.ctx, v.principal(), e.ID, webhook.AttemptFilter{Status: status}, pg.Page{Limit: 50, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}

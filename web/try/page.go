@@ -25,8 +25,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
@@ -72,7 +72,7 @@ type Deps struct {
 
 // Subjects reads one subject.
 type Subjects interface {
-	Get(ctx context.Context, s store.Scope, id string) (models.Subject, error)
+	Get(ctx context.Context, s pg.Scope, id string) (models.Subject, error)
 }
 
 // Page is the page with the endpoints of its script.

@@ -14,8 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -74,7 +74,7 @@ func (p *Page) offer(ctx context.Context, who identity.Principal) error {
 		return err
 	}
 	mode := models.ModeEnforce
-	_, err = p.Actions.Update(ctx, who, a.ID, store.ActionChange{Mode: &mode})
+	_, err = p.Actions.Update(ctx, who, a.ID, action.Change{Mode: &mode})
 	return err
 }
 
@@ -112,8 +112,8 @@ func (p *Page) decision(c *fiber.Ctx) error {
 		return err
 	}
 	ctx, id := request.Context(c), c.Query("id")
-	filter := store.TraceFilter{Subject: v.subject.ExternalID, Action: actionKey}
-	list, _, err := p.Authorizations.List(ctx, v.Store(), filter, store.Page{Limit: 10})
+	filter := authorization.TraceFilter{Subject: v.subject.ExternalID, Action: actionKey}
+	list, _, err := p.Authorizations.List(ctx, v.Store(), filter, pg.Page{Limit: 10})
 	if err != nil {
 		return err
 	}

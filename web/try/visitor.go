@@ -14,8 +14,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
@@ -70,7 +70,7 @@ func visited[T any](p *Page, c *fiber.Ctx) (visitor, T, error) {
 }
 
 // own returns a session if it belongs to the visitor.
-func (p *Page) own(ctx context.Context, v visitor, id string) (store.SubjectSession, error) {
+func (p *Page) own(ctx context.Context, v visitor, id string) (identity.SubjectSession, error) {
 	s, err := p.Sessions.Get(ctx, v.Store(), id)
 	if err == nil && s.Subject.UID != v.subject.UID {
 		err = problem.NewNotFound()
@@ -173,8 +173,8 @@ func (p *Page) Sweep(ctx context.Context) error {
 	who.Page = "try"
 	before := p.Clock.Now().Add(-lifetime)
 	var failed error
-	for page := (store.Page{Limit: pageSize}); ; {
-		list, next, err := p.Subjects.List(ctx, who.Store(), store.SubjectFilter{}, page)
+	for page := (pg.Page{Limit: pageSize}); ; {
+		list, next, err := p.Subjects.List(ctx, who.Store(), subject.Filter{}, page)
 		if err != nil {
 			return err
 		}

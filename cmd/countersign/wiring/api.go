@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // sweepEvery is the interval at which unused reservations of quotas are returned.
@@ -67,16 +67,16 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 // followNotices drops what is cached of a credential, a policy, an environment or signing keys as soon as another replica changed it. An
 // empty channel means that notices may have been missed.
 func (p *Process) followNotices(ctx context.Context) {
-	channels := []string{store.ChannelCredential, store.ChannelPolicy, store.ChannelEnvironment, store.ChannelSigningKey}
+	channels := []string{pg.ChannelCredential, pg.ChannelPolicy, pg.ChannelEnvironment, pg.ChannelSigningKey}
 	p.Store.Listen(ctx, channels, func(channel, payload string) {
 		switch channel {
-		case store.ChannelCredential:
+		case pg.ChannelCredential:
 			p.Identity.Forget(payload)
-		case store.ChannelPolicy:
+		case pg.ChannelPolicy:
 			p.services.actions.Forget(payload)
-		case store.ChannelEnvironment:
+		case pg.ChannelEnvironment:
 			p.services.authorizations.ForgetEnvironment(payload)
-		case store.ChannelSigningKey:
+		case pg.ChannelSigningKey:
 			p.Signing.Forget(payload)
 		default:
 			p.Identity.Forget("")

@@ -7,7 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // backlogEvery bounds how often a scrape asks the database and Temporal; scrapes in between get the figures of before.
@@ -63,7 +64,7 @@ func (b *backlogs) measure(now time.Time) []prometheus.Metric {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 	}
-	rows, err := b.p.Store.Console().Queues(ctx, now)
+	rows, err := consolequery.QueryQueues(ctx, b.p.Store.Q, now)
 	gauge(unknown, truthValue(err != nil), "postgres")
 	for _, r := range rows {
 		gauge(backlogCount, float64(r.Count), r.Kind, r.Topic)
@@ -86,7 +87,7 @@ func truthValue(b bool) float64 {
 }
 
 // poolFigures show how the process uses its database connections.
-func poolFigures(r prometheus.Registerer, s *store.Store) {
+func poolFigures(r prometheus.Registerer, s *pg.Store) {
 	for name, f := range map[string]struct {
 		help  string
 		value func() float64
@@ -103,11 +104,11 @@ func poolFigures(r prometheus.Registerer, s *store.Store) {
 }
 
 // standbyFigures shows the state of the standby, if one is configured.
-func standbyFigures(r prometheus.Registerer, s *store.Store) {
+func standbyFigures(r prometheus.Registerer, s *pg.Store) {
 	if _, there := s.Standby(); !there {
 		return
 	}
-	figures := func() store.StandbyFigures { f, _ := s.Standby(); return f }
+	figures := func() pg.StandbyFigures { f, _ := s.Standby(); return f }
 	r.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "countersign_standby_used",
 			Help: "1 while lists are read from the standby, 0 while they are read from the primary."}, func() float64 {

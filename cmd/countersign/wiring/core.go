@@ -20,7 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Settings are the settings that every part needs.
@@ -47,7 +47,7 @@ type Settings struct {
 // Core is the part of the service that every command with a database uses.
 type Core struct {
 	Settings
-	Store    *store.Store
+	Store    *pg.Store
 	Identity *identity.Service
 	Signing  *signing.Service
 	Tenancy  *tenancy.Service
@@ -60,7 +60,7 @@ type Core struct {
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := store.Open(ctx, s.DatabaseURL, store.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby()})
+	st, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby()})
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 }
 
 // standby are the options of the standby.
-func (s Settings) standby() store.StandbyOptions {
-	return store.StandbyOptions{URL: s.StandbyURL, MaxAge: s.StandbyMaxAge, Changed: func(used bool, reason error) {
+func (s Settings) standby() pg.StandbyOptions {
+	return pg.StandbyOptions{URL: s.StandbyURL, MaxAge: s.StandbyMaxAge, Changed: func(used bool, reason error) {
 		if used {
 			s.Log.Info("lists are read from the standby")
 			return

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Check compares the process with its database before it writes or listens: the schema must be one that this binary can
@@ -143,5 +143,5 @@ func (k *keyState) Collect(to chan<- prometheus.Metric) {
 
 // followSigningKeys drops the cached signing keys of an environment as soon as another process changed them.
 func (p *Process) followSigningKeys(ctx context.Context) {
-	p.Store.Listen(ctx, []string{store.ChannelSigningKey}, func(_, payload string) { p.Signing.Forget(payload) })
+	p.Store.Listen(ctx, []string{pg.ChannelSigningKey}, func(_, payload string) { p.Signing.Forget(payload) })
 }

@@ -58,7 +58,7 @@ type services struct {
 
 func newServices(p *Process) services {
 	s := services{
-		limiter:     ratelimit.New(p.Store.Quotas(), p.Clock),
+		limiter:     ratelimit.New(ratelimit.Shared{Store: p.Store}, p.Clock),
 		refusals:    refusal.New(refusal.Deps{Store: p.Store, Clock: p.Clock, Log: p.Log, Metrics: p.Ops.Registry}),
 		actions:     action.New(p.Store, p.Clock),
 		assessor:    assurance.New(scoring.Default(), p.Keys),

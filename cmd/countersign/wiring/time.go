@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // How often a process compares its clock with the database's, and how long it waits for the answer.
@@ -18,7 +18,7 @@ const (
 
 // measure compares the process's clock with the database's, which it then follows. If the database is unavailable,
 // nothing changes.
-func measure(ctx context.Context, f *clock.Following, st *store.Store) error {
+func measure(ctx context.Context, f *clock.Following, st *pg.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, measureWithin)
 	defer cancel()
 	return f.Measure(ctx, st.Time)

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -33,7 +34,7 @@ type Issued struct {
 // Issue creates a credential in the environment of the scope and records credential.created with the actor and the request
 // id. It returns a validation problem for permissions that do not exist or never apply, an expiry in the past, an unprintable
 // name or a quota above the ceiling, and insufficient_scope if the credential could do more than its issuer.
-func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor, requestID string) (Issued, error) {
+func (s *Service) Issue(ctx context.Context, scope pg.Scope, in Issue, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
 		return Issued{}, problem.Invalid([]any{"body", "expires_at"}, "expires_at must be in the future.", "value_error")
@@ -46,8 +47,8 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 		return Issued{}, err
 	}
 	var out Issued
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		env, err := q.Environments().Get(ctx, scope)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		env, err := tenancy.GetEnvironment(ctx, q, scope)
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (s *Service) Issue(ctx context.Context, scope store.Scope, in Issue, actor,
 		if err := from.give(&out.Credential); err != nil {
 			return err
 		}
-		if err := q.Credentials().Create(ctx, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
+		if err := createCredential(ctx, q, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(scope, credentialData(out.Credential), now, actor, requestID))
@@ -79,7 +80,7 @@ func (s *Service) credentialKey(id, key string, now time.Time) models.Credential
 	return models.CredentialKey{MAC: s.keys.MAC(macPurpose, []byte(key)), CredentialID: id, CreatedAt: now}
 }
 
-func entry(scope store.Scope, data events.Data, now time.Time, actor, requestID string) events.Entry {
+func entry(scope pg.Scope, data events.Data, now time.Time, actor, requestID string) events.Entry {
 	return events.Entry{Scope: scope, At: now, Actor: actor, RequestID: requestID, Data: data}
 }
 
@@ -89,12 +90,12 @@ func credentialData(c models.Credential) events.CredentialCreatedData {
 }
 
 // Owned reports of each of the credentials, by id, whether its principal is that of the actor.
-func (s *Service) Owned(ctx context.Context, scope store.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
+func (s *Service) Owned(ctx context.Context, scope pg.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
 	return owned(ctx, s.store.Q, scope, actor, credentials)
 }
 
-func owned(ctx context.Context, q *store.Q, scope store.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
-	own, err := q.Principals().Behind(ctx, scope, actor)
+func owned(ctx context.Context, q *pg.Q, scope pg.Scope, actor string, credentials []models.Credential) (map[string]bool, error) {
+	own, err := PrincipalBehind(ctx, q, scope, actor)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +109,8 @@ func owned(ctx context.Context, q *store.Q, scope store.Scope, actor string, cre
 
 // List returns a page of the environment's credentials, newest first, and the cursor of the next page. Revoked ones are
 // included.
-func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Credential, string, error) {
-	return s.store.Credentials().List(ctx, scope, p)
+func (s *Service) List(ctx context.Context, scope pg.Scope, p pg.Page) ([]models.Credential, string, error) {
+	return listCredentials(ctx, s.store.Q, scope, p)
 }
 
 // Rotation names the credential that gets a new key.
@@ -122,7 +123,7 @@ type Rotation struct {
 // permitted returns the problem insufficient_scope if the issuer may not receive a key of the credential. With the key of a
 // different principal it would be that principal to everything that asks who approves, and so approve what it requested itself.
 // A publishable key approves nothing and is no secret.
-func (in Rotation) permitted(ctx context.Context, q *store.Q, scope store.Scope, c models.Credential) error {
+func (in Rotation) permitted(ctx context.Context, q *pg.Q, scope pg.Scope, c models.Credential) error {
 	if in.Issuer == nil {
 		return nil
 	}
@@ -140,12 +141,12 @@ func (in Rotation) permitted(ctx context.Context, q *store.Q, scope store.Scope,
 // Rotate gives a credential a new key; its scope and permissions stay. A second rotation within the overlap returns the problem
 // rotation_in_progress: a credential has at most two valid keys. Only the credential's own principal and the operator may rotate
 // it; everyone else gets insufficient_scope.
-func (s *Service) Rotate(ctx context.Context, scope store.Scope, in Rotation, actor, requestID string) (Issued, error) {
+func (s *Service) Rotate(ctx context.Context, scope pg.Scope, in Rotation, actor, requestID string) (Issued, error) {
 	now := s.clock.Now()
 	var out Issued
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Credentials().Get(ctx, scope, in.ID)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		c, err := getCredential(ctx, q, scope, in.ID)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
@@ -157,13 +158,13 @@ func (s *Service) Rotate(ctx context.Context, scope store.Scope, in Rotation, ac
 		if c.RevokedAt != nil {
 			return problem.New(problem.CredentialRevoked, "A revoked credential cannot be rotated. Create a new credential.")
 		}
-		env, err := q.Environments().Get(ctx, scope)
+		env, err := tenancy.GetEnvironment(ctx, q, scope)
 		if err != nil {
 			return err
 		}
 		key := newKey(secretPrefix(c.Scope, env.Kind))
 		c.Preview = preview(key)
-		rotated, err := q.Credentials().RotateKey(ctx, s.credentialKey(c.ID, key, now), c.Preview, now.Add(in.Overlap))
+		rotated, err := rotateKey(ctx, q, s.credentialKey(c.ID, key, now), c.Preview, now.Add(in.Overlap))
 		if err != nil {
 			return err
 		}
@@ -206,16 +207,16 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 		t.SessionID = &in.Session
 	}
 	data := events.ClientTokenCreatedData{ClientToken: t.ID, Origin: in.Origin, Purposes: in.Purposes, Session: in.Session}
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		if err := s.checkTokenRequest(ctx, q, p.Store(), in); err != nil {
 			return err
 		}
 		if slices.Contains(in.Purposes, PurposeEnroll) {
-			if err := q.Subjects().RequestEnrollment(ctx, p.Store(), in.Subject.UID, now); err != nil {
+			if err := RequestEnrollment(ctx, q, p.Store(), in.Subject.UID, now); err != nil {
 				return err
 			}
 		}
-		if err := q.ClientTokens().Create(ctx, t); err != nil {
+		if err := createClientToken(ctx, q, t); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
@@ -228,18 +229,18 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 
 // checkTokenRequest checks that the subject is active and that the session is the subject's. It locks the subject's row: a
 // concurrent revocation or recovery either runs first and is seen here, or waits and then revokes the new token too.
-func (s *Service) checkTokenRequest(ctx context.Context, q *store.Q, scope store.Scope, in TokenRequest) error {
-	subject, err := q.Subjects().LockNoKey(ctx, scope, in.Subject.UID)
+func (s *Service) checkTokenRequest(ctx context.Context, q *pg.Q, scope pg.Scope, in TokenRequest) error {
+	subject, err := lockSubjectNoKey(ctx, q, scope, in.Subject.UID)
 	if err == nil && subject.Status != models.SubjectActive {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
 	}
 	if err == nil && in.Session != "" {
-		var session store.SubjectSession
-		if session, err = q.Sessions().Get(ctx, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
+		var session SubjectSession
+		if session, err = GetSession(ctx, q, scope, in.Session); err == nil && session.Subject.UID != subject.UID {
 			return problem.NotFoundBy("session")
 		}
 	}
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return problem.NewNotFound()
 	}
 	return err

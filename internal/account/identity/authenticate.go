@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -33,7 +33,7 @@ const (
 // Service authenticates callers and administers credentials. It caches authenticated keys for cacheFor and is safe for
 // concurrent use.
 type Service struct {
-	store *store.Store
+	store *pg.Store
 	keys  *keyring.Keyring
 	clock clock.Clock
 
@@ -48,7 +48,7 @@ type cached struct {
 }
 
 // New returns the service.
-func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
+func New(st *pg.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{
 		store: st, keys: keys, clock: c, cache: cache.Cache[cached]{Max: cacheMax}, limits: cache.Cache[int]{Max: cacheMax},
 		gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue),
@@ -105,7 +105,7 @@ func (s *Service) lookup(ctx context.Context, k Key, now time.Time) (cached, err
 		find = s.findClientToken
 	}
 	found, env, err := find(ctx, macs, now)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return cached{}, errUnauthenticated()
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Service) lookup(ctx context.Context, k Key, now time.Time) (cached, err
 func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 	now := s.clock.Now()
 	found, _, err := s.findCredential(ctx, [][]byte{[]byte(p.keyMAC)}, now)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
@@ -138,18 +138,18 @@ func (s *Service) StillValid(ctx context.Context, p Principal) (bool, error) {
 	return noEarlier && (ends == nil || now.Before(*ends)), nil
 }
 
-// findCredential finds the credential that one of the MACs belongs to. It returns store.ErrNotFound for a revoked one; the
+// findCredential finds the credential that one of the MACs belongs to. It returns pg.ErrNotFound for a revoked one; the
 // caller checks the expiry.
 func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Time) (cached, models.Environment, error) {
-	c, env, ck, err := s.store.Credentials().ByMAC(ctx, macs)
+	c, env, ck, err := credentialByMAC(ctx, s.store.Q, macs)
 	if err != nil {
 		return cached{}, env, err
 	}
 	if c.RevokedAt != nil {
-		return cached{}, env, store.ErrNotFound
+		return cached{}, env, pg.ErrNotFound
 	}
 	if c.LastUsedAt == nil || now.Sub(*c.LastUsedAt) > touchEvery {
-		if err := s.store.Credentials().Touch(ctx, c.ID, now); err != nil {
+		if err := touchCredential(ctx, s.store.Q, c.ID, now); err != nil {
 			return cached{}, env, err
 		}
 	}
@@ -164,14 +164,14 @@ func (s *Service) findCredential(ctx context.Context, macs [][]byte, now time.Ti
 	}, env, nil
 }
 
-// findClientToken finds a client token. It returns store.ErrNotFound if the token or the credential that issued it is revoked.
+// findClientToken finds a client token. It returns pg.ErrNotFound if the token or the credential that issued it is revoked.
 func (s *Service) findClientToken(ctx context.Context, macs [][]byte, _ time.Time) (cached, models.Environment, error) {
-	t, issuer, env, err := s.store.ClientTokens().ByMAC(ctx, macs)
+	t, issuer, env, err := clientTokenByMAC(ctx, s.store.Q, macs)
 	if err != nil {
 		return cached{}, env, err
 	}
 	if t.RevokedAt != nil || issuer.RevokedAt != nil {
-		return cached{}, env, store.ErrNotFound
+		return cached{}, env, pg.ErrNotFound
 	}
 	grant := &ClientGrant{TokenID: t.ID, SubjectUID: t.SubjectUID, Origin: t.Origin, Purposes: t.Purposes, CreatedAt: t.CreatedAt}
 	if t.SessionID != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // Ending is the end of a person's authority in an environment: of all of it, or of what their roles do not cover any more.
 type Ending struct {
-	Scope     store.Scope
+	Scope     pg.Scope
 	Person    string        // id
 	Roles     []models.Role // that remain in the environment
 	Cause     string
@@ -33,7 +33,7 @@ type Ending struct {
 
 // EndKeys ends the keys of a person that their remaining roles do not allow them to issue, and all keys that rest on those. It runs in the
 // transaction that changes the roles and has locked the person's row, and returns the ended keys.
-func EndKeys(ctx context.Context, q *store.Q, e Ending) ([]models.Credential, error) {
+func EndKeys(ctx context.Context, q *pg.Q, e Ending) ([]models.Credential, error) {
 	rows, err := uncovered(ctx, q, e.Scope, e.Person, e.Roles)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -42,10 +42,10 @@ func EndKeys(ctx context.Context, q *store.Q, e Ending) ([]models.Credential, er
 	for i, c := range rows {
 		ids[i] = c.ID
 	}
-	if _, err := q.Credentials().Lock(ctx, e.Scope, ids...); err != nil {
+	if _, err := lockCredential(ctx, q, e.Scope, ids...); err != nil {
 		return nil, err
 	}
-	ended, err := q.Credentials().Revoke(ctx, e.Scope, ids, e.At)
+	ended, err := revokeCredential(ctx, q, e.Scope, ids, e.At)
 	if err != nil {
 		return nil, err
 	}
@@ -59,13 +59,13 @@ func EndKeys(ctx context.Context, q *store.Q, e Ending) ([]models.Credential, er
 }
 
 // uncovered returns the keys that a person issued directly and could not issue with these roles. The keys below them may do no more.
-func uncovered(ctx context.Context, q *store.Q, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
-	rows, err := q.Credentials().Issued(ctx, scope, person)
+func uncovered(ctx context.Context, q *pg.Q, scope pg.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
+	rows, err := issuedCredentials(ctx, q, scope, person)
 	return slices.DeleteFunc(rows, func(c models.Credential) bool { return MayIssue(remaining, c.Scope, c.Permissions) }), err
 }
 
 // Rooted returns the keys that would end if a person had these roles in the environment.
-func (s *Service) Rooted(ctx context.Context, scope store.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
+func (s *Service) Rooted(ctx context.Context, scope pg.Scope, person string, remaining []models.Role) ([]models.Credential, error) {
 	rows, err := uncovered(ctx, s.store.Q, scope, person, remaining)
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -79,13 +79,13 @@ func (s *Service) Rooted(ctx context.Context, scope store.Scope, person string, 
 }
 
 // Under returns the keys that rest on these and would end with them, the highest first.
-func (s *Service) Under(ctx context.Context, scope store.Scope, ids ...string) ([]models.Credential, error) {
-	return s.store.Credentials().Under(ctx, scope, ids...)
+func (s *Service) Under(ctx context.Context, scope pg.Scope, ids ...string) ([]models.Credential, error) {
+	return credentialsUnder(ctx, s.store.Q, scope, ids...)
 }
 
 // Orphans returns the keys that are in force although the key or the person that they rest on is not.
-func (s *Service) Orphans(ctx context.Context, scope store.Scope) ([]models.Credential, error) {
-	return s.store.Credentials().Orphans(ctx, scope, s.clock.Now())
+func (s *Service) Orphans(ctx context.Context, scope pg.Scope) ([]models.Credential, error) {
+	return orphanedCredentials(ctx, s.store.Q, scope, s.clock.Now())
 }
 
 // Revocation names a credential to revoke.
@@ -99,11 +99,11 @@ type Revocation struct {
 
 // Revoke ends a credential at once, with all of its keys and the client tokens that it issued, and with the credentials that rest on it unless
 // they are given to a different issuer. Revoking it again has no effect.
-func (s *Service) Revoke(ctx context.Context, scope store.Scope, in Revocation, actor, requestID string) error {
+func (s *Service) Revoke(ctx context.Context, scope pg.Scope, in Revocation, actor, requestID string) error {
 	now := s.clock.Now()
 	var ended []models.Credential
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		locked, err := q.Credentials().Lock(ctx, scope, slices.DeleteFunc([]string{in.ID, in.ChildrenTo}, func(id string) bool { return id == "" })...)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		locked, err := lockCredential(ctx, q, scope, slices.DeleteFunc([]string{in.ID, in.ChildrenTo}, func(id string) bool { return id == "" })...)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Service) Revoke(ctx context.Context, scope store.Scope, in Revocation, 
 			}
 			data.GivenTo = in.ChildrenTo
 		}
-		if ended, err = q.Credentials().Revoke(ctx, scope, []string{in.ID}, now); err != nil {
+		if ended, err = revokeCredential(ctx, q, scope, []string{in.ID}, now); err != nil {
 			return err
 		}
 		for _, e := range ended {
@@ -146,11 +146,11 @@ func refuseChildren(format string, args ...any) error {
 }
 
 // give gives the credentials that rest on a revoked one to a different issuer, and returns their ids.
-func give(ctx context.Context, q *store.Q, scope store.Scope, in Revocation, locked store.Locked, now time.Time) ([]string, error) {
+func give(ctx context.Context, q *pg.Q, scope pg.Scope, in Revocation, locked Locked, now time.Time) ([]string, error) {
 	from := locked[in.ID]
 	to, err := locked.Whole(in.ChildrenTo)
 	switch {
-	case errors.Is(err, store.ErrNotFound) || err == nil && !to.Lives(now):
+	case errors.Is(err, pg.ErrNotFound) || err == nil && !to.Lives(now):
 		return nil, refuseChildren("children_to is not a valid key of this environment.")
 	case err != nil:
 		return nil, err
@@ -162,7 +162,7 @@ func give(ctx context.Context, q *store.Q, scope store.Scope, in Revocation, loc
 	if err := mayReceive(ctx, q, scope, in.Caller, from, to); err != nil {
 		return nil, err
 	}
-	children, err := q.Credentials().Under(ctx, scope, from.ID)
+	children, err := credentialsUnder(ctx, q, scope, from.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -173,19 +173,19 @@ func give(ctx context.Context, q *store.Q, scope store.Scope, in Revocation, loc
 		}
 		given[i] = c.ID
 	}
-	return given, q.Credentials().Give(ctx, scope, from.ID, to)
+	return given, moveCredentials(ctx, q, scope, from.ID, to)
 }
 
 // mayReceive refuses to give keys to a different principal unless that principal itself or the operator does so: with the name of a different
 // party the caller's own keys would approve what the caller requests.
-func mayReceive(ctx context.Context, q *store.Q, scope store.Scope, caller *Principal, from, to models.Credential) error {
+func mayReceive(ctx context.Context, q *pg.Q, scope pg.Scope, caller *Principal, from, to models.Credential) error {
 	if to.FormerPrincipal != nil {
 		return refuseChildren("children_to was itself given to a different principal, which is not known to be its only holder. Name a different key.")
 	}
 	if caller == nil || from.Principal == to.Principal {
 		return nil
 	}
-	by, err := q.Principals().Behind(ctx, scope, caller.Actor())
+	by, err := PrincipalBehind(ctx, q, scope, caller.Actor())
 	if err == nil && (by.Principal != to.Principal || by.Former != "") {
 		err = problem.New(problem.InsufficientScope, "children_to is a key of a different principal. Its owner gives it these keys, or the operator with countersign credential revoke --children-to.")
 	}

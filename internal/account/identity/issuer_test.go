@@ -10,8 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -19,7 +19,7 @@ import (
 type bundle struct {
 	*Service
 	clock   *clock.Fake
-	scope   store.Scope
+	scope   pg.Scope
 	subject models.Subject
 }
 

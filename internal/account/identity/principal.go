@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -69,8 +69,8 @@ func (g ClientGrant) Reaches(subjectUID, session string) bool {
 }
 
 // Store returns the scope of every query made for the caller: its tenant and environment.
-func (p Principal) Store() store.Scope {
-	return store.Scope{Tenant: p.TenantID, Environment: p.EnvironmentID}
+func (p Principal) Store() pg.Scope {
+	return pg.Scope{Tenant: p.TenantID, Environment: p.EnvironmentID}
 }
 
 // Require returns the problem insufficient_scope, which names the permission, unless the caller has it.

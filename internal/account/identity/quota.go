@@ -8,8 +8,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -103,7 +103,7 @@ func (s *Service) RecordNearlyUsed(ctx context.Context, p Principal, buckets []r
 	return nil
 }
 
-// nearlyUsedPercent is the share of a bucket from which it is nearly used up (store.QuotaUse).
+// nearlyUsedPercent is the share of a bucket from which it is nearly used up (ratelimit.QuotaUse).
 const nearlyUsedPercent = 80
 
 // sharedLimit returns the quota of the environment's servers together, in requests an hour: that which the operator set, or the
@@ -117,7 +117,7 @@ func (s *Service) sharedLimit(ctx context.Context, env models.Environment, now t
 		return largest, nil
 	}
 	return s.limits.Fetch(ctx, env.ID, now.Add(cacheFor), func(ctx context.Context) (int, error) {
-		all, err := s.store.Credentials().RateLimits(ctx, store.Scope{Tenant: env.TenantID, Environment: env.ID}, now)
+		all, err := rateLimits(ctx, s.store.Q, pg.Scope{Tenant: env.TenantID, Environment: env.ID}, now)
 		largest := effectiveLimit(nil, "", env)
 		for i, c := range all {
 			if limit := effectiveLimit(c.RateLimit, c.CreatedBy, env); i == 0 || limit > largest {

@@ -26,8 +26,8 @@ func (b *bundle) operators(t *testing.T) party {
 // staff returns a member of staff who is an operator, and has no key.
 func (b *bundle) staff(t *testing.T, id string) party {
 	t.Helper()
-	require.NoError(t, b.store.Staff().Create(t.Context(), models.Person{ID: id, TenantID: b.scope.Tenant, Name: id, CreatedAt: b.clock.Now(), CreatedBy: "cli:test"}))
-	granted, err := b.store.Staff().GrantRole(t.Context(), models.PersonRole{
+	require.NoError(t, CreatePerson(t.Context(), b.store.Q, models.Person{ID: id, TenantID: b.scope.Tenant, Name: id, CreatedAt: b.clock.Now(), CreatedBy: "cli:test"}))
+	granted, err := GrantRole(t.Context(), b.store.Q, models.PersonRole{
 		PersonID: id, EnvironmentID: b.scope.Environment, Role: models.RoleOperator, GrantedAt: b.clock.Now(), GrantedBy: "cli:test",
 	})
 	require.NoError(t, err)

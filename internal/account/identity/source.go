@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -26,7 +27,7 @@ type source struct {
 
 // sourceOf returns the source of a new credential and locks it until the transaction ends: an issuer that ends at the same time either
 // ends first and is refused here, or waits and then ends the new credential too.
-func sourceOf(ctx context.Context, q *store.Q, scope store.Scope, in Issue, id string, now time.Time) (source, error) {
+func sourceOf(ctx context.Context, q *pg.Q, scope pg.Scope, in Issue, id string, now time.Time) (source, error) {
 	switch {
 	case in.Issuer == nil:
 		return source{principal: "credential:" + id}, nil
@@ -35,12 +36,12 @@ func sourceOf(ctx context.Context, q *store.Q, scope store.Scope, in Issue, id s
 	case in.Issuer.Client != nil || in.Issuer.CredentialID == "":
 		return source{}, problem.New(problem.InsufficientScope, "A client token cannot issue keys.")
 	}
-	locked, err := q.Credentials().Lock(ctx, scope, in.Issuer.CredentialID)
+	locked, err := lockCredential(ctx, q, scope, in.Issuer.CredentialID)
 	if err != nil {
 		return source{}, err
 	}
 	issuer, err := locked.Whole(in.Issuer.CredentialID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !issuer.Lives(now) {
+	if errors.Is(err, pg.ErrNotFound) || err == nil && !issuer.Lives(now) {
 		return source{}, errUnauthenticated()
 	}
 	return sourceUnder(issuer), err
@@ -54,23 +55,23 @@ func sourceUnder(issuer models.Credential) source {
 }
 
 // personSource returns a person as the source, if they may still issue the credential.
-func personSource(ctx context.Context, q *store.Q, scope store.Scope, in Issue) (source, error) {
-	p, err := q.Staff().Share(ctx, scope.Tenant, in.Issuer.Person)
+func personSource(ctx context.Context, q *pg.Q, scope pg.Scope, in Issue) (source, error) {
+	p, err := sharePerson(ctx, q, scope.Tenant, in.Issuer.Person)
 	out := source{principal: p.CountsAs()}
-	if errors.Is(err, store.ErrNotFound) || err == nil && p.RevokedAt != nil {
+	if errors.Is(err, pg.ErrNotFound) || err == nil && p.RevokedAt != nil {
 		return out, problem.New(problem.Forbidden, "Your access to this console was revoked.")
 	}
 	if err != nil {
 		return out, err
 	}
-	roles, err := q.Staff().RolesIn(ctx, p.ID, scope.Environment)
+	roles, err := RolesIn(ctx, q, p.ID, scope.Environment)
 	if err == nil && !MayIssue(roles, in.Scope, in.Permissions) {
 		err = problem.New(problem.Forbidden, "Your roles changed and do not allow you to issue this key any more.")
 	}
 	if err != nil || !p.Federated() {
 		return out, err
 	}
-	env, err := q.Environments().Get(ctx, scope)
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err == nil && env.FederatedKeyDays > 0 {
 		last := p.CreatedAt
 		if p.SignedInAt != nil {

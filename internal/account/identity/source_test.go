@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -48,10 +48,10 @@ func TestChainsOfIssueAreOnePrincipalAndEnd(t *testing.T) {
 	}
 	require.Len(t, last.Issuers, maxIssuers)
 	require.Equal(t, 66-maxIssuers, refused)
-	all, err := b.store.Principals().BehindAll(context.Background(), b.scope, append(last.Issuers, last.ID))
+	all, err := PrincipalsBehind(context.Background(), b.store.Q, b.scope, append(last.Issuers, last.ID))
 	require.NoError(t, err)
 	for id, by := range all {
-		require.Equal(t, store.Behind{Principal: "credential:" + root.ID}, by, id)
+		require.Equal(t, Behind{Principal: "credential:" + root.ID}, by, id)
 	}
 }
 
@@ -90,7 +90,7 @@ func (b *bundle) principal(t *testing.T, key string) *Principal {
 
 func (b *bundle) stored(t *testing.T, id string) models.Credential {
 	t.Helper()
-	c, err := b.store.Credentials().Get(t.Context(), b.scope, id)
+	c, err := getCredential(t.Context(), b.store.Q, b.scope, id)
 	require.NoError(t, err)
 	return c
 }
@@ -202,10 +202,10 @@ func TestAKeyOfTwoPrincipalsOwnsNothing(t *testing.T) {
 	made, err := b.child(t, child.Key, nil)
 	require.NoError(t, err)
 	for _, key := range []Issued{child, made} {
-		by, err := b.store.Principals().Behind(t.Context(), b.scope, "credential:"+key.ID)
+		by, err := PrincipalBehind(t.Context(), b.store.Q, b.scope, "credential:"+key.ID)
 		require.NoError(t, err)
-		require.Equal(t, store.Behind{Principal: "credential:" + to.ID, Former: "credential:" + from.ID}, by)
-		may, err := b.store.Principals().MayChange(t.Context(), b.scope, "credential:"+key.ID, store.ChangeRight{Scopes: []string{"admin"}, Approves: true}, b.clock.Now())
+		require.Equal(t, Behind{Principal: "credential:" + to.ID, Former: "credential:" + from.ID}, by)
+		may, err := MayChangePrincipal(t.Context(), b.store.Q, b.scope, "credential:"+key.ID, ChangeRight{Scopes: []string{"admin"}, Approves: true}, b.clock.Now())
 		require.NoError(t, err)
 		require.False(t, may, "it approves nothing")
 		_, err = b.Rotate(t.Context(), b.scope, Rotation{ID: to.ID, Issuer: b.principal(t, key.Key)}, "credential:"+key.ID, "")

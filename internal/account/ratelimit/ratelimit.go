@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Window is the time in which an empty bucket refills.
@@ -34,12 +34,25 @@ const (
 	usedUpFor = time.Second
 )
 
-// Source has the shared state of each bucket. store.Quotas implements it in Postgres.
+// Source has the shared state of each bucket. Shared has it in Postgres.
 type Source interface {
 	// Take takes n requests from the bucket, or none if fewer than n are left.
-	Take(ctx context.Context, bucket string, now time.Time, n, limit int) (store.QuotaUse, error)
+	Take(ctx context.Context, bucket string, now time.Time, n, limit int) (QuotaUse, error)
 	// Return gives back n requests.
 	Return(ctx context.Context, bucket string, n, limit int) error
+}
+
+// Shared is the Source of all replicas: a row for each bucket.
+type Shared struct{ *pg.Store }
+
+// Take implements Source.
+func (s Shared) Take(ctx context.Context, bucket string, now time.Time, n, limit int) (QuotaUse, error) {
+	return TakeFromQuota(ctx, s.Q, bucket, now, n, limit)
+}
+
+// Return implements Source.
+func (s Shared) Return(ctx context.Context, bucket string, n, limit int) error {
+	return ReturnToQuota(ctx, s.Q, bucket, n, limit)
 }
 
 // Bucket is a quota that requests are counted against.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // shared is an in-memory Source.
@@ -24,18 +23,18 @@ type shared struct {
 
 func costs(n, limit int) time.Duration { return time.Duration(n) * time.Hour / time.Duration(limit) }
 
-func (s *shared) Take(_ context.Context, bucket string, now time.Time, n, limit int) (store.QuotaUse, error) {
+func (s *shared) Take(_ context.Context, bucket string, now time.Time, n, limit int) (ratelimit.QuotaUse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asks++
 	before := max(s.fullAt[bucket].Sub(now), 0)
 	after := before + costs(n, limit)
 	if after > time.Hour {
-		return store.QuotaUse{FullAt: s.fullAt[bucket]}, s.err
+		return ratelimit.QuotaUse{FullAt: s.fullAt[bucket]}, s.err
 	}
 	s.fullAt[bucket] = now.Add(after)
 	const nearly = 48 * time.Minute
-	return store.QuotaUse{Taken: true, FullAt: s.fullAt[bucket], Nearly: before < nearly && after >= nearly}, s.err
+	return ratelimit.QuotaUse{Taken: true, FullAt: s.fullAt[bucket], Nearly: before < nearly && after >= nearly}, s.err
 }
 
 func (s *shared) Return(_ context.Context, bucket string, n, limit int) error {

@@ -18,10 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 const (
@@ -35,7 +37,7 @@ const (
 
 // Deps are the dependencies of a Recorder. All are required.
 type Deps struct {
-	Store   *store.Store
+	Store   *pg.Store
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -52,7 +54,7 @@ type Recorder struct {
 
 // kind identifies the refusals that one entry counts. Those of sign-ins have no environment: they belong to all of a tenant or of a person.
 type kind struct {
-	scope  store.Scope
+	scope  pg.Scope
 	source string // the credential, person or page; client tokens count as the key that issued them
 	signIn SignIn // zero for an operation
 
@@ -97,7 +99,7 @@ func (r *Recorder) SignIn(in SignIn, code problem.Code, requestID string) {
 	if problem.Of(code).Status >= http.StatusInternalServerError {
 		return
 	}
-	r.add(kind{scope: store.Scope{Tenant: in.Tenant}, signIn: in, code: code}, Anonymous, requestID)
+	r.add(kind{scope: pg.Scope{Tenant: in.Tenant}, signIn: in, code: code}, Anonymous, requestID)
 }
 
 func (r *Recorder) add(k kind, actor, requestID string) {
@@ -158,7 +160,7 @@ func (r *Recorder) write(ctx context.Context, due map[kind]count) {
 
 // append writes one entry to the log of each environment that a kind belongs to.
 func (r *Recorder) append(ctx context.Context, k kind, c count) error {
-	return r.Store.Write(ctx, func(q *store.Q) error {
+	return r.Store.Write(ctx, func(q *pg.Q) error {
 		scopes, err := k.scopes(ctx, q)
 		if err != nil {
 			return err
@@ -185,23 +187,23 @@ func (k kind) data(refused int) events.Data {
 // scopes returns the environments that a kind belongs to. A failed sign-in belongs to those that the person has a role in, and to all
 // of the tenant if it has no such person. One that names no tenant, with an unknown passkey, belongs to the only tenant of the service;
 // of several, it is in no log.
-func (k kind) scopes(ctx context.Context, q *store.Q) ([]store.Scope, error) {
+func (k kind) scopes(ctx context.Context, q *pg.Q) ([]pg.Scope, error) {
 	if k.scope.Environment != "" {
-		return []store.Scope{k.scope}, nil
+		return []pg.Scope{k.scope}, nil
 	}
 	tenant := k.scope.Tenant
 	if tenant == "" {
-		tenants, err := q.Tenants().List(ctx)
+		tenants, err := tenancy.ListTenants(ctx, q)
 		if err != nil || len(tenants) != 1 {
 			return nil, err
 		}
 		tenant = tenants[0].ID
 	}
-	environments, err := q.Environments().List(ctx, tenant)
+	environments, err := tenancy.ListEnvironments(ctx, q, tenant)
 	if err != nil {
 		return nil, err
 	}
-	held, err := q.Staff().RolesOf(ctx, k.signIn.Person)
+	held, err := staff.RolesOf(ctx, q, k.signIn.Person)
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +211,10 @@ func (k kind) scopes(ctx context.Context, q *store.Q) ([]store.Scope, error) {
 	for _, role := range held {
 		in[role.EnvironmentID] = true
 	}
-	var out []store.Scope
+	var out []pg.Scope
 	for _, env := range environments {
 		if len(in) == 0 || in[env.ID] {
-			out = append(out, store.Scope{Tenant: tenant, Environment: env.ID})
+			out = append(out, pg.Scope{Tenant: tenant, Environment: env.ID})
 		}
 	}
 	return out, nil

@@ -11,16 +11,17 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/refusal"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
 type bundle struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    *clock.Fake
 	env      models.Environment
 	metrics  *prometheus.Registry
@@ -117,10 +118,10 @@ func TestFailedSignInsAreInTheLogsTheyConcern(t *testing.T) {
 	b := setup(t)
 	live := b.env
 	live.ID, live.Kind = ids.New(ids.Environment), models.Live
-	require.NoError(t, b.store.Environments().Create(t.Context(), live))
+	require.NoError(t, tenancy.CreateEnvironment(t.Context(), b.store.Q, live))
 	person := models.Person{ID: ids.New(ids.Person), TenantID: b.env.TenantID, Name: "Ada", CreatedAt: storetest.Epoch, CreatedBy: "cli:test"}
-	require.NoError(t, b.store.Staff().Create(t.Context(), person))
-	_, err := b.store.Staff().GrantRole(t.Context(), models.PersonRole{
+	require.NoError(t, identity.CreatePerson(t.Context(), b.store.Q, person))
+	_, err := identity.GrantRole(t.Context(), b.store.Q, models.PersonRole{
 		PersonID: person.ID, EnvironmentID: live.ID, Role: models.RoleReviewer, GrantedAt: storetest.Epoch, GrantedBy: "cli:test",
 	})
 	require.NoError(t, err)

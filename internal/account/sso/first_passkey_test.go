@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // invitationEnded requires that an invitation has ended, or that it is open.
@@ -76,8 +76,8 @@ func TestSignOutWaitsForTheLinkBeingIssued(t *testing.T) {
 		err  error
 	}
 	issue, signOut := make(chan issued, 1), make(chan error, 1)
-	require.NoError(t, b.store.Write(t.Context(), func(q *store.Q) error {
-		if _, err := q.Staff().Lock(t.Context(), session.Person.TenantID, session.Person.ID); err != nil {
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		if _, err := staff.LockPerson(t.Context(), q, session.Person.TenantID, session.Person.ID); err != nil {
 			return err
 		}
 		go func() {

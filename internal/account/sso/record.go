@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -22,7 +22,7 @@ type change struct {
 
 // record appends the change to the log of every environment of the tenant. Each log has the groups that give roles in its own
 // environment, so that its auditors see who can come in.
-func (s *Service) record(ctx context.Context, q *store.Q, c change) error {
+func (s *Service) record(ctx context.Context, q *pg.Q, c change) error {
 	for _, env := range c.environments {
 		entry := s.entry(env, c.actor)
 		entry.Data = events.IdentityProviderChangedData{
@@ -39,7 +39,7 @@ func (s *Service) record(ctx context.Context, q *store.Q, c change) error {
 
 // entry returns the audit entry of a change in an environment, without its data.
 func (s *Service) entry(env models.Environment, actor string) events.Entry {
-	return events.Entry{Scope: store.Scope{Tenant: env.TenantID, Environment: env.ID}, At: s.Clock.Now(), Actor: actor}
+	return events.Entry{Scope: pg.Scope{Tenant: env.TenantID, Environment: env.ID}, At: s.Clock.Now(), Actor: actor}
 }
 
 // described returns the grants in an environment, such as "payments-leads: reviewer, auditor".

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -54,8 +55,8 @@ func (s *Service) Set(ctx context.Context, tenant string, in Settings, actor str
 		return models.IdentityProvider{}, err
 	}
 	var out models.IdentityProvider
-	err := s.Store.Write(ctx, func(q *store.Q) error {
-		environments, err := q.Environments().List(ctx, tenant)
+	err := s.Store.Write(ctx, func(q *pg.Q) error {
+		environments, err := tenancy.ListEnvironments(ctx, q, tenant)
 		if err != nil {
 			return err
 		}
@@ -71,14 +72,14 @@ func (s *Service) Set(ctx context.Context, tenant string, in Settings, actor str
 }
 
 // save inserts or updates the provider's row.
-func (s *Service) save(ctx context.Context, q *store.Q, tenant string, in Settings, actor string) (models.IdentityProvider, error) {
+func (s *Service) save(ctx context.Context, q *pg.Q, tenant string, in Settings, actor string) (models.IdentityProvider, error) {
 	now := s.Clock.Now()
 	grants, err := json.Marshal(in.Grants)
 	if err != nil {
 		return models.IdentityProvider{}, err
 	}
-	p, err := q.IdentityProviders().Lock(ctx, tenant, in.Name)
-	fresh := errors.Is(err, store.ErrNotFound)
+	p, err := lockIdentityProvider(ctx, q, tenant, in.Name)
+	fresh := errors.Is(err, pg.ErrNotFound)
 	switch {
 	case fresh:
 		p = models.IdentityProvider{ID: ids.New(ids.IdentityProvider), TenantID: tenant, Name: in.Name, Issuer: in.Issuer, CreatedAt: now}
@@ -100,9 +101,9 @@ func (s *Service) save(ctx context.Context, q *store.Q, tenant string, in Settin
 	p.Label, p.ClientID, p.Scopes, p.GroupsClaim = in.Label, in.ClientID, append(models.Strings{"openid", "profile"}, in.Scopes...), in.GroupsClaim
 	p.Grants, p.Listed, p.UpdatedAt = grants, in.Listed, now
 	if fresh {
-		return p, q.IdentityProviders().Create(ctx, p)
+		return p, CreateIdentityProvider(ctx, q, p)
 	}
-	updated, err := q.IdentityProviders().Update(ctx, p)
+	updated, err := updateIdentityProvider(ctx, q, p)
 	if err == nil && !updated {
 		err = problem.New(problem.Conflict, "The provider was removed meanwhile. Set it up again.")
 	}
@@ -114,31 +115,31 @@ func (s *Service) save(ctx context.Context, q *store.Q, tenant string, in Settin
 
 // List returns the providers of a tenant by name.
 func (s *Service) List(ctx context.Context, tenant string) ([]models.IdentityProvider, error) {
-	return s.Store.IdentityProviders().List(ctx, tenant)
+	return listIdentityProviders(ctx, s.Store.Q, tenant)
 }
 
 // Listed returns the providers that the sign-in page shows.
 func (s *Service) Listed(ctx context.Context) ([]models.IdentityProvider, error) {
-	return s.Store.IdentityProviders().Listed(ctx, maxListed)
+	return identityProviderListed(ctx, s.Store.Q, maxListed)
 }
 
 // Remove removes a provider. Its people lose their roles and sessions at once.
 func (s *Service) Remove(ctx context.Context, tenant, name, actor string) error {
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		p, err := q.IdentityProviders().Lock(ctx, tenant, name)
-		if errors.Is(err, store.ErrNotFound) {
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		p, err := lockIdentityProvider(ctx, q, tenant, name)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := q.IdentityProviders().Remove(ctx, tenant, p.ID, s.Clock.Now()); err != nil {
+		if _, err := removeIdentityProvider(ctx, q, tenant, p.ID, s.Clock.Now()); err != nil {
 			return err
 		}
 		if err := s.People.Dismiss(ctx, q, dismissal(p, actor, true)); err != nil {
 			return err
 		}
-		environments, err := q.Environments().List(ctx, tenant)
+		environments, err := tenancy.ListEnvironments(ctx, q, tenant)
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -223,8 +223,8 @@ func (s *Service) exchange(ctx context.Context, p *provider, row models.Identity
 
 // named returns a tenant's provider.
 func (s *Service) named(ctx context.Context, tenant, name string) (models.IdentityProvider, error) {
-	row, err := s.Store.IdentityProviders().Named(ctx, tenant, name)
-	if errors.Is(err, store.ErrNotFound) {
+	row, err := identityProviderNamed(ctx, s.Store.Q, tenant, name)
+	if errors.Is(err, pg.ErrNotFound) {
 		return row, problem.NewNotFound()
 	}
 	return row, err

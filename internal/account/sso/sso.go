@@ -22,8 +22,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,7 +34,7 @@ const (
 
 // Deps are the dependencies of a Service. All are required.
 type Deps struct {
-	Store  *store.Store
+	Store  *pg.Store
 	Keys   *keyring.Keyring
 	Clock  clock.Clock
 	People *staff.Service

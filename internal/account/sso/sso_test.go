@@ -20,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -29,7 +29,7 @@ import (
 // bundle is a tenant with an identity provider.
 type bundle struct {
 	t       *testing.T
-	store   *store.Store
+	store   *pg.Store
 	env     models.Environment
 	clock   *clock.Fake
 	people  *staff.Service
@@ -184,7 +184,7 @@ func TestGroupsAreEvaluatedAtEachSignIn(t *testing.T) {
 				require.True(t, problem.Is(err, problem.Forbidden), "%v", err)
 				require.True(t, problem.Is(before, problem.Unauthenticated), "the earlier session ended")
 				require.Contains(t, b.types(), "person.roles_changed")
-				listed, _, err := b.people.List(t.Context(), b.env.TenantID, store.Page{Limit: 10})
+				listed, _, err := b.people.List(t.Context(), b.env.TenantID, pg.Page{Limit: 10})
 				require.NoError(t, err)
 				require.Empty(t, listed[0].Grants)
 				return
@@ -207,7 +207,7 @@ func TestAccountWithoutAGroupMakesNoPerson(t *testing.T) {
 	b.fake.groups = []string{"interns"}
 	_, err := b.signIn()
 	require.True(t, problem.Is(err, problem.Forbidden))
-	listed, _, err := b.people.List(t.Context(), b.env.TenantID, store.Page{Limit: 10})
+	listed, _, err := b.people.List(t.Context(), b.env.TenantID, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, listed)
 }
@@ -587,7 +587,7 @@ func TestSettingsApplyToEveryone(t *testing.T) {
 	require.True(t, problem.Is(err, problem.Unauthenticated))
 	_, err = b.service.Begin(t.Context(), b.env.TenantID, "corp", "")
 	require.True(t, problem.Is(err, problem.NotFound))
-	listed, _, err := b.people.List(t.Context(), b.env.TenantID, store.Page{Limit: 10})
+	listed, _, err := b.people.List(t.Context(), b.env.TenantID, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, listed[0].Grants)
 	require.Contains(t, b.types(), "identity_provider.removed")

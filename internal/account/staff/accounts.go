@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -23,18 +24,18 @@ const maxCandidates = 200
 
 // ConfirmIdentity is ConfirmIdentityAs at the command line. Whom the command line invited, it confirms only as the first operator
 // of an environment, who then confirms the others.
-func (s *Service) ConfirmIdentity(ctx context.Context, scope store.Scope, id, actor string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
+func (s *Service) ConfirmIdentity(ctx context.Context, scope pg.Scope, id, actor string) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
 		}
 		op := operation{q: q, actor: actor, at: s.clock.Now()}
-		operators, err := q.Staff().ConfirmedOperators(ctx, scope, id)
+		operators, err := confirmedOperators(ctx, q, scope, id)
 		if err != nil {
 			return err
 		}
-		roles, err := q.Staff().RolesIn(ctx, id, scope.Environment)
+		roles, err := identity.RolesIn(ctx, q, id, scope.Environment)
 		if err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ func (s *Service) ConfirmIdentity(ctx context.Context, scope store.Scope, id, ac
 
 // ConfirmIdentityAs records that the member of staff knows the person of an account, whose approvals count from now on where two people are
 // asked for. It refuses the person, those who saw a link of theirs, and an operator who is not confirmed.
-func (s *Service) ConfirmIdentityAs(ctx context.Context, scope store.Scope, id string, by By) error {
+func (s *Service) ConfirmIdentityAs(ctx context.Context, scope pg.Scope, id string, by By) error {
 	return s.managed(ctx, scope, id, by, func(op operation, p models.Person, _, _ []models.Role) error {
 		if err := op.mayVouch(ctx, scope, by, p); err != nil {
 			return err
@@ -54,7 +55,7 @@ func (s *Service) ConfirmIdentityAs(ctx context.Context, scope store.Scope, id s
 }
 
 // confirm confirms a locked person. alone permits an actor who saw a link of the person.
-func (op operation) confirm(ctx context.Context, scope store.Scope, p models.Person, alone bool) error {
+func (op operation) confirm(ctx context.Context, scope pg.Scope, p models.Person, alone bool) error {
 	if p.JoinedAt == nil {
 		return problem.New(problem.Conflict, "The person has not joined yet. Confirm them after they have registered a passkey.")
 	}
@@ -65,7 +66,7 @@ func (op operation) confirm(ctx context.Context, scope store.Scope, p models.Per
 	if saw && !alone {
 		return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of this person cannot confirm them: it could be their own. A different operator does, in the console under People.")
 	}
-	confirmed, err := op.q.Staff().Confirm(ctx, p, op.actor, op.at)
+	confirmed, err := confirmPerson(ctx, op.q, p, op.actor, op.at)
 	if err != nil || !confirmed {
 		return err
 	}
@@ -73,19 +74,19 @@ func (op operation) confirm(ctx context.Context, scope store.Scope, p models.Per
 }
 
 // mayVouch refuses a member of staff who is one of the people, is not confirmed, or is not an operator wherever the people have a role.
-func (op operation) mayVouch(ctx context.Context, scope store.Scope, by By, people ...models.Person) error {
+func (op operation) mayVouch(ctx context.Context, scope pg.Scope, by By, people ...models.Person) error {
 	own, err := op.principal(ctx, scope, "person:"+by.Person)
 	if err != nil {
 		return err
 	}
-	confirmed, err := op.q.Principals().Confirmed(ctx, scope, own, op.at)
+	confirmed, err := identity.IsConfirmed(ctx, op.q, scope, own, op.at)
 	if err != nil {
 		return err
 	}
 	if !confirmed {
 		return problem.New(problem.Forbidden, "You were invited by a link that others saw, and no second operator has confirmed you yet. Ask one to confirm you first, under People.")
 	}
-	mine, err := op.q.Staff().RolesOf(ctx, by.Person)
+	mine, err := RolesOf(ctx, op.q, by.Person)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (op operation) mayVouch(ctx context.Context, scope store.Scope, by By, peop
 		if p.CountsAs() == own {
 			return problem.New(problem.SelfApproval, "This is an account of yours. Ask another operator.")
 		}
-		held, err := op.q.Staff().RolesOf(ctx, p.ID)
+		held, err := RolesOf(ctx, op.q, p.ID)
 		if err != nil {
 			return err
 		}
@@ -109,12 +110,12 @@ func (op operation) mayVouch(ctx context.Context, scope store.Scope, by By, peop
 }
 
 // saw reports whether the actor saw a link that registered a passkey of an account of the person.
-func (op operation) saw(ctx context.Context, scope store.Scope, p models.Person) (bool, error) {
+func (op operation) saw(ctx context.Context, scope pg.Scope, p models.Person) (bool, error) {
 	own, err := op.principal(ctx, scope, op.actor)
 	if err != nil {
 		return false, err
 	}
-	accounts, err := op.q.Staff().Accounts(ctx, p.TenantID, p.CountsAs())
+	accounts, err := accountsOfPerson(ctx, op.q, p.TenantID, p.CountsAs())
 	if err != nil {
 		return false, err
 	}
@@ -130,24 +131,24 @@ func (op operation) saw(ctx context.Context, scope store.Scope, p models.Person)
 }
 
 // principal returns the principal of an actor; all commands of the command line are one.
-func (op operation) principal(ctx context.Context, scope store.Scope, actor string) (string, error) {
+func (op operation) principal(ctx context.Context, scope pg.Scope, actor string) (string, error) {
 	if strings.HasPrefix(actor, "cli:") {
 		return "cli", nil
 	}
-	return op.q.Principals().Get(ctx, scope, actor)
+	return identity.GetPrincipal(ctx, op.q, scope, actor)
 }
 
 // Link is LinkAs at the command line.
-func (s *Service) Link(ctx context.Context, scope store.Scope, id, other, actor string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
+func (s *Service) Link(ctx context.Context, scope pg.Scope, id, other, actor string) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		return s.link(ctx, operation{q: q, actor: actor, at: s.clock.Now()}, scope, [2]string{id, other}, func([2]models.Person) error { return nil })
 	})
 }
 
 // LinkAs makes two accounts count as one principal, because they are one person's: their roles and sign-ins stay apart, but what both approve
 // counts once, also in what is still open. The member of staff must be able to confirm both. It cannot be undone.
-func (s *Service) LinkAs(ctx context.Context, scope store.Scope, id, other string, by By) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
+func (s *Service) LinkAs(ctx context.Context, scope pg.Scope, id, other string, by By) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		op := by.operation(q, s.clock.Now())
 		return s.link(ctx, op, scope, [2]string{id, other}, func(both [2]models.Person) error {
 			if err := op.mayVouch(ctx, scope, by, both[:]...); err != nil {
@@ -159,7 +160,7 @@ func (s *Service) LinkAs(ctx context.Context, scope store.Scope, id, other strin
 					return err
 				}
 				for _, g := range held {
-					if err := refuseAlone(ctx, q, store.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}); err != nil {
+					if err := refuseAlone(ctx, q, pg.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}); err != nil {
 						return err
 					}
 				}
@@ -177,7 +178,7 @@ func (s *Service) LinkAs(ctx context.Context, scope store.Scope, id, other strin
 }
 
 // link links two accounts if permit allows it. Both must be confirmed: a linked account acts for the other, for example when it rotates a key.
-func (s *Service) link(ctx context.Context, op operation, scope store.Scope, ids [2]string, permit func(both [2]models.Person) error) error {
+func (s *Service) link(ctx context.Context, op operation, scope pg.Scope, ids [2]string, permit func(both [2]models.Person) error) error {
 	if ids[0] == ids[1] {
 		return badValue("other", "An account cannot be linked with itself. Choose the other account of the person.")
 	}
@@ -210,7 +211,7 @@ func (s *Service) link(ctx context.Context, op operation, scope store.Scope, ids
 	if from == to {
 		return nil
 	}
-	credentials, err := op.q.Principals().Link(ctx, scope.Tenant, from, to)
+	credentials, err := identity.LinkPrincipals(ctx, op.q, scope.Tenant, from, to)
 	if err != nil {
 		return err
 	}
@@ -224,5 +225,5 @@ func (s *Service) link(ctx context.Context, op operation, scope store.Scope, ids
 
 // LinkCandidates returns the confirmed accounts of the tenant that do not count as the person's yet. The newest come first.
 func (s *Service) LinkCandidates(ctx context.Context, p models.Person) ([]models.Person, error) {
-	return s.store.Staff().Linkable(ctx, p, maxCandidates)
+	return linkablePeople(ctx, s.store.Q, p, maxCandidates)
 }

@@ -6,9 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -37,7 +38,7 @@ func (b *bundle) operator(t *testing.T) string {
 
 func (b *bundle) isConfirmed(t *testing.T, id string) bool {
 	t.Helper()
-	ok, err := b.store.Principals().Confirmed(t.Context(), b.scope, "person:"+id, b.clock.Now())
+	ok, err := identity.IsConfirmed(t.Context(), b.store.Q, b.scope, "person:"+id, b.clock.Now())
 	require.NoError(t, err)
 	return ok
 }
@@ -99,7 +100,7 @@ func TestOperatorsOfAllEnvironmentsOfAPersonConfirmThem(t *testing.T) {
 	other.ID, other.Kind = "env_01k9x3v7q2e4rtb8m5n6p0d1fz", models.Live
 	_, err := b.store.Pool().Exec(t.Context(), "insert into environments select (jsonb_populate_record(e, jsonb_build_object('id', $2::text, 'kind', 'live'))).* from environments e where id = $1", b.env.ID, other.ID)
 	require.NoError(t, err)
-	abroad := store.Scope{Tenant: b.scope.Tenant, Environment: other.ID}
+	abroad := pg.Scope{Tenant: b.scope.Tenant, Environment: other.ID}
 	require.NoError(t, b.service.Grant(t.Context(), abroad, bob, []models.Role{models.RoleReviewer}, "cli:test"))
 	confirm := func() error {
 		return b.service.ConfirmIdentityAs(t.Context(), b.scope, bob, staff.By{Person: second})
@@ -137,7 +138,7 @@ func TestAccountsOfOnePersonAreLinked(t *testing.T) {
 
 	b.clock.Advance(time.Minute)
 	require.NoError(t, link(ann, bob, second))
-	principal, err := b.store.Principals().Get(t.Context(), b.scope, "person:"+ann)
+	principal, err := identity.GetPrincipal(t.Context(), b.store.Q, b.scope, "person:"+ann)
 	require.NoError(t, err)
 	require.Equal(t, "person:"+bob, principal)
 	require.True(t, b.isConfirmed(t, bob))

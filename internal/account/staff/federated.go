@@ -12,8 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -65,9 +65,9 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 	var out Opened
 	var refusal error
 	var p models.Person
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		op.q = q
-		unchanged, err := q.IdentityProviders().Hold(ctx, a.Provider.TenantID, a.Provider.ID, a.Provider.UpdatedAt)
+		unchanged, err := holdIdentityProvider(ctx, q, a.Provider.TenantID, a.Provider.ID, a.Provider.UpdatedAt)
 		if err != nil {
 			return err
 		}
@@ -97,9 +97,8 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 
 // personOf returns the person of an account, with the row locked. It makes one if the account has a role.
 func (op operation) personOf(ctx context.Context, a Account) (models.Person, error) {
-	providers := op.q.IdentityProviders()
-	p, err := providers.LockPerson(ctx, a.Provider.TenantID, a.Provider.ID, a.Subject)
-	if errors.Is(err, store.ErrNotFound) {
+	p, err := lockFederatedPerson(ctx, op.q, a.Provider.TenantID, a.Provider.ID, a.Subject)
+	if errors.Is(err, pg.ErrNotFound) {
 		if len(a.Roles) == 0 {
 			return p, errNoGroup()
 		}
@@ -113,7 +112,7 @@ func (op operation) personOf(ctx context.Context, a Account) (models.Person, err
 	}
 	if name := displayName(a.Name); name != p.Name {
 		p.Name = name
-		return p, providers.Rename(ctx, p.TenantID, p.ID, name)
+		return p, renameFederatedPerson(ctx, op.q, p.TenantID, p.ID, name)
 	}
 	return p, nil
 }
@@ -124,15 +123,15 @@ func (op operation) provision(ctx context.Context, a Account) (models.Person, er
 		ID: ids.New(ids.Person), TenantID: a.Provider.TenantID, Name: displayName(a.Name), CreatedAt: op.at, CreatedBy: op.actor,
 		IdentityProviderID: &a.Provider.ID, ProviderSubject: &a.Subject, ConfirmedAt: &op.at, ConfirmedBy: &op.actor,
 	}
-	made, err := op.q.IdentityProviders().CreatePerson(ctx, p)
+	made, err := createFederatedPerson(ctx, op.q, p)
 	if err != nil {
 		return p, err
 	}
 	if !made {
-		return op.q.IdentityProviders().LockPerson(ctx, a.Provider.TenantID, a.Provider.ID, a.Subject)
+		return lockFederatedPerson(ctx, op.q, a.Provider.TenantID, a.Provider.ID, a.Subject)
 	}
 	for _, environment := range slices.Sorted(maps.Keys(a.Roles)) {
-		scope := store.Scope{Tenant: p.TenantID, Environment: environment}
+		scope := pg.Scope{Tenant: p.TenantID, Environment: environment}
 		if err := op.appendTo(ctx, scope, events.PersonProvisionedData{Person: p.ID, IdentityProvider: a.Provider.ID}); err != nil {
 			return p, err
 		}
@@ -163,12 +162,12 @@ func (s *Service) setRoles(ctx context.Context, op operation, p models.Person, r
 			continue
 		}
 		withdrew = true
-		if _, err := op.withdraw(ctx, p, store.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}, surplus); err != nil {
+		if _, err := op.withdraw(ctx, p, pg.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}, surplus); err != nil {
 			return err
 		}
 	}
 	for _, environment := range slices.Sorted(maps.Keys(roles)) {
-		if err := op.grant(ctx, p, store.Scope{Tenant: p.TenantID, Environment: environment}, roles[environment]); err != nil {
+		if err := op.grant(ctx, p, pg.Scope{Tenant: p.TenantID, Environment: environment}, roles[environment]); err != nil {
 			return err
 		}
 	}
@@ -185,7 +184,7 @@ func (s *Service) openProviderSession(ctx context.Context, op operation, p model
 	if a.Session != "" {
 		in.providerSession = &a.Session
 	}
-	if err := op.q.Staff().SignedIn(ctx, p.TenantID, p.ID, op.at); err != nil {
+	if err := signedIn(ctx, op.q, p.TenantID, p.ID, op.at); err != nil {
 		return Opened{}, err
 	}
 	// The provider changed the roles; the sign-in itself is the person's.
@@ -199,11 +198,11 @@ func (s *Service) openProviderSession(ctx context.Context, op operation, p model
 }
 
 // needsPasskey reports whether an identity provider signs the person in and they have no passkey.
-func needsPasskey(ctx context.Context, q *store.Q, p models.Person) (bool, error) {
+func needsPasskey(ctx context.Context, q *pg.Q, p models.Person) (bool, error) {
 	if !p.Federated() {
 		return false, nil
 	}
-	keys, err := q.Staff().Passkeys(ctx, p.ID)
+	keys, err := passkeysOfPerson(ctx, q, p.ID)
 	return len(keys) == 0, err
 }
 
@@ -215,7 +214,7 @@ func (s *Service) FirstPasskey(ctx context.Context, in Session, requestID string
 		return Invited{}, problem.New(problem.Forbidden, "Your sign-in is more than 15 minutes old. Sign out, sign in again and register the passkey then.")
 	}
 	var out Invited
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, in.Person.TenantID, in.Person.ID)
 		if err != nil {
 			return err
@@ -230,7 +229,7 @@ func (s *Service) FirstPasskey(ctx context.Context, in Session, requestID string
 		if !needed {
 			return problem.New(problem.Conflict, "You have a passkey. If it is lost, ask an operator of this service for an invitation.")
 		}
-		if err := q.Invitations().Void(ctx, p.ID, now); err != nil {
+		if err := voidInvitations(ctx, q, p.ID, now); err != nil {
 			return err
 		}
 		out, err = s.invite(ctx, byPerson(q, p, requestID, now), p, firstPasskeyLife)
@@ -241,9 +240,9 @@ func (s *Service) FirstPasskey(ctx context.Context, in Session, requestID string
 
 // lasts rejects a session that ended after it was authenticated. With the person's row locked, the answer holds until the
 // transaction ends.
-func (in Session) lasts(ctx context.Context, q *store.Q) error {
-	row, _, err := q.ConsoleSessions().Get(ctx, [][]byte{in.mac})
-	if errors.Is(err, store.ErrNotFound) || err == nil && row.EndedAt != nil {
+func (in Session) lasts(ctx context.Context, q *pg.Q) error {
+	row, _, err := getConsoleSession(ctx, q, [][]byte{in.mac})
+	if errors.Is(err, pg.ErrNotFound) || err == nil && row.EndedAt != nil {
 		return errSignedOut()
 	}
 	return err
@@ -261,9 +260,9 @@ type Logout struct {
 // in within the provider's session. It returns a conflict if the token was accepted before. People it does not know are not an error.
 func (s *Service) SignOutFrom(ctx context.Context, l Logout, requestID string) error {
 	op := operation{actor: "identity_provider:" + l.Provider.ID, requestID: requestID, at: s.clock.Now()}
-	return s.store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		op.q = q
-		fresh, err := q.IdentityProviders().RecordLogout(ctx, models.ProviderLogout{IdentityProviderID: l.Provider.ID, TokenDigest: l.Token, ExpiresAt: l.ExpiresAt})
+		fresh, err := recordLogout(ctx, q, models.ProviderLogout{IdentityProviderID: l.Provider.ID, TokenDigest: l.Token, ExpiresAt: l.ExpiresAt})
 		if err != nil {
 			return err
 		}
@@ -274,13 +273,13 @@ func (s *Service) SignOutFrom(ctx context.Context, l Logout, requestID string) e
 		// a further session, opened by the registration of a passkey, which has no session of the provider.
 		subjects := []string{l.Subject}
 		if l.Subject == "" {
-			if subjects, err = q.IdentityProviders().SubjectsOfSession(ctx, l.Provider.ID, l.Session); err != nil {
+			if subjects, err = identitySubjectsOfSession(ctx, q, l.Provider.ID, l.Session); err != nil {
 				return err
 			}
 		}
 		for _, subject := range subjects {
-			p, err := q.IdentityProviders().LockPerson(ctx, l.Provider.TenantID, l.Provider.ID, subject)
-			if errors.Is(err, store.ErrNotFound) {
+			p, err := lockFederatedPerson(ctx, q, l.Provider.TenantID, l.Provider.ID, subject)
+			if errors.Is(err, pg.ErrNotFound) {
 				continue
 			}
 			if err != nil {
@@ -297,15 +296,15 @@ func (s *Service) SignOutFrom(ctx context.Context, l Logout, requestID string) e
 // signOutEverywhere ends the sessions of a person whose row is locked, with one event for each, and the invitations, which would open
 // a new session. The invitations end first: if one was being accepted, its session is among those that end.
 func (op operation) signOutEverywhere(ctx context.Context, p models.Person) error {
-	if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
+	if err := voidInvitations(ctx, op.q, p.ID, op.at); err != nil {
 		return err
 	}
-	ended, err := op.q.ConsoleSessions().EndAll(ctx, p.ID, op.at)
+	ended, err := EndConsoleSessions(ctx, op.q, p.ID, op.at)
 	if err != nil {
 		return err
 	}
 	for _, id := range ended {
-		if err := op.q.Notify(ctx, store.ChannelCredential, id); err != nil {
+		if err := op.q.Notify(ctx, pg.ChannelCredential, id); err != nil {
 			return err
 		}
 		if err := op.append(ctx, p, events.PersonSignedOutData{Person: p.ID, Session: id}); err != nil {
@@ -324,16 +323,16 @@ type Dismissal struct {
 
 // Dismiss carries out a dismissal. It reads the people in parts, so that the size of a company bounds the time of the transaction but
 // not its memory.
-func (s *Service) Dismiss(ctx context.Context, q *store.Q, d Dismissal) error {
+func (s *Service) Dismiss(ctx context.Context, q *pg.Q, d Dismissal) error {
 	op := operation{q: q, actor: d.Actor, at: s.clock.Now()}
 	for after := ""; ; {
-		people, err := q.IdentityProviders().People(ctx, d.Tenant, d.Provider, after, departing)
+		people, err := peopleOfIdentityProvider(ctx, q, d.Tenant, d.Provider, after, departing)
 		if err != nil {
 			return err
 		}
 		for _, p := range people {
 			after = p.ID
-			if _, err := q.Staff().Lock(ctx, p.TenantID, p.ID); err != nil {
+			if _, err := LockPerson(ctx, q, p.TenantID, p.ID); err != nil {
 				return err
 			}
 			if err := op.signOutEverywhere(ctx, p); err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -22,18 +22,18 @@ const (
 )
 
 // Filters returns the filters that a person saved for a list, by name.
-func (s *Service) Filters(ctx context.Context, scope store.Scope, person, list string) ([]models.SavedFilter, error) {
-	return s.store.SavedFilters().List(ctx, scope, person, list)
+func (s *Service) Filters(ctx context.Context, scope pg.Scope, person, list string) ([]models.SavedFilter, error) {
+	return listSavedFilters(ctx, s.store.Q, scope, person, list)
 }
 
 // SaveFilter saves a filter of a list under a name. query is a query string that the caller has checked.
-func (s *Service) SaveFilter(ctx context.Context, scope store.Scope, by By, list, name, query string) error {
+func (s *Service) SaveFilter(ctx context.Context, scope pg.Scope, by By, list, name, query string) error {
 	name, err := filterName(name)
 	if err != nil {
 		return err
 	}
 	return s.changeFilters(ctx, scope, by, func(op operation) (events.Data, error) {
-		n, err := op.q.SavedFilters().Count(ctx, by.Person)
+		n, err := countSavedFilters(ctx, op.q, by.Person)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (s *Service) SaveFilter(ctx context.Context, scope store.Scope, by By, list
 		f := models.SavedFilter{
 			ID: ids.New(ids.SavedFilter), TenantID: scope.Tenant, EnvironmentID: scope.Environment, PersonID: by.Person, List: list, Name: name, Query: query, CreatedAt: op.at,
 		}
-		created, err := op.q.SavedFilters().Create(ctx, f)
+		created, err := createSavedFilter(ctx, op.q, f)
 		if err == nil && !created {
 			err = nameTaken()
 		}
@@ -52,13 +52,13 @@ func (s *Service) SaveFilter(ctx context.Context, scope store.Scope, by By, list
 }
 
 // RenameFilter renames a saved filter of the person.
-func (s *Service) RenameFilter(ctx context.Context, scope store.Scope, by By, id, name string) (list string, err error) {
+func (s *Service) RenameFilter(ctx context.Context, scope pg.Scope, by By, id, name string) (list string, err error) {
 	if name, err = filterName(name); err != nil {
 		return "", err
 	}
 	err = s.changeFilters(ctx, scope, by, func(op operation) (events.Data, error) {
 		var taken bool
-		if list, taken, err = op.q.SavedFilters().Rename(ctx, scope, by.Person, id, name); err == nil && taken {
+		if list, taken, err = renameSavedFilter(ctx, op.q, scope, by.Person, id, name); err == nil && taken {
 			err = nameTaken()
 		}
 		return events.FilterRenamedData{Filter: id, List: list}, err
@@ -67,9 +67,9 @@ func (s *Service) RenameFilter(ctx context.Context, scope store.Scope, by By, id
 }
 
 // DeleteFilter deletes a saved filter of the person.
-func (s *Service) DeleteFilter(ctx context.Context, scope store.Scope, by By, id string) (list string, err error) {
+func (s *Service) DeleteFilter(ctx context.Context, scope pg.Scope, by By, id string) (list string, err error) {
 	err = s.changeFilters(ctx, scope, by, func(op operation) (events.Data, error) {
-		list, err = op.q.SavedFilters().Delete(ctx, scope, by.Person, id)
+		list, err = deleteSavedFilter(ctx, op.q, scope, by.Person, id)
 		return events.FilterDeletedData{Filter: id, List: list}, err
 	})
 	return list, err
@@ -77,8 +77,8 @@ func (s *Service) DeleteFilter(ctx context.Context, scope store.Scope, by By, id
 
 // changeFilters makes a change of a person's filters and records it. It locks the person, so that the limit holds among concurrent
 // requests.
-func (s *Service) changeFilters(ctx context.Context, scope store.Scope, by By, change func(op operation) (events.Data, error)) error {
-	err := s.store.Write(ctx, func(q *store.Q) error {
+func (s *Service) changeFilters(ctx context.Context, scope pg.Scope, by By, change func(op operation) (events.Data, error)) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		if _, err := s.lockActive(ctx, q, scope.Tenant, by.Person); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *Service) changeFilters(ctx context.Context, scope store.Scope, by By, c
 		}
 		return op.appendTo(ctx, scope, data)
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return problem.NewNotFound()
 	}
 	return err

@@ -13,11 +13,13 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,13 +41,13 @@ var (
 
 // Create adds a person with roles in one environment of the tenant and invites them. It returns a bad_request problem for a
 // name that is empty, longer than 120 characters or not printable, and for an unknown role.
-func (s *Service) Create(ctx context.Context, scope store.Scope, name string, roles []models.Role, actor string) (Invited, error) {
+func (s *Service) Create(ctx context.Context, scope pg.Scope, name string, roles []models.Role, actor string) (Invited, error) {
 	p, err := s.newPerson(scope, name, roles, actor)
 	if err != nil {
 		return Invited{}, err
 	}
 	var out Invited
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		out, err = s.create(ctx, operation{q: q, actor: actor, at: p.CreatedAt}, p, scope, roles)
 		return err
 	})
@@ -53,7 +55,7 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, name string, ro
 }
 
 // newPerson validates the name and the roles of a new person.
-func (s *Service) newPerson(scope store.Scope, name string, roles []models.Role, actor string) (models.Person, error) {
+func (s *Service) newPerson(scope pg.Scope, name string, roles []models.Role, actor string) (models.Person, error) {
 	name = strings.TrimSpace(name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
 		return models.Person{}, badValue("name", "The name of a person must have 1 to 120 characters; it has %d.", n)
@@ -65,11 +67,11 @@ func (s *Service) newPerson(scope store.Scope, name string, roles []models.Role,
 }
 
 // create adds a person with roles and invites them, in the caller's transaction.
-func (s *Service) create(ctx context.Context, op operation, p models.Person, scope store.Scope, roles []models.Role) (Invited, error) {
-	if _, err := op.q.Environments().Get(ctx, scope); err != nil {
+func (s *Service) create(ctx context.Context, op operation, p models.Person, scope pg.Scope, roles []models.Role) (Invited, error) {
+	if _, err := tenancy.GetEnvironment(ctx, op.q, scope); err != nil {
 		return Invited{}, err
 	}
-	if err := op.q.Staff().Create(ctx, p); err != nil {
+	if err := identity.CreatePerson(ctx, op.q, p); err != nil {
 		return Invited{}, err
 	}
 	if err := op.grant(ctx, p, scope, roles); err != nil {
@@ -83,12 +85,12 @@ func (s *Service) create(ctx context.Context, op operation, p models.Person, sco
 func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited, error) {
 	now := s.clock.Now()
 	var out Invited
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
-		if err := q.Invitations().Void(ctx, p.ID, now); err != nil {
+		if err := voidInvitations(ctx, q, p.ID, now); err != nil {
 			return err
 		}
 		out, err = s.invite(ctx, operation{q: q, actor: actor, at: now}, p, InvitationLife)
@@ -104,7 +106,7 @@ func (s *Service) invite(ctx context.Context, op operation, p models.Person, lif
 		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: op.at,
 		CreatedBy: op.actor, ExpiresAt: op.at.Add(life),
 	}
-	if err := op.q.Invitations().Create(ctx, i); err != nil {
+	if err := createInvitation(ctx, op.q, i); err != nil {
 		return Invited{}, err
 	}
 	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
@@ -140,7 +142,7 @@ func (s *Service) RegistrationOptions(ctx context.Context, token string) (protoc
 	if err != nil {
 		return options, err
 	}
-	keys, err := s.store.Staff().Passkeys(ctx, p.ID)
+	keys, err := passkeysOfPerson(ctx, s.store.Q, p.ID)
 	if err != nil {
 		return options, err
 	}
@@ -170,7 +172,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, token string, response j
 		return Opened{}, err
 	}
 	var out Opened
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		i, p, err := s.usableInvitation(ctx, q, token, true)
 		if err != nil {
 			return err
@@ -187,7 +189,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, token string, response j
 
 // verifyRegistration verifies the response to a challenge that was made for the invitation. Every rejection is the problem
 // registration_refused.
-func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
+func (s *Service) verifyRegistration(ctx context.Context, q *pg.Q, rp *webauthn.WebAuthn, i models.PersonInvitation, p models.Person, response json.RawMessage) (*webauthn.Credential, error) {
 	refuse := func(detail string, cause error) error {
 		return &problem.Error{Code: problem.RegistrationRefused, Detail: detail, Cause: cause}
 	}
@@ -199,7 +201,7 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webaut
 	if err != nil || !s.validCeremony(challenge, i.ID, s.clock.Now()) {
 		return nil, refuse("The registration took too long. Start again.", err)
 	}
-	keys, err := q.Staff().Passkeys(ctx, p.ID)
+	keys, err := passkeysOfPerson(ctx, q, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +218,9 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, rp *webaut
 }
 
 // registerPasskey spends the invitation, stores the passkey and opens the first session, in the caller's transaction.
-func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
+func (s *Service) registerPasskey(ctx context.Context, q *pg.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
 	now := s.clock.Now()
-	used, err := q.Invitations().Use(ctx, i.MAC, now)
+	used, err := useInvitation(ctx, q, i.MAC, now)
 	if err != nil {
 		return Opened{}, err
 	}
@@ -233,19 +235,19 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 	for _, t := range made.Transport {
 		key.Transports = append(key.Transports, string(t))
 	}
-	created, err := q.Staff().CreatePasskey(ctx, key)
+	created, err := createPasskey(ctx, q, key)
 	if err != nil {
 		return Opened{}, err
 	}
 	if !created {
 		return Opened{}, problem.New(problem.PasskeyExists, "This passkey is already registered.")
 	}
-	if err := q.Staff().MarkJoined(ctx, p.ID, now); err != nil {
+	if err := markJoined(ctx, q, p.ID, now); err != nil {
 		return Opened{}, err
 	}
 	// The person's own link for a first passkey follows a sign-in, so no one else has seen it.
 	if i.CreatedBy != "person:"+p.ID {
-		if err := q.Staff().MarkShown(ctx, p, i.CreatedBy); err != nil {
+		if err := MarkShown(ctx, q, p, i.CreatedBy); err != nil {
 			return Opened{}, err
 		}
 	}
@@ -258,17 +260,17 @@ func (s *Service) registerPasskey(ctx context.Context, q *store.Q, i models.Pers
 
 // usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its
 // row and the person's for the transaction.
-func (s *Service) usableInvitation(ctx context.Context, q *store.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
+func (s *Service) usableInvitation(ctx context.Context, q *pg.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
 	macs := s.keys.MACs(invitationPurpose, []byte(token))
-	i, p, err := q.Invitations().Get(ctx, macs, false)
+	i, p, err := getInvitation(ctx, q, macs, false)
 	if err == nil && lock {
 		// The person comes first, as in everything that voids invitations: in the opposite order the two could deadlock.
-		if _, err = q.Staff().Lock(ctx, p.TenantID, p.ID); err == nil {
-			i, p, err = q.Invitations().Get(ctx, macs, true)
+		if _, err = LockPerson(ctx, q, p.TenantID, p.ID); err == nil {
+			i, p, err = getInvitation(ctx, q, macs, true)
 		}
 	}
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		return i, p, errInvitationUnknown
 	case err != nil:
 		return i, p, err

@@ -7,11 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -56,7 +58,7 @@ func TestWhatEndsWhat(t *testing.T) {
 		ID: ids.New(ids.IdentityProvider), TenantID: b.scope.Tenant, Name: "okta", Label: "Okta", Issuer: "https://idp.example", ClientID: "c",
 		Scopes: models.Strings{"openid"}, GroupsClaim: "groups", Grants: models.JSON("[]"), CreatedAt: b.clock.Now(), UpdatedAt: b.clock.Now(),
 	}
-	require.NoError(t, b.store.IdentityProviders().Create(t.Context(), provider))
+	require.NoError(t, sso.CreateIdentityProvider(t.Context(), b.store.Q, provider))
 	both := []models.Role{models.RoleOperator, models.RoleReviewer}
 	invited := func(t *testing.T) string {
 		in, _ := b.invite(t, both...)
@@ -112,19 +114,19 @@ func TestWhatEndsWhat(t *testing.T) {
 			return err
 		}, true},
 		{"provider removed", federated("ida"), func(t *testing.T, _ issued) error {
-			return b.store.Write(t.Context(), func(q *store.Q) error {
+			return b.store.Write(t.Context(), func(q *pg.Q) error {
 				return b.service.Dismiss(t.Context(), q, staff.Dismissal{Tenant: b.scope.Tenant, Provider: provider.ID, Actor: "cli:test", Roles: true})
 			})
 		}, false},
 		{"account removed that is linked with another", invited, func(t *testing.T, i issued) error {
-			if _, err := b.store.Principals().Link(t.Context(), b.scope.Tenant, "person:"+i.person, "person:"+boss.Person); err != nil {
+			if _, err := identity.LinkPrincipals(t.Context(), b.store.Q, b.scope.Tenant, "person:"+i.person, "person:"+boss.Person); err != nil {
 				return err
 			}
 			return b.service.Revoke(t.Context(), b.scope.Tenant, i.person, "cli:test")
 		}, false},
 		{"a linked account removed that did not issue the keys", invited, func(t *testing.T, i issued) error {
 			other := invited(t)
-			if _, err := b.store.Principals().Link(t.Context(), b.scope.Tenant, "person:"+other, "person:"+i.person); err != nil {
+			if _, err := identity.LinkPrincipals(t.Context(), b.store.Q, b.scope.Tenant, "person:"+other, "person:"+i.person); err != nil {
 				return err
 			}
 			return b.service.Revoke(t.Context(), b.scope.Tenant, other, "cli:test")
@@ -145,8 +147,8 @@ func TestWhatEndsWhat(t *testing.T) {
 				"issue a key":   func() bool { return b.issuesWith(t, i.stream) == nil },
 				"review a hold": func() bool { return b.reviews(t, i.child.ID) },
 				"approve a change": func() bool {
-					may, err := b.store.Principals().MayChange(t.Context(), b.scope, "credential:"+i.child.ID,
-						store.ChangeRight{Scopes: []string{"admin"}, Permission: models.PermissionConfig, Approves: true}, b.clock.Now())
+					may, err := identity.MayChangePrincipal(t.Context(), b.store.Q, b.scope, "credential:"+i.child.ID,
+						identity.ChangeRight{Scopes: []string{"admin"}, Permission: models.PermissionConfig, Approves: true}, b.clock.Now())
 					return err == nil && may
 				},
 			} {
@@ -168,7 +170,7 @@ func (b *bundle) issuesWith(t *testing.T, p identity.Principal) error {
 
 func (b *bundle) reviews(t *testing.T, id string) bool {
 	t.Helper()
-	able, err := b.store.Teams().Reviewers(t.Context(), b.scope, []string{"credential:" + id}, b.clock.Now())
+	able, err := team.ReviewersOfTeams(t.Context(), b.store.Q, b.scope, []string{"credential:" + id}, b.clock.Now())
 	require.NoError(t, err)
 	return len(able) == 1
 }
@@ -180,7 +182,7 @@ func TestOrphansAreListed(t *testing.T) {
 	storetest.Subject(t, b.store, b.env, "ada")
 	in, _ := b.invite(t, models.RoleOperator)
 	i := b.issues(t, in.Person.ID, []models.Role{models.RoleOperator})
-	_, err := b.store.Staff().WithdrawRole(t.Context(), in.Person.ID, b.scope.Environment, models.RoleOperator)
+	_, err := staff.WithdrawRole(t.Context(), b.store.Q, in.Person.ID, b.scope.Environment, models.RoleOperator)
 	require.NoError(t, err)
 	orphans, err := b.keys.Orphans(t.Context(), b.scope)
 	require.NoError(t, err)
@@ -196,7 +198,7 @@ func TestFederatedKeysLapse(t *testing.T) {
 		ID: ids.New(ids.IdentityProvider), TenantID: b.scope.Tenant, Name: "okta", Label: "Okta", Issuer: "https://idp.example", ClientID: "c",
 		Scopes: models.Strings{"openid"}, GroupsClaim: "groups", Grants: models.JSON("[]"), CreatedAt: b.clock.Now(), UpdatedAt: b.clock.Now(),
 	}
-	require.NoError(t, b.store.IdentityProviders().Create(t.Context(), provider))
+	require.NoError(t, sso.CreateIdentityProvider(t.Context(), b.store.Q, provider))
 	roles := []models.Role{models.RoleOperator}
 	signIn := func() string {
 		opened, err := b.service.SignInFrom(t.Context(), staff.Account{

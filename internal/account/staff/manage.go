@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,26 +30,26 @@ type Listed struct {
 }
 
 // List returns a page of a tenant's staff, newest first, and the cursor of the next page. Revoked people are included.
-func (s *Service) List(ctx context.Context, tenant string, page store.Page) ([]Listed, string, error) {
-	rows, next, err := s.store.Staff().List(ctx, tenant, page)
+func (s *Service) List(ctx context.Context, tenant string, page pg.Page) ([]Listed, string, error) {
+	rows, next, err := listPeople(ctx, s.store.Q, tenant, page)
 	if err != nil {
 		return nil, "", err
 	}
-	environments, err := s.store.Environments().List(ctx, tenant)
+	environments, err := tenancy.ListEnvironments(ctx, s.store.Q, tenant)
 	if err != nil {
 		return nil, "", err
 	}
 	out := make([]Listed, 0, len(rows))
 	for _, p := range rows {
-		roles, err := s.store.Staff().RolesOf(ctx, p.ID)
+		roles, err := RolesOf(ctx, s.store.Q, p.ID)
 		if err != nil {
 			return nil, "", err
 		}
-		keys, err := s.store.Staff().Passkeys(ctx, p.ID)
+		keys, err := passkeysOfPerson(ctx, s.store.Q, p.ID)
 		if err != nil {
 			return nil, "", err
 		}
-		open, err := s.store.Invitations().Open(ctx, p.ID, s.clock.Now())
+		open, err := openInvitation(ctx, s.store.Q, p.ID, s.clock.Now())
 		if err != nil {
 			return nil, "", err
 		}
@@ -74,9 +75,9 @@ func state(p models.Person, keys, open int) string {
 // the person must be created again. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
-		p, err := q.Staff().Lock(ctx, tenant, id)
-		if errors.Is(err, store.ErrNotFound) {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		p, err := LockPerson(ctx, q, tenant, id)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
@@ -88,25 +89,25 @@ func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 
 // revoke ends the access of a locked person.
 func (s *Service) revoke(ctx context.Context, op operation, p models.Person) error {
-	revoked, err := op.q.Staff().Revoke(ctx, p.TenantID, p.ID, op.actor, op.at)
+	revoked, err := revokePerson(ctx, op.q, p.TenantID, p.ID, op.actor, op.at)
 	if err != nil || !revoked {
 		return err
 	}
-	if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
+	if err := voidInvitations(ctx, op.q, p.ID, op.at); err != nil {
 		return err
 	}
-	if err := op.q.SavedFilters().DeleteOf(ctx, p.ID); err != nil {
+	if err := deleteSavedFiltersOf(ctx, op.q, p.ID); err != nil {
 		return err
 	}
 	if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
 		return err
 	}
-	environments, err := op.q.Environments().List(ctx, p.TenantID)
+	environments, err := tenancy.ListEnvironments(ctx, op.q, p.TenantID)
 	if err != nil {
 		return err
 	}
 	for _, env := range environments {
-		if err := op.endKeys(ctx, store.Scope{Tenant: p.TenantID, Environment: env.ID}, p.ID, nil, identity.CausePersonRevoked); err != nil {
+		if err := op.endKeys(ctx, pg.Scope{Tenant: p.TenantID, Environment: env.ID}, p.ID, nil, identity.CausePersonRevoked); err != nil {
 			return err
 		}
 	}
@@ -114,7 +115,7 @@ func (s *Service) revoke(ctx context.Context, op operation, p models.Person) err
 }
 
 // endKeys ends the API keys that the person issued in an environment and could not issue with the roles that remain.
-func (op operation) endKeys(ctx context.Context, scope store.Scope, person string, remaining []models.Role, cause string) error {
+func (op operation) endKeys(ctx context.Context, scope pg.Scope, person string, remaining []models.Role, cause string) error {
 	_, err := identity.EndKeys(ctx, op.q, identity.Ending{
 		Scope: scope, Person: person, Roles: remaining, Cause: cause, Actor: op.actor, RequestID: op.requestID, At: op.at,
 	})
@@ -122,8 +123,8 @@ func (op operation) endKeys(ctx context.Context, scope store.Scope, person strin
 }
 
 // endKeysWithoutRoles ends the API keys that the person's roles in the environment do not cover any more, after roles were withdrawn.
-func (op operation) endKeysWithoutRoles(ctx context.Context, scope store.Scope, person string) error {
-	remaining, err := op.q.Staff().RolesIn(ctx, person, scope.Environment)
+func (op operation) endKeysWithoutRoles(ctx context.Context, scope pg.Scope, person string) error {
+	remaining, err := identity.RolesIn(ctx, op.q, person, scope.Environment)
 	if err != nil {
 		return err
 	}
@@ -132,16 +133,16 @@ func (op operation) endKeysWithoutRoles(ctx context.Context, scope store.Scope, 
 
 // endSessions ends all sessions of a person whose row is locked, with the links for a first passkey that were issued in them, and
 // notifies every process, which then closes the sessions' event streams.
-func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, now time.Time) error {
-	if err := q.Invitations().VoidOwn(ctx, person, now); err != nil {
+func (s *Service) endSessions(ctx context.Context, q *pg.Q, person string, now time.Time) error {
+	if err := voidInvitationsOf(ctx, q, person, now); err != nil {
 		return err
 	}
-	ended, err := q.ConsoleSessions().EndAll(ctx, person, now)
+	ended, err := EndConsoleSessions(ctx, q, person, now)
 	if err != nil {
 		return err
 	}
 	for _, id := range ended {
-		if err := q.Notify(ctx, store.ChannelCredential, id); err != nil {
+		if err := q.Notify(ctx, pg.ChannelCredential, id); err != nil {
 			return err
 		}
 	}
@@ -149,12 +150,12 @@ func (s *Service) endSessions(ctx context.Context, q *store.Q, person string, no
 }
 
 // Grant gives a person roles in an environment of their tenant. Roles that the person already has are ignored.
-func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles []models.Role, actor string) error {
+func (s *Service) Grant(ctx context.Context, scope pg.Scope, id string, roles []models.Role, actor string) error {
 	if err := checkRoles(roles); err != nil {
 		return err
 	}
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -164,10 +165,10 @@ func (s *Service) Grant(ctx context.Context, scope store.Scope, id string, roles
 }
 
 // grant gives the person the roles that they do not have and records person.roles_changed if there are any.
-func (op operation) grant(ctx context.Context, p models.Person, scope store.Scope, roles []models.Role) error {
+func (op operation) grant(ctx context.Context, p models.Person, scope pg.Scope, roles []models.Role) error {
 	var added []string
 	for _, r := range roles {
-		given, err := op.q.Staff().GrantRole(ctx, models.PersonRole{
+		given, err := identity.GrantRole(ctx, op.q, models.PersonRole{
 			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: op.at, GrantedBy: op.actor,
 		})
 		if err != nil {
@@ -185,12 +186,12 @@ func (op operation) grant(ctx context.Context, p models.Person, scope store.Scop
 
 // Withdraw removes roles of a person in an environment. If it removed any, it also ends the person's sessions, so that no
 // open stream or page outlives the role.
-func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, roles []models.Role, actor string) error {
+func (s *Service) Withdraw(ctx context.Context, scope pg.Scope, id string, roles []models.Role, actor string) error {
 	if err := checkRoles(roles); err != nil {
 		return err
 	}
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -206,10 +207,10 @@ func (s *Service) Withdraw(ctx context.Context, scope store.Scope, id string, ro
 
 // withdraw removes the roles that the person has and records person.roles_changed. It returns false if there were none. The caller
 // ends the person's sessions.
-func (op operation) withdraw(ctx context.Context, p models.Person, scope store.Scope, roles []models.Role) (bool, error) {
+func (op operation) withdraw(ctx context.Context, p models.Person, scope pg.Scope, roles []models.Role) (bool, error) {
 	var taken []string
 	for _, r := range roles {
-		gone, err := op.q.Staff().WithdrawRole(ctx, p.ID, scope.Environment, r)
+		gone, err := WithdrawRole(ctx, op.q, p.ID, scope.Environment, r)
 		if err != nil {
 			return false, err
 		}
@@ -227,10 +228,10 @@ func (op operation) withdraw(ctx context.Context, p models.Person, scope store.S
 }
 
 // lockActive locks the row of a person and rejects one whose access was revoked.
-func (s *Service) lockActive(ctx context.Context, q *store.Q, tenant, id string) (models.Person, error) {
-	p, err := q.Staff().Lock(ctx, tenant, id)
+func (s *Service) lockActive(ctx context.Context, q *pg.Q, tenant, id string) (models.Person, error) {
+	p, err := LockPerson(ctx, q, tenant, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		return p, problem.NewNotFound()
 	case err == nil && p.RevokedAt != nil:
 		return p, problem.New(problem.Conflict, "The person's access was revoked. Create the person again to invite them.")
@@ -239,30 +240,30 @@ func (s *Service) lockActive(ctx context.Context, q *store.Q, tenant, id string)
 }
 
 // grantsOf returns the roles of a person in all environments of their tenant.
-func grantsOf(ctx context.Context, q *store.Q, p models.Person) ([]Grant, error) {
-	environments, err := q.Environments().List(ctx, p.TenantID)
+func grantsOf(ctx context.Context, q *pg.Q, p models.Person) ([]Grant, error) {
+	environments, err := tenancy.ListEnvironments(ctx, q, p.TenantID)
 	if err != nil {
 		return nil, err
 	}
-	roles, err := q.Staff().RolesOf(ctx, p.ID)
+	roles, err := RolesOf(ctx, q, p.ID)
 	return grants(environments, roles), err
 }
 
 // operation is the context of one change: the transaction that makes it, and the actor, request and time that its events have.
 type operation struct {
-	q         *store.Q
+	q         *pg.Q
 	actor     string // such as "cli:person create" or "person:prs_..."
 	requestID string // empty for the command line
 	at        time.Time
 }
 
 // byPerson returns the operation of a person on themselves, such as a sign-in.
-func byPerson(q *store.Q, p models.Person, requestID string, at time.Time) operation {
+func byPerson(q *pg.Q, p models.Person, requestID string, at time.Time) operation {
 	return operation{q: q, actor: "person:" + p.ID, requestID: requestID, at: at}
 }
 
 // appendTo appends an event to the log of one environment.
-func (op operation) appendTo(ctx context.Context, scope store.Scope, data events.Data) error {
+func (op operation) appendTo(ctx context.Context, scope pg.Scope, data events.Data) error {
 	return events.Append(ctx, op.q, events.Entry{Scope: scope, At: op.at, Actor: op.actor, RequestID: op.requestID, Data: data})
 }
 
@@ -279,7 +280,7 @@ func (op operation) append(ctx context.Context, p models.Person, data events.Dat
 // appendEach appends an event to the log of each environment of the grants.
 func (op operation) appendEach(ctx context.Context, tenant string, held []Grant, data events.Data) error {
 	for _, g := range held {
-		if err := op.appendTo(ctx, store.Scope{Tenant: tenant, Environment: g.Environment.ID}, data); err != nil {
+		if err := op.appendTo(ctx, pg.Scope{Tenant: tenant, Environment: g.Environment.ID}, data); err != nil {
 			return err
 		}
 	}

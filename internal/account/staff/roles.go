@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -17,19 +19,19 @@ type By struct {
 	RequestID string
 }
 
-func (by By) operation(q *store.Q, at time.Time) operation {
+func (by By) operation(q *pg.Q, at time.Time) operation {
 	return operation{q: q, actor: "person:" + by.Person, requestID: by.RequestID, at: at}
 }
 
 // InviteAs is Create by a member of staff. An environment that requires a second approver refuses it: a person who could invite others there
 // could approve their own changes through them.
-func (s *Service) InviteAs(ctx context.Context, scope store.Scope, name string, roles []models.Role, by By) (Invited, error) {
+func (s *Service) InviteAs(ctx context.Context, scope pg.Scope, name string, roles []models.Role, by By) (Invited, error) {
 	p, err := s.newPerson(scope, name, roles, "person:"+by.Person)
 	if err != nil {
 		return Invited{}, err
 	}
 	var out Invited
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := refuseAlone(ctx, q, scope); err != nil {
 			return err
 		}
@@ -41,13 +43,13 @@ func (s *Service) InviteAs(ctx context.Context, scope store.Scope, name string, 
 
 // InviteAgainAs invites a person who has not joined, and voids their earlier invitations. It refuses a person with a passkey or with
 // roles in other environments: the invitation registers a passkey that has all of them.
-func (s *Service) InviteAgainAs(ctx context.Context, scope store.Scope, id string, by By) (Invited, error) {
+func (s *Service) InviteAgainAs(ctx context.Context, scope pg.Scope, id string, by By) (Invited, error) {
 	var out Invited
 	err := s.managed(ctx, scope, id, by, func(op operation, p models.Person, _, elsewhere []models.Role) error {
 		if p.Federated() {
 			return problem.New(problem.Conflict, "An identity provider signs this person in. They register their passkey themselves, after signing in.")
 		}
-		keys, err := op.q.Staff().Passkeys(ctx, p.ID)
+		keys, err := passkeysOfPerson(ctx, op.q, p.ID)
 		if err != nil {
 			return err
 		}
@@ -57,7 +59,7 @@ func (s *Service) InviteAgainAs(ctx context.Context, scope store.Scope, id strin
 		if err := refuseAlone(ctx, op.q, scope); err != nil {
 			return err
 		}
-		if err := op.q.Invitations().Void(ctx, p.ID, op.at); err != nil {
+		if err := voidInvitations(ctx, op.q, p.ID, op.at); err != nil {
 			return err
 		}
 		out, err = s.invite(ctx, op, p, InvitationLife)
@@ -67,7 +69,7 @@ func (s *Service) InviteAgainAs(ctx context.Context, scope store.Scope, id strin
 }
 
 // ChangeRolesAs gives a person exactly these roles in the environment. If it removes any, it also ends the person's sessions.
-func (s *Service) ChangeRolesAs(ctx context.Context, scope store.Scope, id string, roles []models.Role, by By) error {
+func (s *Service) ChangeRolesAs(ctx context.Context, scope pg.Scope, id string, roles []models.Role, by By) error {
 	if err := checkRoles(roles); err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (s *Service) ChangeRolesAs(ctx context.Context, scope store.Scope, id strin
 }
 
 // RemoveAs withdraws all roles of a person in the environment, and revokes a person who has none elsewhere.
-func (s *Service) RemoveAs(ctx context.Context, scope store.Scope, id string, by By) error {
+func (s *Service) RemoveAs(ctx context.Context, scope pg.Scope, id string, by By) error {
 	return s.managed(ctx, scope, id, by, func(op operation, p models.Person, here, elsewhere []models.Role) error {
 		if len(elsewhere) == 0 {
 			return s.revoke(ctx, op, p)
@@ -94,9 +96,9 @@ func (s *Service) RemoveAs(ctx context.Context, scope store.Scope, id string, by
 }
 
 // managed locks a person with a role in the environment and calls f with their roles there and elsewhere. Others are not found.
-func (s *Service) managed(ctx context.Context, scope store.Scope, id string, by By, f func(op operation, p models.Person, here, elsewhere []models.Role) error) error {
+func (s *Service) managed(ctx context.Context, scope pg.Scope, id string, by By, f func(op operation, p models.Person, here, elsewhere []models.Role) error) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -124,10 +126,10 @@ func (s *Service) managed(ctx context.Context, scope store.Scope, id string, by 
 }
 
 // change grants and withdraws roles and records person.roles_changed if there are any.
-func (s *Service) change(ctx context.Context, op operation, p models.Person, scope store.Scope, added, gone []models.Role) error {
+func (s *Service) change(ctx context.Context, op operation, p models.Person, scope pg.Scope, added, gone []models.Role) error {
 	data := events.PersonRolesChangedData{Person: p.ID}
 	for _, r := range added {
-		given, err := op.q.Staff().GrantRole(ctx, models.PersonRole{
+		given, err := identity.GrantRole(ctx, op.q, models.PersonRole{
 			PersonID: p.ID, EnvironmentID: scope.Environment, Role: r, GrantedAt: op.at, GrantedBy: op.actor,
 		})
 		if err != nil {
@@ -138,7 +140,7 @@ func (s *Service) change(ctx context.Context, op operation, p models.Person, sco
 		}
 	}
 	for _, r := range gone {
-		taken, err := op.q.Staff().WithdrawRole(ctx, p.ID, scope.Environment, r)
+		taken, err := WithdrawRole(ctx, op.q, p.ID, scope.Environment, r)
 		if err != nil {
 			return err
 		}
@@ -161,8 +163,8 @@ func (s *Service) change(ctx context.Context, op operation, p models.Person, sco
 }
 
 // refuseAlone refuses to give access if the environment requires a second approver.
-func refuseAlone(ctx context.Context, q *store.Q, scope store.Scope) error {
-	env, err := q.Environments().Get(ctx, scope)
+func refuseAlone(ctx context.Context, q *pg.Q, scope pg.Scope) error {
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil || !env.SecondApproverRequired {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -91,7 +91,7 @@ func (s *Service) SignInOptions() (protocol.PublicKeyCredentialRequestOptions, e
 // ConfirmOptions returns PublicKeyCredentialRequestOptions for the passkeys of the session's person. They are valid for one
 // confirmation; a later call invalidates them.
 func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.PublicKeyCredentialRequestOptions, error) {
-	keys, err := s.store.Staff().Passkeys(ctx, in.Person.ID)
+	keys, err := passkeysOfPerson(ctx, s.store.Q, in.Person.ID)
 	if err != nil {
 		return protocol.PublicKeyCredentialRequestOptions{}, err
 	}
@@ -102,7 +102,7 @@ func (s *Service) ConfirmOptions(ctx context.Context, in Session) (protocol.Publ
 	if err != nil {
 		return options, err
 	}
-	return options, s.store.ConsoleSessions().BeginConfirmation(ctx, in.ID, options.Challenge)
+	return options, beginConfirmation(ctx, s.store.Q, in.ID, options.Challenge)
 }
 
 // requestOptions returns request options with a new challenge for the session, or for a sign-in if the session is empty.
@@ -122,7 +122,7 @@ func (s *Service) requestOptions(about string, allowed []protocol.CredentialDesc
 func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, requestID string) (Opened, error) {
 	now := s.clock.Now()
 	var out Opened
-	err := s.withAssertion(ctx, assertion, "", now, func(q *store.Q, a verifiedAssertion) error {
+	err := s.withAssertion(ctx, assertion, "", now, func(q *pg.Q, a verifiedAssertion) error {
 		if a.person.Federated() {
 			return errFederated()
 		}
@@ -137,18 +137,18 @@ func (s *Service) SignIn(ctx context.Context, assertion json.RawMessage, request
 // is recorded in the environment that the person is looking at.
 func (s *Service) Confirm(ctx context.Context, in Session, environment string, assertion json.RawMessage, requestID string) error {
 	now := s.clock.Now()
-	return s.withAssertion(ctx, assertion, in.ID, now, func(q *store.Q, a verifiedAssertion) error {
+	return s.withAssertion(ctx, assertion, in.ID, now, func(q *pg.Q, a verifiedAssertion) error {
 		if a.person.ID != in.Person.ID {
 			return errRefused(errors.New("the passkey is a different person's"))
 		}
-		confirmed, err := q.ConsoleSessions().Confirm(ctx, in.ID, a.ceremony, now)
+		confirmed, err := confirmConsoleSession(ctx, q, in.ID, a.ceremony, now)
 		if err != nil {
 			return err
 		}
 		if !confirmed {
 			return problem.New(problem.AssertionChallenge, "The confirmation was already used or was replaced by a newer one. Try again.")
 		}
-		scope := store.Scope{Tenant: in.Person.TenantID, Environment: environment}
+		scope := pg.Scope{Tenant: in.Person.TenantID, Environment: environment}
 		return byPerson(q, in.Person, requestID, now).appendTo(ctx, scope, events.PersonConfirmedData{Session: in.ID, Passkey: a.key.ID})
 	})
 }
@@ -163,7 +163,7 @@ type verifiedAssertion struct {
 // withAssertion verifies an assertion with its passkey's row locked, stores the passkey's new counter and flags, and calls
 // then in the same transaction. If the signature counter went back, the authenticator may have been cloned: the transaction
 // records a warning instead of calling then, and the caller gets an error.
-func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*store.Q, verifiedAssertion) error) error {
+func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*pg.Q, verifiedAssertion) error) error {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(assertion)
 	if err != nil {
 		return &problem.Error{Code: problem.AssertionMalformed, Detail: "The response of the passkey cannot be parsed.", Cause: err}
@@ -178,14 +178,14 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 	}
 	var cloned error
 	var person models.Person
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		a, err := s.verifyAssertion(ctx, q, rp, parsed, now)
 		person = a.person
 		if err != nil {
 			return err
 		}
 		a.ceremony = challenge
-		if err := q.Staff().RecordPasskeyUse(ctx, a.key); err != nil {
+		if err := recordPasskeyUse(ctx, q, a.key); err != nil {
 			return err
 		}
 		if a.key.CloneWarning {
@@ -204,9 +204,9 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 // verifyAssertion verifies the assertion with the WebAuthn library and returns the passkey as it is to be stored. With an error it returns
 // the person alone, if the passkey belongs to one. The library
 // only sets CloneWarning when the counter went back; the caller must reject such an assertion.
-func (s *Service) verifyAssertion(ctx context.Context, q *store.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (verifiedAssertion, error) {
-	key, p, err := q.Staff().LockPasskey(ctx, parsed.RawID)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) verifyAssertion(ctx context.Context, q *pg.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (verifiedAssertion, error) {
+	key, p, err := lockPasskey(ctx, q, parsed.RawID)
+	if errors.Is(err, pg.ErrNotFound) {
 		return verifiedAssertion{}, errRefused(err)
 	}
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Service) openSession(ctx context.Context, op operation, in sessionStart
 		CreatedAt: op.at, ConfirmedAt: in.confirmedAt, LastSeenAt: op.at, ExpiresAt: op.at.Add(SessionLife),
 		IdentityProviderID: p.IdentityProviderID, ProviderSession: in.providerSession,
 	}
-	created, err := op.q.ConsoleSessions().Create(ctx, row)
+	created, err := createConsoleSession(ctx, op.q, row)
 	if err != nil {
 		return Opened{}, err
 	}
@@ -303,8 +303,8 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 	if len(cookie) != 43 { // secretBytes in base64url
 		return Session{}, errSignedOut()
 	}
-	row, p, err := s.store.ConsoleSessions().Get(ctx, s.keys.MACs(sessionPurpose, []byte(cookie)))
-	if errors.Is(err, store.ErrNotFound) {
+	row, p, err := getConsoleSession(ctx, s.store.Q, s.keys.MACs(sessionPurpose, []byte(cookie)))
+	if errors.Is(err, pg.ErrNotFound) {
 		return Session{}, errSignedOut()
 	}
 	if err != nil {
@@ -316,7 +316,7 @@ func (s *Service) Authenticate(ctx context.Context, cookie string, by RequestOri
 	}
 	if by == FromPerson && now.Sub(row.LastSeenAt) >= touchEvery {
 		row.LastSeenAt = now
-		if err := s.store.ConsoleSessions().Touch(ctx, row.ID, now); err != nil {
+		if err := touchConsoleSession(ctx, s.store.Q, row.ID, now); err != nil {
 			return Session{}, err
 		}
 	}
@@ -337,8 +337,8 @@ func openAt(row models.ConsoleSession, p models.Person, now time.Time) bool {
 // StillValid reports whether a session that was authenticated before is still open. It does not compare roles, since the loss of one
 // ends the session, and does not extend the session.
 func (s *Service) StillValid(ctx context.Context, in Session) (bool, error) {
-	row, p, err := s.store.ConsoleSessions().Get(ctx, [][]byte{in.mac})
-	if errors.Is(err, store.ErrNotFound) {
+	row, p, err := getConsoleSession(ctx, s.store.Q, [][]byte{in.mac})
+	if errors.Is(err, pg.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil && openAt(row, p, s.clock.Now()), err
@@ -349,19 +349,19 @@ func (s *Service) StillValid(ctx context.Context, in Session) (bool, error) {
 // ends too. Invitations by an operator remain. Signing out twice has no effect.
 func (s *Service) SignOut(ctx context.Context, in Session, requestID string) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		// The person comes first: FirstPasskey issues no link between the end of the session and that of its links.
-		if _, err := q.Staff().Lock(ctx, in.Person.TenantID, in.Person.ID); err != nil {
+		if _, err := LockPerson(ctx, q, in.Person.TenantID, in.Person.ID); err != nil {
 			return err
 		}
-		ended, err := q.ConsoleSessions().End(ctx, in.ID, now)
+		ended, err := endConsoleSession(ctx, q, in.ID, now)
 		if err != nil || !ended {
 			return err
 		}
-		if err := q.Invitations().VoidOwn(ctx, in.Person.ID, now); err != nil {
+		if err := voidInvitationsOf(ctx, q, in.Person.ID, now); err != nil {
 			return err
 		}
-		if err := q.Notify(ctx, store.ChannelCredential, in.ID); err != nil {
+		if err := q.Notify(ctx, pg.ChannelCredential, in.ID); err != nil {
 			return err
 		}
 		data := events.PersonSignedOutData{Person: in.Person.ID, Session: in.ID}

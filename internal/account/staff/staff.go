@@ -23,7 +23,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -54,7 +54,7 @@ const (
 
 // Service manages the staff of all tenants. It is safe for concurrent use.
 type Service struct {
-	store *store.Store
+	store *pg.Store
 	keys  *keyring.Keyring
 	clock clock.Clock
 	base  string // URL of the console without a path
@@ -62,7 +62,7 @@ type Service struct {
 
 // New returns the service. The host of baseURL is the WebAuthn relying party id of the staff's passkeys. It is unrelated to
 // the RP IDs of environments, which belong to the customers.
-func New(st *store.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
+func New(st *pg.Store, keys *keyring.Keyring, c clock.Clock, baseURL string) *Service {
 	return &Service{store: st, keys: keys, clock: c, base: baseURL}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -24,9 +24,9 @@ const base = "https://console.example:8443"
 
 // bundle is one environment and the staff service.
 type bundle struct {
-	store   *store.Store
+	store   *pg.Store
 	env     models.Environment
-	scope   store.Scope
+	scope   pg.Scope
 	clock   *clock.Fake
 	service *staff.Service
 	keys    *identity.Service
@@ -385,7 +385,7 @@ func TestRolesArePerEnvironment(t *testing.T) {
 	require.NoError(t, b.service.Withdraw(t.Context(), b.scope, id, []models.Role{models.RoleAuditor}, "cli:test"))
 	_, err = b.service.Authenticate(t.Context(), opened.Cookie, staff.FromPerson)
 	requireCode(t, problem.Unauthenticated, err)
-	list, _, err := b.service.List(t.Context(), b.scope.Tenant, store.Page{Limit: 10})
+	list, _, err := b.service.List(t.Context(), b.scope.Tenant, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, staff.StateActive, list[0].State)

@@ -8,16 +8,16 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Create adds a team. A key in use is a conflict. It is refused with tenancy.ErrSecondApprover as the cause if the environment
 // requires a second approver: teams decide who may approve.
-func (s *Service) Create(ctx context.Context, scope store.Scope, by By, d Draft) (View, error) {
+func (s *Service) Create(ctx context.Context, scope pg.Scope, by By, d Draft) (View, error) {
 	var row models.Team
-	err := s.store.Write(ctx, func(q *store.Q) (err error) {
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
 		op := Operation{Q: q, Scope: scope, By: by, At: s.clock.Now()}
 		if row, err = op.Create(ctx, d); err != nil {
 			return err
@@ -32,8 +32,8 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, by By, d Draft)
 
 // Update changes the name or the members of a team. A change that leaves the team as it is records nothing. It is refused like
 // Create if a second approver is required.
-func (s *Service) Update(ctx context.Context, scope store.Scope, by By, id string, u Update) (View, error) {
-	err := s.store.Write(ctx, func(q *store.Q) error {
+func (s *Service) Update(ctx context.Context, scope pg.Scope, by By, id string, u Update) (View, error) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		changed, err := Operation{Q: q, Scope: scope, By: by, At: s.clock.Now()}.Update(ctx, id, u)
 		if err != nil || !changed {
 			return err
@@ -48,8 +48,8 @@ func (s *Service) Update(ctx context.Context, scope store.Scope, by By, id strin
 
 // Delete deletes a team. It is refused while an active policy or a pending hold requires the team, because no one could approve then,
 // and like Create if a second approver is required.
-func (s *Service) Delete(ctx context.Context, scope store.Scope, by By, id string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
+func (s *Service) Delete(ctx context.Context, scope pg.Scope, by By, id string) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
 		if err := (Operation{Q: q, Scope: scope, By: by, At: s.clock.Now()}).Delete(ctx, id); err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func (s *Service) Delete(ctx context.Context, scope store.Scope, by By, id strin
 // Operation makes one change in the caller's transaction. It does not check whether a second approver is required: package change
 // uses it for changes that one has approved.
 type Operation struct {
-	Q     *store.Q
-	Scope store.Scope
+	Q     *pg.Q
+	Scope pg.Scope
 	By    By
 	At    time.Time
 }
@@ -75,14 +75,14 @@ func (op Operation) Create(ctx context.Context, d Draft) (models.Team, error) {
 	if !keyPattern.MatchString(d.Key) {
 		return models.Team{}, problem.Invalid([]any{"body", "key"}, "key must begin with a lower-case letter and have 1 to 64 lower-case letters, digits and underscores", "value_error")
 	}
-	if _, err := op.Q.Environments().Get(ctx, op.Scope); err != nil {
+	if _, err := tenancy.GetEnvironment(ctx, op.Q, op.Scope); err != nil {
 		return models.Team{}, err
 	}
 	row := models.Team{
 		ID: ids.New(ids.Team), TenantID: op.Scope.Tenant, EnvironmentID: op.Scope.Environment, Key: d.Key, Name: name, CreatedAt: op.At, CreatedBy: op.By.Actor,
 	}
-	err = op.Q.Teams().Insert(ctx, row)
-	if store.Violates(err, "teams_environment_id_key_key") {
+	err = insertTeam(ctx, op.Q, row)
+	if pg.Violates(err, "teams_environment_id_key_key") {
 		return row, problem.Newf(problem.Conflict, "The environment has a team with the key %q. Choose a different key, or change that team.", d.Key)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (op Operation) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	policies, holds, err := op.Q.Teams().Uses(ctx, op.Scope, row.Key)
+	policies, holds, err := UsesOfTeam(ctx, op.Q, op.Scope, row.Key)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (op Operation) Delete(ctx context.Context, id string) error {
 		return problem.Newf(problem.Conflict, "The team %q is required by %d active policies and %d pending holds. "+
 			"Activate policy versions that do not name it, and settle the holds, before you delete it.", row.Key, policies, holds)
 	}
-	if err := op.Q.Teams().Delete(ctx, op.Scope, id); err != nil {
+	if err := deleteTeam(ctx, op.Q, op.Scope, id); err != nil {
 		return err
 	}
 	return op.append(ctx, events.TeamDeletedData{Team: row.ID, Key: row.Key})
@@ -127,8 +127,8 @@ func (op Operation) Delete(ctx context.Context, id string) error {
 
 // lock locks a team of the environment, so that changes of it are made one after the other.
 func (op Operation) lock(ctx context.Context, id string) (models.Team, error) {
-	row, err := op.Q.Teams().Lock(ctx, op.Scope, id)
-	if errors.Is(err, store.ErrNotFound) {
+	row, err := LockTeam(ctx, op.Q, op.Scope, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return row, problem.NotFoundBy("team_id")
 	}
 	return row, err

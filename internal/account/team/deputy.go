@@ -6,11 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,7 +32,7 @@ type Absence struct {
 
 // NameDeputy names a deputy for a period. The request must come from the absent person or an operator at the command line. Deputies
 // are not passed on: the deputy of a deputy may not approve. A person has one deputy at a time, and stands in for one person at a time.
-func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Absence) (models.Deputy, error) {
+func (s *Service) NameDeputy(ctx context.Context, scope pg.Scope, by By, a Absence) (models.Deputy, error) {
 	now := s.clock.Now()
 	if err := a.check(now); err != nil {
 		return models.Deputy{}, err
@@ -40,7 +41,7 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 		ID: ids.New(ids.Deputy), TenantID: scope.Tenant, EnvironmentID: scope.Environment, PersonID: a.Person, DeputyID: a.Deputy,
 		StartsAt: a.StartsAt.UTC(), EndsAt: a.EndsAt.UTC(), CreatedAt: now,
 	}
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		one, err := lockBoth(ctx, q, scope.Tenant, a)
 		if err != nil {
 			return err
@@ -48,7 +49,7 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 		if one {
 			return wrongAbsence("deputy", "The deputy must not be an account of the absent person. Choose a different deputy.")
 		}
-		able, err := q.Teams().Reviewers(ctx, scope, []string{"person:" + a.Person, "person:" + a.Deputy}, now)
+		able, err := ReviewersOfTeams(ctx, q, scope, []string{"person:" + a.Person, "person:" + a.Deputy}, now)
 		if err != nil {
 			return err
 		}
@@ -56,14 +57,14 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 		if len(able) != 2 {
 			return wrongAbsence("deputy", "Both the absent person and the deputy must be reviewers of this environment. Choose a different deputy.")
 		}
-		overlapping, err := q.Deputies().Overlap(ctx, row)
+		overlapping, err := deputiesOverlap(ctx, q, row)
 		if err != nil {
 			return err
 		}
 		if overlapping {
 			return problem.New(problem.Conflict, "The absent person has a deputy in this period already, or the deputy stands in for a different person. Withdraw the other one, or choose a different period.")
 		}
-		if err := q.Deputies().Insert(ctx, row); err != nil {
+		if err := insertDeputy(ctx, q, row); err != nil {
 			return err
 		}
 		return Operation{Q: q, Scope: scope, By: by, At: now}.append(ctx, deputyData(row))
@@ -72,11 +73,11 @@ func (s *Service) NameDeputy(ctx context.Context, scope store.Scope, by By, a Ab
 }
 
 // WithdrawDeputy ends a deputyship of the absent person now. What the deputy approved before remains.
-func (s *Service) WithdrawDeputy(ctx context.Context, scope store.Scope, by By, person, id string) error {
+func (s *Service) WithdrawDeputy(ctx context.Context, scope pg.Scope, by By, person, id string) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
-		row, ended, err := q.Deputies().End(ctx, scope, person, id, now)
-		if errors.Is(err, store.ErrNotFound) || err == nil && !ended {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		row, ended, err := endDeputy(ctx, q, scope, person, id, now)
+		if errors.Is(err, pg.ErrNotFound) || err == nil && !ended {
 			return problem.New(problem.Conflict, "The person has no deputyship with this id that could be withdrawn: it has ended already, or it is of a different person. countersign team deputy list shows the others.")
 		}
 		if err != nil {
@@ -87,8 +88,8 @@ func (s *Service) WithdrawDeputy(ctx context.Context, scope store.Scope, by By, 
 }
 
 // Deputies lists the deputyships of the environment that have not ended, in the order of their beginnings.
-func (s *Service) Deputies(ctx context.Context, scope store.Scope) ([]models.Deputy, error) {
-	return s.store.Deputies().NotEnded(ctx, scope, s.clock.Now())
+func (s *Service) Deputies(ctx context.Context, scope pg.Scope) ([]models.Deputy, error) {
+	return deputiesNotEnded(ctx, s.store.Q, scope, s.clock.Now())
 }
 
 // check refuses an impossible period. The limit keeps a forgotten deputy from approving for years.
@@ -112,13 +113,13 @@ func wrongAbsence(field, detail string) error {
 
 // lockBoth locks both people in one order, so that two overlapping deputyships cannot be named at the same moment. It
 // reports whether they are accounts of one person.
-func lockBoth(ctx context.Context, q *store.Q, tenant string, a Absence) (one bool, err error) {
+func lockBoth(ctx context.Context, q *pg.Q, tenant string, a Absence) (one bool, err error) {
 	both := []string{a.Person, a.Deputy}
 	slices.Sort(both)
 	var principals []string
 	for _, id := range both {
-		p, err := q.Staff().Lock(ctx, tenant, id)
-		if errors.Is(err, store.ErrNotFound) {
+		p, err := staff.LockPerson(ctx, q, tenant, id)
+		if errors.Is(err, pg.ErrNotFound) {
 			return false, problem.Newf(problem.BadRequest, "The tenant has no person %q. Give the id (prs_...) of one whom countersign person list shows.", id)
 		}
 		if err != nil {

@@ -68,13 +68,13 @@ func (op Operation) rename(ctx context.Context, row models.Team, name *string) (
 	if err != nil {
 		return "", false, err
 	}
-	renamed, err := op.Q.Teams().Rename(ctx, op.Scope, row.ID, given)
+	renamed, err := renameTeam(ctx, op.Q, op.Scope, row.ID, given)
 	return given, renamed, err
 }
 
 // members returns the actors of a team in their order, which makes the digests of a change reproducible.
 func (op Operation) members(ctx context.Context, row models.Team) ([]string, error) {
-	rows, err := op.Q.Teams().Members(ctx, op.Scope, row.ID)
+	rows, err := MembersOfTeam(ctx, op.Q, op.Scope, row.ID)
 	out := make([]string, len(rows))
 	for i, m := range rows {
 		out[i] = m.Member
@@ -92,7 +92,7 @@ func (op Operation) add(ctx context.Context, row models.Team, before, actors []s
 	if len(before)+len(fresh) > MaxMembers {
 		return nil, problem.Invalid([]any{"body", "members"}, fmt.Sprintf("a team has at most %d members", MaxMembers), "too_long")
 	}
-	able, err := op.Q.Teams().Reviewers(ctx, op.Scope, fresh, op.At)
+	able, err := ReviewersOfTeams(ctx, op.Q, op.Scope, fresh, op.At)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (op Operation) add(ctx context.Context, row models.Team, before, actors []s
 			msg := fmt.Sprintf("%q cannot review in this environment; give person:prs_... of a reviewer, or credential:crd_... of a key with the permission review", actor)
 			return nil, problem.Invalid([]any{"body", "members", slices.Index(actors, actor)}, msg, "unknown_member")
 		}
-		if _, err := op.Q.Teams().AddMember(ctx, models.TeamMember{
+		if _, err := addTeamMember(ctx, op.Q, models.TeamMember{
 			TeamID: row.ID, TenantID: row.TenantID, EnvironmentID: row.EnvironmentID, Member: actor, AddedAt: op.At, AddedBy: op.By.Actor,
 		}); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (op Operation) add(ctx context.Context, row models.Team, before, actors []s
 func (op Operation) remove(ctx context.Context, row models.Team, actors []string) ([]string, error) {
 	var out []string
 	for _, actor := range actors {
-		removed, err := op.Q.Teams().RemoveMember(ctx, op.Scope, row.ID, actor)
+		removed, err := removeTeamMember(ctx, op.Q, op.Scope, row.ID, actor)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,12 +27,12 @@ var keyPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // Service manages teams and deputies. It is safe for concurrent use.
 type Service struct {
-	store *store.Store
+	store *pg.Store
 	clock clock.Clock
 }
 
 // New returns the service.
-func New(st *store.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
+func New(st *pg.Store, c clock.Clock) *Service { return &Service{store: st, clock: c} }
 
 // By is who makes a change: the actor of its audit entry, the request, which is empty at the command line, and the workflow of the
 // change request that was approved, if there was one. Whether the actor may make it is for the route table to check.
@@ -69,9 +69,9 @@ type Update struct {
 }
 
 // Get returns one team.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	row, err := s.store.Teams().Get(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (View, error) {
+	row, err := GetTeam(ctx, s.store.Q, scope, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return View{}, problem.NotFoundBy("team_id")
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 }
 
 // List lists the teams of the environment, newest first, and returns the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, page store.Page) ([]View, string, error) {
-	rows, next, err := s.store.Teams().List(ctx, scope, page)
+func (s *Service) List(ctx context.Context, scope pg.Scope, page pg.Page) ([]View, string, error) {
+	rows, next, err := listTeams(ctx, s.store.Q, scope, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,12 +95,12 @@ func (s *Service) List(ctx context.Context, scope store.Scope, page store.Page) 
 }
 
 // views adds the members to teams, in four queries however many teams there are.
-func (s *Service) views(ctx context.Context, scope store.Scope, rows []models.Team) ([]View, error) {
+func (s *Service) views(ctx context.Context, scope pg.Scope, rows []models.Team) ([]View, error) {
 	keys := make([]string, len(rows))
 	for i, r := range rows {
 		keys[i] = r.ID
 	}
-	members, err := s.store.Teams().Members(ctx, scope, keys...)
+	members, err := MembersOfTeam(ctx, s.store.Q, scope, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +109,11 @@ func (s *Service) views(ctx context.Context, scope store.Scope, rows []models.Te
 		actors[i] = m.Member
 	}
 	now := s.clock.Now()
-	able, err := s.store.Teams().Reviewers(ctx, scope, actors, now)
+	able, err := ReviewersOfTeams(ctx, s.store.Q, scope, actors, now)
 	if err != nil {
 		return nil, err
 	}
-	absent, err := s.store.Deputies().InForce(ctx, scope, now)
+	absent, err := deputiesInForce(ctx, s.store.Q, scope, now)
 	if err != nil {
 		return nil, err
 	}

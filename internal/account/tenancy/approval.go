@@ -7,8 +7,8 @@ import (
 	"reflect"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -17,8 +17,8 @@ import (
 var ErrSecondApprover = errors.New("tenancy: the environment requires a second approver")
 
 // RefuseAlone refuses a change by one principal if the environment requires a second approver.
-func RefuseAlone(ctx context.Context, q *store.Q, scope store.Scope) error {
-	env, err := q.Environments().Get(ctx, scope)
+func RefuseAlone(ctx context.Context, q *pg.Q, scope pg.Scope) error {
+	env, err := GetEnvironment(ctx, q, scope)
 	if err != nil || !env.SecondApproverRequired {
 		return err
 	}
@@ -106,7 +106,7 @@ func current[T any](given *T, value T) *T {
 
 // UpdateSettingsIn changes settings that a second principal has approved, in the caller's transaction. By has the scope, the
 // time and the actor. The caller calls Changed after the commit.
-func UpdateSettingsIn(ctx context.Context, q *store.Q, in Settings, by events.Entry) (models.Environment, error) {
+func UpdateSettingsIn(ctx context.Context, q *pg.Q, in Settings, by events.Entry) (models.Environment, error) {
 	return updateIn(ctx, q, in, by)
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -24,13 +24,13 @@ func checkBackground(choice models.BackgroundChoice) error {
 }
 
 // forgetLearned deletes the sums of an environment that learns no more and takes its backgrounds out of force.
-func forgetLearned(ctx context.Context, q *store.Q, by events.Entry) error {
+func forgetLearned(ctx context.Context, q *pg.Q, by events.Entry) error {
 	for _, modality := range []string{"keystroke", "pointer"} {
-		if err := q.Learned().Reset(ctx, by.Scope, modality); err != nil {
+		if err := ResetLearned(ctx, q, by.Scope, modality); err != nil {
 			return err
 		}
-		version, err := q.Learned().Retire(ctx, by.Scope, modality, by.At)
-		if errors.Is(err, store.ErrNotFound) {
+		version, err := RetireLearned(ctx, q, by.Scope, modality, by.At)
+		if errors.Is(err, pg.ErrNotFound) {
 			continue
 		}
 		if err != nil {

@@ -47,7 +47,7 @@ func TestUpdateBrandChangesGivenFieldsOnly(t *testing.T) {
 	update(tenancy.Brand{Name: &name, Logo: encoded(logo)})
 	update(tenancy.Brand{Accent: &accent, Language: &language})
 
-	env, err := st.Environments().Branded(t.Context(), scope)
+	env, err := tenancy.BrandedEnvironment(t.Context(), st.Q, scope)
 	require.NoError(t, err)
 	require.Equal(t, "Alder", env.Brand.Name)
 	require.Equal(t, "#0f5c5c", env.Brand.Accent)
@@ -58,12 +58,12 @@ func TestUpdateBrandChangesGivenFieldsOnly(t *testing.T) {
 	require.Equal(t, 64, config.Width)
 
 	update(tenancy.Brand{Logo: &none, Name: &none})
-	env, err = st.Environments().Branded(t.Context(), scope)
+	env, err = tenancy.BrandedEnvironment(t.Context(), st.Q, scope)
 	require.NoError(t, err)
 	require.Empty(t, env.Brand.Logo)
 	require.Empty(t, env.Brand.Name)
 	require.Equal(t, "#0f5c5c", env.Brand.Accent)
-	other, err := st.Environments().Branded(t.Context(), storetest.Scope(made.Sandbox))
+	other, err := tenancy.BrandedEnvironment(t.Context(), st.Q, storetest.Scope(made.Sandbox))
 	require.NoError(t, err)
 	require.Empty(t, other.Brand)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -20,7 +20,7 @@ type RPIDs struct{ Give, Take []string }
 func (s *Service) UpdateRPIDs(ctx context.Context, tenant string, in RPIDs, actor string) ([]string, error) {
 	var has models.Strings
 	var changed []models.Environment
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		var err error
 		if changed, err = lockAll(ctx, q, tenant); err != nil {
 			return err
@@ -31,12 +31,12 @@ func (s *Service) UpdateRPIDs(ctx context.Context, tenant string, in RPIDs, acto
 		if err := take(ctx, q, tenant, in.Take); err != nil {
 			return err
 		}
-		if has, err = q.Tenants().RPIDs(ctx, tenant); err != nil {
+		if has, err = RPIDsOfTenant(ctx, q, tenant); err != nil {
 			return err
 		}
 		for _, env := range changed {
 			entry := events.Entry{
-				Scope: store.Scope{Tenant: tenant, Environment: env.ID}, At: s.clock.Now(), Actor: actor, Data: events.EnvironmentRPIDsGivenData{GivenRPIDs: has},
+				Scope: pg.Scope{Tenant: tenant, Environment: env.ID}, At: s.clock.Now(), Actor: actor, Data: events.EnvironmentRPIDsGivenData{GivenRPIDs: has},
 			}
 			if err := events.Append(ctx, q, entry); err != nil {
 				return err
@@ -53,13 +53,13 @@ func (s *Service) UpdateRPIDs(ctx context.Context, tenant string, in RPIDs, acto
 }
 
 // lockAll locks the settings of a tenant's environments, so that none of them begins to use an RP ID that is being taken.
-func lockAll(ctx context.Context, q *store.Q, tenant string) ([]models.Environment, error) {
-	all, err := q.Environments().List(ctx, tenant)
+func lockAll(ctx context.Context, q *pg.Q, tenant string) ([]models.Environment, error) {
+	all, err := ListEnvironments(ctx, q, tenant)
 	if err != nil {
 		return nil, err
 	}
 	for _, env := range all {
-		if _, err := q.Environments().Lock(ctx, store.Scope{Tenant: tenant, Environment: env.ID}); err != nil {
+		if _, err := LockEnvironment(ctx, q, pg.Scope{Tenant: tenant, Environment: env.ID}); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func lockAll(ctx context.Context, q *store.Q, tenant string) ([]models.Environme
 }
 
 // give gives a tenant RP IDs. Those of this machine belong to no tenant and are skipped.
-func give(ctx context.Context, q *store.Q, tenant string, given []string) error {
+func give(ctx context.Context, q *pg.Q, tenant string, given []string) error {
 	for _, text := range given {
 		id, err := webname.RPID(text)
 		if err != nil {
@@ -76,7 +76,7 @@ func give(ctx context.Context, q *store.Q, tenant string, given []string) error 
 		if webname.IsLocal(id) {
 			continue
 		}
-		owner, err := q.Tenants().GiveRPID(ctx, tenant, id)
+		owner, err := giveRPID(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}
@@ -87,20 +87,20 @@ func give(ctx context.Context, q *store.Q, tenant string, given []string) error 
 	return nil
 }
 
-func take(ctx context.Context, q *store.Q, tenant string, taken []string) error {
+func take(ctx context.Context, q *pg.Q, tenant string, taken []string) error {
 	for _, text := range taken {
 		id, err := webname.RPID(text)
 		if err != nil {
 			return problem.New(problem.BadRequest, err.Error())
 		}
-		has, err := q.Tenants().RPIDs(ctx, tenant)
+		has, err := RPIDsOfTenant(ctx, q, tenant)
 		if err != nil {
 			return err
 		}
 		if !slices.Contains(has, id) {
 			return problem.Newf(problem.NotFound, "The tenant does not have the RP ID %s.", id)
 		}
-		took, err := q.Tenants().TakeRPID(ctx, tenant, id)
+		took, err := takeRPID(ctx, q, tenant, id)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func TestAnRPIDBelongsToOneTenant(t *testing.T) {
 	for _, id := range []string{"alder.example", "pay.alder.example", "unknown.example", "Alder.Example"} {
 		require.True(t, problem.Is(claim(birch, "https://evil.example", id), problem.Conflict), id)
 	}
-	origins, err := st.Environments().RelatedOrigins(t.Context(), "alder.example")
+	origins, err := tenancy.RelatedOrigins(t.Context(), st.Q, "alder.example")
 	require.NoError(t, err)
 	require.Equal(t, []string{"https://alder.test"}, origins)
 

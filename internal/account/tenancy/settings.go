@@ -10,8 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -63,33 +63,33 @@ type change interface {
 	// apply validates the change and makes it in env.
 	apply(env *models.Environment) error
 	// save stores the group's settings of env.
-	save(ctx context.Context, q *store.Q, env models.Environment) error
+	save(ctx context.Context, q *pg.Q, env models.Environment) error
 	// recorded returns the settings of the group after the change, for the audit log.
 	recorded(env models.Environment) events.Data
 }
 
 // Environment returns the environment of the scope with its settings.
-func (s *Service) Environment(ctx context.Context, scope store.Scope) (models.Environment, error) {
-	return s.store.Environments().Branded(ctx, scope)
+func (s *Service) Environment(ctx context.Context, scope pg.Scope) (models.Environment, error) {
+	return BrandedEnvironment(ctx, s.store.Q, scope)
 }
 
 // UpdateSettings changes settings and returns the environment after the change. An origin must be https and at the RP ID or
 // below it; a live environment must not have a local one. An invalid value is a validation problem that names the field. It
 // is refused with ErrSecondApprover as the cause if the environment requires a second approver and a value would change.
-func (s *Service) UpdateSettings(ctx context.Context, scope store.Scope, in Settings, actor, requestID string) (models.Environment, error) {
+func (s *Service) UpdateSettings(ctx context.Context, scope pg.Scope, in Settings, actor, requestID string) (models.Environment, error) {
 	return s.update(ctx, byOne{in}, events.Entry{Scope: scope, Actor: actor, RequestID: requestID})
 }
 
 // UpdateRateLimitCeiling sets the highest quota, in requests an hour, that the environment's admins may give a key; nil is the
 // default of the environment's kind. Only the operator may call it. Processes that have the environment's keys cached apply the
 // ceiling within seconds.
-func (s *Service) UpdateRateLimitCeiling(ctx context.Context, scope store.Scope, ceiling *int, actor string) (models.Environment, error) {
+func (s *Service) UpdateRateLimitCeiling(ctx context.Context, scope pg.Scope, ceiling *int, actor string) (models.Environment, error) {
 	return s.update(ctx, quota{func(env *models.Environment) { env.RateLimitCeiling = ceiling }}, events.Entry{Scope: scope, Actor: actor})
 }
 
 // UpdateRateLimit sets the quota of the environment's server and admin keys together, in requests an hour; nil is the limit of the
 // largest of them. Only the operator may call it.
-func (s *Service) UpdateRateLimit(ctx context.Context, scope store.Scope, limit *int, actor string) (models.Environment, error) {
+func (s *Service) UpdateRateLimit(ctx context.Context, scope pg.Scope, limit *int, actor string) (models.Environment, error) {
 	return s.update(ctx, quota{func(env *models.Environment) { env.RateLimit = limit }}, events.Entry{Scope: scope, Actor: actor})
 }
 
@@ -97,7 +97,7 @@ func (s *Service) UpdateRateLimit(ctx context.Context, scope store.Scope, limit 
 func (s *Service) update(ctx context.Context, c change, by events.Entry) (models.Environment, error) {
 	var env models.Environment
 	by.At = s.clock.Now()
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		var err error
 		env, err = updateIn(ctx, q, c, by)
 		return err
@@ -109,8 +109,8 @@ func (s *Service) update(ctx context.Context, c change, by events.Entry) (models
 }
 
 // updateIn makes a change in the caller's transaction.
-func updateIn(ctx context.Context, q *store.Q, c change, by events.Entry) (models.Environment, error) {
-	env, err := q.Environments().Lock(ctx, by.Scope)
+func updateIn(ctx context.Context, q *pg.Q, c change, by events.Entry) (models.Environment, error) {
+	env, err := LockEnvironment(ctx, q, by.Scope)
 	if err != nil {
 		return env, err
 	}
@@ -186,26 +186,26 @@ func (in Settings) apply(env *models.Environment) error {
 	return nil
 }
 
-func (in Settings) save(ctx context.Context, q *store.Q, env models.Environment) error {
+func (in Settings) save(ctx context.Context, q *pg.Q, env models.Environment) error {
 	if in.Brand != nil {
-		if err := q.Environments().SetBrand(ctx, env); err != nil {
+		if err := setBrand(ctx, q, env); err != nil {
 			return err
 		}
 	}
 	if in.Passkeys != nil {
-		if err := q.Environments().SetPasskeyRules(ctx, env); err != nil {
+		if err := setPasskeyRules(ctx, q, env); err != nil {
 			return err
 		}
 	}
-	if err := q.Environments().SetSettings(ctx, env); err != nil {
+	if err := setSettings(ctx, q, env); err != nil {
 		return err
 	}
 	if in.FederatedKeyDays != nil {
-		if err := q.Credentials().Lapse(ctx, env.TenantID, store.LapseOf{Environment: env.ID}); err != nil {
+		if err := LapseCredentials(ctx, q, env.TenantID, LapseOf{Environment: env.ID}); err != nil {
 			return err
 		}
 	}
-	return q.Environments().SetPages(ctx, env)
+	return setPages(ctx, q, env)
 }
 
 func (in Settings) recorded(env models.Environment) events.Data {
@@ -250,8 +250,8 @@ func (in quota) apply(env *models.Environment) error {
 	return nil
 }
 
-func (in quota) save(ctx context.Context, q *store.Q, env models.Environment) error {
-	return q.Environments().SetRateLimits(ctx, env)
+func (in quota) save(ctx context.Context, q *pg.Q, env models.Environment) error {
+	return setRateLimits(ctx, q, env)
 }
 
 func (in quota) recorded(env models.Environment) events.Data {

@@ -28,7 +28,7 @@ func TestUpdateSettingsOfPagesChangesGivenFieldsOnly(t *testing.T) {
 
 	env, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{}}}, "cli:tenant pages", "")
 	require.NoError(t, err)
-	stored, err := st.Environments().Get(t.Context(), scope)
+	stored, err := tenancy.GetEnvironment(t.Context(), st.Q, scope)
 	require.NoError(t, err)
 	require.Equal(t, env.FrameAncestors, stored.FrameAncestors)
 	require.Equal(t, models.Strings{"https://intranet.example:8443"}, stored.FrameAncestors, "what is not named is kept")

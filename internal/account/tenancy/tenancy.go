@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -31,12 +31,12 @@ const (
 // free of authz.
 type SigningKeys interface {
 	// Establish creates the keys in the caller's transaction.
-	Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error
+	Establish(ctx context.Context, q *pg.Q, scope pg.Scope, actor string) error
 }
 
 // Service creates tenants and changes the settings of their environments.
 type Service struct {
-	store   *store.Store
+	store   *pg.Store
 	keys    SigningKeys
 	clock   clock.Clock
 	changed func(environment string)
@@ -44,7 +44,7 @@ type Service struct {
 
 // New returns the service. It calls changed with an environment's id after a change of its settings is committed, so that
 // this process drops what it caches of the environment without waiting for the database's notification; nil is no call.
-func New(st *store.Store, keys SigningKeys, c clock.Clock, changed func(environment string)) *Service {
+func New(st *pg.Store, keys SigningKeys, c clock.Clock, changed func(environment string)) *Service {
 	if changed == nil {
 		changed = func(string) {}
 	}
@@ -100,8 +100,8 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	out.Live.FederatedKeyDays = federatedKeyDays
 	out.Live.SecondApproverRequired = in.RequireSecondApprover
 	out.Sandbox.Background, out.Live.Background = models.BackgroundOwn, cmp.Or(in.Background, models.BackgroundPrior)
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.Tenants().Create(ctx, out.Tenant); err != nil {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		if err := CreateTenant(ctx, q, out.Tenant); err != nil {
 			return err
 		}
 		if err := give(ctx, q, out.Tenant.ID, []string{in.RPID}); err != nil {
@@ -119,11 +119,11 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 
 // createEnvironment creates one environment with its signing keys. Each environment has its own audit log, which begins with the creation
 // of the tenant.
-func (s *Service) createEnvironment(ctx context.Context, q *store.Q, env models.Environment, actor string) error {
-	if err := q.Environments().Create(ctx, env); err != nil {
+func (s *Service) createEnvironment(ctx context.Context, q *pg.Q, env models.Environment, actor string) error {
+	if err := CreateEnvironment(ctx, q, env); err != nil {
 		return err
 	}
-	scope := store.Scope{Tenant: env.TenantID, Environment: env.ID}
+	scope := pg.Scope{Tenant: env.TenantID, Environment: env.ID}
 	for _, data := range []events.Data{events.TenantCreatedData{}, events.EnvironmentCreatedData{}} {
 		if err := events.Append(ctx, q, events.Entry{Scope: scope, At: env.CreatedAt, Actor: actor, Data: data}); err != nil {
 			return err

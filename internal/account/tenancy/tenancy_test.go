@@ -10,12 +10,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
-func service(t *testing.T) (*tenancy.Service, *store.Store) {
+func service(t *testing.T) (*tenancy.Service, *pg.Store) {
 	t.Helper()
 	st := storetest.New(t)
 	keys, err := keyring.Parse(keyring.Generate())
@@ -34,7 +34,7 @@ func TestCreateMakesTwoEnvironmentsWithSigningKeys(t *testing.T) {
 	require.Equal(t, models.Sandbox, made.Sandbox.Kind)
 	require.Equal(t, models.Live, made.Live.Kind)
 	for _, env := range []models.Environment{made.Sandbox, made.Live} {
-		keys, err := st.SigningKeys().List(t.Context(), storetest.Scope(env))
+		keys, err := signing.ListSigningKeys(t.Context(), st.Q, storetest.Scope(env))
 		require.NoError(t, err)
 		require.Len(t, keys, 2, "the active key and the next one, which is published in advance")
 	}
@@ -72,7 +72,7 @@ func TestCreateRejectsInvalidSpecs(t *testing.T) {
 			c.change(&spec)
 			_, err := svc.Create(t.Context(), spec, "cli:tenant create")
 			require.ErrorContains(t, err, c.says)
-			tenants, err := st.Tenants().List(t.Context())
+			tenants, err := tenancy.ListTenants(t.Context(), st.Q)
 			require.NoError(t, err)
 			require.Empty(t, tenants)
 		})

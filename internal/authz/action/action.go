@@ -14,8 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,13 +28,13 @@ const (
 
 // Service administers actions and policies.
 type Service struct {
-	store *store.Store
+	store *pg.Store
 	clock clock.Clock
 	cache cache.Cache[*InForce] // of active contracts, by notice
 }
 
 // New returns a Service.
-func New(st *store.Store, c clock.Clock) *Service {
+func New(st *pg.Store, c clock.Clock) *Service {
 	return &Service{store: st, clock: c, cache: cache.Cache[*InForce]{Max: cacheMax, Weigh: func(f *InForce) int { return f.weight }}}
 }
 
@@ -97,50 +97,50 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 	if a.ProofTTLSeconds == 0 {
 		a.ProofTTLSeconds = defaultProofTTL
 	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.Actions().Create(ctx, a); err != nil {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		if err := createAction(ctx, q, a); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, a, events.ActionCreatedData{ActionID: a.ID, Mode: string(a.Mode)}, now))
 	})
-	if store.Violates(err, "actions_key") {
+	if pg.Violates(err, "actions_key") {
 		return a, problem.Newf(problem.ActionKeyExists, "An action with the key %q exists in this environment.", in.Key)
 	}
 	return a, err
 }
 
 // Get returns one action.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (models.Action, error) {
-	a, err := s.store.Actions().Get(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (models.Action, error) {
+	a, err := GetAction(ctx, s.store.Q, scope, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return a, problem.NewNotFound()
 	}
 	return a, err
 }
 
 // List returns the actions that are not archived, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, p store.Page) ([]models.Action, string, error) {
-	return s.store.Actions().List(ctx, scope, p)
+func (s *Service) List(ctx context.Context, scope pg.Scope, p pg.Page) ([]models.Action, string, error) {
+	return listActions(ctx, s.store.Q, scope, p)
 }
 
 // Archive archives an action: it is not listed any more, its key can be reused, and its decisions stay readable.
 func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) error {
 	now := s.clock.Now()
 	var a models.Action
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		var err error
-		if a, err = q.Actions().Lock(ctx, p.Store(), id); errors.Is(err, store.ErrNotFound) {
+		if a, err = LockAction(ctx, q, p.Store(), id); errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		} else if err != nil {
 			return err
 		}
-		if _, err := q.Actions().Archive(ctx, p.Store(), id, now); err != nil {
+		if _, err := archiveAction(ctx, q, p.Store(), id, now); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, entry(p, a, events.ActionArchivedData{ActionID: id}, now)); err != nil {
 			return err
 		}
-		return q.Notify(ctx, store.ChannelPolicy, notice(a))
+		return q.Notify(ctx, pg.ChannelPolicy, notice(a))
 	})
 	s.forget(a)
 	return err

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
@@ -81,7 +81,7 @@ func TestTextsThatPeopleApproveAreChecked(t *testing.T) {
 				_, err := b.Create(t.Context(), b.principal, in)
 				requireProblem(t, err, problem.Unprocessable)
 			}
-			for _, in := range []store.ActionChange{{Name: &text}, {Consequence: &text}} {
+			for _, in := range []action.Change{{Name: &text}, {Consequence: &text}} {
 				_, err := b.Update(t.Context(), b.principal, a.ID, in)
 				requireProblem(t, err, problem.Unprocessable)
 			}
@@ -118,11 +118,11 @@ func TestUpdateChangesOnlyTheGivenFields(t *testing.T) {
 	b := setup(t)
 	a := b.create(t, "data.export")
 	mode := models.ModeEnforce
-	after, err := b.Update(t.Context(), b.principal, a.ID, store.ActionChange{Mode: &mode})
+	after, err := b.Update(t.Context(), b.principal, a.ID, action.Change{Mode: &mode})
 	require.NoError(t, err)
 	require.Equal(t, models.ModeEnforce, after.Mode)
 	require.Equal(t, a.Name, after.Name)
-	_, err = b.Update(t.Context(), b.principal, "act_unknown", store.ActionChange{Mode: &mode})
+	_, err = b.Update(t.Context(), b.principal, "act_unknown", action.Change{Mode: &mode})
 	requireProblem(t, err, problem.NotFound)
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Author is the actor of a change and its circumstances.
 type Author struct {
-	Scope      store.Scope
+	Scope      pg.Scope
 	Actor      string
 	RequestID  string
 	WorkflowID string // empty unless a workflow makes the change
@@ -35,17 +35,17 @@ func (by Author) entry(a models.Action, data events.Data) events.Entry {
 }
 
 // guard refuses a change that one principal may not make alone.
-type guard func(ctx context.Context, q *store.Q, scope store.Scope) error
+type guard func(ctx context.Context, q *pg.Q, scope pg.Scope) error
 
 // approved guards a change that a second principal has approved.
-func approved(context.Context, *store.Q, store.Scope) error { return nil }
+func approved(context.Context, *pg.Q, pg.Scope) error { return nil }
 
 // Update changes name, consequence or mode; nil fields stay as they are. It is refused with tenancy.ErrSecondApprover
 // as the cause if a value would change and the environment requires a second approver.
-func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (models.Action, error) {
+func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c Change) (models.Action, error) {
 	var after models.Action
 	by := authorOf(p, s.clock.Now())
-	err := s.store.Write(ctx, func(q *store.Q) (err error) {
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
 		after, err = update(ctx, q, by, id, c, tenancy.RefuseAlone)
 		return err
 	})
@@ -55,11 +55,11 @@ func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c
 
 // UpdateIn is Update of a change that a second principal has approved, in the caller's transaction. The caller calls Released
 // after the commit.
-func UpdateIn(ctx context.Context, q *store.Q, by Author, id string, c store.ActionChange) (models.Action, error) {
+func UpdateIn(ctx context.Context, q *pg.Q, by Author, id string, c Change) (models.Action, error) {
 	return update(ctx, q, by, id, c, approved)
 }
 
-func update(ctx context.Context, q *store.Q, by Author, id string, c store.ActionChange, g guard) (models.Action, error) {
+func update(ctx context.Context, q *pg.Q, by Author, id string, c Change, g guard) (models.Action, error) {
 	if err := checkTexts(c.Name, c.Consequence, nil); err != nil {
 		return models.Action{}, err
 	}
@@ -72,10 +72,10 @@ func update(ctx context.Context, q *store.Q, by Author, id string, c store.Actio
 			return before, err
 		}
 	}
-	if _, err := q.Actions().Update(ctx, by.Scope, id, c, by.At); err != nil {
+	if _, err := updateAction(ctx, q, by.Scope, id, c, by.At); err != nil {
 		return before, err
 	}
-	after, err := q.Actions().Get(ctx, by.Scope, id)
+	after, err := GetAction(ctx, q, by.Scope, id)
 	if err != nil {
 		return after, err
 	}
@@ -88,7 +88,7 @@ func update(ctx context.Context, q *store.Q, by Author, id string, c store.Actio
 		return after, err
 	}
 	// Other replicas drop their cached contract when they receive the notification.
-	return after, q.Notify(ctx, store.ChannelPolicy, notice(after))
+	return after, q.Notify(ctx, pg.ChannelPolicy, notice(after))
 }
 
 // changeable returns the fields of an action that can change. The event of an update contains their digests.
@@ -103,7 +103,7 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 	var after models.PolicyVersion
 	var a models.Action
 	by := authorOf(p, s.clock.Now())
-	err := s.store.Write(ctx, func(q *store.Q) (err error) {
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
 		a, after, err = activate(ctx, q, by, PolicyRef{actionID, version}, tenancy.RefuseAlone)
 		return err
 	})
@@ -119,18 +119,18 @@ type PolicyRef struct {
 
 // ActivateIn is Activate of a version that a second principal has approved, in the caller's transaction. The caller calls
 // Released with the action after the commit.
-func ActivateIn(ctx context.Context, q *store.Q, by Author, v PolicyRef) (models.Action, error) {
+func ActivateIn(ctx context.Context, q *pg.Q, by Author, v PolicyRef) (models.Action, error) {
 	a, _, err := activate(ctx, q, by, v, approved)
 	return a, err
 }
 
-func activate(ctx context.Context, q *store.Q, by Author, v PolicyRef, g guard) (models.Action, models.PolicyVersion, error) {
+func activate(ctx context.Context, q *pg.Q, by Author, v PolicyRef, g guard) (models.Action, models.PolicyVersion, error) {
 	a, err := lock(ctx, q, by.Scope, v.Action)
 	if err != nil {
 		return a, models.PolicyVersion{}, err
 	}
-	before, err := q.Actions().PolicyVersion(ctx, by.Scope, v.Action, v.Version)
-	if errors.Is(err, store.ErrNotFound) {
+	before, err := PolicyVersion(ctx, q, by.Scope, v.Action, v.Version)
+	if errors.Is(err, pg.ErrNotFound) {
 		return a, before, problem.NotFoundBy("version")
 	}
 	if err != nil || before.Status == models.PolicyActive {
@@ -146,14 +146,14 @@ func activate(ctx context.Context, q *store.Q, by Author, v PolicyRef, g guard) 
 		return a, before, err
 	}
 	// The UPDATE names the status draft, so that of two concurrent activations one finds no row.
-	moved, err := q.Actions().ActivatePolicyVersion(ctx, by.Scope, v.Action, v.Version, by.Actor, by.At)
+	moved, err := activatePolicyVersion(ctx, q, by.Scope, v.Action, v.Version, by.Actor, by.At)
 	if err != nil {
 		return a, before, err
 	}
 	if !moved {
 		return a, before, notDraft(before)
 	}
-	after, err := q.Actions().PolicyVersion(ctx, by.Scope, v.Action, v.Version)
+	after, err := PolicyVersion(ctx, q, by.Scope, v.Action, v.Version)
 	if err != nil {
 		return a, after, err
 	}
@@ -163,7 +163,7 @@ func activate(ctx context.Context, q *store.Q, by Author, v PolicyRef, g guard) 
 	if err := recordRetired(ctx, q, by, a); err != nil {
 		return a, after, err
 	}
-	return a, after, q.Notify(ctx, store.ChannelPolicy, notice(a))
+	return a, after, q.Notify(ctx, pg.ChannelPolicy, notice(a))
 }
 
 func notDraft(v models.PolicyVersion) error {
@@ -171,9 +171,9 @@ func notDraft(v models.PolicyVersion) error {
 }
 
 // lock locks an action that is not archived.
-func lock(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Action, error) {
-	a, err := q.Actions().Lock(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) {
+func lock(ctx context.Context, q *pg.Q, scope pg.Scope, id string) (models.Action, error) {
+	a, err := LockAction(ctx, q, scope, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return a, problem.NotFoundBy("action_id")
 	}
 	return a, err

@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -72,7 +72,7 @@ func notice(a models.Action) string { return a.EnvironmentID + " " + a.Key }
 
 // InForce returns the action with this key and its active contract. It is refused with not_found if there is no such action, and
 // with no_active_policy if the action has no active version.
-func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
+func (s *Service) InForce(ctx context.Context, scope pg.Scope, key string) (*InForce, error) {
 	name := scope.Environment + " " + key
 	now := s.clock.Now()
 	if f, until := s.cache.Get(name); now.Before(until) {
@@ -82,9 +82,9 @@ func (s *Service) InForce(ctx context.Context, scope store.Scope, key string) (*
 }
 
 // lookup reads the action and its active contract.
-func (s *Service) lookup(ctx context.Context, scope store.Scope, key string) (*InForce, error) {
-	a, err := s.store.Actions().ByKey(ctx, scope, key)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) lookup(ctx context.Context, scope pg.Scope, key string) (*InForce, error) {
+	a, err := actionByKey(ctx, s.store.Q, scope, key)
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, problem.NotFoundBy("action")
 	}
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Service) lookup(ctx context.Context, scope store.Scope, key string) (*I
 }
 
 // At returns an action with a given version of its contract.
-func (s *Service) At(ctx context.Context, q *store.Q, scope store.Scope, a models.Action, version int) (*InForce, error) {
-	v, err := q.Actions().PolicyVersion(ctx, scope, a.ID, version)
+func (s *Service) At(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Action, version int) (*InForce, error) {
+	v, err := PolicyVersion(ctx, q, scope, a.ID, version)
 	if err != nil {
 		return nil, err
 	}

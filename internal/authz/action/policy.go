@@ -12,8 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -45,9 +45,9 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 	}
 	var v models.PolicyVersion
 	now := s.clock.Now()
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		a, err := q.Actions().Lock(ctx, p.Store(), actionID)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		a, err := LockAction(ctx, q, p.Store(), actionID)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 		if v, err = s.draft(ctx, q, p, a, in, now); err != nil {
 			return err
 		}
-		if err := q.Actions().CreatePolicyVersion(ctx, v); err != nil {
+		if err := createPolicyVersion(ctx, q, v); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, a, versionData(v), now))
@@ -65,7 +65,7 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 }
 
 // draft builds the row of a draft with its content hash and number.
-func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a models.Action, in CreateVersion, now time.Time) (models.PolicyVersion, error) {
+func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a models.Action, in CreateVersion, now time.Time) (models.PolicyVersion, error) {
 	base, err := s.base(ctx, q, p.Store(), a)
 	if err != nil {
 		return base, err
@@ -105,14 +105,14 @@ func (s *Service) draft(ctx context.Context, q *store.Q, p identity.Principal, a
 	if v.ContentHash, err = contract.ContentHash(); err != nil {
 		return v, problem.Invalid([]any{"body", "context_schema"}, "context_schema has no canonical form: "+err.Error(), "value_error")
 	}
-	v.Version, err = q.Actions().NextPolicyVersion(ctx, a.ID)
+	v.Version, err = nextPolicyVersion(ctx, q, a.ID)
 	return v, err
 }
 
 // base returns the version from which omitted fields are copied.
-func (s *Service) base(ctx context.Context, q *store.Q, scope store.Scope, a models.Action) (models.PolicyVersion, error) {
+func (s *Service) base(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Action) (models.PolicyVersion, error) {
 	if a.ActivePolicyVersion != nil {
-		return q.Actions().PolicyVersion(ctx, scope, a.ID, *a.ActivePolicyVersion)
+		return PolicyVersion(ctx, q, scope, a.ID, *a.ActivePolicyVersion)
 	}
 	return models.PolicyVersion{
 		ContextSchema: a.ContextSchema, AllowedAudiences: a.AllowedAudiences, AllowedCallers: a.AllowedCallers,
@@ -157,28 +157,28 @@ func checkRules(c policy.Contract) error {
 }
 
 // Version returns one version of an action.
-func (s *Service) Version(ctx context.Context, scope store.Scope, actionID string, version int) (models.PolicyVersion, error) {
-	v, err := s.store.Actions().PolicyVersion(ctx, scope, actionID, version)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) Version(ctx context.Context, scope pg.Scope, actionID string, version int) (models.PolicyVersion, error) {
+	v, err := PolicyVersion(ctx, s.store.Q, scope, actionID, version)
+	if errors.Is(err, pg.ErrNotFound) {
 		return v, problem.NewNotFound()
 	}
 	return v, err
 }
 
 // Versions returns an action's versions, newest first, and the cursor of the next page.
-func (s *Service) Versions(ctx context.Context, scope store.Scope, actionID string, p store.Page) ([]models.PolicyVersion, string, error) {
+func (s *Service) Versions(ctx context.Context, scope pg.Scope, actionID string, p pg.Page) ([]models.PolicyVersion, string, error) {
 	if _, err := s.Get(ctx, scope, actionID); err != nil {
 		return nil, "", err
 	}
-	return s.store.Actions().PolicyVersions(ctx, scope, actionID, p)
+	return policyVersions(ctx, s.store.Q, scope, actionID, p)
 }
 
 // recordRetired records the event of the version that was active when the action was locked.
-func recordRetired(ctx context.Context, q *store.Q, by Author, a models.Action) error {
+func recordRetired(ctx context.Context, q *pg.Q, by Author, a models.Action) error {
 	if a.ActivePolicyVersion == nil {
 		return nil
 	}
-	before, err := q.Actions().PolicyVersion(ctx, by.Scope, a.ID, *a.ActivePolicyVersion)
+	before, err := PolicyVersion(ctx, q, by.Scope, a.ID, *a.ActivePolicyVersion)
 	if err != nil {
 		return err
 	}

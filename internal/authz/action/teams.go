@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // checkTeams refuses requirements that name a team which the environment does not have. The teams stay locked until the
 // transaction ends, so that none is deleted before the version is stored or active.
-func checkTeams(ctx context.Context, q *store.Q, scope store.Scope, r policy.Requirements) error {
+func checkTeams(ctx context.Context, q *pg.Q, scope pg.Scope, r policy.Requirements) error {
 	groups := r.Groups()
 	if len(groups) == 0 {
 		return nil
 	}
 	// One query for the policy and all of its rules.
-	found, err := q.Teams().Named(ctx, scope, groups)
+	found, err := team.ByName(ctx, q, scope, groups)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func placesOf(r policy.Requirements, group string) [][]any {
 
 // teamsExist refuses to activate a version that names a team which was deleted since the version was created: its holds could not
 // be approved by anyone, and would expire.
-func teamsExist(ctx context.Context, q *store.Q, scope store.Scope, v models.PolicyVersion) error {
+func teamsExist(ctx context.Context, q *pg.Q, scope pg.Scope, v models.PolicyVersion) error {
 	contract, err := Contract(v)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 const (
@@ -57,8 +56,8 @@ func (k *KnownTyping) Take(place []byte, block int, sealed []byte) error {
 func (k *KnownTyping) Passages() scoring.Passages { return *k.buf }
 
 // Add returns the block that contains the new passage, encrypted for storage.
-func (k *KnownTyping) Add(p scoring.Passages, subjectUID, device string) (*store.PassageBlock, error) {
-	out := store.PassageBlock{Block: k.block}
+func (k *KnownTyping) Add(p scoring.Passages, subjectUID, device string) (*PassageBlock, error) {
+	out := PassageBlock{Block: k.block}
 	newest := (*k.buf)[k.newer:]
 	if k.any && scoring.Passages(newest).Len() >= blockPassages {
 		out.Block, newest = k.block+1, nil
@@ -66,7 +65,7 @@ func (k *KnownTyping) Add(p scoring.Passages, subjectUID, device string) (*store
 	raw := append(append(make([]byte, 0, len(newest)+len(p)), newest...), p...)
 	defer clear(raw)
 	var err error
-	out.Sealed, err = k.a.keys.Seal(passagesPurpose, raw, []byte(store.PassagePlace(subjectUID, device, out.Block)))
+	out.Sealed, err = k.a.keys.Seal(passagesPurpose, raw, []byte(PassagePlace(subjectUID, device, out.Block)))
 	return &out, err
 }
 

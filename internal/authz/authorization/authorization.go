@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,7 +30,7 @@ const maxAttempts = 3
 
 // Service decides, and reads and simulates decisions.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	actions  *action.Service
 	assessor *assurance.Assessor
@@ -42,7 +42,7 @@ type Service struct {
 }
 
 // New returns a Service.
-func New(st *store.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
+func New(st *pg.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
 	return &Service{
 		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
 		vault: display.NewVault(keys), kept: kept.NewVault(keys), replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),

@@ -19,9 +19,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
@@ -50,7 +51,7 @@ func setup(t *testing.T, r policy.Requirements) *bundle {
 	return setupOn(t, storetest.New(t), r)
 }
 
-func setupOn(t *testing.T, st *store.Store, r policy.Requirements, signers ...keys.Signer) *bundle {
+func setupOn(t *testing.T, st *pg.Store, r policy.Requirements, signers ...keys.Signer) *bundle {
 	t.Helper()
 	ring, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
@@ -230,7 +231,7 @@ func TestAuthorizeDecidesConcurrentRetriesOnce(t *testing.T) {
 func TestAuthorizeDeniesARevokedSubject(t *testing.T) {
 	t.Parallel()
 	b := setup(t, allowing)
-	revoked, err := b.Store.Subjects().Revoke(t.Context(), b.Scope, b.Subject.UID, b.clock.Now())
+	revoked, err := subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, b.Subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, revoked)
 	got, err := b.authorize(t, b.request())
@@ -277,7 +278,7 @@ func TestGetFindsNoDecisionOfAnotherScope(t *testing.T) {
 	b := setup(t, allowing)
 	got, err := b.authorize(t, b.request())
 	require.NoError(t, err)
-	_, err = b.Get(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, got.ID)
+	_, err = b.Get(t.Context(), pg.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, got.ID)
 	requireProblem(t, err, problem.NotFound)
 }
 

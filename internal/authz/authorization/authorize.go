@@ -15,9 +15,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -53,8 +53,8 @@ func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Reques
 }
 
 // wanted returns which facts the request needs.
-func (r *request) wanted(tallied []store.DecisionTally) store.Wanted {
-	return store.Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Tallies: tallied}
+func (r *request) wanted(tallied []DecisionTally) Wanted {
+	return Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Tallies: tallied}
 }
 
 // attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
@@ -63,13 +63,13 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 	scope, began := r.principal.Store(), s.clock.Now()
 	force, refusal := s.actions.InForce(ctx, scope, r.Action) // first: its rules determine which decisions are counted
 	var counts []rules.Count
-	var tallied []store.DecisionTally
+	var tallied []DecisionTally
 	if refusal == nil {
 		counts = force.Rules.CountsFor(ctx, r.vars(force))
 		tallied = tallies(force.Rules, counts, began)
 	}
-	facts, err := s.store.Decisions().FactsFor(ctx, scope, r.wanted(tallied))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	facts, err := ReadFacts(ctx, s.store.Q, scope, r.wanted(tallied))
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return Answer{}, false, err
 	}
 	// Replay before any check: a repetition must succeed even if the action or the policy has changed since.
@@ -104,17 +104,17 @@ func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error)
 
 // write stores the decision and wakes the outbox relay if it has a workflow to start.
 func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, bool, error) {
-	written, err := s.store.Decisions().Insert(ctx, &d.row)
+	written, err := InsertDecision(ctx, s.store.Q, &d.row)
 	switch {
-	case store.Violates(err, "authorizations_idempotency"):
+	case pg.Violates(err, "authorizations_idempotency"):
 		return Answer{}, false, nil // the same request was faster: the next attempt reads its response
-	case store.Violates(err, "authorizations_nonce"):
+	case pg.Violates(err, "authorizations_nonce"):
 		return s.nonceTaken(ctx, r)
 	case err != nil || !written:
 		return Answer{}, false, err
 	}
 	if len(d.row.Outbox) > 0 {
-		s.store.Wake(store.ChannelOutbox)
+		s.store.Wake(pg.ChannelOutbox)
 	}
 	a := &d.row.Authorization
 	return Answer{Body: d.body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed)}, true, nil
@@ -123,7 +123,7 @@ func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, b
 // nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which
 // is refused.
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
-	facts, err := s.store.Decisions().FactsFor(ctx, r.principal.Store(), r.wanted(nil))
+	facts, err := ReadFacts(ctx, s.store.Q, r.principal.Store(), r.wanted(nil))
 	if err == nil && facts.Prior != nil {
 		answer, err := s.replay(ctx, r.principal.Store(), facts.Prior, r.hash)
 		return answer, true, err
@@ -132,7 +132,7 @@ func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, err
 }
 
 // replay returns the stored response of a request with the same idempotency key, or refuses a different request.
-func (s *Service) replay(ctx context.Context, scope store.Scope, prior *models.Authorization, hash []byte) (Answer, error) {
+func (s *Service) replay(ctx context.Context, scope pg.Scope, prior *models.Authorization, hash []byte) (Answer, error) {
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
@@ -177,7 +177,7 @@ func admit(r *request, force *action.InForce, refusal error, now time.Time) erro
 }
 
 // input returns what a first decision is made from.
-func (s *Service) input(force *action.InForce, r *request, facts store.Facts) (decisionInput, error) {
+func (s *Service) input(force *action.InForce, r *request, facts Facts) (decisionInput, error) {
 	// A request without an actor is the subject's own. The hash then has no actor either, so that naming oneself is a
 	// different action.
 	actor := r.Subject

@@ -18,7 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,7 +28,7 @@ type decisionInput struct {
 	force      *action.InForce
 	details    []display.Detail // of the request; nil for an action that shows none
 	kept       *kept.Values     // of the request; nil for an action that keeps none
-	facts      store.Facts
+	facts      Facts
 	counts     []rules.Count   // those of facts.Tallies
 	request    *request        // nil for a follow-up decision
 	earlier    []rules.Earlier // the rules that applied to the decision that this one follows
@@ -50,19 +50,19 @@ type decision struct {
 	verdict policy.Decision
 	// requirements are those of the policy and of the rules that matched.
 	requirements policy.Requirements
-	row          store.Decision // everything to write, in one transaction
+	row          Decision // everything to write, in one transaction
 	response     Response
 	body         []byte // the response as it is returned
 }
 
 // scope returns the environment that the decision belongs to.
-func (d *decision) scope() store.Scope {
-	return store.Scope{Tenant: d.in.base.TenantID, Environment: d.in.base.EnvironmentID}
+func (d *decision) scope() pg.Scope {
+	return pg.Scope{Tenant: d.in.base.TenantID, Environment: d.in.base.EnvironmentID}
 }
 
 // decide assesses the subject, decides, and builds everything to be written, with the response. It reads through
 // q only: a transaction that waited for a second connection could wait for itself.
-func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now time.Time) (*decision, error) {
+func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now time.Time) (*decision, error) {
 	profile, err := s.assessor.Assess(in.facts.Subject, in.facts.Session, in.facts.Heads, now)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Service) decide(ctx context.Context, q *store.Q, in decisionInput, now 
 	}
 	d := &decision{
 		in: in, now: now, profile: profile, verdict: verdict, requirements: question.Effective(),
-		row:      store.Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
+		row:      Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
 		response: respond(&a, profile, remainder{HumanReadable: verdict.HumanReadable}),
 	}
 	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
@@ -160,7 +160,7 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 
 // addConsequences adds what the decision leads to: in shadow mode nothing, in test mode challenges and holds, in enforce mode
 // proofs as well.
-func (s *Service) addConsequences(ctx context.Context, q *store.Q, d *decision) error {
+func (s *Service) addConsequences(ctx context.Context, q *pg.Q, d *decision) error {
 	mode := d.in.base.Mode
 	switch {
 	case mode == models.ModeShadow:
@@ -177,7 +177,7 @@ func (s *Service) addConsequences(ctx context.Context, q *store.Q, d *decision) 
 }
 
 // addProof signs the proof of an allowed action.
-func (s *Service) addProof(ctx context.Context, q *store.Q, d *decision) error {
+func (s *Service) addProof(ctx context.Context, q *pg.Q, d *decision) error {
 	found := signing.Findings{
 		Kind: string(d.in.kind), ByEvidence: d.verdict.ByEvidence, Subject: d.profile.Subject, FreshnessMS: d.profile.FreshnessMS,
 		Statuses: make(map[string]string, len(d.profile.Claims)),
@@ -194,7 +194,7 @@ func (s *Service) addProof(ctx context.Context, q *store.Q, d *decision) error {
 }
 
 // settings returns the settings of the decision's environment.
-func (s *Service) settings(ctx context.Context, q *store.Q, d *decision) (models.Environment, error) {
+func (s *Service) settings(ctx context.Context, q *pg.Q, d *decision) (models.Environment, error) {
 	if d.in.env != nil {
 		return *d.in.env, nil
 	}
@@ -202,7 +202,7 @@ func (s *Service) settings(ctx context.Context, q *store.Q, d *decision) (models
 }
 
 // addChallenge opens the step-up and has its workflow started through the outbox.
-func (s *Service) addChallenge(ctx context.Context, q *store.Q, d *decision) error {
+func (s *Service) addChallenge(ctx context.Context, q *pg.Q, d *decision) error {
 	a := &d.row.Authorization
 	env, err := s.settings(ctx, q, d)
 	if err != nil {
@@ -254,7 +254,7 @@ func (d *decision) start(topic, ref string) {
 }
 
 // addHold queues the decision for reviewers and has its workflow started through the outbox.
-func (s *Service) addHold(ctx context.Context, q *store.Q, d *decision) error {
+func (s *Service) addHold(ctx context.Context, q *pg.Q, d *decision) error {
 	a := d.row.Authorization
 	env, err := s.settings(ctx, q, d)
 	if err != nil {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -12,13 +13,13 @@ import (
 const environmentFor = 10 * time.Second
 
 // environment returns the settings of an environment, from the cache if they are fresh.
-func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (models.Environment, error) {
+func (s *Service) environment(ctx context.Context, q *pg.Q, scope pg.Scope) (models.Environment, error) {
 	now := s.clock.Now()
 	if env, until := s.envs.Get(scope.Environment); now.Before(until) {
 		return env, nil
 	}
 	return s.envs.Refresh(scope.Environment, now.Add(environmentFor), func() (models.Environment, error) {
-		return q.Environments().Get(ctx, scope)
+		return tenancy.GetEnvironment(ctx, q, scope)
 	})
 }
 

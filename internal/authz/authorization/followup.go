@@ -4,24 +4,26 @@ import (
 	"context"
 	"errors"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // FollowUp decides the parent's request again, in the caller's transaction. It assesses the subject as of r.At, applies the
 // policy version that decided the parent, and reads anew whether the action is archived or the subject revoked: a follow-up
 // decision may be a denial. It has the parent's nonce and hashes and a proof of its own. FollowUp is a followup.Decider.
-func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) (models.Authorization, []byte, error) {
+func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
 	now := r.At
 	parent := r.Parent
-	scope := store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
-	act, err := q.Actions().GetIncludingArchived(ctx, scope, parent.ActionID)
+	scope := pg.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
+	act, err := action.GetActionOrArchived(ctx, q, scope, parent.ActionID)
 	if err != nil {
 		return parent, nil, err
 	}
@@ -29,7 +31,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
-	env, err := q.Environments().Get(ctx, scope) // not from the cache: a worker does not follow notifications of changed settings
+	env, err := tenancy.GetEnvironment(ctx, q, scope) // not from the cache: a worker does not follow notifications of changed settings
 	if err != nil {
 		return parent, nil, err
 	}
@@ -39,9 +41,9 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	}
 	// Without a pinned session the latest session counts: it includes what the user did since the first decision.
 	counts := force.Rules.AgainCounts()
-	wanted := store.Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, counts, now)}
-	facts, err := q.Decisions().FactsForFollowUp(ctx, scope, wanted)
-	if errors.Is(err, store.ErrNotFound) {
+	wanted := Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, counts, now)}
+	facts, err := ReadFactsForFollowUp(ctx, q, scope, wanted)
+	if errors.Is(err, pg.ErrNotFound) {
 		return parent, nil, problem.NewNotFound()
 	}
 	if err != nil {
@@ -74,7 +76,7 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 	if err != nil {
 		return parent, nil, err
 	}
-	written, err := q.Decisions().Insert(ctx, &d.row)
+	written, err := InsertDecision(ctx, q, &d.row)
 	if err != nil {
 		return parent, nil, err
 	}
@@ -86,11 +88,11 @@ func (s *Service) FollowUp(ctx context.Context, q *store.Q, r followup.Request) 
 
 // detailsOf opens the details that the parent shows: a follow-up decision is about the same request and shows the same. They are
 // none if the action shows none, or if their retention has passed.
-func (s *Service) detailsOf(ctx context.Context, q *store.Q, force *action.InForce, parent models.Authorization) ([]display.Detail, error) {
+func (s *Service) detailsOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) ([]display.Detail, error) {
 	if force.Display.Empty() {
 		return nil, nil
 	}
-	sealed, err := q.Decisions().Details(ctx, store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
+	sealed, err := challenge.ShownDetailsOf(ctx, q, pg.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +101,11 @@ func (s *Service) detailsOf(ctx context.Context, q *store.Q, force *action.InFor
 
 // keptOf opens the values that are kept of the parent's request: the follow-up decision keeps the same. They are none if the
 // action keeps none, or if their retention has passed.
-func (s *Service) keptOf(ctx context.Context, q *store.Q, force *action.InForce, parent models.Authorization) (*kept.Values, error) {
+func (s *Service) keptOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) (*kept.Values, error) {
 	if force.Kept.Empty() {
 		return nil, nil
 	}
-	sealed, err := q.Decisions().Kept(ctx, store.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
+	sealed, err := keptValues(ctx, q, pg.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
 	if err != nil {
 		return nil, err
 	}

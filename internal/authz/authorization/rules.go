@@ -13,15 +13,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
 // tallies returns the counts of decisions to read with the facts, in the order of counts.
-func tallies(set *rules.Set, counts []rules.Count, now time.Time) []store.DecisionTally {
-	out := make([]store.DecisionTally, len(counts))
+func tallies(set *rules.Set, counts []rules.Count, now time.Time) []DecisionTally {
+	out := make([]DecisionTally, len(counts))
 	for i, c := range counts {
-		out[i] = store.DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: set.Most(c)}
+		out[i] = DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: set.Most(c)}
 	}
 	return out
 }

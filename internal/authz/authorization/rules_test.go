@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -88,7 +88,7 @@ func TestRuleHoldsAboveAnAmount(t *testing.T) {
 	noted, _ := b.explained(t, above.ID, "noted")
 	require.Equal(t, "matched: context.note", noted.Found, "a value that is not shown is named, not quoted")
 	require.Empty(t, noted.Shown)
-	stored, err := b.Store.Decisions().Trace(t.Context(), b.Scope, above.ID)
+	stored, err := authorization.TraceDecision(t.Context(), b.Store.Q, b.Scope, above.ID)
 	require.NoError(t, err)
 	for _, value := range []string{"10,000.01", "secret"} {
 		require.NotContains(t, string(stored.Authorization.Explanation), value, "values of the request are stored sealed or not at all")
@@ -130,7 +130,7 @@ func TestRuleCountsNothingOfOthers(t *testing.T) {
 	b := withRules(t, holdRule("once", `subject.decisions("payments.transfer", "allow", "24h") >= 1`))
 	other := fixture.New(t, b.Store, b.clock.Now())
 	a := other.Authorization("allow")
-	other.Write(store.Decision{Authorization: a})
+	other.Write(authorization.Decision{Authorization: a})
 
 	for name, change := range map[string]func(*models.Authorization){
 		"another environment": func(a *models.Authorization) { a.EnvironmentID = other.Scope.Environment },
@@ -143,11 +143,11 @@ func TestRuleCountsNothingOfOthers(t *testing.T) {
 		change(&a)
 		in := a.EnvironmentID
 		a.EnvironmentID = own // no decision can be written about a subject of a different environment
-		b.Write(store.Decision{Authorization: a})
+		b.Write(authorization.Decision{Authorization: a})
 		b.Exec("update authorizations set environment_id = $2 where id = $1", a.ID, in)
 		require.Equal(t, policy.Allow, b.Simulated(t), name)
 	}
-	b.Write(store.Decision{Authorization: b.Authorization("allow")})
+	b.Write(authorization.Decision{Authorization: b.Authorization("allow")})
 	require.Equal(t, policy.Hold, b.Simulated(t))
 }
 
@@ -182,12 +182,12 @@ func TestFollowUpKeepsTheRulesOfTheRequest(t *testing.T) {
 	)
 	first := b.pay(t, `{"amount": 15000}`)
 	require.Equal(t, policy.Challenge, first.Decision)
-	parent, err := b.Store.Decisions().Trace(t.Context(), b.Scope, first.ID)
+	parent, err := authorization.TraceDecision(t.Context(), b.Store.Q, b.Scope, first.ID)
 	require.NoError(t, err)
 
 	b.clock.Advance(2 * time.Hour)
 	var second models.Authorization
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
 		second, _, err = b.Service.FollowUp(t.Context(), q, followup.Request{
 			Parent: parent.Authorization, ChallengeMethod: "sandbox_confirm", At: b.clock.Now(), Actor: "test",
 		})

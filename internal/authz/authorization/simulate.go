@@ -12,9 +12,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -102,7 +102,7 @@ const (
 // record it.
 //
 // It is unavailable while too many simulations run.
-func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
+func (s *Service) Simulate(ctx context.Context, scope pg.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
 	if err := s.replays.Enter(ctx, scope.Tenant, simulationsWait); err != nil {
 		return Simulation{}, problem.NewUnavailable("Too many simulations are in progress. Retry the request.", err)
 	}
@@ -111,7 +111,7 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 	if err != nil {
 		return Simulation{}, err
 	}
-	rows, err := s.store.Decisions().Replayables(ctx, scope, v.ActionID, w.Since, w.Until, w.Last)
+	rows, err := listReplayables(ctx, s.store.Q, scope, v.ActionID, w.Since, w.Until, w.Last)
 	if err != nil {
 		return Simulation{}, err
 	}
@@ -147,7 +147,7 @@ func (s *Service) Simulate(ctx context.Context, scope store.Scope, v models.Poli
 }
 
 // replayInput returns the input of a stored decision with different requirements.
-func replayInput(row store.Replayable, r policy.Requirements, kind policy.EnvironmentKind) (policy.Input, error) {
+func replayInput(row Replayable, r policy.Requirements, kind policy.EnvironmentKind) (policy.Input, error) {
 	var profile assurance.Profile
 	if err := json.Unmarshal(row.Assurance, &profile); err != nil {
 		return policy.Input{}, err
@@ -178,7 +178,7 @@ type tally struct {
 }
 
 // count adds one decision, as recorded and as it would be now.
-func (t *tally) count(row store.Replayable, now policy.Decision, matched []policy.MatchedRule) {
+func (t *tally) count(row Replayable, now policy.Decision, matched []policy.MatchedRule) {
 	before, after := policy.Effect(row.Decision), now.Effect
 	t.sim.Decisions++
 	t.sim.Before[before]++
@@ -207,7 +207,7 @@ func (t *tally) count(row store.Replayable, now policy.Decision, matched []polic
 }
 
 // leave adds a decision that cannot be made again. It is in none of the other figures, so that they add up.
-func (t *tally) leave(row store.Replayable, undecided []rules.Undecided) {
+func (t *tally) leave(row Replayable, undecided []rules.Undecided) {
 	t.sim.NotDecidable++
 	if len(t.sim.Undecided) == t.list {
 		return

@@ -8,12 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,7 +28,7 @@ type replayer struct {
 	names     []string
 	riskClass string
 	vault     kept.Vault
-	rows      map[string]store.Replayable    // with the decisions that they follow
+	rows      map[string]Replayable          // with the decisions that they follow
 	counts    map[string]map[rules.Count]int // by decision; one that is not known is missing
 	noContext string                         // the digest of an empty context
 	done      map[string]appliedRules
@@ -41,7 +42,7 @@ type appliedRules struct {
 
 // replayer returns a replayer of decisions of the version's action. Rules that were valid when the version was created and are not
 // any more are an error: a simulation without them would show a policy that does not exist.
-func (s *Service) replayer(ctx context.Context, scope store.Scope, v models.PolicyVersion, c policy.Contract, rows []store.Replayable) (*replayer, error) {
+func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyVersion, c policy.Contract, rows []Replayable) (*replayer, error) {
 	set, faults := rules.CompileReplayable(c.Requirements.Rules, c.ContextSchema)
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("rules of policy version %s: rule %s: %w", v.ID, faults[0].Name, faults[0])
@@ -53,7 +54,7 @@ func (s *Service) replayer(ctx context.Context, scope store.Scope, v models.Poli
 	for _, rule := range c.Requirements.Rules {
 		r.names = append(r.names, rule.Name)
 	}
-	act, err := s.store.Actions().GetIncludingArchived(ctx, scope, v.ActionID)
+	act, err := action.GetActionOrArchived(ctx, s.store.Q, scope, v.ActionID)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +70,8 @@ func (s *Service) replayer(ctx context.Context, scope store.Scope, v models.Poli
 
 // follow reads the decisions that follow-up decisions follow, up to the first of each chain: a rule that applied to them still
 // applies. A chain is short, because max_challenges bounds it.
-func (r *replayer) follow(ctx context.Context, q *store.Q, scope store.Scope, rows []store.Replayable) error {
-	r.rows = make(map[string]store.Replayable, len(rows))
+func (r *replayer) follow(ctx context.Context, q *pg.Q, scope pg.Scope, rows []Replayable) error {
+	r.rows = make(map[string]Replayable, len(rows))
 	for len(rows) > 0 {
 		parents := map[string]bool{}
 		for _, row := range rows {
@@ -88,7 +89,7 @@ func (r *replayer) follow(ctx context.Context, q *store.Q, scope store.Scope, ro
 			return nil
 		}
 		var err error
-		if rows, err = q.Decisions().ReplayablesByID(ctx, scope, slices.Collect(maps.Keys(parents))); err != nil {
+		if rows, err = replayablesByID(ctx, q, scope, slices.Collect(maps.Keys(parents))); err != nil {
 			return err
 		}
 	}
@@ -96,23 +97,23 @@ func (r *replayer) follow(ctx context.Context, q *store.Q, scope store.Scope, ro
 }
 
 // count counts the decisions that were made before each decision. Where retention has removed some, the count is not known.
-func (r *replayer) count(ctx context.Context, q *store.Q, scope store.Scope) error {
+func (r *replayer) count(ctx context.Context, q *pg.Q, scope pg.Scope) error {
 	needed := r.set.Counts()
 	if len(needed) == 0 {
 		return nil
 	}
-	complete, err := q.Decisions().CompleteSince(ctx, scope)
+	complete, err := completeSince(ctx, q, scope)
 	if err != nil {
 		return err
 	}
-	asked := make([]store.SubjectCount, len(needed))
+	asked := make([]SubjectCount, len(needed))
 	for i, c := range needed {
-		asked[i] = store.SubjectCount{Action: c.Action, Outcomes: c.Outcomes(), Span: c.Span()}
+		asked[i] = SubjectCount{Action: c.Action, Outcomes: c.Outcomes(), Span: c.Span()}
 	}
 	ids := slices.Collect(maps.Keys(r.rows))
 	r.counts = make(map[string]map[rules.Count]int, len(ids))
 	for batch := range slices.Chunk(ids, countsBatch) {
-		found, err := q.Decisions().CountsBefore(ctx, scope, batch, asked, rules.MaxCounted)
+		found, err := countsBefore(ctx, q, scope, batch, asked, rules.MaxCounted)
 		if err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func known(needed []rules.Count, numbers []int, decidedAt, complete time.Time) m
 
 // rules returns the rules that apply to a stored decision. It remembers the result: a first decision is looked up again by each
 // decision that follows from it.
-func (r *replayer) rules(ctx context.Context, row store.Replayable, kind policy.EnvironmentKind) (appliedRules, error) {
+func (r *replayer) rules(ctx context.Context, row Replayable, kind policy.EnvironmentKind) (appliedRules, error) {
 	if r.set.Empty() {
 		return appliedRules{}, nil
 	}
@@ -185,7 +186,7 @@ func (r *replayer) before(ctx context.Context, id string, kind policy.Environmen
 // vars returns the values of a stored decision and which of them are known. The enrollment that the subject had is not stored, and
 // neither is whether it had recently recovered, unless it has no limit from then on.
 // The function compares paths as a condition writes them.
-func (r *replayer) vars(row store.Replayable, kind policy.EnvironmentKind) (rules.Vars, rules.Known, error) {
+func (r *replayer) vars(row Replayable, kind policy.EnvironmentKind) (rules.Vars, rules.Known, error) {
 	var profile assurance.Profile
 	if err := json.Unmarshal(row.Assurance, &profile); err != nil {
 		return rules.Vars{}, nil, err

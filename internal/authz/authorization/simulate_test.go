@@ -106,7 +106,7 @@ func TestSimulateCountsDecisionsAsOfThen(t *testing.T) {
 		Scope: b.Scope, At: b.clock.Now(), Actor: "workflow:upkeep", Data: events.RetentionExecutedData{Class: "authorizations", Removed: 1, OlderThan: apitime.Time(cutoff)},
 	})
 	require.NoError(t, err)
-	require.NoError(t, b.Store.Events().Append(t.Context(), row, false))
+	require.NoError(t, events.InsertEvent(t.Context(), b.Store.Q, row, false))
 	got = simulate(authorization.Window{})
 	require.Equal(t, 2, got.NotDecidable)
 	require.Equal(t, map[policy.Effect]int{policy.Deny: 2}, got.After)
@@ -155,7 +155,7 @@ func TestSimulateTakesTheSubjectAsOfThen(t *testing.T) {
 func TestSimulateFollowUpKeepsTheRulesOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b, ids, simulate := simulated(t, amountKept, ruled(`has(context.amount) && context.amount > 100.0`), `{"amount": 500}`)
-	parent, err := b.Store.Decisions().Trace(t.Context(), b.Scope, ids[0])
+	parent, err := authorization.TraceDecision(t.Context(), b.Store.Q, b.Scope, ids[0])
 	require.NoError(t, err)
 	b.clock.Advance(time.Minute)
 	next, _, err := b.Service.FollowUp(t.Context(), b.Store.Q, followup.Request{Parent: parent.Authorization, At: b.clock.Now(), Actor: "workflow:test", HoldApproved: true})

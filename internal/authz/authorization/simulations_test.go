@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -21,7 +21,7 @@ func TestSimulationsAreLimited(t *testing.T) {
 	cancel()
 	// A version without content is refused after admission, so that a simulation ends at once.
 	simulate := func(tenant string) error {
-		_, err := s.Simulate(impatient, store.Scope{Tenant: tenant}, models.PolicyVersion{}, policy.Sandbox, Window{})
+		_, err := s.Simulate(impatient, pg.Scope{Tenant: tenant}, models.PolicyVersion{}, policy.Sandbox, Window{})
 		require.Error(t, err)
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -94,8 +94,8 @@ type ProofTrace struct {
 // GetFor is Get with the compact form of an active proof if the caller may receive it. A proof that a different credential
 // requested is recorded.
 func (s *Service) GetFor(ctx context.Context, p identity.Principal, id string) (Trace, error) {
-	t, err := s.store.Decisions().Trace(ctx, p.Store(), id)
-	if errors.Is(err, store.ErrNotFound) {
+	t, err := TraceDecision(ctx, s.store.Q, p.Store(), id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return Trace{}, problem.NewNotFound()
 	}
 	if err != nil {
@@ -121,9 +121,9 @@ func (s *Service) GetFor(ctx context.Context, p identity.Principal, id string) (
 }
 
 // Get returns one decision of the environment, without the compact form of its proof.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace, error) {
-	t, err := s.store.Decisions().Trace(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (Trace, error) {
+	t, err := TraceDecision(ctx, s.store.Q, scope, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return Trace{}, problem.NewNotFound()
 	}
 	if err != nil {
@@ -133,9 +133,9 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (Trace,
 }
 
 // List returns decisions as Get does, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilter, p store.Page) ([]Trace, string, error) {
+func (s *Service) List(ctx context.Context, scope pg.Scope, f TraceFilter, p pg.Page) ([]Trace, string, error) {
 	f.Now = s.clock.Now()
-	rows, next, err := s.store.Decisions().Traces(ctx, scope, f, p)
+	rows, next, err := ListTraces(ctx, s.store.Q, scope, f, p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -149,7 +149,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, f store.TraceFilt
 }
 
 // trace returns the contract's view of a stored decision at a time.
-func (s *Service) trace(t store.Trace, now time.Time) (Trace, error) {
+func (s *Service) trace(t StoredTrace, now time.Time) (Trace, error) {
 	a := t.Authorization
 	out := Trace{
 		ID: a.ID, Action: a.ActionKey, Subject: t.Subject, Actor: a.Actor, ActorType: "human", ResourceType: a.ResourceType,
@@ -213,13 +213,13 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 	}
 	now := s.clock.Now()
 	var receipt OutcomeReceipt
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.Decisions().ReportOutcome(ctx, p.Store(), id, outcome, digest, now)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		moved, err := ReportOutcome(ctx, q, p.Store(), id, outcome, digest, now)
 		if err != nil {
 			return err
 		}
-		t, err := q.Decisions().Trace(ctx, p.Store(), id)
-		if errors.Is(err, store.ErrNotFound) {
+		t, err := TraceDecision(ctx, q, p.Store(), id)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {

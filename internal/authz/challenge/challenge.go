@@ -17,8 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -36,15 +36,15 @@ const (
 
 // Assertions makes and verifies passkey assertions over a challenge (internal/subject/passkey).
 type Assertions interface {
-	AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge, rpID string) (any, error)
+	AssertionOptions(ctx context.Context, scope pg.Scope, c models.Challenge, rpID string) (any, error)
 	// VerifyAssertion returns the passkey with the counter and backup state of the assertion; it writes nothing. Refusals
 	// have the codes assertion_*, or problem.ChallengeClosed if the assertion has settled the challenge meanwhile.
-	VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
+	VerifyAssertion(ctx context.Context, scope pg.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
 }
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Store      *store.Store
+	Store      *pg.Store
 	Clock      clock.Clock
 	Keyring    *keyring.Keyring // for the MACs of link tickets and the details that are shown
 	Assertions Assertions
@@ -54,7 +54,7 @@ type Deps struct {
 
 // Service shows challenges, verifies completions and makes the moves.
 type Service struct {
-	store      *store.Store
+	store      *pg.Store
 	clock      clock.Clock
 	keyring    *keyring.Keyring
 	assertions Assertions
@@ -90,8 +90,8 @@ func Effective(c models.Challenge, now time.Time) models.ChallengeStatus {
 }
 
 // Get returns one challenge of the environment.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	c, err := s.store.Challenges().Get(ctx, scope, id)
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (View, error) {
+	c, err := GetChallenge(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return View{}, err
 	}
@@ -120,7 +120,7 @@ type Binding struct {
 }
 
 // Options returns the options of the passkey ceremony. An empty rpID leaves the choice to the environment and the subject's passkeys.
-func (s *Service) Options(ctx context.Context, scope store.Scope, id, rpID string) (Options, error) {
+func (s *Service) Options(ctx context.Context, scope pg.Scope, id, rpID string) (Options, error) {
 	c, err := s.open(ctx, scope, id)
 	if err != nil {
 		return Options{}, err
@@ -137,8 +137,8 @@ func (s *Service) Options(ctx context.Context, scope store.Scope, id, rpID strin
 }
 
 // open returns the challenge if it can still be completed, and a refusal if not.
-func (s *Service) open(ctx context.Context, scope store.Scope, id string) (models.Challenge, error) {
-	c, err := s.store.Challenges().Get(ctx, scope, id)
+func (s *Service) open(ctx context.Context, scope pg.Scope, id string) (models.Challenge, error) {
+	c, err := GetChallenge(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return c, err
 	}

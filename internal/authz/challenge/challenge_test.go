@@ -17,8 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -38,11 +38,11 @@ type assertions struct {
 	before  func() // what a late assertion finds done
 }
 
-func (a *assertions) AssertionOptions(context.Context, store.Scope, models.Challenge, string) (any, error) {
+func (a *assertions) AssertionOptions(context.Context, pg.Scope, models.Challenge, string) (any, error) {
 	return map[string]string{"challenge": "AAAA"}, nil
 }
 
-func (a *assertions) VerifyAssertion(_ context.Context, _ store.Scope, _ models.Challenge, raw json.RawMessage, _ time.Time) (models.Passkey, error) {
+func (a *assertions) VerifyAssertion(_ context.Context, _ pg.Scope, _ models.Challenge, raw json.RawMessage, _ time.Time) (models.Passkey, error) {
 	a.calls.Add(1)
 	var body struct {
 		OK    bool  `json:"ok"`
@@ -85,7 +85,7 @@ func setup(t *testing.T) *bundle {
 	return setupOn(t, testenv.Store(t))
 }
 
-func setupOn(t *testing.T, st *store.Store) *bundle {
+func setupOn(t *testing.T, st *pg.Store) *bundle {
 	t.Helper()
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), assertions: &assertions{}, decision: "allow"}
 	k, err := keyring.Parse(keyring.Generate())
@@ -97,7 +97,7 @@ func setupOn(t *testing.T, st *store.Store) *bundle {
 		b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, now)
 	b.service = challenge.New(challenge.Deps{
 		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: linkBase,
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
 			b.decided++
 			if b.deciding != nil {
 				ctx = b.deciding(ctx)
@@ -240,12 +240,12 @@ func TestForeignAndUnknownChallengesAreNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.Challenge(life, "sandbox_confirm")
-	for _, p := range []store.Scope{{Tenant: b.Scope.Tenant, Environment: "env_other"}, {Tenant: "tnt_other", Environment: b.Scope.Environment}} {
+	for _, p := range []pg.Scope{{Tenant: b.Scope.Tenant, Environment: "env_other"}, {Tenant: "tnt_other", Environment: b.Scope.Environment}} {
 		_, err := b.service.Get(t.Context(), p, c.ID)
-		require.ErrorIs(t, err, store.ErrNotFound)
+		require.ErrorIs(t, err, pg.ErrNotFound)
 	}
 	_, err := b.service.PrepareCancel(t.Context(), b.Principal("crd_1"), "chl_unknown")
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 }
 
 func TestFiveRefusedAssertionsFailTheChallenge(t *testing.T) {

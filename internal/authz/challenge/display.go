@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -50,7 +50,7 @@ func (s *Service) details(ctx context.Context, c models.Challenge) ([]display.De
 	if err := json.Unmarshal(c.Display, &committed); err != nil || committed.Digest == "" {
 		return nil, true, err
 	}
-	sealed, err := s.store.Decisions().Details(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
+	sealed, err := ShownDetailsOf(ctx, s.store.Q, pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	if err != nil {
 		return nil, false, err
 	}

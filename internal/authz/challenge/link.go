@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -41,7 +42,7 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	if err != nil {
 		return Link{}, err
 	}
-	env, err := s.store.Environments().Get(ctx, p.Store())
+	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
 	if err != nil {
 		return Link{}, err
 	}
@@ -56,11 +57,11 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	row := models.ChallengeLink{
 		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), EnvironmentID: c.EnvironmentID, ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.Challenges().InsertLink(ctx, row); err != nil {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		if err := insertLink(ctx, q, row); err != nil {
 			return err
 		}
-		full, err := q.Challenges().Case(ctx, c.EnvironmentID, c.ID)
+		full, err := readCase(ctx, q, c.EnvironmentID, c.ID)
 		if err != nil {
 			return err
 		}
@@ -89,14 +90,14 @@ type Visit struct {
 }
 
 // Scope returns the environment of the challenge.
-func (v Visit) Scope() store.Scope {
-	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
+func (v Visit) Scope() pg.Scope {
+	return pg.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
 }
 
 // Framers returns the origins that may show the page of a challenge in a frame; none for an unknown challenge. It requires no
 // authentication: the address of the page is no secret, and the page shows nothing of the challenge.
 func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
-	env, err := s.store.Challenges().Environment(ctx, id)
+	env, err := environmentOfChallenge(ctx, s.store.Q, id)
 	if notFound(err) {
 		return nil, nil
 	}
@@ -105,19 +106,19 @@ func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 
 // ByTicket returns the challenge that a link's ticket opens. A wrong and an expired ticket return the same error, not_found.
 func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
-	link, c, err := s.store.Challenges().ByLink(ctx, s.keyring.MACs(ticketPurpose, []byte(ticket)), s.clock.Now())
+	link, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), s.clock.Now())
 	if notFound(err) {
 		return Visit{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return Visit{}, err
 	}
-	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
-	env, err := s.store.Environments().Branded(ctx, scope)
+	scope := pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, scope)
 	if err != nil {
 		return Visit{}, err
 	}
-	passkeys, err := s.store.Passkeys().ForChallenge(ctx, scope, c)
+	passkeys, err := PasskeysForChallenge(ctx, s.store.Q, scope, c)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -153,14 +154,14 @@ type EndedLink struct {
 
 // Ended returns why the ticket of a challenge's link opens nothing. Only the holder of a real ticket learns anything about the challenge.
 func (s *Service) Ended(ctx context.Context, id, ticket string) (EndedLink, error) {
-	_, c, err := s.store.Challenges().ByLink(ctx, s.keyring.MACs(ticketPurpose, []byte(ticket)), time.Time{})
+	_, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), time.Time{})
 	if notFound(err) || err == nil && c.ID != id {
 		return EndedLink{State: LinkUnknown}, nil
 	}
 	if err != nil {
 		return EndedLink{}, err
 	}
-	env, err := s.store.Environments().Branded(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID})
+	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID})
 	out := EndedLink{State: LinkExpired, Environment: env}
 	switch Effective(c, s.clock.Now()) {
 	case models.ChallengeCompleted:

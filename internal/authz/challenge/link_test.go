@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -57,7 +58,7 @@ func ticketOf(t *testing.T, b *bundle, link challenge.Link, c models.Challenge) 
 func TestLinkStoresReturnURL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	env, err := b.Store.Environments().Get(t.Context(), b.Scope)
+	env, err := tenancy.GetEnvironment(t.Context(), b.Store.Q, b.Scope)
 	require.NoError(t, err)
 	back := env.RPOrigins[0] + "/payments/1"
 	c := b.Challenge(life, "passkey")
@@ -71,7 +72,7 @@ func TestLinkStoresReturnURL(t *testing.T) {
 	require.Equal(t, back, v.ReturnURL)
 	require.Equal(t, 1, v.Passkeys)
 
-	require.NoError(t, b.Store.Environments().SetRP(t.Context(), b.Scope, env.RPID, []string{"https://elsewhere.example"}))
+	require.NoError(t, tenancy.SetRP(t.Context(), b.Store.Q, b.Scope, env.RPID, []string{"https://elsewhere.example"}))
 	v, err = b.service.ByTicket(t.Context(), ticket)
 	require.NoError(t, err)
 	require.Empty(t, v.ReturnURL, "what the environment no longer allows is not offered")

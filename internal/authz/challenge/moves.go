@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -48,8 +48,8 @@ const Gone models.ChallengeStatus = "gone"
 // Complete completes the challenge with a verified request and makes the follow-up decision, in one transaction.
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		r, err := GetMove(ctx, q, m.Environment, m.ID, m.Request)
 		if notFound(err) || (err == nil && (r.Method == nil || r.Move != moveComplete)) {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
 		}
@@ -57,7 +57,7 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		// The UPDATE names the status open and the time, so that exactly one of several moves succeeds.
-		moved, err := q.Challenges().Complete(ctx, m.Environment, m.ID, store.Completion{
+		moved, err := completeChallenge(ctx, q, m.Environment, m.ID, Completion{
 			Method: *r.Method, Strength: strength(*r.Method), Digest: m.Request, At: m.At,
 		})
 		if err != nil {
@@ -74,11 +74,11 @@ func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
 }
 
 // completed applies the consequences of a completion: the passkey's counter, the event and the follow-up decision.
-func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.MoveRequest) (Outcome, error) {
+func (s *Service) completed(ctx context.Context, q *pg.Q, m Move, r models.MoveRequest) (Outcome, error) {
 	if err := useAssertion(ctx, q, r, m.At); err != nil {
 		return Outcome{}, err
 	}
-	c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
+	c, err := readCase(ctx, q, m.Environment, m.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -98,16 +98,16 @@ func (s *Service) completed(ctx context.Context, q *store.Q, m Move, r models.Mo
 		return Outcome{}, err
 	}
 	out := Outcome{Status: models.ChallengeCompleted, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision)}
-	return out, q.Challenges().SetFollowUp(ctx, m.Environment, m.ID, followUp.ID)
+	return out, setChallengeFollowUp(ctx, q, m.Environment, m.ID, followUp.ID)
 }
 
 // useAssertion marks the verified assertion as used. It is refused if, since the verification, the passkey was revoked or its
 // counter was reached by a different assertion.
-func useAssertion(ctx context.Context, q *store.Q, r models.MoveRequest, at time.Time) error {
+func useAssertion(ctx context.Context, q *pg.Q, r models.MoveRequest, at time.Time) error {
 	if r.PasskeyID == nil {
 		return nil
 	}
-	ok, err := q.Passkeys().SpendAssertion(ctx, r, at)
+	ok, err := SpendAssertion(ctx, q, r, at)
 	if err == nil && !ok {
 		return problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
 	}
@@ -117,15 +117,15 @@ func useAssertion(ctx context.Context, q *store.Q, r models.MoveRequest, at time
 // Cancel cancels the challenge.
 func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		r, err := GetMove(ctx, q, m.Environment, m.ID, m.Request)
 		if notFound(err) {
 			return problem.New(problem.Conflict, "No request has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		moved, err := q.Challenges().Cancel(ctx, m.Environment, m.ID, m.At)
+		moved, err := CancelChallenge(ctx, q, m.Environment, m.ID, m.At)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 			out, err = repeatOrRefuse(ctx, q, m, models.ChallengeCancelled)
 			return err
 		}
-		c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
+		c, err := readCase(ctx, q, m.Environment, m.ID)
 		if err != nil {
 			return err
 		}
@@ -149,12 +149,12 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 // Expire expires an open challenge that is due, and returns the state of the challenge in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.Challenges().Expire(ctx, m.Environment, m.ID, m.At)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		moved, err := expireChallenge(ctx, q, m.Environment, m.ID, m.At)
 		if err != nil {
 			return err
 		}
-		c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
+		c, err := readCase(ctx, q, m.Environment, m.ID)
 		if notFound(err) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -175,8 +175,8 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 
 // repeatOrRefuse handles a move that found the challenge in a different state. It returns the outcome if the same request made the
 // move already, and a refusal otherwise.
-func repeatOrRefuse(ctx context.Context, q *store.Q, m Move, target models.ChallengeStatus) (Outcome, error) {
-	c, err := q.Challenges().Case(ctx, m.Environment, m.ID)
+func repeatOrRefuse(ctx context.Context, q *pg.Q, m Move, target models.ChallengeStatus) (Outcome, error) {
+	c, err := readCase(ctx, q, m.Environment, m.ID)
 	if notFound(err) {
 		return Outcome{}, problem.NewNotFound()
 	}
@@ -194,25 +194,25 @@ func repeatOrRefuse(ctx context.Context, q *store.Q, m Move, target models.Chall
 }
 
 // outcomeOf returns the state of a challenge as an Outcome.
-func outcomeOf(ctx context.Context, q *store.Q, c models.Challenge) (Outcome, error) {
+func outcomeOf(ctx context.Context, q *pg.Q, c models.Challenge) (Outcome, error) {
 	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt.UTC()}
 	if c.ChildAuthorizationID == nil {
 		return out, nil
 	}
 	out.Authorization = *c.ChildAuthorizationID
-	effect, err := q.Decisions().Effect(ctx, c.EnvironmentID, out.Authorization)
+	effect, err := EffectOfDecision(ctx, q, c.EnvironmentID, out.Authorization)
 	out.Decision = policy.Effect(effect)
 	return out, err
 }
 
 // entryOf returns an event about the challenge.
-func entryOf(c store.ChallengeCase, at time.Time, actor string) events.Entry {
+func entryOf(c Case, at time.Time, actor string) events.Entry {
 	return events.Entry{
-		Scope: store.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, At: at,
+		Scope: pg.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, At: at,
 		SubjectUID: c.Challenge.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey,
 		AuthorizationID: c.Parent.ID, Decision: c.Parent.Decision, Actor: actor,
 	}
 }
 
 // notFound reports whether a row does not exist.
-func notFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
+func notFound(err error) bool { return errors.Is(err, pg.ErrNotFound) }

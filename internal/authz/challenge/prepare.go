@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -51,7 +51,7 @@ type Receipt struct {
 // counted; the fifth fails the challenge. Repeating the request that completed the challenge returns its receipt.
 func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (Prepared, error) {
 	assertion = relevantAssertion(method, assertion)
-	c, err := s.store.Challenges().Get(ctx, p.Store(), id)
+	c, err := GetChallenge(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) refuseUnlessOpen(ctx context.Context, p identity.Principal, c 
 	if status == c.Status {
 		return refuseSettled(status)
 	}
-	repeated, err := s.store.Moves().Requested(ctx, models.MoveRequest{EnvironmentID: c.EnvironmentID, Target: c.ID, Move: move, Actor: p.Actor()})
+	repeated, err := MoveRequested(ctx, s.store.Q, models.MoveRequest{EnvironmentID: c.EnvironmentID, Target: c.ID, Move: move, Actor: p.Actor()})
 	if err != nil || repeated {
 		return err
 	}
@@ -133,7 +133,7 @@ func completable(c models.Challenge, p identity.Principal, method string, assert
 
 // PrepareCancel stores the request to cancel the challenge for the workflow.
 func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id string) (Prepared, error) {
-	c, err := s.store.Challenges().Get(ctx, p.Store(), id)
+	c, err := GetChallenge(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -152,7 +152,7 @@ func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id st
 
 // saveRequest stores a request and returns it ready for the workflow.
 func (s *Service) saveRequest(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
-	if err := s.store.Moves().Insert(ctx, request); err != nil {
+	if err := InsertMove(ctx, s.store.Q, request); err != nil {
 		return Prepared{}, err
 	}
 	in, err := s.workflowInput(ctx, c)
@@ -161,7 +161,7 @@ func (s *Service) saveRequest(ctx context.Context, c models.Challenge, request m
 
 // workflowInput returns what the workflow of a challenge starts with.
 func (s *Service) workflowInput(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
-	key, err := s.store.Decisions().Requester(ctx, store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
+	key, err := RequesterOfDecision(ctx, s.store.Q, pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
 	return WorkflowInput{
 		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}, err
@@ -170,7 +170,7 @@ func (s *Service) workflowInput(ctx context.Context, c models.Challenge) (Workfl
 // WorkflowInput looks up what the workflow of a challenge starts with, for the outbox relay. It returns false if the challenge
 // is settled or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	c, err := s.store.Challenges().Case(ctx, environment, id)
+	c, err := readCase(ctx, s.store.Q, environment, id)
 	if notFound(err) {
 		return WorkflowInput{}, false, nil
 	}
@@ -184,8 +184,8 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (Wo
 }
 
 // Receipt returns the receipt of a request that completed the challenge, and nil if it did not.
-func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request string) (*Receipt, error) {
-	c, err := s.store.Challenges().Get(ctx, scope, id)
+func (s *Service) Receipt(ctx context.Context, scope pg.Scope, id, request string) (*Receipt, error) {
+	c, err := GetChallenge(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +198,8 @@ func (s *Service) Receipt(ctx context.Context, scope store.Scope, id, request st
 
 // settledOtherwise returns the status of a challenge that this request did not settle, and the refusal. While the record is open,
 // however late, the request is not refused: a step that began in time may still commit, unless the workflow has closed.
-func (s *Service) settledOtherwise(ctx context.Context, scope store.Scope, id string, closed bool) (models.ChallengeStatus, error) {
-	c, err := s.store.Challenges().Get(ctx, scope, id)
+func (s *Service) settledOtherwise(ctx context.Context, scope pg.Scope, id string, closed bool) (models.ChallengeStatus, error) {
+	c, err := GetChallenge(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return "", err
 	}
@@ -227,13 +227,13 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 	if e == nil || !strings.HasPrefix(string(e.Code), "assertion_") {
 		return refusal
 	}
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		now := s.clock.Now()
-		failures, failed, err := q.Challenges().Fail(ctx, p.Store(), c.ID, MaxFailures, now)
+		failures, failed, err := failChallenge(ctx, q, p.Store(), c.ID, MaxFailures, now)
 		if err != nil || failures == 0 {
 			return err
 		}
-		full, err := q.Challenges().Case(ctx, c.EnvironmentID, c.ID)
+		full, err := readCase(ctx, q, c.EnvironmentID, c.ID)
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -36,12 +36,12 @@ const simulated = 1000
 
 // Simulator decides stored decisions again under a policy version (authorization.Service).
 type Simulator interface {
-	Simulate(ctx context.Context, scope store.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w authorization.Window) (authorization.Simulation, error)
+	Simulate(ctx context.Context, scope pg.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w authorization.Window) (authorization.Simulation, error)
 }
 
 // Service makes changes of the configuration, or requests them, and makes the moves of change requests.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	actions  *action.Service
 	tenancy  *tenancy.Service
@@ -51,7 +51,7 @@ type Service struct {
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Store    *store.Store
+	Store    *pg.Store
 	Clock    clock.Clock
 	Actions  *action.Service
 	Tenancy  *tenancy.Service
@@ -74,17 +74,17 @@ type Made[T any] struct {
 func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID string, version int) (Made[models.PolicyVersion], error) {
 	v, err := s.actions.Activate(ctx, p, actionID, version)
 	return made(v, err, func() (*View, error) {
-		return s.propose(ctx, p, func(q *store.Q) (proposal, error) {
+		return s.propose(ctx, p, func(q *pg.Q) (proposal, error) {
 			return activation(ctx, q, p.Store(), action.PolicyRef{Action: actionID, Version: version})
 		})
 	})
 }
 
 // UpdateAction changes an action, or requests that as a whole if the environment requires a second approver.
-func (s *Service) UpdateAction(ctx context.Context, p identity.Principal, id string, c store.ActionChange) (Made[models.Action], error) {
+func (s *Service) UpdateAction(ctx context.Context, p identity.Principal, id string, c action.Change) (Made[models.Action], error) {
 	a, err := s.actions.Update(ctx, p, id, c)
 	return made(a, err, func() (*View, error) {
-		return s.propose(ctx, p, func(q *store.Q) (proposal, error) { return modeChange(ctx, q, p.Store(), id, c) })
+		return s.propose(ctx, p, func(q *pg.Q) (proposal, error) { return modeChange(ctx, q, p.Store(), id, c) })
 	})
 }
 
@@ -100,10 +100,10 @@ type By struct {
 }
 
 // UpdateSettingsBy is UpdateSettings for an author without a principal.
-func (s *Service) UpdateSettingsBy(ctx context.Context, scope store.Scope, in tenancy.Settings, by By) (Made[models.Environment], error) {
+func (s *Service) UpdateSettingsBy(ctx context.Context, scope pg.Scope, in tenancy.Settings, by By) (Made[models.Environment], error) {
 	env, err := s.tenancy.UpdateSettings(ctx, scope, in, by.Actor, by.RequestID)
 	return made(env, err, func() (*View, error) {
-		return s.proposeBy(ctx, scope, by, func(q *store.Q) (proposal, error) { return settingsChange(ctx, q, scope, in) })
+		return s.proposeBy(ctx, scope, by, func(q *pg.Q) (proposal, error) { return settingsChange(ctx, q, scope, in) })
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -116,7 +116,7 @@ func TestServicesRefuseWhatRequiresSecondApprover(t *testing.T) {
 	mode, name, off := models.ModeTest, "Other", false
 	_, err := b.actions.Activate(t.Context(), b.ann, b.Action.ID, b.draft(t, 1).Version)
 	require.ErrorIs(t, err, tenancy.ErrSecondApprover)
-	_, err = b.actions.Update(t.Context(), b.ann, b.Action.ID, store.ActionChange{Mode: &mode, Name: &name})
+	_, err = b.actions.Update(t.Context(), b.ann, b.Action.ID, action.Change{Mode: &mode, Name: &name})
 	require.ErrorIs(t, err, tenancy.ErrSecondApprover)
 	_, err = b.tenancy.UpdateSettings(t.Context(), b.Scope, tenancy.Settings{SecondApproverRequired: &off}, "cli:test", "")
 	require.ErrorIs(t, err, tenancy.ErrSecondApprover)
@@ -161,7 +161,7 @@ func TestApprovalChangesModeAndSettings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mode, name, bar := models.ModeShadow, "Pay", true
-	made, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, store.ActionChange{Mode: &mode, Name: &name})
+	made, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, action.Change{Mode: &mode, Name: &name})
 	require.NoError(t, err)
 	require.Equal(t, []change.Difference{
 		{Field: "mode", Before: json.RawMessage(`"enforce"`), After: json.RawMessage(`"shadow"`)},
@@ -190,7 +190,7 @@ func TestChangesThatNeedNoApprovalApplyAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mode, on := models.ModeEnforce, true
-	a, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, store.ActionChange{Mode: &mode})
+	a, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, action.Change{Mode: &mode})
 	require.NoError(t, err)
 	require.Nil(t, a.Requested, "the mode is the one in force")
 	require.Equal(t, models.ModeEnforce, a.Applied.Mode)
@@ -387,7 +387,7 @@ func TestApprovalIsSupersededIfBaseIsNotInForce(t *testing.T) {
 
 func (b *bundle) modeTo(t *testing.T, mode models.ActionMode) *change.View {
 	t.Helper()
-	made, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, store.ActionChange{Mode: &mode})
+	made, err := b.service.UpdateAction(t.Context(), b.ann, b.Action.ID, action.Change{Mode: &mode})
 	require.NoError(t, err)
 	return made.Requested
 }

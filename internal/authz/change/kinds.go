@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -50,12 +51,12 @@ type proposal struct {
 }
 
 // activation proposes to activate a version. It must be a draft.
-func activation(ctx context.Context, q *store.Q, scope store.Scope, v action.PolicyRef) (proposal, error) {
-	a, err := found(q.Actions().Get(ctx, scope, v.Action))
+func activation(ctx context.Context, q *pg.Q, scope pg.Scope, v action.PolicyRef) (proposal, error) {
+	a, err := found(action.GetAction(ctx, q, scope, v.Action))
 	if err != nil {
 		return proposal{}, err
 	}
-	after, err := found(q.Actions().PolicyVersion(ctx, scope, v.Action, v.Version))
+	after, err := found(action.PolicyVersion(ctx, q, scope, v.Action, v.Version))
 	if err != nil {
 		return proposal{}, err
 	}
@@ -64,7 +65,7 @@ func activation(ctx context.Context, q *store.Q, scope store.Scope, v action.Pol
 	}
 	var before *models.PolicyVersion
 	if a.ActivePolicyVersion != nil {
-		active, err := q.Actions().PolicyVersion(ctx, scope, v.Action, *a.ActivePolicyVersion)
+		active, err := action.PolicyVersion(ctx, q, scope, v.Action, *a.ActivePolicyVersion)
 		if err != nil {
 			return proposal{}, err
 		}
@@ -79,8 +80,8 @@ func activation(ctx context.Context, q *store.Q, scope store.Scope, v action.Pol
 }
 
 // modeChange proposes to change an action.
-func modeChange(ctx context.Context, q *store.Q, scope store.Scope, id string, c store.ActionChange) (proposal, error) {
-	a, err := found(q.Actions().Get(ctx, scope, id))
+func modeChange(ctx context.Context, q *pg.Q, scope pg.Scope, id string, c action.Change) (proposal, error) {
+	a, err := found(action.GetAction(ctx, q, scope, id))
 	if err != nil {
 		return proposal{}, err
 	}
@@ -94,12 +95,12 @@ func modeChange(ctx context.Context, q *store.Q, scope store.Scope, id string, c
 
 // current returns the action's values of the fields that are proposed.
 func (m modeProposed) current(a models.Action) modeBase {
-	return modeBase{modeProposed: modeProposed(store.ActionChange(m).Current(a)), ActiveVersion: a.ActivePolicyVersion}
+	return modeBase{modeProposed: modeProposed(action.Change(m).Current(a)), ActiveVersion: a.ActivePolicyVersion}
 }
 
 // settingsChange proposes to change settings of the environment. The values must be valid.
-func settingsChange(ctx context.Context, q *store.Q, scope store.Scope, in tenancy.Settings) (proposal, error) {
-	env, err := found(q.Environments().Branded(ctx, scope))
+func settingsChange(ctx context.Context, q *pg.Q, scope pg.Scope, in tenancy.Settings) (proposal, error) {
+	env, err := found(tenancy.BrandedEnvironment(ctx, q, scope))
 	if err != nil {
 		return proposal{}, err
 	}
@@ -115,21 +116,21 @@ func settingsChange(ctx context.Context, q *store.Q, scope store.Scope, in tenan
 
 // targets reads the records that changes change.
 type targets struct {
-	*store.Q
-	action      func(ctx context.Context, s store.Scope, id string) (models.Action, error)
-	environment func(ctx context.Context, s store.Scope) (models.Environment, error)
-	team        func(ctx context.Context, s store.Scope, id string) (models.Team, error)
+	*pg.Q
+	action      func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Action, error)
+	environment func(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error)
+	team        func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Team, error)
 	at          time.Time // decides who can review
 }
 
 // read reads without locks.
-func read(q *store.Q, at time.Time) targets {
-	return targets{q, q.Actions().Get, q.Environments().Branded, q.Teams().Get, at}
+func read(q *pg.Q, at time.Time) targets {
+	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, at}
 }
 
 // locked locks what it reads until the transaction ends.
-func locked(q *store.Q, at time.Time) targets {
-	return targets{q, q.Actions().Lock, q.Environments().Lock, q.Teams().Lock, at}
+func locked(q *pg.Q, at time.Time) targets {
+	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, at}
 }
 
 // inForce returns the state that a change request would be requested against now, and false if the change cannot be made any
@@ -144,15 +145,15 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 		if err := json.Unmarshal(c.Proposed, &in); err != nil {
 			return nil, false, err
 		}
-		env, err := t.environment(ctx, scope)
+		env, err := t.environment(ctx, t.Q, scope)
 		if err != nil {
 			return nil, false, err
 		}
 		_, refused := in.Check(env)
 		return in.Current(env), refused == nil, nil
 	}
-	a, err := t.action(ctx, scope, c.Target)
-	if errors.Is(err, store.ErrNotFound) { // archived since
+	a, err := t.action(ctx, t.Q, scope, c.Target)
+	if errors.Is(err, pg.ErrNotFound) { // archived since
 		return nil, false, nil
 	}
 	if err != nil {
@@ -167,12 +168,12 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 	if err := json.Unmarshal(c.Proposed, &in); err != nil {
 		return nil, false, err
 	}
-	v, err := t.Actions().PolicyVersion(ctx, scope, c.Target, in.Version)
+	v, err := action.PolicyVersion(ctx, t.Q, scope, c.Target, in.Version)
 	return policyBase{ActiveVersion: a.ActivePolicyVersion, Status: v.Status, Mode: a.Mode}, err == nil, err
 }
 
 // apply makes the change in the caller's transaction. It returns what to do after the commit.
-func (s *Service) apply(ctx context.Context, q *store.Q, c models.Change, by action.Author) (func(), error) {
+func (s *Service) apply(ctx context.Context, q *pg.Q, c models.Change, by action.Author) (func(), error) {
 	switch c.Kind {
 	case models.ChangePolicyActivate:
 		var in policyProposed
@@ -186,7 +187,7 @@ func (s *Service) apply(ctx context.Context, q *store.Q, c models.Change, by act
 		if err := json.Unmarshal(c.Proposed, &in); err != nil {
 			return nil, err
 		}
-		a, err := action.UpdateIn(ctx, q, by, c.Target, store.ActionChange(in))
+		a, err := action.UpdateIn(ctx, q, by, c.Target, action.Change(in))
 		return func() { s.actions.Released(a) }, err
 	case models.ChangeEnvironmentSettings:
 		var in tenancy.Settings
@@ -206,7 +207,7 @@ func (s *Service) apply(ctx context.Context, q *store.Q, c models.Change, by act
 
 // found maps a missing row to the problem not_found.
 func found[T any](row T, err error) (T, error) {
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return row, problem.NewNotFound()
 	}
 	return row, err
@@ -221,6 +222,6 @@ func permission(k models.ChangeKind) models.Permission {
 }
 
 // scopeOf returns the environment of a change request.
-func scopeOf(c models.Change) store.Scope {
-	return store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+func scopeOf(c models.Change) pg.Scope {
+	return pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
 }

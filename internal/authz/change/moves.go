@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -56,8 +56,8 @@ type WorkflowInput struct {
 func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	after := func() {}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := found(q.Changes().Lock(ctx, m.Environment, m.ID))
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		c, err := found(lockChange(ctx, q, m.Environment, m.ID))
 		if err != nil {
 			return err
 		}
@@ -83,18 +83,18 @@ func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 
 // permit refuses an actor who may not settle the change request this way. Only its requester withdraws it; a different principal
 // in good standing approves or rejects it, and approves only what a requester in good standing asks for.
-func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
+func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 	scope := scopeOf(c)
-	by, err := q.Principals().Behind(ctx, scope, m.Actor)
+	by, err := identity.PrincipalBehind(ctx, q, scope, m.Actor)
 	if err != nil {
 		return err
 	}
-	requester, err := q.Principals().Behind(ctx, scope, c.ProposedBy)
+	requester, err := identity.PrincipalBehind(ctx, q, scope, c.ProposedBy)
 	if err != nil {
 		return err
 	}
 	// The requester's key may count as someone else by now; those of before and of now are both barred.
-	own := by.Meets(requester) || by.Meets(store.Behind{Principal: c.Principal})
+	own := by.Meets(requester) || by.Meets(identity.Behind{Principal: c.Principal})
 	if m.Resolution == Withdraw {
 		if !own {
 			return problem.New(problem.Forbidden, "Only the requester withdraws a change. Reject it instead.")
@@ -105,8 +105,8 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 		return problem.New(problem.SelfApproval, "The change requires an approver other than the requester. Keys that one key issued count as that key. "+
 			"The requester may withdraw it.")
 	}
-	right := store.ChangeRight{Scopes: []string{string(models.ScopeAdmin)}, Permission: permission(c.Kind), Approves: true}
-	may, err := q.Principals().MayChange(ctx, scope, m.Actor, right, m.At)
+	right := identity.ChangeRight{Scopes: []string{string(models.ScopeAdmin)}, Permission: permission(c.Kind), Approves: true}
+	may, err := identity.MayChangePrincipal(ctx, q, scope, m.Actor, right, m.At)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 		return nil
 	}
 	// A change request asks for two people, and an account that the requester may have made is not a second one.
-	confirmed, err := q.Principals().Confirmed(ctx, scope, by.Principal, c.CreatedAt)
+	confirmed, err := identity.IsConfirmed(ctx, q, scope, by.Principal, c.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 			"Ask a confirmed operator to approve it.")
 	}
 	right.Scopes, right.Approves = append(right.Scopes, string(models.ScopeServer)), false
-	may, err = q.Principals().MayChange(ctx, scope, c.ProposedBy, right, m.At)
+	may, err = identity.MayChangePrincipal(ctx, q, scope, c.ProposedBy, right, m.At)
 	if err == nil && !may {
 		return problem.New(problem.Conflict, "The access of the requester has ended since the request. Reject the change; a requester with access may request it again.")
 	}
@@ -136,7 +136,7 @@ func permit(ctx context.Context, q *store.Q, c models.Change, m Move) error {
 
 // settle moves a pending change request, whose row is locked, and makes the change if it is approved and still applies. It returns
 // the new status and what to do after the commit, nil for nothing.
-func (s *Service) settle(ctx context.Context, q *store.Q, c models.Change, m Move) (models.ChangeStatus, func(), error) {
+func (s *Service) settle(ctx context.Context, q *pg.Q, c models.Change, m Move) (models.ChangeStatus, func(), error) {
 	to := map[string]models.ChangeStatus{
 		Approve: models.ChangeApproved, Reject: models.ChangeRejected, Withdraw: models.ChangeWithdrawn,
 	}[m.Resolution]
@@ -152,7 +152,7 @@ func (s *Service) settle(ctx context.Context, q *store.Q, c models.Change, m Mov
 			to = models.ChangeSuperseded
 		}
 	}
-	moved, err := q.Changes().Resolve(ctx, c, to, m.Actor, m.At)
+	moved, err := resolveChange(ctx, q, c, to, m.Actor, m.At)
 	if err != nil {
 		return to, nil, err
 	}
@@ -183,7 +183,7 @@ func stillApplies(ctx context.Context, t targets, c models.Change) (bool, error)
 }
 
 // recordSettled records the event of a settled change request.
-func recordSettled(ctx context.Context, q *store.Q, c models.Change, to models.ChangeStatus, m Move) error {
+func recordSettled(ctx context.Context, q *pg.Q, c models.Change, to models.ChangeStatus, m Move) error {
 	digests, err := digestsOf(c)
 	if err != nil {
 		return err
@@ -201,8 +201,8 @@ func recordSettled(ctx context.Context, q *store.Q, c models.Change, to models.C
 // Expire expires a change request that is pending and due, and returns its state in any case.
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := found(q.Changes().Lock(ctx, m.Environment, m.ID))
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		c, err := found(lockChange(ctx, q, m.Environment, m.ID))
 		if err != nil {
 			return err
 		}
@@ -214,8 +214,8 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 }
 
 // expire expires a change request if it is pending and due, and returns its status.
-func expire(ctx context.Context, q *store.Q, c models.Change, m Move) (models.ChangeStatus, error) {
-	moved, err := q.Changes().Expire(ctx, c, m.At)
+func expire(ctx context.Context, q *pg.Q, c models.Change, m Move) (models.ChangeStatus, error) {
+	moved, err := expireChange(ctx, q, c, m.At)
 	if err != nil || !moved {
 		return c.Status, err
 	}
@@ -237,11 +237,11 @@ func outcomeOf(c models.Change, status models.ChangeStatus) Outcome {
 // request is settled, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
 	var c models.Change
-	err := s.store.Write(ctx, func(q *store.Q) (err error) {
-		c, err = q.Changes().Lock(ctx, environment, id)
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
+		c, err = lockChange(ctx, q, environment, id)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return workflowInput(c), c.Status == models.ChangePending, err

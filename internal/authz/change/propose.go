@@ -9,26 +9,27 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // propose stores a change request of a principal and returns it as the principal sees it.
-func (s *Service) propose(ctx context.Context, p identity.Principal, build func(q *store.Q) (proposal, error)) (*View, error) {
+func (s *Service) propose(ctx context.Context, p identity.Principal, build func(q *pg.Q) (proposal, error)) (*View, error) {
 	return s.proposeBy(ctx, p.Store(), By{Actor: p.Actor(), RequestID: p.RequestID}, build)
 }
 
 // proposeBy stores a change request, and the outbox row that starts its workflow. The same proposal returns the request that is
 // pending, by whichever principal it was made: a repetition is no approval.
-func (s *Service) proposeBy(ctx context.Context, scope store.Scope, by By, build func(q *store.Q) (proposal, error)) (*View, error) {
+func (s *Service) proposeBy(ctx context.Context, scope pg.Scope, by By, build func(q *pg.Q) (proposal, error)) (*View, error) {
 	now := s.clock.Now()
 	var row models.Change
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		in, err := build(q)
 		if err != nil {
 			return err
@@ -54,8 +55,8 @@ func (s *Service) proposeBy(ctx context.Context, scope store.Scope, by By, build
 }
 
 // newRow builds the row of a proposal.
-func newRow(ctx context.Context, q *store.Q, scope store.Scope, in proposal, now time.Time) (models.Change, error) {
-	env, err := q.Environments().Get(ctx, scope)
+func newRow(ctx context.Context, q *pg.Q, scope pg.Scope, in proposal, now time.Time) (models.Change, error) {
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {
 		return models.Change{}, err
 	}
@@ -82,9 +83,9 @@ func newRow(ctx context.Context, q *store.Q, scope store.Scope, in proposal, now
 }
 
 // waiting returns the pending change request that is the same proposal, nil if there is none. It expires one that is due.
-func waiting(ctx context.Context, q *store.Q, proposed models.Change, by By) (*models.Change, error) {
-	row, err := q.Changes().LockPending(ctx, scopeOf(proposed), proposed.Digest)
-	if errors.Is(err, store.ErrNotFound) {
+func waiting(ctx context.Context, q *pg.Q, proposed models.Change, by By) (*models.Change, error) {
+	row, err := lockPendingChanges(ctx, q, scopeOf(proposed), proposed.Digest)
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil || Effective(row, proposed.CreatedAt) == models.ChangePending {
@@ -96,18 +97,18 @@ func waiting(ctx context.Context, q *store.Q, proposed models.Change, by By) (*m
 
 // insert stores a change request with its event and its outbox row. If the same proposal was inserted concurrently, it returns
 // that one.
-func insert(ctx context.Context, q *store.Q, row models.Change, by By) (models.Change, error) {
-	principal, err := q.Principals().Hold(ctx, scopeOf(row), by.Actor)
+func insert(ctx context.Context, q *pg.Q, row models.Change, by By) (models.Change, error) {
+	principal, err := identity.HoldPrincipal(ctx, q, scopeOf(row), by.Actor)
 	if err != nil {
 		return row, err
 	}
 	row.ProposedBy, row.Principal = by.Actor, principal
-	inserted, err := q.Changes().Insert(ctx, row)
+	inserted, err := insertChange(ctx, q, row)
 	if err != nil {
 		return row, err
 	}
 	if !inserted {
-		return q.Changes().LockPending(ctx, scopeOf(row), row.Digest)
+		return lockPendingChanges(ctx, q, scopeOf(row), row.Digest)
 	}
 	digests, err := digestsOf(row)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/action"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,10 +20,10 @@ type teamDocument struct {
 }
 
 // CreateTeam creates a team, or requests that: teams decide who may approve holds.
-func (s *Service) CreateTeam(ctx context.Context, scope store.Scope, by By, d team.Draft) (Made[team.View], error) {
+func (s *Service) CreateTeam(ctx context.Context, scope pg.Scope, by By, d team.Draft) (Made[team.View], error) {
 	t, err := s.teams.Create(ctx, scope, team.By{Actor: by.Actor, RequestID: by.RequestID}, d)
 	return made(t, err, func() (*View, error) {
-		return s.proposeBy(ctx, scope, by, func(*store.Q) (proposal, error) {
+		return s.proposeBy(ctx, scope, by, func(*pg.Q) (proposal, error) {
 			members := sorted(d.Members)
 			return teamProposal(models.ChangeTeamCreate, d.Key, teamDocument{}, teamDocument{Key: d.Key, Name: &d.Name, Members: &members})
 		})
@@ -31,11 +31,11 @@ func (s *Service) CreateTeam(ctx context.Context, scope store.Scope, by By, d te
 }
 
 // UpdateTeam changes the name or the members of a team, or requests that.
-func (s *Service) UpdateTeam(ctx context.Context, scope store.Scope, by By, id string, u team.Update) (Made[team.View], error) {
+func (s *Service) UpdateTeam(ctx context.Context, scope pg.Scope, by By, id string, u team.Update) (Made[team.View], error) {
 	t, err := s.teams.Update(ctx, scope, team.By{Actor: by.Actor, RequestID: by.RequestID}, id, u)
 	return made(t, err, func() (*View, error) {
-		return s.proposeBy(ctx, scope, by, func(q *store.Q) (proposal, error) {
-			current, err := found(teamInForce(ctx, q, scope, id, q.Teams().Get))
+		return s.proposeBy(ctx, scope, by, func(q *pg.Q) (proposal, error) {
+			current, err := found(teamInForce(ctx, q, scope, id, team.GetTeam))
 			if err != nil {
 				return proposal{}, err
 			}
@@ -46,11 +46,11 @@ func (s *Service) UpdateTeam(ctx context.Context, scope store.Scope, by By, id s
 }
 
 // DeleteTeam deletes a team, or requests that.
-func (s *Service) DeleteTeam(ctx context.Context, scope store.Scope, by By, id string) (Made[struct{}], error) {
+func (s *Service) DeleteTeam(ctx context.Context, scope pg.Scope, by By, id string) (Made[struct{}], error) {
 	err := s.teams.Delete(ctx, scope, team.By{Actor: by.Actor, RequestID: by.RequestID}, id)
 	return made(struct{}{}, err, func() (*View, error) {
-		return s.proposeBy(ctx, scope, by, func(q *store.Q) (proposal, error) {
-			current, err := found(teamInForce(ctx, q, scope, id, q.Teams().Get))
+		return s.proposeBy(ctx, scope, by, func(q *pg.Q) (proposal, error) {
+			current, err := found(teamInForce(ctx, q, scope, id, team.GetTeam))
 			if err != nil {
 				return proposal{}, err
 			}
@@ -67,13 +67,13 @@ func teamProposal(kind models.ChangeKind, target string, base, proposed teamDocu
 }
 
 // teamInForce returns a team as it is. get decides whether its row is locked.
-func teamInForce(ctx context.Context, q *store.Q, scope store.Scope, id string, get func(context.Context, store.Scope, string) (models.Team, error)) (teamDocument, error) {
-	row, err := get(ctx, scope, id)
+func teamInForce(ctx context.Context, q *pg.Q, scope pg.Scope, id string, get func(context.Context, *pg.Q, pg.Scope, string) (models.Team, error)) (teamDocument, error) {
+	row, err := get(ctx, q, scope, id)
 	if err != nil {
 		return teamDocument{}, err
 	}
 	// The row of a team is locked before its members are read: each change of them locks it first.
-	rows, err := q.Teams().Members(ctx, scope, id)
+	rows, err := team.MembersOfTeam(ctx, q, scope, id)
 	members := make([]string, len(rows))
 	for i, m := range rows {
 		members[i] = m.Member
@@ -146,7 +146,7 @@ func (t targets) teamBase(ctx context.Context, c models.Change) (any, bool, erro
 	scope := scopeOf(c)
 	// A new team has no row that could be locked: its unique key decides between concurrent requests.
 	if c.Kind == models.ChangeTeamCreate {
-		rows, err := t.Teams().Named(ctx, scope, []string{c.Target})
+		rows, err := team.ByName(ctx, t.Q, scope, []string{c.Target})
 		if err != nil || len(rows) > 0 {
 			return nil, false, err
 		}
@@ -154,7 +154,7 @@ func (t targets) teamBase(ctx context.Context, c models.Change) (any, bool, erro
 		return teamDocument{}, possible, err
 	}
 	current, err := teamInForce(ctx, t.Q, scope, c.Target, t.team)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -162,7 +162,7 @@ func (t targets) teamBase(ctx context.Context, c models.Change) (any, bool, erro
 	}
 	// No policy that names the team can be activated until this transaction ends, because the row is locked.
 	if c.Kind == models.ChangeTeamDelete {
-		policies, holds, err := t.Teams().Uses(ctx, scope, current.Key)
+		policies, holds, err := team.UsesOfTeam(ctx, t.Q, scope, current.Key)
 		return current, policies+holds == 0, err
 	}
 	base, possible := current.of(proposed), true
@@ -173,14 +173,14 @@ func (t targets) teamBase(ctx context.Context, c models.Change) (any, bool, erro
 }
 
 // reviewers reports whether all new members can review.
-func (t targets) reviewers(ctx context.Context, scope store.Scope, members, before []string) (bool, error) {
+func (t targets) reviewers(ctx context.Context, scope pg.Scope, members, before []string) (bool, error) {
 	fresh := slices.DeleteFunc(slices.Clone(members), func(m string) bool { return slices.Contains(before, m) })
-	able, err := t.Teams().Reviewers(ctx, scope, fresh, t.at)
+	able, err := team.ReviewersOfTeams(ctx, t.Q, scope, fresh, t.at)
 	return len(able) == len(fresh), err
 }
 
 // applyTeam makes a change of a team in the caller's transaction.
-func applyTeam(ctx context.Context, q *store.Q, c models.Change, by action.Author) error {
+func applyTeam(ctx context.Context, q *pg.Q, c models.Change, by action.Author) error {
 	var in teamDocument
 	if err := json.Unmarshal(c.Proposed, &in); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -62,7 +62,7 @@ func TestChangesOfTeamsWaitForASecondApprover(t *testing.T) {
 	b.approve(t, made.Requested.ID)
 	require.Equal(t, 1, b.Count("select count(*) from events where type = 'team.created' and actor = 'credential:crd_bob'"))
 
-	teams, _, err := b.teams.List(t.Context(), b.Scope, store.Page{Limit: 10})
+	teams, _, err := b.teams.List(t.Context(), b.Scope, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	id := teams[0].ID
 	same, err := b.service.UpdateTeam(t.Context(), b.Scope, by, id, team.Update{Add: []string{rob}})

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -79,20 +81,20 @@ type Filter struct {
 }
 
 // List lists the change requests that the principal may see, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page store.Page) ([]View, string, error) {
+func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page pg.Page) ([]View, string, error) {
 	now := s.clock.Now()
-	filter := store.ChangeFilter{Status: f.Status, Kinds: kinds(p), Now: now}
+	filter := ListFilter{Status: f.Status, Kinds: kinds(p), Now: now}
 	if f.Kind != "" {
 		if !administers(p) && f.Kind == models.ChangeEnvironmentSettings {
 			return nil, "", nil
 		}
 		filter.Kinds = []models.ChangeKind{f.Kind}
 	}
-	rows, next, err := s.store.Changes().List(ctx, p.Store(), filter, page)
+	rows, next, err := listChanges(ctx, s.store.Q, p.Store(), filter, page)
 	if err != nil {
 		return nil, "", err
 	}
-	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
+	own, err := identity.GetPrincipal(ctx, s.store.Q, p.Store(), p.Actor())
 	if err != nil {
 		return nil, "", err
 	}
@@ -108,8 +110,8 @@ func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page
 }
 
 // Pending counts the pending change requests of an environment.
-func (s *Service) Pending(ctx context.Context, scope store.Scope) (int64, error) {
-	return s.store.Changes().Pending(ctx, scope, s.clock.Now())
+func (s *Service) Pending(ctx context.Context, scope pg.Scope) (int64, error) {
+	return pendingChanges(ctx, s.store.Q, scope, s.clock.Now())
 }
 
 // Get returns one change request. A pending one is shown with whether it still applies and, for a policy version, with its
@@ -137,17 +139,17 @@ func (s *Service) seen(ctx context.Context, p identity.Principal, row models.Cha
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.store.Principals().Get(ctx, p.Store(), p.Actor())
+	own, err := identity.GetPrincipal(ctx, s.store.Q, p.Store(), p.Actor())
 	return v.as(p, own), err
 }
 
 // simulation decides the newest decisions of the action again under the proposed version.
-func (s *Service) simulation(ctx context.Context, scope store.Scope, v *View) (*authorization.Simulation, error) {
-	env, err := s.store.Environments().Get(ctx, scope)
+func (s *Service) simulation(ctx context.Context, scope pg.Scope, v *View) (*authorization.Simulation, error) {
+	env, err := tenancy.GetEnvironment(ctx, s.store.Q, scope)
 	if err != nil {
 		return nil, err
 	}
-	version, err := s.store.Actions().PolicyVersion(ctx, scope, v.Target, v.PolicyVersion)
+	version, err := action.PolicyVersion(ctx, s.store.Q, scope, v.Target, v.PolicyVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +159,7 @@ func (s *Service) simulation(ctx context.Context, scope store.Scope, v *View) (*
 
 // visible returns a change request that the principal may see.
 func (s *Service) visible(ctx context.Context, p identity.Principal, id string) (models.Change, error) {
-	row, err := found(s.store.Changes().Get(ctx, p.Store(), id))
+	row, err := found(getChange(ctx, s.store.Q, p.Store(), id))
 	if err == nil && row.Kind == models.ChangeEnvironmentSettings && !administers(p) {
 		return row, problem.NewNotFound()
 	}

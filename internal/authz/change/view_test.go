@@ -15,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -26,7 +26,7 @@ type replay struct {
 	version int
 }
 
-func (r *replay) Simulate(_ context.Context, _ store.Scope, v models.PolicyVersion, _ policy.EnvironmentKind, w authorization.Window) (authorization.Simulation, error) {
+func (r *replay) Simulate(_ context.Context, _ pg.Scope, v models.PolicyVersion, _ policy.EnvironmentKind, w authorization.Window) (authorization.Simulation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.version = v.Version
@@ -86,7 +86,7 @@ func TestListShowsWhatPrincipalMaySee(t *testing.T) {
 	b := setup(t)
 	activation, settings := b.activation(t), b.holdsFor(t, 3600)
 	list := func(p identity.Principal, f change.Filter) []string {
-		rows, next, err := b.service.List(t.Context(), p, f, store.Page{Limit: 10})
+		rows, next, err := b.service.List(t.Context(), p, f, pg.Page{Limit: 10})
 		require.NoError(t, err)
 		require.Empty(t, next)
 		out := []string{}

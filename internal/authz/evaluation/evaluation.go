@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -17,8 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -72,13 +73,13 @@ type View struct {
 
 // Service opens, reports and closes evaluations.
 type Service struct {
-	store   *store.Store
+	store   *pg.Store
 	clock   clock.Clock
 	reports *admission.Gate // limits concurrent counts for readers
 }
 
 // New returns a Service.
-func New(st *store.Store, c clock.Clock) *Service {
+func New(st *pg.Store, c clock.Clock) *Service {
 	return &Service{store: st, clock: c, reports: admission.New(reportsAtOnce, reportsEach, reportsQueue)}
 }
 
@@ -116,8 +117,8 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		ActionKeys: in.ActionKeys, ActionIDs: actions, SuccessCriteria: criteria, Status: models.EvaluationOpen,
 		StartsAt: starts, EndsAt: in.EndsAt, CreatedAt: now,
 	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.Evaluations().Insert(ctx, row); err != nil {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		if err := insertEvaluation(ctx, q, row); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, events.Entry{
@@ -137,8 +138,8 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 }
 
 // resolve returns the ids of action keys. It refuses unknown and repeated keys, all in one error.
-func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string) (models.Strings, error) {
-	found, err := s.store.Actions().IDs(ctx, scope, keys)
+func (s *Service) resolve(ctx context.Context, scope pg.Scope, keys []string) (models.Strings, error) {
+	found, err := action.IDs(ctx, s.store.Q, scope, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +165,8 @@ func (s *Service) resolve(ctx context.Context, scope store.Scope, keys []string)
 }
 
 // Get returns one evaluation.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, error) {
-	row, err := s.store.Evaluations().Get(ctx, scope, id)
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (View, error) {
+	row, err := getEvaluation(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return View{}, err
 	}
@@ -173,8 +174,8 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (View, 
 }
 
 // List lists evaluations, newest first; an empty status is every status.
-func (s *Service) List(ctx context.Context, scope store.Scope, status models.EvaluationStatus, page store.Page) ([]View, string, error) {
-	rows, next, err := s.store.Evaluations().List(ctx, scope, status, s.clock.Now(), page)
+func (s *Service) List(ctx context.Context, scope pg.Scope, status models.EvaluationStatus, page pg.Page) ([]View, string, error) {
+	rows, next, err := listEvaluations(ctx, s.store.Q, scope, status, s.clock.Now(), page)
 	if err != nil {
 		return nil, "", err
 	}

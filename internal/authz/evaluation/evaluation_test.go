@@ -7,10 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -40,7 +41,7 @@ func (b *bundle) decide(at time.Time, change func(a *models.Authorization)) {
 		change(&a)
 	}
 	outcome := a.Outcome
-	b.Write(store.Decision{Authorization: a})
+	b.Write(authorization.Decision{Authorization: a})
 	if outcome != nil {
 		b.Exec("update authorizations set outcome = $2, outcome_reported_at = $3 where id = $1", a.ID, *outcome, at)
 	}
@@ -221,7 +222,7 @@ func TestListByEffectiveStatus(t *testing.T) {
 	open := b.create(t, evaluation.Create{})
 	b.clock.Advance(time.Hour)
 	for status, want := range map[models.EvaluationStatus][]string{"": {open.ID, ends.ID}, models.EvaluationOpen: {open.ID}, models.EvaluationClosed: {ends.ID}} {
-		rows, _, err := b.service.List(t.Context(), b.Scope, status, store.Page{Limit: 10})
+		rows, _, err := b.service.List(t.Context(), b.Scope, status, pg.Page{Limit: 10})
 		require.NoError(t, err)
 		got := []string{}
 		for _, r := range rows {
@@ -229,9 +230,9 @@ func TestListByEffectiveStatus(t *testing.T) {
 		}
 		require.Equal(t, want, got, "status %q", status)
 	}
-	rows, _, err := b.service.List(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, "", store.Page{Limit: 10})
+	rows, _, err := b.service.List(t.Context(), pg.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, "", pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, rows)
-	_, err = b.service.Report(t.Context(), store.Scope{Tenant: "tnt_other", Environment: b.Scope.Environment}, ends.ID)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = b.service.Report(t.Context(), pg.Scope{Tenant: "tnt_other", Environment: b.Scope.Environment}, ends.ID)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -40,7 +40,7 @@ type WorkflowInput struct {
 // is closed or deleted, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
 	row, err := s.lookup(ctx, environment, id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return workflowInput(row), row.Status == models.EvaluationOpen, err
@@ -62,16 +62,16 @@ func utc(t *time.Time) *time.Time {
 
 // lookup reads an evaluation of an environment.
 func (s *Service) lookup(ctx context.Context, environment, id string) (row models.Evaluation, err error) {
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		row, err = q.Evaluations().Lock(ctx, environment, id)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		row, err = lockEvaluation(ctx, q, environment, id)
 		return err
 	})
 	return row, err
 }
 
 // PrepareClose returns the input of the workflow of an evaluation that can be closed; it refuses a closed one.
-func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string) (WorkflowInput, error) {
-	row, err := s.store.Evaluations().Get(ctx, scope, id)
+func (s *Service) PrepareClose(ctx context.Context, scope pg.Scope, id string) (WorkflowInput, error) {
+	row, err := getEvaluation(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return WorkflowInput{}, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) PrepareClose(ctx context.Context, scope store.Scope, id string
 // Close counts the decisions, stores the report and closes the evaluation.
 func (s *Service) Close(ctx context.Context, m Move) (Outcome, error) {
 	row, err := s.lookup(ctx, m.Environment, m.ID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return Outcome{}, problem.NewNotFound()
 	}
 	if err != nil {
@@ -113,13 +113,13 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 	}
 	// The UPDATE names the status open, so that exactly one of several closes stores its report.
 	out := Outcome{Status: models.EvaluationClosed, Result: counted.Result, EndsAt: utc(row.EndsAt)}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		moved, err := q.Evaluations().Close(ctx, row, report, m.At)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		moved, err := closeEvaluation(ctx, q, row, report, m.At)
 		if err != nil {
 			return err
 		}
 		if !moved {
-			closed, err := q.Evaluations().Lock(ctx, row.EnvironmentID, m.ID)
+			closed, err := lockEvaluation(ctx, q, row.EnvironmentID, m.ID)
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, At: m.At,
+			Scope: pg.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, At: m.At,
 			Actor: actor(m), RequestID: m.RequestID, WorkflowID: m.WorkflowID,
 			Data: events.EvaluationClosedData{Evaluation: m.ID, Result: counted.Result, Decisions: &counted.Metrics.Decisions},
 		})

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // rateDays is the number of days before now from which the rate of decisions is measured. maxForecast is the furthest forecast.
@@ -19,7 +19,7 @@ type Power struct {
 	Needed int64 // min_shadow_decisions
 	Have   int64 // decisions in shadow mode since the start
 	// Days has the decisions since the start, counted up to the end of each day with any.
-	Days   []store.DayCount
+	Days   []DayCount
 	PerDay float64 // mean of the last 14 days, those before the start included
 	// Enough is when Needed is reached at this rate; nil if it is reached, or not within a year.
 	Enough *time.Time
@@ -29,8 +29,8 @@ type Power struct {
 }
 
 // Power measures how many decisions in shadow mode an evaluation has, and forecasts when it has enough.
-func (s *Service) Power(ctx context.Context, scope store.Scope, id string) (Power, error) {
-	row, err := s.store.Evaluations().Get(ctx, scope, id)
+func (s *Service) Power(ctx context.Context, scope pg.Scope, id string) (Power, error) {
+	row, err := getEvaluation(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return Power{}, err
 	}
@@ -44,11 +44,11 @@ func (s *Service) Power(ctx context.Context, scope store.Scope, id string) (Powe
 		until = *row.EndsAt
 	}
 	since := now.AddDate(0, 0, -rateDays)
-	recent, err := s.store.ShadowDays(ctx, scope, store.Window{Actions: row.ActionIDs, Since: since, Until: now}, powerWithin)
+	recent, err := shadowDays(ctx, s.store, scope, Window{Actions: row.ActionIDs, Since: since, Until: now}, powerWithin)
 	if err != nil {
 		return Power{}, err
 	}
-	counted, err := s.store.ShadowDays(ctx, scope, store.Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, powerWithin)
+	counted, err := shadowDays(ctx, s.store, scope, Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, powerWithin)
 	if err != nil {
 		return Power{}, err
 	}
@@ -58,14 +58,14 @@ func (s *Service) Power(ctx context.Context, scope store.Scope, id string) (Powe
 // powerWithin bounds each of the counts of a page.
 const powerWithin = 5 * time.Second
 
-func powerOf(needed int64, recent, counted []store.DayCount, now time.Time) Power {
+func powerOf(needed int64, recent, counted []DayCount, now time.Time) Power {
 	p := Power{Needed: needed, MarginEnough: margin(needed)}
 	for _, d := range recent {
 		p.PerDay += float64(d.Count) / rateDays
 	}
 	for _, d := range counted {
 		p.Have += d.Count
-		p.Days = append(p.Days, store.DayCount{Day: d.Day, Count: p.Have})
+		p.Days = append(p.Days, DayCount{Day: d.Day, Count: p.Have})
 	}
 	p.Margin = margin(p.Have)
 	if p.Have >= needed || p.PerDay <= 0 {

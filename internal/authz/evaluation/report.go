@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -75,8 +75,8 @@ const (
 
 // Report returns the stored report of a closed evaluation, and counts the decisions of an open one. It is unavailable while too many
 // are counted.
-func (s *Service) Report(ctx context.Context, scope store.Scope, id string) (Report, error) {
-	row, err := s.store.Evaluations().Get(ctx, scope, id)
+func (s *Service) Report(ctx context.Context, scope pg.Scope, id string) (Report, error) {
+	row, err := getEvaluation(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -118,8 +118,8 @@ func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.T
 	if row.EndsAt != nil && row.EndsAt.Before(until) {
 		until = *row.EndsAt
 	}
-	t, err := s.store.TallyDecisions(ctx, store.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID},
-		store.Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, within)
+	t, err := TallyDecisions(ctx, s.store, pg.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID},
+		Window{Actions: row.ActionIDs, Since: row.StartsAt, Until: until}, within)
 	if err != nil {
 		return m, err
 	}
@@ -127,7 +127,7 @@ func (s *Service) measure(ctx context.Context, row models.Evaluation, now time.T
 }
 
 // judge computes the metrics, one check per criterion and, once the evaluation is closed, the result.
-func judge(t store.Tally, c Criteria, status models.EvaluationStatus) measured {
+func judge(t Tally, c Criteria, status models.EvaluationStatus) measured {
 	m := Metrics{
 		Decisions:  t.Decisions,
 		ByDecision: filled(t.ByDecision, "allow", "challenge", "hold", "deny"),

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,4 +29,4 @@ type Request struct {
 
 // Decider makes the follow-up decision in the caller's transaction. It returns the decision and the body of its
 // AuthorizeResponse.
-type Decider func(ctx context.Context, q *store.Q, r Request) (followUp models.Authorization, response []byte, err error)
+type Decider func(ctx context.Context, q *pg.Q, r Request) (followUp models.Authorization, response []byte, err error)

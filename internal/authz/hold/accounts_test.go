@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -68,9 +69,9 @@ func TestApprovalOfAnAccountThatWasTakenOverDoesNotCount(t *testing.T) {
 	b := setup(t)
 	h := b.Hold(life, 2)
 	require.Equal(t, 1, b.approvesAs(t, h, b.person("prs_ann")).Approvals)
-	p, err := b.Store.Staff().Lock(t.Context(), b.Scope.Tenant, "prs_ann")
+	p, err := staff.LockPerson(t.Context(), b.Store.Q, b.Scope.Tenant, "prs_ann")
 	require.NoError(t, err)
-	require.NoError(t, b.Store.Staff().MarkShown(t.Context(), p, "cli:test"))
+	require.NoError(t, staff.MarkShown(t.Context(), b.Store.Q, p, "cli:test"))
 	require.Equal(t, 1, b.approves(t, h, "crd_bob").Approvals)
 }
 
@@ -83,13 +84,13 @@ func TestLinkedAccountsAreOnePrincipal(t *testing.T) {
 	h := b.Hold(life, 3)
 	require.Equal(t, 1, b.approvesAs(t, h, ann).Approvals)
 	require.Equal(t, 2, b.approvesAs(t, h, other).Approvals)
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) error {
-		credentials, err := q.Principals().Link(t.Context(), b.Scope.Tenant, "person:prs_other", "person:prs_ann")
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
+		credentials, err := identity.LinkPrincipals(t.Context(), q, b.Scope.Tenant, "person:prs_other", "person:prs_ann")
 		require.Equal(t, []string{"crd_of_other"}, credentials)
 		return err
 	}))
 	for _, actor := range []string{"person:prs_ann", "person:prs_other", "credential:crd_of_other"} {
-		principal, err := b.Store.Principals().Get(t.Context(), b.Scope, actor)
+		principal, err := identity.GetPrincipal(t.Context(), b.Store.Q, b.Scope, actor)
 		require.NoError(t, err)
 		require.Equal(t, "person:prs_ann", principal, actor)
 	}

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -33,11 +34,11 @@ func (s *Service) Release(ctx context.Context, p identity.Principal, id string) 
 
 func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to string) (Assignment, error) {
 	now, out := s.clock.Now(), Assignment{Authorization: id}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		if _, err := q.Holds().Get(ctx, p.Store(), id); err != nil {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if _, err := GetHold(ctx, q, p.Store(), id); err != nil {
 			return refuseUnheld(ctx, q, p, id, err)
 		}
-		c, err := q.Holds().LockCase(ctx, p.EnvironmentID, id)
+		c, err := lockCase(ctx, q, p.EnvironmentID, id)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to
 			out.AssignedTo, out.AssignedAt = c.Hold.AssignedTo, c.Hold.AssignedAt
 			return nil
 		}
-		moved, err := q.Holds().Assign(ctx, p.Store(), id, from, to, now)
+		moved, err := assignHold(ctx, q, p.Store(), id, from, to, now)
 		if err != nil {
 			return err
 		}
@@ -66,12 +67,12 @@ func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to
 }
 
 // refuseUnheld returns not_held for a decision without a hold, and not_found if there is no decision.
-func refuseUnheld(ctx context.Context, q *store.Q, p identity.Principal, id string, err error) error {
-	if !errors.Is(err, store.ErrNotFound) {
+func refuseUnheld(ctx context.Context, q *pg.Q, p identity.Principal, id string, err error) error {
+	if !errors.Is(err, pg.ErrNotFound) {
 		return err
 	}
-	switch _, err := q.Decisions().Requester(ctx, p.Store(), id); {
-	case errors.Is(err, store.ErrNotFound):
+	switch _, err := challenge.RequesterOfDecision(ctx, q, p.Store(), id); {
+	case errors.Is(err, pg.ErrNotFound):
 		return problem.NewNotFound()
 	case err != nil:
 		return err

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 func TestAssignmentHasOneWinner(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAssignmentIsRefusedForHoldsThatDoNotWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	held, plain := b.Hold(life, 1).AuthorizationID, b.Authorization("allow")
-	b.Write(store.Decision{Authorization: plain})
+	b.Write(authorization.Decision{Authorization: plain})
 	ann := b.Principal("crd_ann")
 	b.clock.Advance(life)
 	for name, c := range map[string]struct {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,18 +20,18 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 	if err != nil {
 		return nil, err
 	}
-	approvers, err := s.store.Holds().Approvers(ctx, scopeOf(h), now, h.AuthorizationID)
+	approvers, err := approversOf(ctx, s.store.Q, scopeOf(h), now, h.AuthorizationID)
 	if err != nil {
 		return nil, err
 	}
-	if b.teams, err = s.store.Teams().TeamsOf(ctx, scopeOf(h), actorsOf(slices.Concat(approvers, candidates))); err != nil {
+	if b.teams, err = team.TeamsOf(ctx, s.store.Q, scopeOf(h), actorsOf(slices.Concat(approvers, candidates))); err != nil {
 		return nil, err
 	}
 	// Whether a slot is open depends on who fills the others: members of several teams move between them.
 	given := b.count(approvers).Given
 	var out []string
 	for _, c := range candidates {
-		approved := slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == c.Principal })
+		approved := slices.ContainsFunc(approvers, func(a Approver) bool { return a.Principal == c.Principal })
 		if approved || b.bars(c.Principal) || escalated && !b.admitsByEscalation(c) {
 			continue
 		}
@@ -43,7 +43,7 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 }
 
 // candidates returns the ballot of a hold without its members, and the people who are reviewers in good standing, whom the hold counts, as approvers.
-func (s *Service) candidates(ctx context.Context, h models.Hold, people []string) (ballot, []store.Approver, error) {
+func (s *Service) candidates(ctx context.Context, h models.Hold, people []string) (ballot, []Approver, error) {
 	scope, now := scopeOf(h), s.clock.Now()
 	b, err := ballotOf(ctx, s.store.Q, h, now)
 	// The ballot of a hold that requires no team does not say who requested it: Postgres counts those.
@@ -57,18 +57,18 @@ func (s *Service) candidates(ctx context.Context, h models.Hold, people []string
 	for i, p := range people {
 		actors[i] = "person:" + p
 	}
-	able, err := s.store.Teams().Reviewers(ctx, scope, actors, now)
+	able, err := team.ReviewersOfTeams(ctx, s.store.Q, scope, actors, now)
 	if err != nil {
 		return b, nil, err
 	}
 	slices.Sort(able)
-	var out []store.Approver
+	var out []Approver
 	for _, actor := range able {
-		a, err := s.store.Holds().Standing(ctx, scope, actor, now)
+		a, err := standingOfHolds(ctx, s.store.Q, scope, actor, now)
 		if err != nil {
 			return b, nil, err
 		}
-		counts, err := s.store.Holds().CountsPerson(ctx, h, actor)
+		counts, err := countsPerson(ctx, s.store.Q, h, actor)
 		if err != nil {
 			return b, nil, err
 		}
@@ -81,7 +81,7 @@ func (s *Service) candidates(ctx context.Context, h models.Hold, people []string
 
 // admitsByEscalation reports whether the approver belongs to a team that a part of the hold is escalated to, or is the deputy of an absent
 // member.
-func (b ballot) admitsByEscalation(a store.Approver) bool {
+func (b ballot) admitsByEscalation(a Approver) bool {
 	// The same rules for members and deputies apply to the second team as to the first, so that it stands in the first one's place.
 	var escalated []models.HoldTeam
 	for _, w := range b.wanted {

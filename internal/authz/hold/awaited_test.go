@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 )
 
 // Everyone whose approval would count is awaited, and no one else.
@@ -38,7 +40,7 @@ func TestAwaitedFollowsStandingTeamsAndApprovals(t *testing.T) {
 
 	awaited := func(h string, escalated bool) []string {
 		t.Helper()
-		row, err := b.Store.Holds().Get(t.Context(), b.Scope, h)
+		row, err := hold.GetHold(t.Context(), b.Store.Q, b.Scope, h)
 		require.NoError(t, err)
 		out, err := b.service.Awaited(t.Context(), row, all, escalated)
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ func (s *Service) refuseUnconfirmed(ctx context.Context, p identity.Principal, h
 	if resolution != Approve {
 		return nil
 	}
-	counts, err := s.store.Holds().CountsPerson(ctx, h, p.Actor())
+	counts, err := countsPerson(ctx, s.store.Q, h, p.Actor())
 	if err == nil && !counts {
 		return problem.New(problem.Forbidden, "The hold asks for two people. The reviewer was invited by a link that others saw, and no second operator had confirmed them when "+
 			"it was opened. Ask an operator to confirm them under People, for later holds. Rejecting it does not require that.")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -15,9 +15,9 @@ import (
 // approves nothing: the second team may approve from that time on, whether or not this was recorded.
 func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		c, err := lockCase(ctx, q, m.Environment, m.ID)
+		if errors.Is(err, pg.ErrNotFound) {
 			out = Outcome{Status: Gone}
 			return nil
 		}
@@ -25,7 +25,7 @@ func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 			return err
 		}
 		// The row of the hold is locked: a review at the same moment is counted before or after, never with half of the escalations.
-		rows, err := q.Holds().Escalate(ctx, c.Hold, m.At)
+		rows, err := escalateHold(ctx, q, c.Hold, m.At)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 			}
 		}
 		if len(rows) > 0 {
-			if err := q.Notices().Announce(ctx, c.Hold, models.NoticeEscalated, m.At); err != nil {
+			if err := announceNotice(ctx, q, c.Hold, models.NoticeEscalated, m.At); err != nil {
 				return err
 			}
 		}
@@ -50,11 +50,11 @@ func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 
 // escalateAt returns when the next escalation of a pending hold is due; zero if there is none before the hold is due, because one at
 // the deadline would wake the workflow for nothing.
-func escalateAt(ctx context.Context, q *store.Q, h models.Hold) (time.Time, error) {
+func escalateAt(ctx context.Context, q *pg.Q, h models.Hold) (time.Time, error) {
 	if h.Status != models.HoldPending {
 		return time.Time{}, nil
 	}
-	at, err := q.Holds().NextEscalation(ctx, h)
+	at, err := nextEscalation(ctx, q, h)
 	if err != nil || at == nil || !at.Before(h.DueAt) {
 		return time.Time{}, err
 	}

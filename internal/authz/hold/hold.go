@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
@@ -24,8 +25,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -37,12 +38,12 @@ const (
 
 // Proofs restores the proof that a stored receipt of an approval was returned with (internal/authz/signing).
 type Proofs interface {
-	Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error)
+	Restored(ctx context.Context, scope pg.Scope, authorization string, body []byte) ([]byte, error)
 }
 
 // Service queues holds for reviewers and makes their moves.
 type Service struct {
-	store  *store.Store
+	store  *pg.Store
 	clock  clock.Clock
 	decide followup.Decider
 	proofs Proofs
@@ -52,7 +53,7 @@ type Service struct {
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Store  *store.Store
+	Store  *pg.Store
 	Clock  clock.Clock
 	Decide followup.Decider // makes the decision that follows an approval
 	Proofs Proofs           // nil if no receipt has a proof
@@ -121,12 +122,12 @@ type Approvals struct {
 // PrepareReview checks that the caller may review the hold and stores the review for the workflow. Refusals are not_held,
 // review_expired, review_resolved and self_review.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	key, err := s.store.Decisions().Requester(ctx, p.Store(), id)
+	key, err := challenge.RequesterOfDecision(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return Prepared{}, err
 	}
-	h, err := s.store.Holds().Get(ctx, p.Store(), id)
-	if errors.Is(err, store.ErrNotFound) {
+	h, err := GetHold(ctx, s.store.Q, p.Store(), id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return Prepared{}, problem.New(problem.NotHeld, "The authorization was not held.")
 	}
 	if err != nil {
@@ -164,7 +165,7 @@ func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.
 	if status == h.Status {
 		return status, nil
 	}
-	repeated, err := s.store.Moves().Requested(ctx, models.MoveRequest{
+	repeated, err := challenge.MoveRequested(ctx, s.store.Q, models.MoveRequest{
 		EnvironmentID: h.EnvironmentID, Target: h.AuthorizationID, Move: resolution, Actor: p.Actor(),
 	})
 	if repeated {
@@ -179,11 +180,11 @@ func (s *Service) settled(ctx context.Context, h models.Hold, status models.Hold
 	if err := refuseSettled(status, resolution); err != nil {
 		return Prepared{}, err
 	}
-	stored, err := s.store.Holds().ReviewReceipt(ctx, h)
+	stored, err := reviewReceipt(ctx, s.store.Q, h)
 	if err != nil || !review.withProof || stored.Child == nil || !proof.Removed(stored.Body) {
 		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
 	}
-	receipt, err := s.proofs.Restored(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)
+	receipt, err := s.proofs.Restored(ctx, pg.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)
 	return Prepared{Receipt: receipt, Resolution: resolution}, err
 }
 
@@ -205,7 +206,7 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 	if h.ApprovalsRequired < 2 || resolution != Approve {
 		return nil, false, nil
 	}
-	before, err := s.store.Holds().ReviewedBy(ctx, h, p.Actor())
+	before, err := resolutionBy(ctx, s.store.Q, h, p.Actor())
 	if err != nil || before != Approve {
 		return nil, false, err
 	}
@@ -217,8 +218,8 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 }
 
 // Waiting returns the state of a hold whose workflow has accepted a review and not finished it yet.
-func (s *Service) Waiting(ctx context.Context, scope store.Scope, id, resolution string) (*Pending, error) {
-	h, err := s.store.Holds().Get(ctx, scope, id)
+func (s *Service) Waiting(ctx context.Context, scope pg.Scope, id, resolution string) (*Pending, error) {
+	h, err := GetHold(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -265,11 +266,11 @@ func (s *Service) saveRequest(ctx context.Context, p identity.Principal, h model
 		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
 	}
 	digest := sha256.Sum256(body)
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := s.saveNote(ctx, q, p, h, in.note, noteDigest); err != nil {
 			return err
 		}
-		return q.Moves().Insert(ctx, models.MoveRequest{
+		return challenge.InsertMove(ctx, q, models.MoveRequest{
 			Target: h.AuthorizationID, Digest: digest[:], EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
 			RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
 		})
@@ -292,16 +293,16 @@ func workflowInput(h models.Hold, action string, escalate time.Time) WorkflowInp
 // WorkflowInput looks up what the workflow of a hold starts with, for the outbox relay. It returns false if the hold is settled
 // or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	var c store.HoldCase
+	var c Case
 	var next time.Time
-	err := s.store.Write(ctx, func(q *store.Q) (err error) {
-		if c, err = q.Holds().LockCase(ctx, environment, id); err != nil {
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
+		if c, err = lockCase(ctx, q, environment, id); err != nil {
 			return err
 		}
 		next, err = escalateAt(ctx, q, c.Hold)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return workflowInput(c.Hold, c.Parent.ActionKey, next), c.Hold.Status == models.HoldPending, err
@@ -309,8 +310,8 @@ func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (Wo
 
 // Receipt returns the stored ManualReviewReceipt of a hold that was resolved this way. It is refused if the hold was resolved
 // differently, and unavailable while the record is pending, however late: a review that began in time may still commit.
-func (s *Service) Receipt(ctx context.Context, scope store.Scope, id string, review Prepared) (json.RawMessage, error) {
-	h, err := s.store.Holds().Get(ctx, scope, id)
+func (s *Service) Receipt(ctx context.Context, scope pg.Scope, id string, review Prepared) (json.RawMessage, error) {
+	h, err := GetHold(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -39,11 +40,11 @@ func setup(t *testing.T) *bundle {
 	return setupOn(t, testenv.Store(t))
 }
 
-func setupOn(t *testing.T, st *store.Store) *bundle {
+func setupOn(t *testing.T, st *pg.Store) *bundle {
 	t.Helper()
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
 	b.service = hold.New(hold.Deps{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
 			if b.deciding != nil {
 				ctx = b.deciding(ctx)
 			}
@@ -141,7 +142,7 @@ func TestRejectKeepsAReportedOutcome(t *testing.T) {
 		{"unknown", "manually_rejected", now},
 	} {
 		h := b.Hold(life, 1)
-		moved, err := b.Store.Decisions().ReportOutcome(t.Context(), b.Scope, h.AuthorizationID, c.before, nil, reported)
+		moved, err := authorization.ReportOutcome(t.Context(), b.Store.Q, b.Scope, h.AuthorizationID, c.before, nil, reported)
 		require.NoError(t, err)
 		require.True(t, moved)
 		_, err = b.service.Review(t.Context(), b.prepare(t, "crd_ann", h.AuthorizationID, hold.Reject))
@@ -202,15 +203,15 @@ func TestReviewRefusesAuthorizationsNotHeld(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.Authorization("allow")
-	b.Write(store.Decision{Authorization: a})
+	b.Write(authorization.Decision{Authorization: a})
 	b.refused(t, "crd_ann", a.ID, hold.Approve, problem.NotHeld)
 	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), "azn_unknown", hold.Approve, nil)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 	h := b.Hold(life, 1)
 	foreign := b.Principal("crd_ann")
 	foreign.EnvironmentID = "env_other"
 	_, err = b.service.PrepareReview(t.Context(), foreign, h.AuthorizationID, hold.Approve, nil)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 }
 
 func TestRemindOnceAndExpire(t *testing.T) {

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -54,16 +56,16 @@ const Gone models.HoldStatus = "gone"
 // returns its outcome.
 func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Moves().Get(ctx, m.Environment, m.ID, m.Request)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		r, err := challenge.GetMove(ctx, q, m.Environment, m.ID, m.Request)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.New(problem.Conflict, "No review has this digest.")
 		}
 		if err != nil {
 			return err
 		}
-		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
-		if errors.Is(err, store.ErrNotFound) {
+		c, err := lockCase(ctx, q, m.Environment, m.ID)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
@@ -90,10 +92,10 @@ func (s *Service) Review(ctx context.Context, m Move) (Outcome, error) {
 
 // review is one review in a transaction that has the row of the hold locked.
 type review struct {
-	q       *store.Q
+	q       *pg.Q
 	move    Move
 	request models.MoveRequest
-	held    store.HoldCase
+	held    Case
 	decide  followup.Decider
 }
 
@@ -102,7 +104,7 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	if err := r.resolve(ctx, models.HoldRejected); err != nil {
 		return Outcome{}, err
 	}
-	outcome, reportedAt, err := r.q.Holds().RecordRejection(ctx, r.held.Hold, r.request.NoteDigest, r.move.At)
+	outcome, reportedAt, err := recordRejection(ctx, r.q, r.held.Hold, r.request.NoteDigest, r.move.At)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -142,7 +144,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 		}
 		return pendingOutcome(ctx, r.q, h, given)
 	}
-	selfReviewed, err := r.q.Holds().SelfReviewed(ctx, h, r.move.At)
+	selfReviewed, err := isSelfReviewed(ctx, r.q, h, r.move.At)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -169,7 +171,7 @@ func (r review) approve(ctx context.Context) (Outcome, error) {
 	if _, err := r.save(ctx, receipt); err != nil {
 		return Outcome{}, err
 	}
-	if err := r.q.Holds().SetFollowUp(ctx, h.EnvironmentID, r.move.ID, followUp.ID); err != nil {
+	if err := setHoldFollowUp(ctx, r.q, h.EnvironmentID, r.move.ID, followUp.ID); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{
@@ -187,7 +189,7 @@ func onlyTrue(b bool) *bool {
 
 // resolve settles the hold. It is refused if the hold is not pending any more.
 func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
-	moved, err := r.q.Holds().Resolve(ctx, r.held.Hold, to, r.request.Actor, r.move.At)
+	moved, err := resolveHold(ctx, r.q, r.held.Hold, to, r.request.Actor, r.move.At)
 	if err == nil && !moved {
 		return problem.New(problem.ReviewResolved, "The hold was resolved by another review.")
 	}
@@ -196,12 +198,12 @@ func (r review) resolve(ctx context.Context, to models.HoldStatus) error {
 
 // save stores the review with the principal that the reviewer belonged to at the time. It reports whether the same was stored already.
 func (r review) save(ctx context.Context, receipt []byte) (repeated bool, err error) {
-	scope := store.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
-	principal, err := r.q.Principals().Hold(ctx, scope, r.request.Actor)
+	scope := pg.Scope{Tenant: r.held.Hold.TenantID, Environment: r.held.Hold.EnvironmentID}
+	principal, err := identity.HoldPrincipal(ctx, r.q, scope, r.request.Actor)
 	if err != nil {
 		return false, err
 	}
-	return r.q.Holds().PutReview(ctx, models.Review{
+	return putReview(ctx, r.q, models.Review{
 		AuthorizationID: r.move.ID, EnvironmentID: scope.Environment, Reviewer: r.request.Actor, Principal: principal, Resolution: r.request.Move, NoteDigest: r.request.NoteDigest,
 		At: r.move.At, Receipt: receipt,
 	})
@@ -219,8 +221,8 @@ func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldReminderData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
-	return s.byTime(ctx, m, data, func(q *store.Q, environment string) (bool, error) {
-		return q.Holds().Remind(ctx, environment, m.ID, m.At)
+	return s.byTime(ctx, m, data, func(q *pg.Q, environment string) (bool, error) {
+		return remindHold(ctx, q, environment, m.ID, m.At)
 	}, models.NoticeDueSoon)
 }
 
@@ -229,21 +231,21 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	data := func(h models.Hold) events.Data {
 		return events.HoldExpiredData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
-	return s.byTime(ctx, m, data, func(q *store.Q, environment string) (bool, error) {
-		return q.Holds().Expire(ctx, environment, m.ID, m.At)
+	return s.byTime(ctx, m, data, func(q *pg.Q, environment string) (bool, error) {
+		return expireHold(ctx, q, environment, m.ID, m.At)
 	}, "")
 }
 
 // byTime makes a move that time causes, with its event. Staff are notified of it on the occasion; an empty one notifies no one.
-func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(q *store.Q, environment string) (bool, error), occasion models.NoticeKind) (Outcome, error) {
+func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) events.Data, move func(q *pg.Q, environment string) (bool, error), occasion models.NoticeKind) (Outcome, error) {
 	var out Outcome
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		moved, err := move(q, m.Environment)
 		if err != nil {
 			return err
 		}
-		c, err := q.Holds().LockCase(ctx, m.Environment, m.ID)
-		if errors.Is(err, store.ErrNotFound) {
+		c, err := lockCase(ctx, q, m.Environment, m.ID)
+		if errors.Is(err, pg.ErrNotFound) {
 			out = Outcome{Status: Gone}
 			return nil
 		}
@@ -256,13 +258,13 @@ func (s *Service) byTime(ctx context.Context, m Move, data func(models.Hold) eve
 		if err := events.Append(ctx, q, entryOf(c, data(c.Hold), m, "workflow:"+m.WorkflowID)); err != nil || occasion == "" {
 			return err
 		}
-		return q.Notices().Announce(ctx, c.Hold, occasion, m.At)
+		return announceNotice(ctx, q, c.Hold, occasion, m.At)
 	})
 	return out, err
 }
 
 // outcomeOf returns the state of a hold as an Outcome.
-func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Outcome, error) {
+func outcomeOf(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (Outcome, error) {
 	tally, err := tallyOf(ctx, q, h, at)
 	if err != nil {
 		return Outcome{}, err
@@ -272,13 +274,13 @@ func outcomeOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Ou
 		return out, err
 	}
 	out.Authorization = *h.ChildAuthorizationID
-	effect, err := q.Decisions().Effect(ctx, h.EnvironmentID, out.Authorization)
+	effect, err := challenge.EffectOfDecision(ctx, q, h.EnvironmentID, out.Authorization)
 	out.Decision = policy.Effect(effect)
 	return out, err
 }
 
 // pendingOutcome returns the state of a hold without a follow-up decision.
-func pendingOutcome(ctx context.Context, q *store.Q, h models.Hold, given int) (Outcome, error) {
+func pendingOutcome(ctx context.Context, q *pg.Q, h models.Hold, given int) (Outcome, error) {
 	next, err := escalateAt(ctx, q, h)
 	return Outcome{
 		Status: h.Status, Approvals: given, Required: h.ApprovalsRequired, RemindAt: remindAt(h), DueAt: h.DueAt.UTC(), EscalateAt: next,
@@ -294,9 +296,9 @@ func remindAt(h models.Hold) time.Time {
 }
 
 // entryOf returns an event about the hold.
-func entryOf(c store.HoldCase, data events.Data, m Move, actor string) events.Entry {
+func entryOf(c Case, data events.Data, m Move, actor string) events.Entry {
 	return events.Entry{
-		Scope: store.Scope{Tenant: c.Hold.TenantID, Environment: c.Hold.EnvironmentID}, Data: data, At: m.At,
+		Scope: pg.Scope{Tenant: c.Hold.TenantID, Environment: c.Hold.EnvironmentID}, Data: data, At: m.At,
 		SubjectUID: c.Hold.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey, AuthorizationID: m.ID,
 		Decision: c.Parent.Decision, Actor: actor, WorkflowID: m.WorkflowID,
 	}

@@ -4,18 +4,19 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // saveNote stores the note of a review if the environment stores notes, and refuses one that colleagues could misread. The review itself has the note's digest only, and so have
 // the workflow and its history.
-func (s *Service) saveNote(ctx context.Context, q *store.Q, p identity.Principal, h models.Hold, note, digest *string) error {
+func (s *Service) saveNote(ctx context.Context, q *pg.Q, p identity.Principal, h models.Hold, note, digest *string) error {
 	if note == nil {
 		return nil
 	}
-	env, err := q.Environments().Get(ctx, p.Store())
+	env, err := tenancy.GetEnvironment(ctx, q, p.Store())
 	if err != nil || !env.ReviewNotes {
 		return err
 	}
@@ -26,15 +27,15 @@ func (s *Service) saveNote(ctx context.Context, q *store.Q, p identity.Principal
 	if err != nil {
 		return err
 	}
-	return q.Holds().PutNote(ctx, models.ReviewNote{
+	return putReviewNote(ctx, q, models.ReviewNote{
 		AuthorizationID: h.AuthorizationID, Reviewer: p.Actor(), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, SubjectUID: h.SubjectUID,
 		NoteDigest: *digest, Note: sealed, WrittenAt: s.clock.Now(),
 	})
 }
 
 // Notes returns the stored notes of the reviews of a hold, by reviewer.
-func (s *Service) Notes(ctx context.Context, scope store.Scope, id string) (map[string]string, error) {
-	rows, err := s.store.Holds().Notes(ctx, scope, id)
+func (s *Service) Notes(ctx context.Context, scope pg.Scope, id string) (map[string]string, error) {
+	rows, err := notesOfHold(ctx, s.store.Q, scope, id)
 	if err != nil {
 		return nil, err
 	}

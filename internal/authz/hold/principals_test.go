@@ -8,8 +8,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -29,23 +29,23 @@ func TestPrincipalsAreStored(t *testing.T) {
 	b.AddCredential("crd_child", "credential:crd_root")
 	b.AddCredential("crd_grandchild", "credential:crd_child")
 	b.AddCredential("crd_of_person", "person:prs_1")
-	got, err := b.Store.Principals().BehindAll(t.Context(), b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_unknown"})
+	got, err := identity.PrincipalsBehind(t.Context(), b.Store.Q, b.Scope, []string{"crd_root", "crd_child", "crd_grandchild", "crd_of_person", "crd_unknown"})
 	require.NoError(t, err)
-	require.Equal(t, map[string]store.Behind{
+	require.Equal(t, map[string]identity.Behind{
 		"crd_root": {Principal: "credential:crd_root"}, "crd_child": {Principal: "credential:crd_root"}, "crd_grandchild": {Principal: "credential:crd_root"},
 		"crd_of_person": {Principal: "person:prs_1"}, "crd_unknown": {Principal: "credential:crd_unknown"},
 	}, got)
-	foreign, err := b.Store.Principals().BehindAll(t.Context(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
+	foreign, err := identity.PrincipalsBehind(t.Context(), b.Store.Q, pg.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, []string{"crd_child"})
 	require.NoError(t, err)
-	require.Equal(t, map[string]store.Behind{"crd_child": {Principal: "credential:crd_child"}}, foreign, "a credential is of one environment")
+	require.Equal(t, map[string]identity.Behind{"crd_child": {Principal: "credential:crd_child"}}, foreign, "a credential is of one environment")
 	for _, actor := range []string{"client_token:ctk_1", "page:lnk_1"} {
-		_, err := b.Store.Principals().Get(t.Context(), b.Scope, actor)
-		require.ErrorIs(t, err, store.ErrNoPrincipal, actor)
+		_, err := identity.GetPrincipal(t.Context(), b.Store.Q, b.Scope, actor)
+		require.ErrorIs(t, err, identity.ErrNoPrincipal, actor)
 	}
-	linked, err := b.Store.Principals().Rewrite(t.Context(), b.Scope.Tenant, "person:prs_1", "person:prs_2")
+	linked, err := identity.RewritePrincipal(t.Context(), b.Store.Q, b.Scope.Tenant, "person:prs_1", "person:prs_2")
 	require.NoError(t, err)
 	require.Equal(t, []string{"crd_of_person"}, linked)
-	who, err := b.Store.Principals().Get(t.Context(), b.Scope, "credential:crd_of_person")
+	who, err := identity.GetPrincipal(t.Context(), b.Store.Q, b.Scope, "credential:crd_of_person")
 	require.NoError(t, err)
 	require.Equal(t, "person:prs_2", who)
 }
@@ -142,7 +142,7 @@ func TestSelfReviewIsBarredByTheEnvironment(t *testing.T) {
 	for _, reviewer := range []string{fixture.Asker, "crd_admin", "crd_sister"} {
 		b.refused(t, reviewer, h.AuthorizationID, hold.Approve, problem.SelfReview)
 		b.refused(t, reviewer, h.AuthorizationID, hold.Reject, problem.SelfReview)
-		rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), store.HoldFilter{}, store.Page{Limit: 10})
+		rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), hold.Filter{}, pg.Page{Limit: 10})
 		require.NoError(t, err)
 		require.True(t, rows[0].Barred, reviewer)
 	}
@@ -168,7 +168,7 @@ func TestRequestsBarFormerPrincipals(t *testing.T) {
 	}
 	require.Equal(t, []string{"prs_eve", "prs_gus"}, awaited())
 	b.Exec("update environments set bar_self_review = true")
-	rows, _, err := b.service.Queue(t.Context(), gus, store.HoldFilter{}, store.Page{Limit: 10})
+	rows, _, err := b.service.Queue(t.Context(), gus, hold.Filter{}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	for _, row := range rows {
 		require.Zero(t, row.Approvals, "the approval of the former principal does not count")
@@ -187,7 +187,7 @@ func TestSelfApprovalOfBeforeTheBarDoesNotCount(t *testing.T) {
 	h := b.Hold(life, 2)
 	require.Equal(t, 1, b.approves(t, h, fixture.Asker).Approvals)
 	b.Exec("update environments set bar_self_review = true")
-	rows, _, err := b.service.Queue(t.Context(), b.Principal("crd_bob"), store.HoldFilter{}, store.Page{Limit: 10})
+	rows, _, err := b.service.Queue(t.Context(), b.Principal("crd_bob"), hold.Filter{}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Zero(t, rows[0].Approvals)
 	require.Equal(t, models.HoldPending, b.approves(t, h, "crd_bob").Status)

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Queued is a hold in the queue of one reviewer.
 type Queued struct {
-	store.QueuedHold
+	QueuedHold
 	// Barred reports that self-review is barred and the request is by a credential of this reviewer.
 	Barred bool
 	// Shown are the details of the request; nil for an action that shows none.
@@ -26,16 +27,16 @@ type Queued struct {
 }
 
 // Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists pending holds.
-func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldFilter, page store.Page) ([]Queued, string, error) {
+func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, page pg.Page) ([]Queued, string, error) {
 	f.Now, f.Reviewer = s.clock.Now(), p.Actor()
 	if f.Status == "" {
 		f.Status = models.HoldPending
 	}
-	env, err := s.store.Environments().Get(ctx, p.Store())
+	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := s.store.Holds().Queue(ctx, p.Store(), f, page)
+	rows, next, err := queryQueue(ctx, s.store.Q, p.Store(), f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -59,7 +60,7 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f store.HoldF
 }
 
 // ownRequests returns the credentials of the reviewer among those that requested holds which bar self-review.
-func (s *Service) ownRequests(ctx context.Context, p identity.Principal, env models.Environment, rows []store.QueuedHold) (map[string]bool, error) {
+func (s *Service) ownRequests(ctx context.Context, p identity.Principal, env models.Environment, rows []QueuedHold) (map[string]bool, error) {
 	var requesters []string
 	for _, row := range rows {
 		if bars(row.SelfReviewBarred, env) && !slices.Contains(requesters, row.CredentialID) {
@@ -74,15 +75,15 @@ func (s *Service) ownRequests(ctx context.Context, p identity.Principal, env mod
 
 // Counts summarises the pending holds of an environment.
 type Counts struct {
-	store.HoldCounts
+	QueueCounts
 	AsOf time.Time
 }
 
 // Counts counts the pending holds now. An action key or a risk class that is not empty narrows the count.
-func (s *Service) Counts(ctx context.Context, scope store.Scope, action, risk string) (Counts, error) {
+func (s *Service) Counts(ctx context.Context, scope pg.Scope, action, risk string) (Counts, error) {
 	now := s.clock.Now()
-	n, err := s.store.Holds().Count(ctx, scope, action, risk, now)
-	return Counts{HoldCounts: n, AsOf: now}, err
+	n, err := CountHolds(ctx, s.store.Q, scope, action, risk, now)
+	return Counts{QueueCounts: n, AsOf: now}, err
 }
 
 // bars reports whether self-review of a hold is barred: by its policy, or by the current settings of its environment.
@@ -90,7 +91,7 @@ func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
 // refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred, and a key that two principals may have.
 func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) error {
-	by, err := s.store.Principals().Behind(ctx, p.Store(), p.Actor())
+	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h 
 
 // selfReview reports whether the caller owns the requesting credential and self-review is barred.
 func (s *Service) selfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) (bool, error) {
-	env, err := s.store.Environments().Get(ctx, p.Store())
+	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
 	if err != nil || !bars(h.SelfReviewBarred, env) {
 		return false, err
 	}
@@ -116,11 +117,11 @@ func (s *Service) selfReview(ctx context.Context, p identity.Principal, h models
 
 // ownedBy returns, for each credential, whether it belongs to the same principal as the caller.
 func (s *Service) ownedBy(ctx context.Context, p identity.Principal, requesters []string) (map[string]bool, error) {
-	own, err := s.store.Principals().Behind(ctx, p.Store(), p.Actor())
+	own, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
 	if err != nil {
 		return nil, err
 	}
-	requested, err := s.store.Principals().BehindAll(ctx, p.Store(), requesters)
+	requested, err := identity.PrincipalsBehind(ctx, s.store.Q, p.Store(), requesters)
 	out := make(map[string]bool, len(requested))
 	for id, by := range requested {
 		out[id] = own.Meets(by)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -21,7 +21,7 @@ func TestQueue(t *testing.T) {
 	_, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", first.AuthorizationID, hold.Approve))
 	require.NoError(t, err)
 
-	list := func(f store.HoldFilter, p store.Page) ([]string, string) {
+	list := func(f hold.Filter, p pg.Page) ([]string, string) {
 		if p.Limit == 0 {
 			p.Limit = 50
 		}
@@ -34,26 +34,26 @@ func TestQueue(t *testing.T) {
 		return out, next
 	}
 	both := []string{second.AuthorizationID, first.AuthorizationID}
-	got, _ := list(store.HoldFilter{}, store.Page{})
+	got, _ := list(hold.Filter{}, pg.Page{})
 	require.Equal(t, both, got, "newest first")
-	got, next := list(store.HoldFilter{}, store.Page{Limit: 1})
+	got, next := list(hold.Filter{}, pg.Page{Limit: 1})
 	require.Equal(t, both[:1], got)
-	got, next = list(store.HoldFilter{}, store.Page{Limit: 1, After: next})
+	got, next = list(hold.Filter{}, pg.Page{Limit: 1, After: next})
 	require.Equal(t, both[1:], got)
 	require.Empty(t, next)
-	got, _ = list(store.HoldFilter{RiskClass: "low"}, store.Page{})
+	got, _ = list(hold.Filter{RiskClass: "low"}, pg.Page{})
 	require.Equal(t, both[1:], got)
-	got, _ = list(store.HoldFilter{Action: "other"}, store.Page{})
+	got, _ = list(hold.Filter{Action: "other"}, pg.Page{})
 	require.Empty(t, got)
-	got, _ = list(store.HoldFilter{OpenedBefore: &first.OpenedAt}, store.Page{})
+	got, _ = list(hold.Filter{OpenedBefore: &first.OpenedAt}, pg.Page{})
 	require.Equal(t, both[1:], got)
-	got, _ = list(store.HoldFilter{Subject: "unknown"}, store.Page{})
+	got, _ = list(hold.Filter{Subject: "unknown"}, pg.Page{})
 	require.Empty(t, got)
 	early := now.Add(time.Hour)
-	got, _ = list(store.HoldFilter{DueBefore: &early}, store.Page{})
+	got, _ = list(hold.Filter{DueBefore: &early}, pg.Page{})
 	require.Empty(t, got)
 
-	rows, _, err := b.service.Queue(t.Context(), b.Principal("crd_ann"), store.HoldFilter{RiskClass: "low"}, store.Page{Limit: 1})
+	rows, _, err := b.service.Queue(t.Context(), b.Principal("crd_ann"), hold.Filter{RiskClass: "low"}, pg.Page{Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, 1, rows[0].Approvals)
 	require.Equal(t, hold.Approve, *rows[0].OwnResolution)
@@ -62,9 +62,9 @@ func TestQueue(t *testing.T) {
 	require.Equal(t, models.Strings{"insufficient_evidence"}, rows[0].ReasonCodes)
 
 	b.clock.Advance(life)
-	got, _ = list(store.HoldFilter{}, store.Page{})
+	got, _ = list(hold.Filter{}, pg.Page{})
 	require.Empty(t, got, "what is due is not pending")
-	got, _ = list(store.HoldFilter{Status: models.HoldExpired}, store.Page{})
+	got, _ = list(hold.Filter{Status: models.HoldExpired}, pg.Page{})
 	require.Equal(t, both, got)
 }
 
@@ -74,9 +74,9 @@ func TestQueueByUrgency(t *testing.T) {
 	b := setup(t)
 	late, soon, middle := b.Hold(3*life, 1), b.Hold(life, 1), b.Hold(2*life, 1)
 	var got []string
-	page := store.Page{Limit: 1}
+	page := pg.Page{Limit: 1}
 	for {
-		rows, next, err := b.service.Queue(t.Context(), b.Principal("crd_ann"), store.HoldFilter{MostUrgent: true}, page)
+		rows, next, err := b.service.Queue(t.Context(), b.Principal("crd_ann"), hold.Filter{MostUrgent: true}, page)
 		require.NoError(t, err)
 		require.Len(t, rows, 1)
 		got = append(got, rows[0].AuthorizationID)
@@ -95,7 +95,7 @@ func TestQueueShowsWhetherSelfReviewIsBarred(t *testing.T) {
 	for _, barred := range []bool{false, true} {
 		b.Exec("update holds set self_review_barred = $1", barred)
 		for _, reviewer := range []string{fixture.Asker, "crd_ann"} {
-			rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), store.HoldFilter{}, store.Page{Limit: 1})
+			rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), hold.Filter{}, pg.Page{Limit: 1})
 			require.NoError(t, err)
 			require.Equal(t, barred && reviewer == fixture.Asker, rows[0].Barred, reviewer)
 			require.Nil(t, rows[0].OwnResolution)
@@ -131,7 +131,7 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, []int64{3, 1, 2, 0, 1}, []int64{n.Pending, n.WithinHour, n.WithinDay, n.Reminded, n.PartlyApproved})
 	require.True(t, n.NextDueAt.Equal(now.Add(30*time.Minute)))
 	require.True(t, n.OldestOpenedAt.Equal(now))
-	require.Equal(t, []store.KeyedCount{{Key: "high", Count: 2}, {Key: "low", Count: 1}}, n.ByRisk)
+	require.Equal(t, []hold.KeyedCount{{Key: "high", Count: 2}, {Key: "low", Count: 1}}, n.ByRisk)
 	require.Len(t, n.ByAction, 1)
 	require.Equal(t, int64(3), n.ByAction[0].Count)
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // SearchLimit is the number of holds that a search reads. The details of a request are sealed and have no index: a search opens
@@ -31,8 +31,8 @@ type Search struct {
 
 // Search returns the holds of the filter that match. complete is false if the filter has more than SearchLimit holds: only
 // the first of them, in the filter's order, were searched.
-func (s *Service) Search(ctx context.Context, p identity.Principal, f store.HoldFilter, in Search) (found []Queued, complete bool, err error) {
-	rows, next, err := s.Queue(ctx, p, f, store.Page{Limit: SearchLimit})
+func (s *Service) Search(ctx context.Context, p identity.Principal, f Filter, in Search) (found []Queued, complete bool, err error) {
+	rows, next, err := s.Queue(ctx, p, f, pg.Page{Limit: SearchLimit})
 	if err != nil {
 		return nil, false, err
 	}
@@ -47,7 +47,7 @@ func (s *Service) Search(ctx context.Context, p identity.Principal, f store.Hold
 
 // SearchPage returns one page of what Search finds. It is refused if the filter has more holds than a search reads. The cursor is a
 // position: holds that leave the filter between two pages move it.
-func (s *Service) SearchPage(ctx context.Context, p identity.Principal, f store.HoldFilter, in Search, page store.Page) ([]Queued, string, error) {
+func (s *Service) SearchPage(ctx context.Context, p identity.Principal, f Filter, in Search, page pg.Page) ([]Queued, string, error) {
 	// Every page searches the whole filter again, which SearchLimit bounds: results are never stored, because they show details.
 	from, err := positionOf(page.After)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) SearchPage(ctx context.Context, p identity.Principal, f store.
 	if len(rows) <= page.Limit {
 		return rows, "", nil
 	}
-	return rows[:page.Limit], store.NextCursor(time.UnixMicro(int64(from+page.Limit)), searched), nil
+	return rows[:page.Limit], pg.NextCursor(time.UnixMicro(int64(from+page.Limit)), searched), nil
 }
 
 // searched is the id in the cursor of a searched list, whose time is a position in microseconds since 1970.
@@ -76,7 +76,7 @@ func positionOf(cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	at, id, err := store.ParseCursor(cursor)
+	at, id, err := pg.ParseCursor(cursor)
 	if n := at.UnixMicro(); err != nil || id != searched || n < 0 || n > SearchLimit {
 		return 0, problem.Invalid([]any{"query", "cursor"}, "cursor must be the value from a Link header of this list.", "cursor_invalid")
 	}

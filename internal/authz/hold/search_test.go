@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 func TestSearchMatchesSubjectAndAction(t *testing.T) {
@@ -29,7 +28,7 @@ func TestSearchMatchesSubjectAndAction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, complete, err := b.service.Search(t.Context(), b.Principal("crd_ann"), store.HoldFilter{}, hold.Search{Text: c.text})
+			got, complete, err := b.service.Search(t.Context(), b.Principal("crd_ann"), hold.Filter{}, hold.Search{Text: c.text})
 			require.NoError(t, err)
 			require.True(t, complete)
 			require.Equal(t, c.found, len(got) == 1)
@@ -47,15 +46,15 @@ func TestPlaceCountsTheHoldsBefore(t *testing.T) {
 	b.Exec("update holds set due_at = due_at - interval '1 hour', opened_at = opened_at + interval '1 minute' where authorization_id = $1", ids[2])
 	b.Exec("update holds set risk_class = 'low' where authorization_id = $1", ids[0])
 	for name, c := range map[string]struct {
-		filter        store.HoldFilter
+		filter        hold.Filter
 		id            string
 		before, total int64
 	}{
-		"soonest due first": {store.HoldFilter{MostUrgent: true}, ids[2], 0, 3},
-		"newest first":      {store.HoldFilter{}, ids[0], 2, 3},
-		"not in the filter": {store.HoldFilter{RiskClass: "low"}, ids[1], -1, 1},
-		"unknown":           {store.HoldFilter{}, "azn_unknown", -1, 3},
-		"none":              {store.HoldFilter{Action: "other"}, ids[0], -1, 0},
+		"soonest due first": {hold.Filter{MostUrgent: true}, ids[2], 0, 3},
+		"newest first":      {hold.Filter{}, ids[0], 2, 3},
+		"not in the filter": {hold.Filter{RiskClass: "low"}, ids[1], -1, 1},
+		"unknown":           {hold.Filter{}, "azn_unknown", -1, 3},
+		"none":              {hold.Filter{Action: "other"}, ids[0], -1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 )
 
 // The reasons for which an approval by a reviewer would not count.
@@ -40,7 +41,7 @@ type Standing struct {
 // Standing returns the standing of a hold and of the caller. It reads what an approval reads, at the same time, so that the page of a
 // hold and the refusal of an approval agree. It decides nothing: a review is checked when it is made.
 func (s *Service) Standing(ctx context.Context, p identity.Principal, id string) (Standing, error) {
-	h, err := s.store.Holds().Get(ctx, p.Store(), id)
+	h, err := GetHold(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return Standing{}, err
 	}
@@ -49,20 +50,20 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 	if err != nil {
 		return Standing{}, err
 	}
-	approvers, err := s.store.Holds().Approvers(ctx, p.Store(), now, id)
+	approvers, err := approversOf(ctx, s.store.Q, p.Store(), now, id)
 	if err != nil {
 		return Standing{}, err
 	}
-	caller, err := s.store.Holds().Standing(ctx, p.Store(), p.Actor(), now)
+	caller, err := standingOfHolds(ctx, s.store.Q, p.Store(), p.Actor(), now)
 	if err != nil {
 		return Standing{}, err
 	}
-	if b.teams, err = s.store.Teams().TeamsOf(ctx, p.Store(), actorsOf(append(slices.Clone(approvers), caller))); err != nil {
+	if b.teams, err = team.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf(append(slices.Clone(approvers), caller))); err != nil {
 		return Standing{}, err
 	}
 	out := b.standing(approvers)
 	b.describe(&out, caller, approvers)
-	asked, err := s.store.Decisions().Requester(ctx, p.Store(), id)
+	asked, err := challenge.RequesterOfDecision(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return out, err
 	}
@@ -70,7 +71,7 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 	if err != nil {
 		return out, err
 	}
-	counts, err := s.store.Holds().CountsPerson(ctx, h, p.Actor())
+	counts, err := countsPerson(ctx, s.store.Q, h, p.Actor())
 	switch {
 	case own:
 		out.Obstacle = ObstacleSelf
@@ -82,7 +83,7 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 
 // standing counts the approvals, and says who gave which. A member of several teams fills the slot that the others cannot, so that an
 // approval may move from one team to another when the next one is given.
-func (b ballot) standing(approvers []store.Approver) Standing {
+func (b ballot) standing(approvers []Approver) Standing {
 	tally := b.count(approvers)
 	actors, voters := b.voters(approvers)
 	filled := assign(b.slots(), voters)
@@ -105,7 +106,7 @@ func (b ballot) standing(approvers []store.Approver) Standing {
 
 // describe adds what the caller can do. Someone who has approved already differs from an outsider, because a second approval
 // by the same principal would not count for any team.
-func (b ballot) describe(out *Standing, caller store.Approver, approvers []store.Approver) {
+func (b ballot) describe(out *Standing, caller Approver, approvers []Approver) {
 	able := b.fills(caller, true)
 	for i, w := range b.wanted {
 		if able[i] {
@@ -117,7 +118,7 @@ func (b ballot) describe(out *Standing, caller store.Approver, approvers []store
 		out.Absent = caller.Absent
 	}
 	switch {
-	case slices.ContainsFunc(approvers, func(a store.Approver) bool { return a.Principal == caller.Principal }):
+	case slices.ContainsFunc(approvers, func(a Approver) bool { return a.Principal == caller.Principal }):
 		out.Obstacle = ObstacleGiven
 	case !b.admits(caller):
 		out.Obstacle = ObstacleTeam

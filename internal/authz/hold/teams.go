@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	reviewteams "github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -53,7 +56,7 @@ type ballot struct {
 	// teams has the keys of the teams of each actor.
 	teams map[string][]string
 	// barred is whom the requester counts as, or counted, if self-review is barred.
-	barred store.Behind
+	barred identity.Behind
 	// at decides which escalations are in force.
 	at time.Time
 }
@@ -71,7 +74,7 @@ func (b ballot) slots() []int {
 
 // fills returns the slots that an approver may fill, in the order of slots. byDeputy also counts the teams of the absent person. An
 // escalation is in force from its time on, whether or not the workflow has recorded it.
-func (b ballot) fills(a store.Approver, byDeputy bool) []bool {
+func (b ballot) fills(a Approver, byDeputy bool) []bool {
 	out := make([]bool, 0, len(b.wanted)+1)
 	for _, w := range b.wanted {
 		keys := []string{w.Team}
@@ -88,12 +91,12 @@ func (b ballot) fills(a store.Approver, byDeputy bool) []bool {
 
 // bars reports whether a principal may not approve, even by a deputy.
 func (b ballot) bars(principal string) bool {
-	return b.barred.Meets(store.Behind{Principal: principal})
+	return b.barred.Meets(identity.Behind{Principal: principal})
 }
 
 // voters returns, for each person among the approvers, who approved first and the slots that they may fill. A deputy fills a slot in the place of the
 // absent person only if that person has not approved, and only one deputy does.
-func (b ballot) voters(approvers []store.Approver) (actors []string, may [][]bool) {
+func (b ballot) voters(approvers []Approver) (actors []string, may [][]bool) {
 	var order []string
 	can := map[string][]bool{}
 	used := map[string]bool{}
@@ -151,7 +154,7 @@ func assign(slots []int, voters [][]bool) [][]int {
 }
 
 // count returns the tally of the approvals.
-func (b ballot) count(approvers []store.Approver) Tally {
+func (b ballot) count(approvers []Approver) Tally {
 	out := Tally{Required: b.required}
 	_, voters := b.voters(approvers)
 	given := assign(b.slots(), voters)
@@ -167,32 +170,32 @@ func (b ballot) count(approvers []store.Approver) Tally {
 }
 
 // tallyOf counts the approvals of one hold at a time. A hold that requires no team is counted by Postgres.
-func tallyOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (Tally, error) {
+func tallyOf(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (Tally, error) {
 	b, err := ballotOf(ctx, q, h, at)
 	if err != nil {
 		return Tally{}, err
 	}
 	// The count in SQL is the one that the queue shows for most holds, so that both agree.
 	if len(b.wanted) == 0 {
-		given, err := q.Holds().Approvals(ctx, h, at)
+		given, err := countApprovals(ctx, q, h, at)
 		return Tally{Given: given, Required: h.ApprovalsRequired}, err
 	}
 	scope := scopeOf(h)
-	approvers, err := q.Holds().Approvers(ctx, scope, at, h.AuthorizationID)
+	approvers, err := approversOf(ctx, q, scope, at, h.AuthorizationID)
 	if err != nil {
 		return Tally{}, err
 	}
-	if b.teams, err = q.Teams().TeamsOf(ctx, scope, actorsOf(approvers)); err != nil {
+	if b.teams, err = reviewteams.TeamsOf(ctx, q, scope, actorsOf(approvers)); err != nil {
 		return Tally{}, err
 	}
 	return b.count(approvers), nil
 }
 
 // ballotOf reads what a hold requires of teams, without their members.
-func ballotOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (ballot, error) {
+func ballotOf(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (ballot, error) {
 	b := ballot{required: h.ApprovalsRequired, at: at}
 	var err error
-	if b.wanted, err = q.Holds().Wanted(ctx, scopeOf(h), h.AuthorizationID); err != nil || len(b.wanted) == 0 {
+	if b.wanted, err = wantedTeams(ctx, q, scopeOf(h), h.AuthorizationID); err != nil || len(b.wanted) == 0 {
 		return b, err
 	}
 	b.barred, err = barredFrom(ctx, q, h)
@@ -200,16 +203,16 @@ func ballotOf(ctx context.Context, q *store.Q, h models.Hold, at time.Time) (bal
 }
 
 // barredFrom returns who is behind the requester if self-review of the hold is barred; no one otherwise.
-func barredFrom(ctx context.Context, q *store.Q, h models.Hold) (store.Behind, error) {
-	env, err := q.Environments().Get(ctx, scopeOf(h))
+func barredFrom(ctx context.Context, q *pg.Q, h models.Hold) (identity.Behind, error) {
+	env, err := tenancy.GetEnvironment(ctx, q, scopeOf(h))
 	if err != nil || !bars(h.SelfReviewBarred, env) {
-		return store.Behind{}, err
+		return identity.Behind{}, err
 	}
-	asked, err := q.Decisions().Requester(ctx, scopeOf(h), h.AuthorizationID)
+	asked, err := challenge.RequesterOfDecision(ctx, q, scopeOf(h), h.AuthorizationID)
 	if err != nil {
-		return store.Behind{}, err
+		return identity.Behind{}, err
 	}
-	return q.Principals().Behind(ctx, scopeOf(h), "credential:"+asked.CredentialID)
+	return identity.PrincipalBehind(ctx, q, scopeOf(h), "credential:"+asked.CredentialID)
 }
 
 // refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the hold requires, unless it requires
@@ -238,18 +241,18 @@ func (s *Service) refuseOutsider(ctx context.Context, p identity.Principal, h mo
 
 // mayFill reads the teams of the caller and reports whether an approval by the caller would fill a slot of the ballot.
 func (s *Service) mayFill(ctx context.Context, p identity.Principal, b ballot) (bool, error) {
-	a, err := s.store.Holds().Standing(ctx, p.Store(), p.Actor(), b.at)
+	a, err := standingOfHolds(ctx, s.store.Q, p.Store(), p.Actor(), b.at)
 	if err != nil {
 		return false, err
 	}
-	if b.teams, err = s.store.Teams().TeamsOf(ctx, p.Store(), actorsOf([]store.Approver{a})); err != nil {
+	if b.teams, err = reviewteams.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf([]Approver{a})); err != nil {
 		return false, err
 	}
 	return b.admits(a), nil
 }
 
 // admits reports whether the approver could fill a slot, filled or not.
-func (b ballot) admits(a store.Approver) bool {
+func (b ballot) admits(a Approver) bool {
 	slots := b.slots()
 	for i, may := range b.fills(a, true) {
 		if may && slots[i] > 0 {
@@ -260,7 +263,7 @@ func (b ballot) admits(a store.Approver) bool {
 }
 
 // actorsOf returns the actors whose teams matter: the approvers themselves, and the absent people in whose place they may approve.
-func actorsOf(approvers []store.Approver) []string {
+func actorsOf(approvers []Approver) []string {
 	var out []string
 	for _, a := range approvers {
 		out = append(out, a.Reviewer)
@@ -272,8 +275,8 @@ func actorsOf(approvers []store.Approver) []string {
 }
 
 // scopeOf returns the scope of a hold that its workflow found by id alone.
-func scopeOf(h models.Hold) store.Scope {
-	return store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}
+func scopeOf(h models.Hold) pg.Scope {
+	return pg.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}
 }
 
 // addTeams adds the teams that the listed holds require, and corrects the count of their approvals. A page without such a hold costs
@@ -284,15 +287,15 @@ func (s *Service) addTeams(ctx context.Context, p identity.Principal, rows []Que
 		return err
 	}
 	now := s.clock.Now()
-	approvers, err := s.store.Holds().Approvers(ctx, p.Store(), now, slices.Collect(maps.Keys(wanted))...)
+	approvers, err := approversOf(ctx, s.store.Q, p.Store(), now, slices.Collect(maps.Keys(wanted))...)
 	if err != nil {
 		return err
 	}
-	caller, err := s.store.Holds().Standing(ctx, p.Store(), p.Actor(), now)
+	caller, err := standingOfHolds(ctx, s.store.Q, p.Store(), p.Actor(), now)
 	if err != nil {
 		return err
 	}
-	teams, err := s.store.Teams().TeamsOf(ctx, p.Store(), actorsOf(append(slices.Clone(approvers), caller)))
+	teams, err := reviewteams.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf(append(slices.Clone(approvers), caller)))
 	if err != nil {
 		return err
 	}
@@ -302,7 +305,7 @@ func (s *Service) addTeams(ctx context.Context, p identity.Principal, rows []Que
 			continue
 		}
 		b := ballot{required: r.ApprovalsRequired, wanted: wanted[r.AuthorizationID], teams: teams, barred: barred[r.CredentialID], at: now}
-		of := slices.DeleteFunc(slices.Clone(approvers), func(a store.Approver) bool { return a.AuthorizationID != r.AuthorizationID })
+		of := slices.DeleteFunc(slices.Clone(approvers), func(a Approver) bool { return a.AuthorizationID != r.AuthorizationID })
 		tally := b.count(of)
 		rows[i].Teams, rows[i].Approvals, rows[i].Approvable = tally.Teams, tally.Given, b.admits(caller)
 	}
@@ -315,7 +318,7 @@ func (s *Service) wantedBy(ctx context.Context, p identity.Principal, rows []Que
 	for i, r := range rows {
 		held[i] = r.AuthorizationID
 	}
-	required, err := s.store.Holds().Wanted(ctx, p.Store(), held...)
+	required, err := wantedTeams(ctx, s.store.Q, p.Store(), held...)
 	out := map[string][]models.HoldTeam{}
 	for _, w := range required {
 		out[w.AuthorizationID] = append(out[w.AuthorizationID], w)
@@ -324,12 +327,12 @@ func (s *Service) wantedBy(ctx context.Context, p identity.Principal, rows []Que
 }
 
 // barredIn returns who is behind the credentials that requested holds which bar self-review.
-func (s *Service) barredIn(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) (map[string]store.Behind, error) {
+func (s *Service) barredIn(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) (map[string]identity.Behind, error) {
 	var requesters []string
 	for _, r := range rows {
 		if bars(r.SelfReviewBarred, env) {
 			requesters = append(requesters, r.CredentialID)
 		}
 	}
-	return s.store.Principals().BehindAll(ctx, p.Store(), requesters)
+	return identity.PrincipalsBehind(ctx, s.store.Q, p.Store(), requesters)
 }

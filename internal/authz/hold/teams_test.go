@@ -9,8 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -261,7 +261,7 @@ func TestDeputyOfTheRequesterDoesNotCount(t *testing.T) {
 	h := b.holdFor(1, wants{team: "finance", approvals: 1})
 	b.Exec("update holds set self_review_barred = true")
 	b.outsider(t, dan, h)
-	rows, _, err := b.service.Queue(t.Context(), dan, store.HoldFilter{}, store.Page{Limit: 10})
+	rows, _, err := b.service.Queue(t.Context(), dan, hold.Filter{}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.False(t, rows[0].Approvable)
 }
@@ -276,7 +276,7 @@ func TestQueueShowsTheTeams(t *testing.T) {
 	b.approves(t, h, "crd_ann")
 	b.approves(t, h, "crd_bob")
 	list := func(reviewer string) map[string]hold.Queued {
-		rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), store.HoldFilter{}, store.Page{Limit: 10})
+		rows, _, err := b.service.Queue(t.Context(), b.Principal(reviewer), hold.Filter{}, pg.Page{Limit: 10})
 		require.NoError(t, err)
 		out := map[string]hold.Queued{}
 		for _, r := range rows {

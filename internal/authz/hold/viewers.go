@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // ViewLife is how long a view of a hold counts. The page of a hold repeats it every 30 seconds while it is visible.
@@ -16,8 +16,8 @@ const ViewLife = 75 * time.Second
 func (s *Service) View(ctx context.Context, p identity.Principal, id string) ([]string, error) {
 	now := s.clock.Now()
 	var others []string
-	err := s.store.Write(ctx, func(q *store.Q) (err error) {
-		others, err = q.Holds().View(ctx, p.Store(), store.View{Authorization: id, Viewer: p.Actor(), At: now}, now.Add(-ViewLife))
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
+		others, err = recordViewer(ctx, q, p.Store(), View{Authorization: id, Viewer: p.Actor(), At: now}, now.Add(-ViewLife))
 		return err
 	})
 	return others, err

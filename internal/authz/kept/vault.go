@@ -14,7 +14,7 @@ const sealPurpose = "kept-values"
 type Vault struct{ keys *keyring.Keyring }
 
 // NewVault returns a vault over the installation's keys. A master key stays necessary until the retention of what it sealed has
-// passed (internal/platform/store lists the sealed columns).
+// passed (package masterkey lists the sealed columns).
 func NewVault(keys *keyring.Keyring) Vault { return Vault{keys} }
 
 // Seal seals the values of an authorization.

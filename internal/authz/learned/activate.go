@@ -6,12 +6,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,15 +32,15 @@ func (s *Service) store(ctx context.Context, row models.EnvironmentBackground, b
 	if row.Comparison, err = json.Marshal(out.Comparison); err != nil {
 		return err
 	}
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		choice, err := q.Learned().Choice(ctx, f.scope)
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		choice, err := learnedChoice(ctx, q, f.scope)
 		if err != nil {
 			return err
 		}
 		if choice != row.Source {
 			return problem.New(problem.Conflict, "The environment's setting background has changed; learn again.")
 		}
-		inserted, err := q.Learned().Insert(ctx, row)
+		inserted, err := insertLearnedBackground(ctx, q, row)
 		if err != nil {
 			return err
 		}
@@ -61,10 +62,10 @@ func (s *Service) withdraw(ctx context.Context, f *forming) error {
 	if f.active() == nil {
 		return nil
 	}
-	err := s.Store.Write(ctx, func(q *store.Q) error {
+	err := s.Store.Write(ctx, func(q *pg.Q) error {
 		return s.retire(ctx, q, f.scope, retirement{string(f.ref.Modality), ReasonTooFew, s.deployment(f.ref.Modality), f.at, f.by})
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -77,9 +78,9 @@ type retirement struct {
 	by                     string // actor of the event
 }
 
-// retire takes a background out of force and records it. It returns store.ErrNotFound if none is in force.
-func (s *Service) retire(ctx context.Context, q *store.Q, scope store.Scope, r retirement) error {
-	version, err := q.Learned().Retire(ctx, scope, r.modality, r.at)
+// retire takes a background out of force and records it. It returns pg.ErrNotFound if none is in force.
+func (s *Service) retire(ctx context.Context, q *pg.Q, scope pg.Scope, r retirement) error {
+	version, err := tenancy.RetireLearned(ctx, q, scope, r.modality, r.at)
 	if err != nil {
 		return err
 	}
@@ -103,28 +104,28 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 	if err != nil {
 		return err
 	}
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.Store.Write(ctx, func(q *pg.Q) error {
 		// The setting is locked below: it cannot be switched off between this check and the activation.
 		row, err := s.find(ctx, q, scope, version)
 		// In force already: an earlier call was repeated because its result was lost.
 		if err != nil || row.Status == models.BackgroundActive {
 			return err
 		}
-		choice, err := q.Learned().Choice(ctx, scope)
+		choice, err := learnedChoice(ctx, q, scope)
 		if err != nil {
 			return err
 		}
 		if choice != row.Source || row.Status != models.BackgroundCandidate {
 			return problem.Newf(problem.Conflict, "The background %s is %s and cannot be put in force.", version, row.Status)
 		}
-		replaces, err := q.Learned().Retire(ctx, scope, row.Modality, at)
-		if errors.Is(err, store.ErrNotFound) {
+		replaces, err := tenancy.RetireLearned(ctx, q, scope, row.Modality, at)
+		if errors.Is(err, pg.ErrNotFound) {
 			replaces, err = s.deployment(features.Modality(row.Modality)), nil
 		}
 		if err != nil {
 			return err
 		}
-		activated, err := q.Learned().Activate(ctx, scope, version, models.BackgroundCandidate, at)
+		activated, err := activateLearnedBackground(ctx, q, scope, version, models.BackgroundCandidate, at)
 		if err != nil {
 			return err
 		}
@@ -144,8 +145,8 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 }
 
 // find returns one background of an environment.
-func (s *Service) find(ctx context.Context, q *store.Q, scope store.Scope, version string) (models.EnvironmentBackground, error) {
-	rows, err := q.Learned().Backgrounds(ctx, scope)
+func (s *Service) find(ctx context.Context, q *pg.Q, scope pg.Scope, version string) (models.EnvironmentBackground, error) {
+	rows, err := Backgrounds(ctx, q, scope)
 	if err != nil {
 		return models.EnvironmentBackground{}, err
 	}
@@ -176,8 +177,8 @@ func (s *Service) Rollback(ctx context.Context, environment string, m features.M
 	}
 	// Templates need no rollback of their own: they are trained anew from the sessions that they contain.
 	next := s.deployment(m)
-	err = s.Store.Write(ctx, func(q *store.Q) error {
-		rows, err := q.Learned().Backgrounds(ctx, scope)
+	err = s.Store.Write(ctx, func(q *pg.Q) error {
+		rows, err := Backgrounds(ctx, q, scope)
 		if err != nil {
 			return err
 		}
@@ -186,12 +187,12 @@ func (s *Service) Rollback(ctx context.Context, environment string, m features.M
 		if previous != "" {
 			next = previous
 		}
-		if err := s.retire(ctx, q, scope, retirement{string(m), ReasonRolledBack, next, at, by}); errors.Is(err, store.ErrNotFound) {
+		if err := s.retire(ctx, q, scope, retirement{string(m), ReasonRolledBack, next, at, by}); errors.Is(err, pg.ErrNotFound) {
 			return problem.Newf(problem.NotFound, "The environment has no %s background of its own in force.", m)
 		} else if err != nil || previous == "" {
 			return err
 		}
-		_, err = q.Learned().Activate(ctx, scope, previous, models.BackgroundRetired, at)
+		_, err = activateLearnedBackground(ctx, q, scope, previous, models.BackgroundRetired, at)
 		return err
 	})
 	if err != nil {

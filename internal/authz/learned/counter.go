@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,19 +30,19 @@ func NewCounter(assessor *assurance.Assessor) Counter { return Counter{assessor}
 
 // person is a subject with its scope.
 type person struct {
-	store.Scope
+	pg.Scope
 	uid string
 }
 
 // Recount makes a subject's share of the sums that of its active templates, in the transaction that changed them: one person, one share. It
 // subtracts the previous share and adds the present one; a subject without active templates, or that is not active, has none. The caller has
 // locked the subject. In an environment that learns nothing it does nothing.
-func (c Counter) Recount(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
-	choice, err := q.Learned().Choice(ctx, scope)
+func (c Counter) Recount(ctx context.Context, q *pg.Q, scope pg.Scope, uid string, at time.Time) error {
+	choice, err := learnedChoice(ctx, q, scope)
 	if err != nil || choice == models.BackgroundPrior {
 		return err
 	}
-	shares, err := q.Learned().Shares(ctx, scope, uid)
+	shares, err := learnedShares(ctx, q, scope, uid)
 	if err != nil {
 		return err
 	}
@@ -69,16 +70,16 @@ func (c Counter) Recount(ctx context.Context, q *store.Q, scope store.Scope, uid
 }
 
 // activeTemplates returns the active templates by modality that count; none of a subject that is not active.
-func (c Counter) activeTemplates(ctx context.Context, q *store.Q, scope store.Scope, uid string) (map[features.Modality]*models.Template, error) {
+func (c Counter) activeTemplates(ctx context.Context, q *pg.Q, scope pg.Scope, uid string) (map[features.Modality]*models.Template, error) {
 	out := map[features.Modality]*models.Template{}
-	sub, err := q.Subjects().LockByUID(ctx, scope, uid)
-	if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
+	sub, err := LockSubjectByUID(ctx, q, scope, uid)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 		return out, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	rows, err := q.Templates().Active(ctx, scope, uid)
+	rows, err := ActiveTemplate(ctx, q, scope, uid)
 	// Touch keyboards and other classes of device have a timing of their own, for which no background is learned.
 	for i := range rows {
 		if rows[i].DeviceClass == string(scoring.Desktop) {
@@ -99,7 +100,7 @@ type change struct {
 
 // recount changes the share of one modality. A subject whose template has too few sessions to count is stored without a digest, so that it
 // is not looked at each day.
-func (c Counter) recount(ctx context.Context, q *store.Q, ch change) error {
+func (c Counter) recount(ctx context.Context, q *pg.Q, ch change) error {
 	var now part
 	if ch.active != nil {
 		var err error
@@ -121,18 +122,18 @@ func (c Counter) recount(ctx context.Context, q *store.Q, ch change) error {
 		}
 	}
 	if ch.active == nil {
-		return q.Learned().DropShare(ctx, ch.Scope, ch.uid, string(ch.ref.Modality))
+		return dropLearnedShare(ctx, q, ch.Scope, ch.uid, string(ch.ref.Modality))
 	}
-	return q.Learned().SaveShare(ctx, models.BackgroundShare{
+	return saveLearnedShare(ctx, q, models.BackgroundShare{
 		SubjectUID: ch.uid, Modality: string(ch.ref.Modality), EnvironmentID: ch.Environment, TenantID: ch.Tenant, Digest: now.digest, CountedAt: ch.at,
 	})
 }
 
 // exchange subtracts the share with the digest before from the sums and adds the present one. If the sums or the earlier share cannot be
 // read, it deletes the sums and returns false: everyone is counted anew.
-func (c Counter) exchange(ctx context.Context, q *store.Q, ch change, before []byte, now part) (bool, error) {
+func (c Counter) exchange(ctx context.Context, q *pg.Q, ch change, before []byte, now part) (bool, error) {
 	// All shares of an environment are in one row, so that concurrent enrollments wait here for each other, for some milliseconds each.
-	row, err := q.Learned().LockSums(ctx, ch.Scope, string(ch.ref.Modality))
+	row, err := lockLearnedSums(ctx, q, ch.Scope, string(ch.ref.Modality))
 	if err != nil {
 		return false, err
 	}
@@ -145,7 +146,7 @@ func (c Counter) exchange(ctx context.Context, q *store.Q, ch change, before []b
 		}
 	}
 	if unreadable(err) {
-		return false, q.Learned().Reset(ctx, ch.Scope, string(ch.ref.Modality))
+		return false, tenancy.ResetLearned(ctx, q, ch.Scope, string(ch.ref.Modality))
 	}
 	if err != nil {
 		return false, err
@@ -198,8 +199,8 @@ func (c Counter) sessions(row models.Template) ([]features.Vector, error) {
 }
 
 // earlier returns the share with a digest, of the newest version of the template that has it; errLost if there is none.
-func (c Counter) earlier(ctx context.Context, q *store.Q, ch change, digest []byte) (part, error) {
-	rows, err := q.Learned().Versions(ctx, ch.Scope, ch.uid, string(ch.ref.Modality), versions)
+func (c Counter) earlier(ctx context.Context, q *pg.Q, ch change, digest []byte) (part, error) {
+	rows, err := learnedVersions(ctx, q, ch.Scope, ch.uid, string(ch.ref.Modality), versions)
 	if err != nil {
 		return part{}, err
 	}
@@ -229,7 +230,7 @@ func (c Counter) sums(ref *scoring.Background, row models.BackgroundSums) (momen
 }
 
 // save seals and stores the sums. The number of people is stored in the clear: operators watch it, and it is no one's secret.
-func (c Counter) save(ctx context.Context, q *store.Q, row models.BackgroundSums, sums moments.Sums, at time.Time) error {
+func (c Counter) save(ctx context.Context, q *pg.Q, row models.BackgroundSums, sums moments.Sums, at time.Time) error {
 	raw, err := sums.MarshalBinary()
 	if err != nil {
 		return fmt.Errorf("learned: %w", err)
@@ -238,5 +239,5 @@ func (c Counter) save(ctx context.Context, q *store.Q, row models.BackgroundSums
 	if row.Sums, err = c.assessor.SealSums(row, raw); err != nil {
 		return err
 	}
-	return q.Learned().SaveSums(ctx, row)
+	return saveLearnedSums(ctx, q, row)
 }

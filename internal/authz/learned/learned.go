@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,7 +40,7 @@ const (
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Store    *store.Store
+	Store    *pg.Store
 	Assessor *assurance.Assessor
 	Load     func(ctx context.Context) error // loads the backgrounds in force into the assessor
 	// Carry trains a batch of templates of earlier backgrounds anew and reports whether there are more.
@@ -57,17 +58,17 @@ type Service struct {
 func New(d Deps) *Service { return &Service{d, NewCounter(d.Assessor)} }
 
 // Scope returns the scope of an environment; the problem not_found if there is none.
-func (s *Service) Scope(ctx context.Context, environment string) (store.Scope, error) {
-	all, err := s.Store.Environments().All(ctx)
+func (s *Service) Scope(ctx context.Context, environment string) (pg.Scope, error) {
+	all, err := tenancy.AllEnvironments(ctx, s.Store.Q)
 	if err != nil {
-		return store.Scope{}, err
+		return pg.Scope{}, err
 	}
 	for _, scope := range all {
 		if scope.Environment == environment {
 			return scope, nil
 		}
 	}
-	return store.Scope{}, problem.NewNotFound()
+	return pg.Scope{}, problem.NewNotFound()
 }
 
 // Count counts a batch of subjects whose templates were not looked at yet, and reports whether there are more. It is safe to repeat.
@@ -81,16 +82,16 @@ func (s *Service) Count(ctx context.Context, environment string, at time.Time) (
 			continue
 		}
 		// Recount checks the setting again, in its transaction: it may be switched off meanwhile.
-		choice, err := s.Store.Learned().Choice(ctx, scope)
+		choice, err := learnedChoice(ctx, s.Store.Q, scope)
 		if err != nil || choice == models.BackgroundPrior {
 			return done, false, err
 		}
-		uids, err := s.Store.Learned().Uncounted(ctx, scope, string(m), countBatch)
+		uids, err := uncountedSubjects(ctx, s.Store.Q, scope, string(m), countBatch)
 		if err != nil {
 			return done, false, err
 		}
 		for _, uid := range uids {
-			if err := s.Store.Write(ctx, func(q *store.Q) error { return s.counter.Recount(ctx, q, scope, uid, at) }); err != nil {
+			if err := s.Store.Write(ctx, func(q *pg.Q) error { return s.counter.Recount(ctx, q, scope, uid, at) }); err != nil {
 				return done, true, err
 			}
 			done++
@@ -111,7 +112,7 @@ type Result struct {
 
 // forming is a background being formed.
 type forming struct {
-	scope  store.Scope
+	scope  pg.Scope
 	ref    *scoring.Background // the stated prior
 	choice models.BackgroundChoice
 	// Of the environment or, if it shares, of all that do.
@@ -157,13 +158,13 @@ func (s *Service) Form(ctx context.Context, environment string, m features.Modal
 func (s *Service) read(ctx context.Context, f *forming) (string, error) {
 	m := string(f.ref.Modality)
 	var err error
-	if f.choice, err = s.Store.Learned().Choice(ctx, f.scope); err != nil {
+	if f.choice, err = learnedChoice(ctx, s.Store.Q, f.scope); err != nil {
 		return "", err
 	}
 	if f.choice == models.BackgroundPrior {
 		return Off, nil
 	}
-	rows, err := s.Store.Learned().Sums(ctx, f.scope, m, f.choice)
+	rows, err := Sums(ctx, s.Store.Q, f.scope, m, f.choice)
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +176,7 @@ func (s *Service) read(ctx context.Context, f *forming) (string, error) {
 			if row.EnvironmentID != f.scope.Environment {
 				continue // its own workflow counts it anew
 			}
-			return Recount, s.Store.Write(ctx, func(q *store.Q) error { return q.Learned().Reset(ctx, f.scope, m) })
+			return Recount, s.Store.Write(ctx, func(q *pg.Q) error { return tenancy.ResetLearned(ctx, q, f.scope, m) })
 		}
 		if err != nil {
 			return "", err
@@ -185,7 +186,7 @@ func (s *Service) read(ctx context.Context, f *forming) (string, error) {
 		}
 		f.changes += row.Changes
 	}
-	all, err := s.Store.Learned().Backgrounds(ctx, f.scope)
+	all, err := Backgrounds(ctx, s.Store.Q, f.scope)
 	for _, b := range all {
 		if b.Modality == m {
 			f.earlier = append(f.earlier, b)
@@ -260,26 +261,26 @@ func (s *Service) held(ctx context.Context, f *forming, seed string) ([][]featur
 	deployment := s.Assessor.Model().Background(f.ref.Modality)
 	// The background in force was learned from those who were counted before: on them it would do better than on others.
 	if last := f.active(); last != nil {
-		people, err := s.sample(ctx, f, store.Sampling{Since: last.MadeAt, Seed: seed})
+		people, err := s.sample(ctx, f, Sampling{Since: last.MadeAt, Seed: seed})
 		if err != nil || len(people) >= moments.ComparePeople {
 			return people, s.Assessor.ModelOf(f.scope.Environment).Background(f.ref.Modality), err
 		}
 	}
-	people, err := s.sample(ctx, f, store.Sampling{Seed: seed})
+	people, err := s.sample(ctx, f, Sampling{Seed: seed})
 	return people, deployment, err
 }
 
 // sample returns the counted sessions of people of the environment.
-func (s *Service) sample(ctx context.Context, f *forming, by store.Sampling) ([][]features.Vector, error) {
+func (s *Service) sample(ctx context.Context, f *forming, by Sampling) ([][]features.Vector, error) {
 	by.Modality, by.Limit = string(f.ref.Modality), sampled
 	// The seed is the version: each background is compared on a different sample, and a repeated step on the same.
-	uids, err := s.Store.Learned().Sample(ctx, f.scope, by)
+	uids, err := SampleTemplates(ctx, s.Store.Q, f.scope, by)
 	if err != nil {
 		return nil, err
 	}
 	var out [][]features.Vector
 	for _, uid := range uids {
-		rows, err := s.Store.Templates().Active(ctx, f.scope, uid)
+		rows, err := ActiveTemplate(ctx, s.Store.Q, f.scope, uid)
 		if err != nil {
 			return nil, err
 		}

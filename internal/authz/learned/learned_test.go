@@ -18,8 +18,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -27,7 +29,7 @@ import (
 // bundle is one process of the service with its database.
 type bundle struct {
 	t        *testing.T
-	store    *store.Store
+	store    *pg.Store
 	assessor *assurance.Assessor
 	counter  learned.Counter
 	service  *learned.Service
@@ -86,11 +88,11 @@ func (b *bundle) trained(env models.Environment, uid string, all []scoring.Sessi
 	ts, _, err := scoring.Default().Train(all, scoring.TrainOptions{Device: scoring.Desktop, Force: true})
 	require.NoError(b.t, err)
 	b.at = b.at.Add(time.Minute)
-	require.NoError(b.t, b.store.Write(context.Background(), func(q *store.Q) error {
+	require.NoError(b.t, b.store.Write(context.Background(), func(q *pg.Q) error {
 		id := ids.New(ids.Template)
 		data, err := b.assessor.SealTemplate(id, ts[0])
 		require.NoError(b.t, err)
-		err = q.Templates().Replace(context.Background(), models.Template{
+		err = template.ReplaceTemplate(context.Background(), q, models.Template{
 			ID: id, TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: uid, Modality: "keystroke", DeviceClass: "desktop",
 			Status: models.TemplateActive, ModelVersion: ts[0].ModelVersion, Limitations: models.Strings{}, Data: data, CreatedAt: b.at, UpdatedAt: b.at,
 		})
@@ -118,7 +120,7 @@ func between(from, to uint64) (out []uint64) {
 // sums returns the stored sums of an environment.
 func (b *bundle) sums(env models.Environment) moments.Sums {
 	b.t.Helper()
-	rows, err := b.store.Learned().Sums(b.t.Context(), storetest.Scope(env), "keystroke", models.BackgroundOwn)
+	rows, err := learned.Sums(b.t.Context(), b.store.Q, storetest.Scope(env), "keystroke", models.BackgroundOwn)
 	require.NoError(b.t, err)
 	require.Len(b.t, rows, 1)
 	raw, err := b.assessor.OpenSums(rows[0])
@@ -132,7 +134,7 @@ func (b *bundle) sums(env models.Environment) moments.Sums {
 // recount repeats what a change of templates does in its transaction.
 func (b *bundle) recount(env models.Environment, uid string) {
 	b.t.Helper()
-	require.NoError(b.t, b.store.Write(b.t.Context(), func(q *store.Q) error {
+	require.NoError(b.t, b.store.Write(b.t.Context(), func(q *pg.Q) error {
 		return b.counter.Recount(context.Background(), q, storetest.Scope(env), uid, b.at)
 	}))
 }
@@ -156,7 +158,7 @@ func TestRecountKeepsOneShareOfAPerson(t *testing.T) {
 
 	b.enroll(env, 3)
 	require.Equal(t, 2, b.sums(env).People)
-	_, err := b.store.Templates().RetireOfSubject(t.Context(), storetest.Scope(env), ada.UID, b.at)
+	_, err := recovery.RetireTemplatesOfSubject(t.Context(), b.store.Q, storetest.Scope(env), ada.UID, b.at)
 	require.NoError(t, err)
 	b.recount(env, ada.UID)
 	require.Equal(t, 1, b.sums(env).People, "a recovery subtracts the share")
@@ -275,10 +277,10 @@ func TestABackgroundIsWithdrawnWhenTooFewPeopleRemain(t *testing.T) {
 	prior := b.inForce(env)
 	b.enroll(env, between(0, 21)...)
 	require.NoError(t, b.service.Activate(t.Context(), env.ID, b.form(env).Version, b.at, "workflow:test"))
-	rows, err := b.store.Learned().Sample(t.Context(), storetest.Scope(env), store.Sampling{Modality: "keystroke", Limit: 2})
+	rows, err := learned.SampleTemplates(t.Context(), b.store.Q, storetest.Scope(env), learned.Sampling{Modality: "keystroke", Limit: 2})
 	require.NoError(t, err)
 	for _, uid := range rows {
-		_, err := b.store.Templates().RetireOfSubject(t.Context(), storetest.Scope(env), uid, b.at)
+		_, err := recovery.RetireTemplatesOfSubject(t.Context(), b.store.Q, storetest.Scope(env), uid, b.at)
 		require.NoError(t, err)
 		b.recount(env, uid)
 	}

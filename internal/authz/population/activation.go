@@ -13,11 +13,12 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,20 +30,20 @@ var (
 
 // Service loads and activates backgrounds.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	assessor *assurance.Assessor
 	log      *slog.Logger
 	prepared *prepared
 }
 
 // New returns a Service that puts the model in force into the assessor.
-func New(st *store.Store, assessor *assurance.Assessor, log *slog.Logger) *Service {
+func New(st *pg.Store, assessor *assurance.Assessor, log *slog.Logger) *Service {
 	return &Service{store: st, assessor: assessor, log: log, prepared: &prepared{}}
 }
 
 // Load activates, for each modality, the active background of the database, or the embedded one if there is none.
 func (s *Service) Load(ctx context.Context) error {
-	rows, err := s.store.Backgrounds().List(ctx)
+	rows, err := ListBackgrounds(ctx, s.store.Q)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *Service) Load(ctx context.Context) error {
 // Follow calls Load whenever any replica activates a background, until ctx ends. If loading fails, it logs the error and the active
 // model stays.
 func (s *Service) Follow(ctx context.Context) {
-	s.store.Listen(ctx, []string{store.ChannelBackground}, func(string, string) {
+	s.store.Listen(ctx, []string{pg.ChannelBackground}, func(string, string) {
 		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("cannot load the backgrounds; the active model stays", "error", err)
 		}
@@ -101,7 +102,7 @@ func (s *Service) Follow(ctx context.Context) {
 
 // Warn logs what the operator of a live environment must know about the active model.
 func (s *Service) Warn(ctx context.Context) error {
-	environments, err := s.store.Environments().List(ctx, "")
+	environments, err := tenancy.ListEnvironments(ctx, s.store.Q, "")
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ type Order struct {
 
 // Activate activates a background for the whole deployment. It notifies every replica and records the event in the audit log of
 // every environment.
-func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Background, error) {
+func Activate(ctx context.Context, st *pg.Store, o Order) (*scoring.Background, error) {
 	bg, err := scoring.ParseBackground(o.Body)
 	if err != nil {
 		return nil, err
@@ -147,8 +148,8 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		Version: bg.Version, Modality: string(bg.Modality), Body: o.Body, Digest: "sha256:" + hex.EncodeToString(sum[:]),
 		Comparison: comparison, ActivatedBy: o.By, ActivatedAt: o.At,
 	}
-	return bg, st.Write(ctx, func(q *store.Q) error {
-		before, err := q.Backgrounds().List(ctx)
+	return bg, st.Write(ctx, func(q *pg.Q) error {
+		before, err := ListBackgrounds(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 		if embedded := scoring.Default().Background(bg.Modality); embedded != nil && embedded.Version == bg.Version {
 			return ErrVersionTaken
 		}
-		if err := q.Backgrounds().Activate(ctx, row); err != nil {
+		if err := activateBackground(ctx, q, row); err != nil {
 			return err
 		}
 		return recordActivation(ctx, q, o, events.BackgroundActivatedData{Background: row.Version, Modality: row.Modality, Digest: row.Digest})
@@ -169,13 +170,13 @@ func Activate(ctx context.Context, st *store.Store, o Order) (*scoring.Backgroun
 }
 
 // Retire retires the active background of a modality, so that the embedded one is active again.
-func Retire(ctx context.Context, st *store.Store, m features.Modality, by string, at time.Time) error {
+func Retire(ctx context.Context, st *pg.Store, m features.Modality, by string, at time.Time) error {
 	embedded := scoring.Default().Background(m)
 	if embedded == nil {
 		return fmt.Errorf("population: %q has no background", m)
 	}
-	return st.Write(ctx, func(q *store.Q) error {
-		if err := q.Backgrounds().Retire(ctx, string(m), at); err != nil {
+	return st.Write(ctx, func(q *pg.Q) error {
+		if err := retireBackground(ctx, q, string(m), at); err != nil {
 			return err
 		}
 		return recordActivation(ctx, q, Order{By: by, At: at}, events.BackgroundActivatedData{Background: embedded.Version, Modality: string(m), Digest: "embedded"})
@@ -183,14 +184,14 @@ func Retire(ctx context.Context, st *store.Store, m features.Modality, by string
 }
 
 // recordActivation appends the event to the log of every environment, whose decisions use a different model from now on.
-func recordActivation(ctx context.Context, q *store.Q, o Order, data events.BackgroundActivatedData) error {
-	environments, err := q.Environments().List(ctx, "")
+func recordActivation(ctx context.Context, q *pg.Q, o Order, data events.BackgroundActivatedData) error {
+	environments, err := tenancy.ListEnvironments(ctx, q, "")
 	if err != nil {
 		return err
 	}
 	for _, env := range environments {
 		err := events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: env.TenantID, Environment: env.ID}, At: o.At, Actor: o.By, Data: data,
+			Scope: pg.Scope{Tenant: env.TenantID, Environment: env.ID}, At: o.At, Actor: o.By, Data: data,
 		})
 		if err != nil {
 			return err

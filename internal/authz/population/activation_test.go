@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -39,7 +39,7 @@ type process struct {
 }
 
 // replica starts a replica and returns it with its log.
-func replica(t *testing.T, st *store.Store) (*process, *bytes.Buffer) {
+func replica(t *testing.T, st *pg.Store) (*process, *bytes.Buffer) {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	var events int
 	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where type = 'background.activated' and environment_id = $1", env.ID).Scan(&events))
 	require.Equal(t, 4, events, "the log of every environment records since when a different model is active")
-	rows, err := st.Backgrounds().List(t.Context())
+	rows, err := population.ListBackgrounds(t.Context(), st.Q)
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.JSONEq(t, `{"eer":0.02}`, string(rows[0].Comparison), "the comparison before the activation is kept with it")

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -19,7 +20,7 @@ type prepared struct {
 // own returns the backgrounds that environments learned, by environment. One of an earlier schema is left out: its environment falls back to
 // the deployment's until it has learned again.
 func (s *Service) own(ctx context.Context) (map[string]assurance.Own, error) {
-	rows, err := s.store.Learned().InUse(ctx)
+	rows, err := learned.InUse(ctx, s.store.Q)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // SignDocument signs a document that is no proof, such as the head of an audit log, with the environment's signing key.
-func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ string, payload []byte) (string, error) {
+func (s *Service) SignDocument(ctx context.Context, scope pg.Scope, typ string, payload []byte) (string, error) {
 	k, err := s.environment(ctx, s.store.Q, scope)
 	if err != nil {
 		return "", err
@@ -21,8 +21,8 @@ func (s *Service) SignDocument(ctx context.Context, scope store.Scope, typ strin
 }
 
 // VerifyDocument verifies a document with any key of the environment, including retired ones: documents outlive keys.
-func (s *Service) VerifyDocument(ctx context.Context, scope store.Scope, typ, compact string) ([]byte, error) {
-	rows, err := s.store.SigningKeys().All(ctx, scope)
+func (s *Service) VerifyDocument(ctx context.Context, scope pg.Scope, typ, compact string) ([]byte, error) {
+	rows, err := AllSigningKeys(ctx, s.store.Q, scope)
 	if err != nil {
 		return nil, err
 	}

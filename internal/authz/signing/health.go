@@ -3,7 +3,9 @@ package signing
 import (
 	"context"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/masterkey"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -17,11 +19,11 @@ type Health struct {
 // Health decrypts one key of each environment, and more if that one cannot be decrypted.
 func (s *Service) Health(ctx context.Context) (Health, error) {
 	var h Health
-	environments, err := s.store.Environments().List(ctx, "")
+	environments, err := tenancy.ListEnvironments(ctx, s.store.Q, "")
 	if err != nil {
 		return h, err
 	}
-	rows, err := s.store.SigningKeys().InUse(ctx)
+	rows, err := masterkey.SigningKeysUsing(ctx, s.store.Q)
 	if err != nil {
 		return h, err
 	}
@@ -56,8 +58,8 @@ const (
 )
 
 // Ability returns with which key this process can sign for the environment of the scope.
-func (s *Service) Ability(ctx context.Context, scope store.Scope) (Ability, error) {
-	rows, err := s.store.SigningKeys().List(ctx, scope)
+func (s *Service) Ability(ctx context.Context, scope pg.Scope) (Ability, error) {
+	rows, err := ListSigningKeys(ctx, s.store.Q, scope)
 	return s.ability(rows), err
 }
 

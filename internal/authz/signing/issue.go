@@ -6,7 +6,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,12 +20,12 @@ type Findings struct {
 }
 
 // Issue signs the proof of a decision, which is valid for a number of seconds, and returns its row and its compact form.
-func (s *Service) Issue(ctx context.Context, q *store.Q, a *models.Authorization, f Findings, seconds int) (*models.Proof, string, error) {
+func (s *Service) Issue(ctx context.Context, q *pg.Q, a *models.Authorization, f Findings, seconds int) (*models.Proof, string, error) {
 	p := &models.Proof{
 		JTI: ids.New(ids.Proof), TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID, SubjectUID: a.SubjectUID,
 		Audience: a.Audience, Status: models.ProofActive, IssuedAt: a.DecidedAt, ExpiresAt: time.Unix(a.DecidedAt.Unix()+int64(seconds), 0).UTC(),
 	}
-	compact, kid, err := s.Sign(ctx, q, store.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, claimsOf(a, p, f, s.baseURL))
+	compact, kid, err := s.Sign(ctx, q, pg.Scope{Tenant: a.TenantID, Environment: a.EnvironmentID}, claimsOf(a, p, f, s.baseURL))
 	if err != nil {
 		return nil, "", err
 	}

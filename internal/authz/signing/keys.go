@@ -18,8 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/keys/software"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -40,7 +40,7 @@ const (
 
 // Service signs and verifies proofs and manages the signing keys.
 type Service struct {
-	store   *store.Store
+	store   *pg.Store
 	keys    *keyring.Keyring
 	clock   clock.Clock
 	baseURL string
@@ -60,7 +60,7 @@ type cachedKeys struct {
 
 // New returns a Service. The base URL is part of the issuer of every proof. New keys are created by the first of the signers, by
 // default in software; the others sign with the keys that they have. Software keys sign in any case.
-func New(st *store.Store, ring *keyring.Keyring, c clock.Clock, baseURL string, signers ...keys.Signer) *Service {
+func New(st *pg.Store, ring *keyring.Keyring, c clock.Clock, baseURL string, signers ...keys.Signer) *Service {
 	if !slices.ContainsFunc(signers, func(s keys.Signer) bool { return s.Name() == software.Name }) {
 		signers = append(slices.Clone(signers), software.Signer{})
 	}
@@ -71,7 +71,7 @@ func New(st *store.Store, ring *keyring.Keyring, c clock.Clock, baseURL string, 
 func (s *Service) Issuer(environment string) string { return s.baseURL + "/" + environment }
 
 // Sign signs a proof with the environment's signing key and returns the id of the key. It is unavailable if no key can sign.
-func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c proof.Claims) (compact, kid string, err error) {
+func (s *Service) Sign(ctx context.Context, q *pg.Q, scope pg.Scope, c proof.Claims) (compact, kid string, err error) {
 	k, err := s.environment(ctx, q, scope)
 	if err != nil {
 		return "", "", err
@@ -84,7 +84,7 @@ func (s *Service) Sign(ctx context.Context, q *store.Q, scope store.Scope, c pro
 }
 
 // signed notes the use of a key, and returns the error of its use: a backend that is unavailable is a problem that may pass.
-func (s *Service) signed(scope store.Scope, signer *proof.Signer, err error) error {
+func (s *Service) signed(scope pg.Scope, signer *proof.Signer, err error) error {
 	switch {
 	case errors.Is(err, keys.ErrUnavailable):
 		return unavailable(err)
@@ -100,7 +100,7 @@ func unavailable(cause error) error {
 }
 
 // environment returns the environment's keys, from the cache if they are fresh.
-func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+func (s *Service) environment(ctx context.Context, q *pg.Q, scope pg.Scope) (cachedKeys, error) {
 	now := s.clock.Now()
 	if k, until := s.envs.Get(scope.Environment); now.Before(until) {
 		return k, nil
@@ -109,15 +109,15 @@ func (s *Service) environment(ctx context.Context, q *store.Q, scope store.Scope
 }
 
 // refresh loads an environment's keys even if the cached ones are fresh.
-func (s *Service) refresh(ctx context.Context, q *store.Q, scope store.Scope) (cachedKeys, error) {
+func (s *Service) refresh(ctx context.Context, q *pg.Q, scope pg.Scope) (cachedKeys, error) {
 	now := s.clock.Now()
 	return s.envs.Refresh(scope.Environment, now.Add(cacheFor), func() (cachedKeys, error) { return s.load(ctx, q, scope, now) })
 }
 
 // load opens an environment's keys. It skips a key that cannot be opened, which must not prevent others from signing or
 // verifying.
-func (s *Service) load(ctx context.Context, q *store.Q, scope store.Scope, now time.Time) (cachedKeys, error) {
-	rows, err := q.SigningKeys().List(ctx, scope)
+func (s *Service) load(ctx context.Context, q *pg.Q, scope pg.Scope, now time.Time) (cachedKeys, error) {
+	rows, err := ListSigningKeys(ctx, q, scope)
 	if err != nil {
 		return cachedKeys{}, err
 	}
@@ -277,8 +277,8 @@ func (s *Service) Works(ctx context.Context, row models.SigningKey) error {
 }
 
 // Keys returns an environment's keys, including retired ones.
-func (s *Service) Keys(ctx context.Context, scope store.Scope) ([]models.SigningKey, error) {
-	return s.store.SigningKeys().All(ctx, scope)
+func (s *Service) Keys(ctx context.Context, scope pg.Scope) ([]models.SigningKey, error) {
+	return AllSigningKeys(ctx, s.store.Q, scope)
 }
 
 // Forget drops the cached keys of an environment, or of all if the id is empty, and the published set.

@@ -16,8 +16,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -28,9 +28,9 @@ const step = time.Minute
 // bench is two replicas on one database and one clock.
 type bench struct {
 	*testing.T
-	st       *store.Store
+	st       *pg.Store
 	time     *clock.Fake
-	scope    store.Scope
+	scope    pg.Scope
 	keys     *keyring.Keyring
 	replicas [2]*signing.Service
 	asked    atomic.Int64 // statements sent to Postgres
@@ -50,7 +50,7 @@ func setup(t *testing.T) *bench {
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	b := &bench{T: t, time: clock.NewFake(storetest.Epoch), keys: keys}
-	st, err := store.Open(context.WithoutCancel(t.Context()), testenv.Database(t), store.Options{Tracer: b})
+	st, err := pg.Open(context.WithoutCancel(t.Context()), testenv.Database(t), pg.Options{Tracer: b})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	b.st, b.scope = st, storetest.Scope(storetest.Environment(t, st, models.Live))

@@ -50,7 +50,7 @@ func (s *Service) Published(ctx context.Context, issuer string) (KeySet, error) 
 // publish reads the key sets. The keys of each are in the order of their ids, which are random: the order of their creation would
 // show which of them belong to one environment.
 func (s *Service) publish(ctx context.Context, now time.Time) (keySets, error) {
-	rows, err := s.store.SigningKeys().Published(ctx)
+	rows, err := publishedSigningKeys(ctx, s.store.Q)
 	if err != nil {
 		return keySets{}, err
 	}

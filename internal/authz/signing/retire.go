@@ -6,8 +6,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -18,11 +18,11 @@ const revokeBatch = 500
 const revokedWithKey = "signing_key_retired"
 
 // Retire retires the keys whose proofs have all expired, and returns how many.
-func (s *Service) Retire(ctx context.Context, scope store.Scope, actor string) (int, error) {
+func (s *Service) Retire(ctx context.Context, scope pg.Scope, actor string) (int, error) {
 	now := s.clock.Now()
 	retired := 0
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		rows, err := q.SigningKeys().List(ctx, scope)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		rows, err := ListSigningKeys(ctx, q, scope)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ type Retirement struct {
 // RetireKey takes one key out of use, and returns the keys after the change and the number of revoked proofs. The active key is
 // replaced by the next one, and is not retired while no other key works. Without AtOnce the key verifies until its last proof
 // has expired.
-func (s *Service) RetireKey(ctx context.Context, scope store.Scope, r Retirement) (after []models.SigningKey, revoked int, err error) {
+func (s *Service) RetireKey(ctx context.Context, scope pg.Scope, r Retirement) (after []models.SigningKey, revoked int, err error) {
 	var retired models.SigningKey
 	after, err = s.change(ctx, scope, by{actor: r.Actor}, func(c *change) error {
 		var err error
@@ -114,8 +114,8 @@ func (c *change) replaceActive(ctx context.Context) error {
 // revokeSome revokes open proofs of a key, each with its event, and returns how many.
 func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor string) (int, error) {
 	now, revoked := s.clock.Now(), 0
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		rows, err := q.Proofs().RevokeOfKey(ctx, k, store.Revocation{
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		rows, err := proof.RevokeProofsOfKey(ctx, q, k, proof.Revocation{
 			Reason: revokedWithKey, At: now, Longest: proof.LongestOpen, Limit: revokeBatch,
 		})
 		if err != nil {
@@ -124,7 +124,7 @@ func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor str
 		revoked = len(rows)
 		for _, r := range rows {
 			err := events.Append(ctx, q, events.Entry{
-				Scope: store.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, At: now,
+				Scope: pg.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, At: now,
 				SubjectUID: r.SubjectUID, Subject: r.Subject, Action: r.ActionKey, AuthorizationID: r.AuthorizationID, Decision: r.Decision,
 				Actor: actor, Data: events.ProofRevokedData{ProofID: r.ID, Reason: revokedWithKey},
 			})

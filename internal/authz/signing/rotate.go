@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,7 +29,7 @@ import (
 // An environment has at most one next and one active key. Verifiers fetch a next key before it signs.
 
 // Establish creates the first active key and the next key of a new environment.
-func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, actor string) error {
+func (s *Service) Establish(ctx context.Context, q *pg.Q, scope pg.Scope, actor string) error {
 	c := &change{Service: s, q: q, scope: scope, who: by{actor: actor}, now: s.clock.Now()}
 	return c.createEach(ctx, models.KeyActive, models.KeyNext)
 }
@@ -37,7 +37,7 @@ func (s *Service) Establish(ctx context.Context, q *store.Q, scope store.Scope, 
 // Rotate makes the next key the active one, retires the previous active key, and publishes a new next key. It returns the keys
 // after the change. A next key that does not work is replaced instead, and the error is problem.RotationInProgress: verifiers
 // must know the new key before it signs.
-func (s *Service) Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error) {
+func (s *Service) Rotate(ctx context.Context, scope pg.Scope, actor string) ([]models.SigningKey, error) {
 	return s.rotate(ctx, scope, by{actor: actor})
 }
 
@@ -48,7 +48,7 @@ func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models
 
 // rotate changes the keys and returns the problem of a replaced next key after the commit: the replacement itself must not be
 // rolled back.
-func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]models.SigningKey, error) {
+func (s *Service) rotate(ctx context.Context, scope pg.Scope, who by) ([]models.SigningKey, error) {
 	var replaced error
 	after, err := s.change(ctx, scope, who, func(c *change) error {
 		var err error
@@ -62,7 +62,7 @@ func (s *Service) rotate(ctx context.Context, scope store.Scope, who by) ([]mode
 }
 
 // Adopt publishes a key that exists in the first backend as the next one. The previous next key stays published as retiring.
-func (s *Service) Adopt(ctx context.Context, scope store.Scope, id, actor string) ([]models.SigningKey, error) {
+func (s *Service) Adopt(ctx context.Context, scope pg.Scope, id, actor string) ([]models.SigningKey, error) {
 	return s.change(ctx, scope, by{actor: actor}, func(c *change) error {
 		reference, key, err := c.signers[0].Adopt(ctx, id)
 		if err != nil {
@@ -72,7 +72,7 @@ func (s *Service) Adopt(ctx context.Context, scope store.Scope, id, actor string
 		if err != nil {
 			return err
 		}
-		known, err := c.q.SigningKeys().Known(ctx, kid)
+		known, err := knownSigningKey(ctx, c.q, kid)
 		if err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ type by struct{ actor, request string }
 // change changes the keys of one environment within a transaction.
 type change struct {
 	*Service
-	q     *store.Q
-	scope store.Scope
+	q     *pg.Q
+	scope pg.Scope
 	who   by
 	now   time.Time
 	rows  []models.SigningKey // including retired ones, as they were when the change began
@@ -101,23 +101,23 @@ type change struct {
 
 // change runs f under the lock of the environment's keys and returns the keys after it. It compares the master keys within the
 // transaction: a process that lacks one of them could take a working key for a broken one.
-func (s *Service) change(ctx context.Context, scope store.Scope, who by, f func(c *change) error) ([]models.SigningKey, error) {
+func (s *Service) change(ctx context.Context, scope pg.Scope, who by, f func(c *change) error) ([]models.SigningKey, error) {
 	var after []models.SigningKey
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		if err := q.SigningKeys().Lock(ctx, scope); err != nil {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if err := lockSigningKey(ctx, q, scope); err != nil {
 			return err
 		}
 		if err := masterkey.Compare(ctx, q, s.keys); err != nil {
 			return err
 		}
-		rows, err := q.SigningKeys().All(ctx, scope)
+		rows, err := AllSigningKeys(ctx, q, scope)
 		if err != nil {
 			return err
 		}
 		if err := f(&change{Service: s, q: q, scope: scope, who: who, now: s.clock.Now(), rows: rows}); err != nil {
 			return err
 		}
-		after, err = q.SigningKeys().All(ctx, scope)
+		after, err = AllSigningKeys(ctx, q, scope)
 		return err
 	})
 	s.Forget(scope.Environment)
@@ -201,7 +201,7 @@ func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeySt
 	if k == nil {
 		return nil
 	}
-	moved, err := c.q.SigningKeys().Move(ctx, *k, to, c.now)
+	moved, err := moveSigningKey(ctx, c.q, *k, to, c.now)
 	if err != nil || !moved {
 		return err
 	}
@@ -236,7 +236,7 @@ func (c *change) add(ctx context.Context, status models.KeyStatus, in keys.Signe
 	if err != nil {
 		return err
 	}
-	if err := c.q.SigningKeys().Create(ctx, row); err != nil {
+	if err := createSigningKey(ctx, c.q, row); err != nil {
 		return err
 	}
 	return c.record(ctx, events.SigningKeyCreatedData{KID: row.KID})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,9 +28,9 @@ func (s *Service) Compact(p models.Proof) (string, error) {
 }
 
 // Issued returns the proof of a decision, whatever has become of it since; nil if it was erased.
-func (s *Service) Issued(ctx context.Context, scope store.Scope, authorization string) (*string, error) {
-	p, err := s.store.Proofs().OfAuthorization(ctx, scope, authorization)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) Issued(ctx context.Context, scope pg.Scope, authorization string) (*string, error) {
+	p, err := proof.OfAuthorization(ctx, s.store.Q, scope, authorization)
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) Issued(ctx context.Context, scope store.Scope, authorization s
 
 // Restored returns a stored body that ends with the response of a decision byte for byte as it was first returned. One whose proof was
 // deleted, as an erasure does before it deletes the decision, is returned without it.
-func (s *Service) Restored(ctx context.Context, scope store.Scope, authorization string, body []byte) ([]byte, error) {
+func (s *Service) Restored(ctx context.Context, scope pg.Scope, authorization string, body []byte) ([]byte, error) {
 	if !proof.Removed(body) {
 		return body, nil
 	}

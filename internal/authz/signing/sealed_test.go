@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 )
 
@@ -19,7 +19,7 @@ func TestRestoredReturnsStoredResponseByteForByte(t *testing.T) {
 	a := decided(w)
 	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
 	require.NoError(t, err)
-	w.Write(store.Decision{Authorization: a, Proof: p})
+	w.Write(authorization.Decision{Authorization: a, Proof: p})
 	for body, unchanged := range map[string]bool{
 		`{"id":"azn_1","challenge":null,"proof":"` + compact + `","proof_id":"prf_1"}`:                                 false,
 		`{"authorization":"azn_0","decision":{"id":"azn_1","proof":"` + compact + `","proof_id":"prf_1"}}`:             false,

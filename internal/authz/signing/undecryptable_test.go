@@ -21,7 +21,7 @@ import (
 // in are the ids of the environment's keys in a state, newest first.
 func (b *bench) in(status models.KeyStatus) []string {
 	b.Helper()
-	rows, err := b.st.SigningKeys().All(b.Context(), b.scope)
+	rows, err := signing.AllSigningKeys(b.Context(), b.st.Q, b.scope)
 	require.NoError(b, err)
 	kids := []string{}
 	for _, k := range rows {
@@ -175,8 +175,8 @@ func TestRotateNeedsTheMasterKeysOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	fingerprint := b.keys.Fingerprints()[0]
-	require.NoError(t, b.st.MasterKeys().Record(t.Context(), models.MasterKey{ID: fingerprint.ID, Fingerprint: fingerprint.Value, RecordedAt: b.time.Now()}))
-	before, err := b.st.SigningKeys().All(t.Context(), b.scope)
+	require.NoError(t, masterkey.RecordKey(t.Context(), b.st.Q, models.MasterKey{ID: fingerprint.ID, Fingerprint: fingerprint.Value, RecordedAt: b.time.Now()}))
+	before, err := signing.AllSigningKeys(t.Context(), b.st.Q, b.scope)
 	require.NoError(t, err)
 	wrong, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestRotateNeedsTheMasterKeysOfTheDatabase(t *testing.T) {
 		_, _, err = stranger.RetireKey(t.Context(), b.scope, signing.Retirement{KID: k.KID, AtOnce: true, Actor: "cli:test"})
 		require.ErrorAs(t, err, &mismatch)
 	}
-	after, err := b.st.SigningKeys().All(t.Context(), b.scope)
+	after, err := signing.AllSigningKeys(t.Context(), b.st.Q, b.scope)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	require.NoError(t, b.rotate())
@@ -294,7 +294,7 @@ func TestKeyIDsDoNotLookLikeFlags(t *testing.T) {
 	for range 100 { // one id in 64 would begin with a hyphen
 		require.NoError(t, b.rotate())
 	}
-	rows, err := b.st.SigningKeys().All(t.Context(), b.scope)
+	rows, err := signing.AllSigningKeys(t.Context(), b.st.Q, b.scope)
 	require.NoError(t, err)
 	require.Len(t, rows, 102)
 	for _, k := range rows {

@@ -32,7 +32,7 @@ func (s *Service) recordUses(ctx context.Context) error {
 			return true
 		}
 		id, _ := kid.(string)
-		if err = s.store.SigningKeys().Used(ctx, u.environment, id, u.at); err == nil {
+		if err = usedSigningKey(ctx, s.store.Q, u.environment, id, u.at); err == nil {
 			s.uses.Store(kid, use{u.environment, u.at, u.at})
 		}
 		return err == nil

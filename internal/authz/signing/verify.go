@@ -9,8 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,12 +31,12 @@ func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
 }
 
 // Status returns the status of a proof; one that the environment does not have is unknown. It does not consume the proof.
-func (s *Service) Status(ctx context.Context, scope store.Scope, jti string) (Status, error) {
+func (s *Service) Status(ctx context.Context, scope pg.Scope, jti string) (Status, error) {
 	if !ids.Has(ids.Proof, jti) { // callers may send any text, and Postgres does not accept every text
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
-	p, err := s.store.Proofs().Get(ctx, scope, jti)
-	if errors.Is(err, store.ErrNotFound) {
+	p, err := proof.GetProof(ctx, s.store.Q, scope, jti)
+	if errors.Is(err, pg.ErrNotFound) {
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
 	return Status{JTI: jti, Status: StatusOf(p, s.clock.Now()), ExpiresAt: &p.ExpiresAt, RevokedAt: p.RevokedAt}, err
@@ -99,8 +99,8 @@ func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question)
 
 // onRecord weighs a proof whose signature holds against its record.
 func (s *Service) onRecord(ctx context.Context, p identity.Principal, in Question, claims proof.Claims, refused *proof.Error, now time.Time) (Verification, error) {
-	row, err := s.store.Proofs().Get(ctx, p.Store(), claims.ID)
-	if errors.Is(err, store.ErrNotFound) {
+	row, err := proof.GetProof(ctx, s.store.Q, p.Store(), claims.ID)
+	if errors.Is(err, pg.ErrNotFound) {
 		return Verification{Status: models.ProofUnknown, ReasonCodes: []string{reason.ProofUnknown}}, nil
 	}
 	if err != nil {
@@ -137,9 +137,9 @@ var deadCodes = map[models.ProofStatus]reason.Code{
 // consume consumes a valid proof, unless another caller was faster.
 func (s *Service) consume(ctx context.Context, p identity.Principal, row models.Proof, v Verification, now time.Time) (Verification, error) {
 	won := false
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		var err error
-		if won, err = q.Proofs().Consume(ctx, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
+		if won, err = proof.ConsumeProof(ctx, q, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
@@ -154,7 +154,7 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 		v.Valid, v.Status = true, models.ProofConsumed
 		return v, nil
 	}
-	row, err = s.store.Proofs().Get(ctx, p.Store(), row.JTI)
+	row, err = proof.GetProof(ctx, s.store.Q, p.Store(), row.JTI)
 	if err != nil {
 		return v, err
 	}

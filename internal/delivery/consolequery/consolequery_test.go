@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -14,8 +15,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -78,7 +80,7 @@ func TestCaseListsTheChain(t *testing.T) {
 			followUp := b.Authorization("allow")
 			followUp.ParentID, followUp.IdempotencyKey = &parent, nil
 			followUp.DecidedAt = now.Add(time.Second)
-			b.Write(store.Decision{Authorization: followUp})
+			b.Write(authorization.Decision{Authorization: followUp})
 			for _, id := range []string{parent, followUp.ID} {
 				got, err := b.Case(t.Context(), b.Scope, id)
 				require.NoError(t, err)
@@ -95,7 +97,7 @@ func TestCaseAndSubjectFindNothingInAnotherScope(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h := b.Hold(time.Hour, 1)
-	other := store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}
+	other := pg.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}
 	_, err := b.Case(t.Context(), other, h.AuthorizationID)
 	requireNotFound(t, err)
 	_, err = b.Reader.Subject(t.Context(), other, b.World.Subject.ExternalID)
@@ -106,7 +108,7 @@ func TestSubjectTimeline(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Hold(time.Hour, 1)
-	require.NoError(t, b.Store.Sessions().Create(t.Context(), models.Session{
+	require.NoError(t, session.CreateSession(t.Context(), b.Store.Q, models.Session{
 		ID: "ses_idle", TenantID: b.Scope.Tenant, EnvironmentID: b.Scope.Environment, SubjectUID: b.World.Subject.UID,
 		DeviceClass: "desktop", Status: models.SessionActive, StartedAt: now, LastActivityAt: now, Coverage: "none", TrustState: "LEARNING",
 	}))
@@ -152,7 +154,7 @@ func TestQueuesCountsTheBacklogAsOfNow(t *testing.T) {
 func TestNamesReturnsStaffOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.NoError(t, b.Store.Staff().Create(t.Context(), models.Person{ID: "per_1", TenantID: b.Scope.Tenant, Name: "Ada", CreatedAt: now, CreatedBy: "cli:test"}))
+	require.NoError(t, identity.CreatePerson(t.Context(), b.Store.Q, models.Person{ID: "per_1", TenantID: b.Scope.Tenant, Name: "Ada", CreatedAt: now, CreatedBy: "cli:test"}))
 	names, err := b.Names(t.Context(), b.Scope.Tenant, []string{"person:per_1", "credential:crd_1", "person:per_unknown"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"per_1": "Ada"}, names)

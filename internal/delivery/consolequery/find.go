@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,7 +27,7 @@ const (
 // Hits are the records of one kind that a search found.
 type Hits struct {
 	Kind  string // prefix of their ids
-	Found []store.Found
+	Found []Found
 	More  bool // there are more than FindLimit
 }
 
@@ -49,25 +49,25 @@ var (
 // beginning of the relying party's id, actions by key or name, people by name, and entries of the audit log by number. may
 // reports whether the user has a permission; kinds without it are not searched. short reports that the text is an id of which too
 // little is given.
-func (r *Reader) Find(ctx context.Context, scope store.Scope, text string, may func(models.Permission) bool) (hits []Hits, short bool, err error) {
+func (r *Reader) Find(ctx context.Context, scope pg.Scope, text string, may func(models.Permission) bool) (hits []Hits, short bool, err error) {
 	if n := utf8.RuneCountInString(text); n < FindMin && !findNumber.MatchString(text) || n > FindMax {
 		return nil, false, nil
 	}
-	q := r.store.Find()
+	q := r.store
 	var searches []search
 	if m := findID.FindStringSubmatch(strings.ToLower(text)); m != nil && findPermissions[m[1]] != "" && m[1] != ids.Subject {
 		if short = len(m[2]) < findDigits; !short {
-			searches = append(searches, search{m[1], func() ([]store.Found, error) { return q.ByID(ctx, scope, m[1], m[0], FindLimit+1) }})
+			searches = append(searches, search{m[1], func() ([]Found, error) { return findByID(ctx, q.Q, scope, m[1], m[0], FindLimit+1) }})
 		}
 	}
 	if m := findNumber.FindStringSubmatch(text); m != nil {
 		number, _ := strconv.ParseInt(m[1], 10, 64) // at most 18 digits
-		searches = append(searches, search{ids.Event, func() ([]store.Found, error) { return q.Entry(ctx, scope, number) }})
+		searches = append(searches, search{ids.Event, func() ([]Found, error) { return findEntry(ctx, q.Q, scope, number) }})
 	}
 	searches = append(searches,
-		search{ids.Subject, func() ([]store.Found, error) { return q.Subjects(ctx, scope, text, FindLimit+1) }},
-		search{ids.Action, func() ([]store.Found, error) { return q.Actions(ctx, scope, text, FindLimit+1) }},
-		search{ids.Person, func() ([]store.Found, error) { return q.People(ctx, scope, text, FindLimit+1) }})
+		search{ids.Subject, func() ([]Found, error) { return FindSubjectsByPrefix(ctx, q.Q, scope, text, FindLimit+1) }},
+		search{ids.Action, func() ([]Found, error) { return findActions(ctx, q.Q, scope, text, FindLimit+1) }},
+		search{ids.Person, func() ([]Found, error) { return findPeople(ctx, q.Q, scope, text, FindLimit+1) }})
 	for _, s := range searches {
 		if !may(findPermissions[s.kind]) {
 			continue
@@ -86,5 +86,5 @@ func (r *Reader) Find(ctx context.Context, scope store.Scope, text string, may f
 // search is one search for records of a kind.
 type search struct {
 	kind string
-	run  func() ([]store.Found, error)
+	run  func() ([]Found, error)
 }

@@ -5,66 +5,69 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Queues is the backlog of an environment, for the console's health page.
 type Queues struct {
-	Outbox     []store.Backlog
-	Endpoints  map[string]store.EndpointBacklog // by endpoint id
-	Failing    store.Late                       // enabled endpoints whose last attempts failed
-	Due        store.Late                       // deliveries whose next attempt is due
-	Overdue    store.Late                       // records whose timer did not fire
-	Holds      store.HoldCounts
-	Chain      store.AuditChainStatus // extent of the sealed audit log
+	Outbox     []Backlog
+	Endpoints  map[string]EndpointBacklog // by endpoint id
+	Failing    Late                       // enabled endpoints whose last attempts failed
+	Due        Late                       // deliveries whose next attempt is due
+	Overdue    Late                       // records whose timer did not fire
+	Holds      hold.QueueCounts
+	Chain      AuditChainStatus       // extent of the sealed audit log
 	Challenges int64                  // open and not expired
-	Quotas     []store.NearlyUsed     // those that are nearly used up
+	Quotas     []ratelimit.NearlyUsed // those that are nearly used up
 	Now        time.Time              // the time that ages are relative to
 }
 
 // EndpointBacklogs returns how many deliveries wait for each endpoint of the environment, by endpoint id.
-func (r *Reader) EndpointBacklogs(ctx context.Context, scope store.Scope) (map[string]store.EndpointBacklog, error) {
-	return r.store.Console().EndpointBacklogs(ctx, scope)
+func (r *Reader) EndpointBacklogs(ctx context.Context, scope pg.Scope) (map[string]EndpointBacklog, error) {
+	return endpointBacklogs(ctx, r.store.Q, scope)
 }
 
 // AuditEntries returns a page of the sealed log in the order of its numbers, newest first, the extent of its chain and the cursor of the next page.
-func (r *Reader) AuditEntries(ctx context.Context, scope store.Scope, f store.AuditFilter, p store.Page) (links []store.AuditLink, reach store.AuditChainStatus, next string, err error) {
-	if links, next, err = r.store.Audit().Numbered(ctx, scope, f, p); err != nil {
+func (r *Reader) AuditEntries(ctx context.Context, scope pg.Scope, f audit.Filter, p pg.Page) (links []audit.Link, reach AuditChainStatus, next string, err error) {
+	if links, next, err = audit.NumberedEntries(ctx, r.store.Q, scope, f, p); err != nil {
 		return nil, reach, "", err
 	}
-	reach, err = r.store.Console().AuditChain(ctx, scope)
+	reach, err = auditChain(ctx, r.store.Q, scope)
 	return links, reach, next, err
 }
 
 // Queues reads the environment's backlog in one read transaction, so that the figures are consistent with each other.
-func (r *Reader) Queues(ctx context.Context, scope store.Scope) (Queues, error) {
+func (r *Reader) Queues(ctx context.Context, scope pg.Scope) (Queues, error) {
 	q := Queues{Now: r.clock.Now()}
-	err := r.store.Read(ctx, func(tx *store.Q) (err error) {
-		if q.Outbox, err = tx.Console().OutboxBacklogs(ctx, scope, q.Now); err != nil {
+	err := r.store.Read(ctx, func(tx *pg.Q) (err error) {
+		if q.Outbox, err = outboxBacklogs(ctx, tx, scope, q.Now); err != nil {
 			return err
 		}
-		if q.Failing, err = tx.Console().FailingEndpoints(ctx, scope); err != nil {
+		if q.Failing, err = failingEndpoints(ctx, tx, scope); err != nil {
 			return err
 		}
-		if q.Due, err = tx.Console().DueDeliveries(ctx, scope, q.Now); err != nil {
+		if q.Due, err = dueDeliveries(ctx, tx, scope, q.Now); err != nil {
 			return err
 		}
-		if q.Overdue, err = tx.Console().OverdueTimers(ctx, scope, q.Now); err != nil {
+		if q.Overdue, err = overdueTimers(ctx, tx, scope, q.Now); err != nil {
 			return err
 		}
-		if q.Endpoints, err = tx.Console().EndpointBacklogs(ctx, scope); err != nil {
+		if q.Endpoints, err = endpointBacklogs(ctx, tx, scope); err != nil {
 			return err
 		}
-		if q.Chain, err = tx.Console().AuditChain(ctx, scope); err != nil {
+		if q.Chain, err = auditChain(ctx, tx, scope); err != nil {
 			return err
 		}
-		if q.Challenges, err = tx.Console().OpenChallenges(ctx, scope, q.Now); err != nil {
+		if q.Challenges, err = openChallenges(ctx, tx, scope, q.Now); err != nil {
 			return err
 		}
-		if q.Quotas, err = tx.Quotas().NearlyUsed(ctx, identity.QuotaPrefix(scope.Environment), q.Now); err != nil {
+		if q.Quotas, err = ratelimit.NearlyUsedQuotas(ctx, tx, identity.QuotaPrefix(scope.Environment), q.Now); err != nil {
 			return err
 		}
-		q.Holds, err = tx.Holds().Count(ctx, scope, "", "", q.Now)
+		q.Holds, err = hold.CountHolds(ctx, tx, scope, "", "", q.Now)
 		return err
 	})
 	return q, err

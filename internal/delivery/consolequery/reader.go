@@ -11,24 +11,27 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Reader runs the console's queries. It is safe for concurrent use.
 type Reader struct {
-	store          *store.Store
+	store          *pg.Store
 	clock          clock.Clock
 	authorizations *authorization.Service
 }
 
 // New returns a reader.
-func New(st *store.Store, c clock.Clock, authorizations *authorization.Service) *Reader {
+func New(st *pg.Store, c clock.Clock, authorizations *authorization.Service) *Reader {
 	return &Reader{store: st, clock: c, authorizations: authorizations}
 }
 
@@ -59,7 +62,7 @@ type ChainLink struct {
 }
 
 // Case reads one decision of the scope with its chain. It returns the problem not_found if there is none.
-func (r *Reader) Case(ctx context.Context, scope store.Scope, id string) (Case, error) {
+func (r *Reader) Case(ctx context.Context, scope pg.Scope, id string) (Case, error) {
 	trace, err := r.authorizations.Get(ctx, scope, id)
 	if err != nil {
 		return Case{}, err
@@ -104,8 +107,8 @@ func cause(d audit.Decision, chain []audit.Decision) string {
 
 // display fills in what the subject saw if the decision was challenged, and otherwise what they would have seen; and the hold
 // and the action of the case.
-func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error {
-	env, err := r.store.Environments().Get(ctx, scope)
+func (r *Reader) display(ctx context.Context, scope pg.Scope, c *Case) error {
+	env, err := tenancy.GetEnvironment(ctx, r.store.Q, scope)
 	if err != nil {
 		return err
 	}
@@ -120,15 +123,15 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 		}
 	}
 	// The hold has the risk class as of the decision; the action's may have changed since.
-	h, err := r.store.Holds().Get(ctx, scope, c.Trace.ID)
+	h, err := hold.GetHold(ctx, r.store.Q, scope, c.Trace.ID)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 	case err != nil:
 		return err
 	default:
 		c.Hold, c.RiskClass = &h, h.RiskClass
 	}
-	act, err := r.store.Console().ActionOf(ctx, scope, c.Trace.ID)
+	act, err := actionOfDecision(ctx, r.store.Q, scope, c.Trace.ID)
 	if err != nil {
 		return err
 	}
@@ -143,7 +146,7 @@ func (r *Reader) display(ctx context.Context, scope store.Scope, c *Case) error 
 }
 
 // names returns the names of the staff among the actors and reviewers of a case.
-func (r *Reader) names(ctx context.Context, scope store.Scope, c Case) (map[string]string, error) {
+func (r *Reader) names(ctx context.Context, scope pg.Scope, c Case) (map[string]string, error) {
 	var actors []string
 	for _, l := range c.Log {
 		actors = append(actors, l.Actor)
@@ -167,12 +170,12 @@ func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map
 	if len(people) == 0 {
 		return map[string]string{}, nil
 	}
-	return r.store.Staff().Names(ctx, tenant, people)
+	return staff.NamesOfPeople(ctx, r.store.Q, tenant, people)
 }
 
 // notFound turns the store's error for a missing row into the problem that the caller gets.
 func notFound(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return problem.NewNotFound()
 	}
 	return err

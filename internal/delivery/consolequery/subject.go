@@ -7,8 +7,9 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,28 +40,28 @@ type TrustPoint struct {
 }
 
 // Subject reads the timeline of a subject by the relying party's id. It returns the problem not_found if there is none.
-func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Subject, error) {
+func (r *Reader) Subject(ctx context.Context, scope pg.Scope, id string) (Subject, error) {
 	sub, err := r.store.Subjects().Get(ctx, scope, id)
 	if err != nil {
 		return Subject{}, notFound(err)
 	}
 	out := Subject{Subject: sub}
-	keys, err := r.store.Passkeys().Active(ctx, scope, sub.UID)
+	keys, err := challenge.ActivePasskeys(ctx, r.store.Q, scope, sub.UID)
 	if err != nil {
 		return out, err
 	}
 	out.Passkeys = len(keys)
-	if out.Decisions, _, err = r.authorizations.List(ctx, scope, store.TraceFilter{Subject: id}, store.Page{Limit: maxDecisions}); err != nil {
+	if out.Decisions, _, err = r.authorizations.List(ctx, scope, authorization.TraceFilter{Subject: id}, pg.Page{Limit: maxDecisions}); err != nil {
 		return out, err
 	}
-	if out.Sessions, _, err = r.store.Sessions().List(ctx, scope, sub.UID, "", store.Page{Limit: maxSessions}); err != nil {
+	if out.Sessions, _, err = r.store.Sessions().List(ctx, scope, sub.UID, "", pg.Page{Limit: maxSessions}); err != nil {
 		return out, err
 	}
 	now := r.clock.Now()
 	for i, s := range out.Sessions {
 		out.Sessions[i].Status = assurance.Effective(s, now)
 	}
-	if out.Entries, _, err = r.store.Events().Activity(ctx, scope, store.ActivityFilter{Types: events.Selected(""), Subject: id}, store.Page{Limit: maxEntries}); err != nil {
+	if out.Entries, _, err = events.QueryActivity(ctx, r.store.Q, scope, events.ActivityFilter{Types: events.Selected(""), Subject: id}, pg.Page{Limit: maxEntries}); err != nil {
 		return out, err
 	}
 	out.Trust, err = r.trust(ctx, scope, id)
@@ -68,9 +69,9 @@ func (r *Reader) Subject(ctx context.Context, scope store.Scope, id string) (Sub
 }
 
 // trust reads the subject's changes of trust state from the event log.
-func (r *Reader) trust(ctx context.Context, scope store.Scope, id string) ([]TrustPoint, error) {
-	f := store.ActivityFilter{Types: []string{string(events.TrustStateChanged)}, Subject: id}
-	rows, _, err := r.store.Events().Activity(ctx, scope, f, store.Page{Limit: maxTrust})
+func (r *Reader) trust(ctx context.Context, scope pg.Scope, id string) ([]TrustPoint, error) {
+	f := events.ActivityFilter{Types: []string{string(events.TrustStateChanged)}, Subject: id}
+	rows, _, err := events.QueryActivity(ctx, r.store.Q, scope, f, pg.Page{Limit: maxTrust})
 	out := make([]TrustPoint, 0, len(rows))
 	for i := len(rows) - 1; i >= 0; i-- {
 		var data struct {

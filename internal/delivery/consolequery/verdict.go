@@ -2,8 +2,6 @@ package consolequery
 
 import (
 	"time"
-
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Ages from which work that waits is late. docs/operations.md states them, and deploy/prometheus/alerts.yml alerts at the same ones; a
@@ -48,7 +46,7 @@ type Finding struct {
 
 // Judge returns a finding for each kind of work, in the order in which a page lists them.
 func (q Queues) Judge() []Finding {
-	outbox := store.Late{}
+	outbox := Late{}
 	for _, b := range q.Outbox {
 		outbox.Count += b.Waiting
 		if outbox.Since == nil || b.Oldest.Before(*outbox.Since) {
@@ -60,13 +58,13 @@ func (q Queues) Judge() []Finding {
 		q.judge(KindDeliveries, q.Due, LateDelivery, Broken),
 		q.judge(KindOutbox, outbox, LateOutbox, Broken),
 		q.judge(KindTimers, q.Overdue, LateTimer, Broken),
-		q.judge(KindAudit, store.Late{Count: q.Chain.Unsealed, Since: q.Chain.Oldest}, LateSeal, Broken),
-		q.judge(KindHolds, store.Late{Count: q.Holds.Pending, Since: q.Holds.OldestOpenedAt}, LateHold, Delayed),
+		q.judge(KindAudit, Late{Count: q.Chain.Unsealed, Since: q.Chain.Oldest}, LateSeal, Broken),
+		q.judge(KindHolds, Late{Count: q.Holds.Pending, Since: q.Holds.OldestOpenedAt}, LateHold, Delayed),
 	}
 }
 
 // judge returns the finding of one kind. An endpoint that fails is Delayed at once, because each attempt is repeated.
-func (q Queues) judge(kind string, l store.Late, limit time.Duration, late Severity) Finding {
+func (q Queues) judge(kind string, l Late, limit time.Duration, late Severity) Finding {
 	f := Finding{Kind: kind, Severity: Fine, Count: l.Count, Limit: limit}
 	if l.Count == 0 {
 		return f

@@ -8,17 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func TestJudgeFindsWorkThatWaitsTooLong(t *testing.T) {
 	t.Parallel()
-	late := func(count int64, age time.Duration) store.Late {
+	late := func(count int64, age time.Duration) consolequery.Late {
 		since := noon.Add(-age)
-		return store.Late{Count: count, Since: &since}
+		return consolequery.Late{Count: count, Since: &since}
 	}
 	oldest := noon.Add(-37 * time.Hour)
 	for name, c := range map[string]struct {
@@ -31,11 +31,11 @@ func TestJudgeFindsWorkThatWaitsTooLong(t *testing.T) {
 		"an endpoint fails for longer":            {consolequery.Queues{Failing: late(2, 6*time.Minute)}, consolequery.KindEndpoints, consolequery.Broken},
 		"deliveries are due for a minute":         {consolequery.Queues{Due: late(104, time.Minute)}, consolequery.KindDeliveries, consolequery.Fine},
 		"deliveries are due for longer":           {consolequery.Queues{Due: late(104, 6*time.Minute)}, consolequery.KindDeliveries, consolequery.Broken},
-		"a workflow start waits":                  {consolequery.Queues{Outbox: []store.Backlog{{Topic: "hold.start", Waiting: 1, Oldest: noon.Add(-2 * time.Minute)}}}, consolequery.KindOutbox, consolequery.Broken},
+		"a workflow start waits":                  {consolequery.Queues{Outbox: []consolequery.Backlog{{Topic: "hold.start", Waiting: 1, Oldest: noon.Add(-2 * time.Minute)}}}, consolequery.KindOutbox, consolequery.Broken},
 		"a timer is late":                         {consolequery.Queues{Overdue: late(1, 11*time.Minute)}, consolequery.KindTimers, consolequery.Broken},
 		"a timer fired a little late":             {consolequery.Queues{Overdue: late(1, time.Minute)}, consolequery.KindTimers, consolequery.Fine},
-		"entries are not sealed":                  {consolequery.Queues{Chain: store.AuditChainStatus{Unsealed: 1, Oldest: &oldest}}, consolequery.KindAudit, consolequery.Broken},
-		"a hold waits for a reviewer for so long": {consolequery.Queues{Holds: store.HoldCounts{Pending: 1, OldestOpenedAt: &oldest}}, consolequery.KindHolds, consolequery.Delayed},
+		"entries are not sealed":                  {consolequery.Queues{Chain: consolequery.AuditChainStatus{Unsealed: 1, Oldest: &oldest}}, consolequery.KindAudit, consolequery.Broken},
+		"a hold waits for a reviewer for so long": {consolequery.Queues{Holds: hold.QueueCounts{Pending: 1, OldestOpenedAt: &oldest}}, consolequery.KindHolds, consolequery.Delayed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,8 +17,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -38,7 +38,7 @@ const (
 
 // Service admits callers. It is safe for concurrent use.
 type Service struct {
-	store  *store.Store
+	store  *pg.Store
 	clock  clock.Clock
 	people *staff.Service
 	keys   *identity.Service
@@ -49,7 +49,7 @@ type Service struct {
 }
 
 // New returns a service.
-func New(st *store.Store, c clock.Clock, people *staff.Service, keys *identity.Service) *Service {
+func New(st *pg.Store, c clock.Clock, people *staff.Service, keys *identity.Service) *Service {
 	return &Service{store: st, clock: c, people: people, keys: keys, gate: admission.New(places, places, queue), limits: map[string]*rate.Limiter{}}
 }
 
@@ -61,7 +61,7 @@ type Reader struct {
 	service   *Service
 	actor     string
 	requestID string
-	scopes    []store.Scope
+	scopes    []pg.Scope
 }
 
 // Enter waits for a place. After nil the caller must call Leave. It must be called before the body is read.
@@ -106,7 +106,7 @@ func (r *Reader) admitPerson(ctx context.Context, c Caller) error {
 	r.actor = identity.Principal{Person: session.Person.ID}.Actor()
 	for _, g := range session.Grants {
 		if slices.ContainsFunc(g.Roles, func(role models.Role) bool { return role.Permissions().Has(models.PermissionAudit) }) {
-			r.scopes = append(r.scopes, store.Scope{Tenant: g.Environment.TenantID, Environment: g.Environment.ID})
+			r.scopes = append(r.scopes, pg.Scope{Tenant: g.Environment.TenantID, Environment: g.Environment.ID})
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (r *Reader) admitKey(ctx context.Context, c Caller) error {
 	}
 	r.actor = p.Actor()
 	if models.PermissionAudit.Within(p.Scope) && p.Permissions.Has(models.PermissionAudit) {
-		r.scopes = []store.Scope{p.Store()}
+		r.scopes = []pg.Scope{p.Store()}
 	}
 	return nil
 }
@@ -143,14 +143,14 @@ type Opened map[string]int
 
 // Scopes returns the scopes of the workflows that the reader may read, by workflow id. The payloads of every other
 // workflow must stay encrypted.
-func (r *Reader) Scopes(ctx context.Context, opened Opened) (map[string]store.Scope, error) {
+func (r *Reader) Scopes(ctx context.Context, opened Opened) (map[string]pg.Scope, error) {
 	byKind := map[string][]string{}
 	for w := range opened {
 		if kind, record, ok := strings.Cut(w, "/"); ok {
 			byKind[kind] = append(byKind[kind], record)
 		}
 	}
-	out := map[string]store.Scope{}
+	out := map[string]pg.Scope{}
 	for kind, records := range byKind {
 		found, err := r.scopesOf(ctx, kind, records)
 		if err != nil {
@@ -166,20 +166,19 @@ func (r *Reader) Scopes(ctx context.Context, opened Opened) (map[string]store.Sc
 // kindBackground is the kind of the workflows whose id names their environment: background/env_.../2026-11-23.
 const kindBackground = "background"
 
-func (r *Reader) scopesOf(ctx context.Context, kind string, records []string) (map[string]store.Scope, error) {
-	queries := r.service.store.Workflows()
+func (r *Reader) scopesOf(ctx context.Context, kind string, records []string) (map[string]pg.Scope, error) {
 	switch {
 	case kind == kindBackground:
 		return r.backgrounds(records), nil
-	case queries.Kind(kind):
-		return queries.Scopes(ctx, kind, records, r.scopes)
+	case kindOfWorkflow(r.service.store.Q, kind):
+		return scopesOfWorkflow(ctx, r.service.store.Q, kind, records, r.scopes)
 	default:
 		return nil, nil
 	}
 }
 
-func (r *Reader) backgrounds(records []string) map[string]store.Scope {
-	out := map[string]store.Scope{}
+func (r *Reader) backgrounds(records []string) map[string]pg.Scope {
+	out := map[string]pg.Scope{}
 	for _, record := range records {
 		environment, _, _ := strings.Cut(record, "/")
 		for _, s := range r.scopes {
@@ -192,8 +191,8 @@ func (r *Reader) backgrounds(records []string) map[string]store.Scope {
 }
 
 // Record adds an entry to the audit log of each environment. The caller must not show any payload before it returns nil.
-func (r *Reader) Record(ctx context.Context, opened Opened, scopes map[string]store.Scope) error {
-	entries := map[store.Scope]*events.HistoryOpenedData{}
+func (r *Reader) Record(ctx context.Context, opened Opened, scopes map[string]pg.Scope) error {
+	entries := map[pg.Scope]*events.HistoryOpenedData{}
 	for _, workflow := range slices.Sorted(maps.Keys(opened)) {
 		scope := scopes[workflow]
 		if !slices.Contains(r.scopes, scope) {
@@ -208,7 +207,7 @@ func (r *Reader) Record(ctx context.Context, opened Opened, scopes map[string]st
 	if len(entries) == 0 {
 		return nil
 	}
-	return r.service.store.Write(ctx, func(q *store.Q) error {
+	return r.service.store.Write(ctx, func(q *pg.Q) error {
 		for _, scope := range r.scopes {
 			data, ok := entries[scope]
 			if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 const (
@@ -39,14 +39,14 @@ type List struct {
 
 // Service exports lists. It is safe for concurrent use.
 type Service struct {
-	store *store.Store
+	store *pg.Store
 	clock clock.Clock
 	log   *slog.Logger
 	slots chan struct{}
 }
 
 // New returns a service.
-func New(st *store.Store, c clock.Clock, log *slog.Logger) *Service {
+func New(st *pg.Store, c clock.Clock, log *slog.Logger) *Service {
 	return &Service{store: st, clock: c, log: log, slots: make(chan struct{}, MaxExports)}
 }
 
@@ -127,7 +127,7 @@ func (e *export) write(ctx context.Context, out io.Writer) (int64, error) {
 }
 
 func (e *export) record(ctx context.Context, data events.Data) error {
-	return e.store.Write(ctx, func(q *store.Q) error {
+	return e.store.Write(ctx, func(q *pg.Q) error {
 		return events.Append(ctx, q, events.Entry{
 			Scope: e.by.Store(), At: e.clock.Now(), Actor: e.by.Actor(), RequestID: e.by.RequestID, Data: data,
 		})

@@ -20,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
@@ -45,7 +45,7 @@ func setup(t *testing.T) *bundle {
 // ended returns the data of the audit entries of exports that ended.
 func (b *bundle) ended(t *testing.T) (out []events.ListExportEndedData) {
 	t.Helper()
-	rows, _, err := b.Store.Events().Activity(t.Context(), b.Scope, store.ActivityFilter{Types: []string{string(events.ListExportEnded)}}, store.Page{Limit: 10})
+	rows, _, err := events.QueryActivity(t.Context(), b.Store.Q, b.Scope, events.ActivityFilter{Types: []string{string(events.ListExportEnded)}}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	for _, row := range rows {
 		require.Equal(t, "person:prs_ann", row.Actor)
@@ -185,7 +185,7 @@ func TestExportOfALongListNeedsLittleMemory(t *testing.T) {
 	const rows, most = 100_000, 16 << 20 // bytes
 	b.ManyEvents(rows)
 	list := listexport.List{Name: "events", Columns: []string{"id", "at", "data"}, Source: func(ctx context.Context, cursor string) ([][]any, string, error) {
-		found, next, err := b.Store.Events().Activity(ctx, b.Scope, store.ActivityFilter{Types: []string{string(events.SubjectCreated)}}, store.Page{Limit: listexport.Batch, After: cursor})
+		found, next, err := events.QueryActivity(ctx, b.Store.Q, b.Scope, events.ActivityFilter{Types: []string{string(events.SubjectCreated)}}, pg.Page{Limit: listexport.Batch, After: cursor})
 		out := make([][]any, len(found))
 		for i, e := range found {
 			out[i] = []any{e.ID, e.At, string(e.Data)}

@@ -13,8 +13,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -58,8 +58,8 @@ func (s *Service) SetAddress(ctx context.Context, p identity.Principal, text str
 		return err
 	}
 	now := s.Clock.Now()
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		set, err := q.Notices().SetAddress(ctx, models.PersonAddress{
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		set, err := setMailAddress(ctx, q, models.PersonAddress{
 			PersonID: p.Person, TenantID: p.TenantID, Address: sealed, ChangedAt: now,
 		}, now.Add(-changeEvery))
 		if err != nil {
@@ -98,16 +98,16 @@ func addressFault(text string) string {
 // confirmed stays for changeEvery, because its row limits the mails.
 func (s *Service) removeAddress(ctx context.Context, p identity.Principal) error {
 	now := s.Clock.Now()
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		removed, err := q.Notices().RemoveAddress(ctx, p.TenantID, p.Person, now.Add(-changeEvery))
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		removed, err := removeMailAddress(ctx, q, p.TenantID, p.Person, now.Add(-changeEvery))
 		if err != nil {
 			return err
 		}
 		if removed {
 			return appendAddress(ctx, q, p, "removed", now)
 		}
-		switch _, err := q.Notices().Address(ctx, p.TenantID, p.Person); {
-		case errors.Is(err, store.ErrNotFound):
+		switch _, err := mailAddress(ctx, q, p.TenantID, p.Person); {
+		case errors.Is(err, pg.ErrNotFound):
 			return nil
 		case err != nil:
 			return err
@@ -118,7 +118,7 @@ func (s *Service) removeAddress(ctx context.Context, p identity.Principal) error
 }
 
 // appendAddress records a change of an address, without the address.
-func appendAddress(ctx context.Context, q *store.Q, p identity.Principal, state string, at time.Time) error {
+func appendAddress(ctx context.Context, q *pg.Q, p identity.Principal, state string, at time.Time) error {
 	return events.Append(ctx, q, events.Entry{
 		Scope: p.Store(), At: at, Actor: p.Actor(), RequestID: p.RequestID, Data: events.PersonAddressChangedData{Person: p.Person, State: state},
 	})
@@ -139,15 +139,15 @@ func newCode() (string, error) {
 func (s *Service) Confirm(ctx context.Context, p identity.Principal, code string) error {
 	now := s.Clock.Now()
 	stale := problem.New(problem.Conflict, "No code is valid. Save the address again to get a new one; a code is valid for 30 minutes and five attempts.")
-	row, err := s.Store.Notices().Address(ctx, p.TenantID, p.Person)
-	if errors.Is(err, store.ErrNotFound) {
+	row, err := mailAddress(ctx, s.Store.Q, p.TenantID, p.Person)
+	if errors.Is(err, pg.ErrNotFound) {
 		return stale
 	}
 	if err != nil {
 		return err
 	}
 	// Counted before it is compared, and outside of the transaction: concurrent guesses cannot share an attempt.
-	left, err := s.Store.Notices().CountCode(ctx, row, codeTries, now)
+	left, err := countMailCode(ctx, s.Store.Q, row, codeTries, now)
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,8 @@ func (s *Service) Confirm(ctx context.Context, p identity.Principal, code string
 	if !s.Keyring.VerifyMAC(codePurpose, row.CodeMAC, []byte(p.Person), []byte(strings.TrimSpace(code))) {
 		return problem.Invalid([]any{"body", "code"}, "code is not the one that was mailed last: type its six digits", "value_error")
 	}
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		done, err := q.Notices().ConfirmAddress(ctx, row, now)
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		done, err := confirmMailAddress(ctx, q, row, now)
 		if err != nil {
 			return err
 		}

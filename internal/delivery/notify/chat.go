@@ -11,8 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,7 +30,7 @@ type ChatDraft struct {
 
 // Chats lists the chat addresses of the caller's environment by name.
 func (s *Service) Chats(ctx context.Context, p identity.Principal) ([]models.ChatAddress, error) {
-	return s.Store.Notices().ChatAddresses(ctx, p.Store())
+	return ChatAddresses(ctx, s.Store.Q, p.Store())
 }
 
 // AddChat adds a chat address to the environment. Its URL is under the same rules as that of a webhook endpoint.
@@ -52,15 +52,15 @@ func (s *Service) AddChat(ctx context.Context, p identity.Principal, d ChatDraft
 		return row, err
 	}
 	// The lock on the environment makes the limit hold for concurrent additions.
-	return row, s.Store.Write(ctx, func(q *store.Q) error {
-		existing, err := q.Notices().LockChatAddresses(ctx, p.Store())
+	return row, s.Store.Write(ctx, func(q *pg.Q) error {
+		existing, err := lockChatAddresses(ctx, q, p.Store())
 		if err != nil {
 			return err
 		}
 		if len(existing) >= MaxChatAddresses {
 			return problem.Newf(problem.Conflict, "The environment has %d chat addresses, which is the maximum. Remove one first.", MaxChatAddresses)
 		}
-		added, err := q.Notices().AddChatAddress(ctx, row)
+		added, err := addChatAddress(ctx, q, row)
 		if err != nil {
 			return err
 		}
@@ -92,17 +92,17 @@ func (s *Service) checkChat(d ChatDraft) error {
 // RemoveChat removes a chat address with its URL and everyone's choices of it. Notices that wait for it are discarded.
 func (s *Service) RemoveChat(ctx context.Context, p identity.Principal, id string) error {
 	now := s.Clock.Now()
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		row, err := q.Notices().ChatAddress(ctx, p.Store(), id)
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		row, err := chatAddress(ctx, q, p.Store(), id)
 		if err != nil {
 			return err
 		}
-		removed, err := q.Notices().RemoveChatAddress(ctx, p.Store(), id, now)
+		removed, err := removeChatAddress(ctx, q, p.Store(), id, now)
 		if err != nil {
 			return err
 		}
 		if !removed {
-			return store.ErrNotFound
+			return pg.ErrNotFound
 		}
 		data := events.ChatAddressDeletedData{ChatAddress: row.ID, Shape: string(row.Shape), Host: row.Host}
 		return events.Append(ctx, q, events.Entry{Scope: p.Store(), At: now, Actor: p.Actor(), RequestID: p.RequestID, Data: data})
@@ -111,7 +111,7 @@ func (s *Service) RemoveChat(ctx context.Context, p identity.Principal, id strin
 
 // TestChat posts a test to a chat address and returns the result of the attempt.
 func (s *Service) TestChat(ctx context.Context, p identity.Principal, id string) (webhook.AttemptResult, error) {
-	row, err := s.Store.Notices().ChatAddress(ctx, p.Store(), id)
+	row, err := chatAddress(ctx, s.Store.Q, p.Store(), id)
 	if err != nil {
 		return webhook.AttemptResult{}, err
 	}
@@ -131,6 +131,6 @@ func (s *Service) post(ctx context.Context, to models.ChatAddress, id string, m 
 	}
 	// Not signed: chats verify no signature, and the URL is the secret. The id lets a receiver recognise a repetition.
 	result := s.Sender.Send(ctx, webhook.Message{URL: string(target), ID: id, At: s.Clock.Now(), Body: body})
-	scope := store.Scope{Tenant: to.TenantID, Environment: to.EnvironmentID}
-	return result, s.Store.Notices().MarkChatAddress(context.WithoutCancel(ctx), scope, to.ID, result.Error, s.Clock.Now())
+	scope := pg.Scope{Tenant: to.TenantID, Environment: to.EnvironmentID}
+	return result, markChatAddress(context.WithoutCancel(ctx), s.Store.Q, scope, to.ID, result.Error, s.Clock.Now())
 }

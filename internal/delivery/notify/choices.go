@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,24 +29,24 @@ type Preferences struct {
 // Preferences returns the settings of the caller, a person.
 func (s *Service) Preferences(ctx context.Context, p identity.Principal) (Preferences, error) {
 	var out Preferences
-	row, err := s.Store.Notices().Address(ctx, p.TenantID, p.Person)
+	row, err := mailAddress(ctx, s.Store.Q, p.TenantID, p.Person)
 	switch {
 	case err == nil:
 		if out.Address, err = s.open(row); err != nil {
 			return out, err
 		}
 		out.Confirmed = row.ConfirmedAt != nil
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, pg.ErrNotFound):
 		return out, err
 	}
-	rows, err := s.Store.Notices().Choices(ctx, p.Store(), p.Person)
+	rows, err := noticeChoices(ctx, s.Store.Q, p.Store(), p.Person)
 	if err != nil {
 		return out, err
 	}
 	for _, r := range rows {
 		out.Choices = append(out.Choices, Choice{r.Kind, r.Channel})
 	}
-	out.Chats, err = s.Store.Notices().ChatAddresses(ctx, p.Store())
+	out.Chats, err = ChatAddresses(ctx, s.Store.Q, p.Store())
 	return out, err
 }
 
@@ -54,7 +54,7 @@ func (s *Service) Preferences(ctx context.Context, p identity.Principal) (Prefer
 // are refused.
 func (s *Service) Choose(ctx context.Context, p identity.Principal, choices []Choice) error {
 	now := s.Clock.Now()
-	return s.Store.Write(ctx, func(q *store.Q) error {
+	return s.Store.Write(ctx, func(q *pg.Q) error {
 		if err := check(ctx, q, p, choices); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (s *Service) Choose(ctx context.Context, p identity.Principal, choices []Ch
 				data.Choices = append(data.Choices, string(c.Kind)+" "+c.Channel)
 			}
 		}
-		if err := q.Notices().Choose(ctx, p.Store(), p.Person, rows); err != nil {
+		if err := chooseNotices(ctx, q, p.Store(), p.Person, rows); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{Scope: p.Store(), At: now, Actor: p.Actor(), RequestID: p.RequestID, Data: data})
@@ -77,8 +77,8 @@ func (s *Service) Choose(ctx context.Context, p identity.Principal, choices []Ch
 
 // check refuses occasions and channels that the caller cannot choose. A choice of e-mail before the address is confirmed is fine: it takes
 // effect with the confirmation.
-func check(ctx context.Context, q *store.Q, p identity.Principal, choices []Choice) error {
-	chats, err := q.Notices().ChatAddresses(ctx, p.Store())
+func check(ctx context.Context, q *pg.Q, p identity.Principal, choices []Choice) error {
+	chats, err := ChatAddresses(ctx, q, p.Store())
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func check(ctx context.Context, q *store.Q, p identity.Principal, choices []Choi
 			}
 			continue
 		}
-		_, err := q.Notices().Address(ctx, p.TenantID, p.Person)
-		if errors.Is(err, store.ErrNotFound) {
+		_, err := mailAddress(ctx, q, p.TenantID, p.Person)
+		if errors.Is(err, pg.ErrNotFound) {
 			return refuse("choice names email, and you have no e-mail address: save one first")
 		}
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -27,8 +27,8 @@ func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
 		return err
 	}
 	now := s.Clock.Now()
-	h, err := s.Store.Notices().Hold(ctx, row.EnvironmentID, row.Ref)
-	if errors.Is(err, store.ErrNotFound) || err == nil && hold.Effective(h, now) != models.HoldPending {
+	h, err := holdOfNotice(ctx, s.Store.Q, row.EnvironmentID, row.Ref)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && hold.Effective(h, now) != models.HoldPending {
 		return nil
 	}
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
 		}
 	}
 	// The unique key decides between concurrent handlers: only the one that inserted a notice adds the row that sends it.
-	return s.Store.Write(ctx, func(q *store.Q) error {
-		added, err := q.Notices().Insert(ctx, notices)
+	return s.Store.Write(ctx, func(q *pg.Q) error {
+		added, err := insertNotice(ctx, q, notices)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func topicOf(n models.Notice) string {
 
 // recipients returns who is to be notified of a hold now: the ids of people, by e-mail, and of chat addresses.
 func (s *Service) recipients(ctx context.Context, h models.Hold, kind models.NoticeKind) ([]string, error) {
-	choices, err := s.Store.Notices().Wanting(ctx, store.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, kind)
+	choices, err := reviewersWanting(ctx, s.Store.Q, pg.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, kind)
 	if err != nil || len(choices) == 0 {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -18,7 +18,7 @@ type Holds interface {
 
 // Deps are the dependencies of a Service. All but Mail are required.
 type Deps struct {
-	Store   *store.Store
+	Store   *pg.Store
 	Clock   clock.Clock
 	Keyring *keyring.Keyring // seals e-mail addresses and the URLs of chats
 	Holds   Holds
@@ -38,6 +38,6 @@ func New(d Deps) *Service { return &Service{d} }
 func (s *Service) CanMail() bool { return s.Mail != nil }
 
 // scopeOf returns the scope of a notice that the relay found by environment and id.
-func scopeOf(n models.Notice) store.Scope {
-	return store.Scope{Tenant: n.TenantID, Environment: n.EnvironmentID}
+func scopeOf(n models.Notice) pg.Scope {
+	return pg.Scope{Tenant: n.TenantID, Environment: n.EnvironmentID}
 }

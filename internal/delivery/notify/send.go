@@ -9,10 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	actions "github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -35,8 +37,8 @@ func (s *Service) Email(ctx context.Context, row models.Outbox) error {
 	if s.Mail == nil {
 		return s.conclude(ctx, n, notConfigured, true, 0)
 	}
-	address, err := s.Store.Notices().Address(ctx, n.TenantID, n.Recipient)
-	if errors.Is(err, store.ErrNotFound) {
+	address, err := mailAddress(ctx, s.Store.Q, n.TenantID, n.Recipient)
+	if errors.Is(err, pg.ErrNotFound) {
 		return s.discard(ctx, n)
 	}
 	if err != nil {
@@ -58,8 +60,8 @@ func (s *Service) Chat(ctx context.Context, row models.Outbox) error {
 	if err != nil || m == nil {
 		return err
 	}
-	to, err := s.Store.Notices().ChatAddress(ctx, scopeOf(n), n.Recipient)
-	if errors.Is(err, store.ErrNotFound) {
+	to, err := chatAddress(ctx, s.Store.Q, scopeOf(n), n.Recipient)
+	if errors.Is(err, pg.ErrNotFound) {
 		return s.discard(ctx, n)
 	}
 	if err != nil {
@@ -81,15 +83,15 @@ func refusesForGood(r webhook.AttemptResult) bool {
 // due returns a pending notice with its message. The message is nil if there is nothing to send: the notice is settled, or is discarded
 // because the hold is settled, or because it no longer concerns those who wanted it.
 func (s *Service) due(ctx context.Context, row models.Outbox) (models.Notice, *message, error) {
-	n, err := s.Store.Notices().Get(ctx, row.EnvironmentID, row.Ref)
-	if errors.Is(err, store.ErrNotFound) || err == nil && n.Status != models.NoticePending {
+	n, err := getNotice(ctx, s.Store.Q, row.EnvironmentID, row.Ref)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && n.Status != models.NoticePending {
 		return n, nil, nil
 	}
 	if err != nil {
 		return n, nil, err
 	}
 	// The hold may have been settled, and teams and choices may have changed, while the notice waited.
-	h, err := s.Store.Holds().Get(ctx, scopeOf(n), n.AuthorizationID)
+	h, err := hold.GetHold(ctx, s.Store.Q, scopeOf(n), n.AuthorizationID)
 	if err != nil {
 		return n, nil, err
 	}
@@ -100,11 +102,11 @@ func (s *Service) due(ctx context.Context, row models.Outbox) (models.Notice, *m
 	if hold.Effective(h, s.Clock.Now()) != models.HoldPending || !slices.Contains(to, n.Recipient) {
 		return n, nil, s.discard(ctx, n)
 	}
-	action, err := s.Store.Actions().GetIncludingArchived(ctx, scopeOf(n), h.ActionID)
+	action, err := actions.GetActionOrArchived(ctx, s.Store.Q, scopeOf(n), h.ActionID)
 	if err != nil {
 		return n, nil, err
 	}
-	env, err := s.Store.Environments().Get(ctx, scopeOf(n))
+	env, err := tenancy.GetEnvironment(ctx, s.Store.Q, scopeOf(n))
 	if err != nil {
 		return n, nil, err
 	}
@@ -114,7 +116,7 @@ func (s *Service) due(ctx context.Context, row models.Outbox) (models.Notice, *m
 
 // discard ends a notice that has lost its reason.
 func (s *Service) discard(ctx context.Context, n models.Notice) error {
-	_, err := s.Store.Notices().Settle(ctx, n, models.NoticeDiscarded, "", s.Clock.Now())
+	_, err := settleNotice(ctx, s.Store.Q, n, models.NoticeDiscarded, "", s.Clock.Now())
 	return err
 }
 
@@ -123,16 +125,16 @@ func (s *Service) conclude(ctx context.Context, n models.Notice, failure string,
 	// The message may have been sent: that is recorded even if the time of the handler is over.
 	ctx = context.WithoutCancel(ctx)
 	if failure == "" {
-		_, err := s.Store.Notices().Settle(ctx, n, models.NoticeSent, "", s.Clock.Now())
+		_, err := settleNotice(ctx, s.Store.Q, n, models.NoticeSent, "", s.Clock.Now())
 		return err
 	}
 	// The log has no recipient: ids of notices lead to it in the database.
 	if final || n.Attempts+1 >= maxAttempts {
 		s.Log.LogAttrs(ctx, slog.LevelWarn, "a notice about a hold could not be sent", slog.String("notice", n.ID), slog.String("failure", failure))
-		_, err := s.Store.Notices().Settle(ctx, n, models.NoticeFailed, failure, s.Clock.Now())
+		_, err := settleNotice(ctx, s.Store.Q, n, models.NoticeFailed, failure, s.Clock.Now())
 		return err
 	}
-	if err := s.Store.Notices().CountAttempt(ctx, n, failure); err != nil {
+	if err := countNoticeAttempt(ctx, s.Store.Q, n, failure); err != nil {
 		return err
 	}
 	return outbox.Later{Wait: min(wait, time.Hour), Err: errors.New(failure)}
@@ -146,8 +148,8 @@ func (s *Service) Code(ctx context.Context, row models.Outbox) error {
 		return err
 	}
 	now := s.Clock.Now()
-	address, err := s.Store.Notices().Address(ctx, in.Tenant, row.Ref)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (s.Mail == nil || address.ConfirmedAt != nil || now.Sub(address.ChangedAt) >= CodeLife) {
+	address, err := mailAddress(ctx, s.Store.Q, in.Tenant, row.Ref)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && (s.Mail == nil || address.ConfirmedAt != nil || now.Sub(address.ChangedAt) >= CodeLife) {
 		return nil
 	}
 	if err != nil {
@@ -161,7 +163,7 @@ func (s *Service) Code(ctx context.Context, row models.Outbox) error {
 	if err != nil {
 		return err
 	}
-	set, err := s.Store.Notices().SetCode(ctx, address, s.Keyring.MAC(codePurpose, []byte(row.Ref), []byte(code)), now.Add(CodeLife))
+	set, err := setMailCode(ctx, s.Store.Q, address, s.Keyring.MAC(codePurpose, []byte(row.Ref), []byte(code)), now.Add(CodeLife))
 	if err != nil || !set {
 		return err
 	}

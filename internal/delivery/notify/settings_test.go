@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -137,9 +137,9 @@ func TestChatAddressesOfAnEnvironment(t *testing.T) {
 	b.choose(t, b.reviewer(), notify.Choice{Kind: models.NoticeOpened, Channel: desk.ID})
 	abroad := p
 	abroad.EnvironmentID = "env_other"
-	require.ErrorIs(t, b.service.RemoveChat(t.Context(), abroad, desk.ID), store.ErrNotFound)
+	require.ErrorIs(t, b.service.RemoveChat(t.Context(), abroad, desk.ID), pg.ErrNotFound)
 	require.NoError(t, b.service.RemoveChat(t.Context(), p, desk.ID))
-	require.ErrorIs(t, b.service.RemoveChat(t.Context(), p, desk.ID), store.ErrNotFound)
+	require.ErrorIs(t, b.service.RemoveChat(t.Context(), p, desk.ID), pg.ErrNotFound)
 	require.Equal(t, 1, b.Count("select count(*) from chat_addresses where url is null"))
 	require.Zero(t, b.Count("select count(*) from notice_choices"))
 	require.Equal(t, 1, b.Events("chat_address.created"))

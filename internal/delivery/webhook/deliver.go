@@ -10,11 +10,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -41,7 +42,7 @@ type DeliverOptions struct {
 
 // Deliverer sends the due deliveries of one endpoint per call. It has no state between calls: the caller stores the DeliverJob.
 type Deliverer struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	keyring  *keyring.Keyring
 	sender   *Sender
@@ -105,14 +106,14 @@ type deliverState struct {
 	loaded   time.Time
 	held     time.Time               // when the breaker was last open: older events waited for the receiver
 	underWay map[string]models.Event // the event of each delivery under way or not recorded yet, by delivery id
-	queue    []store.DueDelivery     // read and not started
+	queue    []DueDelivery           // read and not started
 	read     time.Time               // when queue was read
 	results  chan finishedAttempt
 }
 
 // finishedAttempt is a finished attempt.
 type finishedAttempt struct {
-	delivery store.DueDelivery
+	delivery DueDelivery
 	at       time.Time
 	outcome  AttemptResult
 	dropped  bool // ctx ended first: unknown whether the receiver got it
@@ -191,17 +192,17 @@ func (r *deliverState) refresh(ctx context.Context) error {
 		return nil
 	}
 	until := now.Add(quietLife)
-	there, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, &until)
+	there, err := setQuietUntil(ctx, r.store.Q, r.job.Endpoint, &until)
 	if err != nil {
 		return err
 	}
 	if !there {
 		return errGone
 	}
-	if r.endpoint, err = r.store.Endpoints().ByID(ctx, r.job.Endpoint); err != nil {
+	if r.endpoint, err = endpointByID(ctx, r.store.Q, r.job.Endpoint); err != nil {
 		return err
 	}
-	rows, err := r.store.Endpoints().Secrets(ctx, r.job.Endpoint, now)
+	rows, err := secretsOfEndpoint(ctx, r.store.Q, r.job.Endpoint, now)
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		busy := slices.Collect(maps.Keys(r.underWay))
 		r.read = now
 		var err error
-		if r.queue, err = r.store.Deliveries().Due(ctx, r.endpoint, now, busy, limit, r.breaker.Open); err != nil {
+		if r.queue, err = DueDeliveries(ctx, r.store.Q, r.endpoint, now, busy, limit, r.breaker.Open); err != nil {
 			return 0, err
 		}
 	}
@@ -240,7 +241,7 @@ func (r *deliverState) current(now time.Time) bool { return now.Sub(r.read) <= r
 // stays in the queue.
 func (r *deliverState) startQueued(ctx context.Context, slots int, now time.Time) (begun int, err error) {
 	ahead := slices.Collect(maps.Values(r.underWay)) // events that are under way or wait before the next
-	var waiting []store.DueDelivery
+	var waiting []DueDelivery
 	for i, delivery := range r.queue {
 		if begun == slots {
 			waiting = append(waiting, r.queue[i:]...)
@@ -252,7 +253,7 @@ func (r *deliverState) startQueued(ctx context.Context, slots int, now time.Time
 		}
 		body, err := bodyOf(delivery.Event, shown)
 		if err != nil { // erased since: it can never be sent
-			if err := r.store.Deliveries().Discard(ctx, delivery.WebhookDelivery, now); err != nil {
+			if err := discardDelivery(ctx, r.store.Q, delivery.WebhookDelivery, now); err != nil {
 				return 0, err
 			}
 			continue
@@ -307,7 +308,7 @@ func (r *deliverState) display(ctx context.Context, e *models.Event) (any, error
 	if !r.endpoint.IncludeDetails || e == nil || e.AuthorizationID == nil || !events.ShowsDetails(events.Type(e.Type)) {
 		return nil, nil
 	}
-	sealed, err := r.store.Decisions().Details(ctx, store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, *e.AuthorizationID)
+	sealed, err := challenge.ShownDetailsOf(ctx, r.store.Q, pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, *e.AuthorizationID)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +320,7 @@ func (r *deliverState) display(ctx context.Context, e *models.Event) (any, error
 }
 
 // send makes one attempt and passes its result to the loop.
-func (r *deliverState) send(ctx context.Context, delivery store.DueDelivery, first bool, at time.Time, m Message) {
+func (r *deliverState) send(ctx context.Context, delivery DueDelivery, first bool, at time.Time, m Message) {
 	o := r.sender.Send(ctx, m)
 	// An attempt that our own shutdown cut short says nothing about the receiver, unless there was a response.
 	dropped := ctx.Err() != nil && o.StatusCode == 0
@@ -334,20 +335,20 @@ func (r *deliverState) send(ctx context.Context, delivery store.DueDelivery, fir
 func (r *deliverState) release(ctx context.Context) (more bool, err error) {
 	if r.breaker.Open {
 		// Nothing is sent before the probe, so new events need not wake the workflow.
-		_, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, &r.breaker.ProbeAt)
+		_, err := setQuietUntil(ctx, r.store.Q, r.job.Endpoint, &r.breaker.ProbeAt)
 		return false, err
 	}
-	if _, err := r.store.Endpoints().SetQuietUntil(ctx, r.job.Endpoint, nil); err != nil {
+	if _, err := setQuietUntil(ctx, r.store.Q, r.job.Endpoint, nil); err != nil {
 		return false, err
 	}
 	r.loaded = time.Time{} // if the loop goes on, refresh marks the endpoint again
-	next, err := r.store.Deliveries().NextDue(ctx, r.endpoint)
+	next, err := nextDueDelivery(ctx, r.store.Q, r.endpoint)
 	return next != nil && !next.After(r.clock.Now()), err
 }
 
 // nextWake returns the result with the time of the next delivery or probe.
 func (r *deliverState) nextWake(ctx context.Context) (DeliverResult, error) {
-	next, err := r.store.Deliveries().NextDue(ctx, r.endpoint)
+	next, err := nextDueDelivery(ctx, r.store.Q, r.endpoint)
 	if err != nil {
 		return DeliverResult{}, err
 	}

@@ -11,8 +11,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 func TestDeliverSendsAnEventToItsSubscribers(t *testing.T) {
@@ -79,7 +79,7 @@ func TestRetriesRepeatIDAndBodyAndFollowTheSchedule(t *testing.T) {
 		b.time.Set(*r.Next)
 	}
 	require.Equal(t, map[string]int{"failed": 1}, b.status(e))
-	rows, _, err := b.endpoints.Attempts(t.Context(), b.admin, e.ID, store.AttemptFilter{Event: id}, store.Page{Limit: 50})
+	rows, _, err := b.endpoints.Attempts(t.Context(), b.admin, e.ID, AttemptFilter{Event: id}, pg.Page{Limit: 50})
 	require.NoError(t, err)
 	require.Len(t, rows, MaxAttempts)
 	require.Equal(t, "status_500", *rows[0].Error)

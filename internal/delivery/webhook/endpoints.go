@@ -12,8 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -32,7 +32,7 @@ const reasonManual = "manual"
 // Deps are the dependencies of Endpoints, FanOut and Deliverer. FanOut uses neither Keyring nor Sender, and Deliverer uses no
 // Waker: they may be nil there.
 type Deps struct {
-	Store   *store.Store
+	Store   *pg.Store
 	Clock   clock.Clock
 	Keyring *keyring.Keyring // seals the signing secrets
 	Sender  *Sender
@@ -42,7 +42,7 @@ type Deps struct {
 
 // Endpoints manages the webhook endpoints of relying parties: it creates, changes, tests and replays them.
 type Endpoints struct {
-	store   *store.Store
+	store   *pg.Store
 	clock   clock.Clock
 	keyring *keyring.Keyring
 	sender  *Sender
@@ -79,8 +79,8 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 	if err != nil {
 		return e, "", err
 	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		made, err := q.Endpoints().Create(ctx, e, secret, MaxEndpoints)
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		made, err := createEndpoint(ctx, q, e, secret, MaxEndpoints)
 		if err != nil {
 			return err
 		}
@@ -92,14 +92,14 @@ func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (
 	return e, text, err
 }
 
-// Get returns an endpoint of the caller's environment, or store.ErrNotFound.
+// Get returns an endpoint of the caller's environment, or pg.ErrNotFound.
 func (s *Endpoints) Get(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
-	return s.store.Endpoints().Get(ctx, p.Store(), id)
+	return getEndpoint(ctx, s.store.Q, p.Store(), id)
 }
 
 // List returns a page of the environment's endpoints and the cursor of the next page.
-func (s *Endpoints) List(ctx context.Context, p identity.Principal, page store.Page) ([]models.WebhookEndpoint, string, error) {
-	return s.store.Endpoints().List(ctx, p.Store(), page)
+func (s *Endpoints) List(ctx context.Context, p identity.Principal, page pg.Page) ([]models.WebhookEndpoint, string, error) {
+	return listEndpoints(ctx, s.store.Q, p.Store(), page)
 }
 
 // Patch is a change of an endpoint; a nil field is left unchanged.
@@ -127,13 +127,13 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 		}
 	}
 	var after models.WebhookEndpoint
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		before, err := lockEndpoint(ctx, q, p.Store(), id)
 		if err != nil {
 			return err
 		}
 		after = patch.apply(before, s.clock.Now())
-		if err := q.Endpoints().Update(ctx, after); err != nil {
+		if err := updateEndpoint(ctx, q, after); err != nil {
 			return err
 		}
 		if err := s.switchStatus(ctx, q, before, &after); err != nil {
@@ -170,30 +170,30 @@ func (c Patch) apply(e models.WebhookEndpoint, now time.Time) models.WebhookEndp
 }
 
 // switchStatus stores a change of status and updates the dependent fields of after.
-func (s *Endpoints) switchStatus(ctx context.Context, q *store.Q, before models.WebhookEndpoint, after *models.WebhookEndpoint) error {
+func (s *Endpoints) switchStatus(ctx context.Context, q *pg.Q, before models.WebhookEndpoint, after *models.WebhookEndpoint) error {
 	switch {
 	case before.Status == after.Status:
 		return nil
 	case after.Status == Disabled:
 		reason := reasonManual
 		after.DisabledReason, after.DisabledAt = &reason, &after.UpdatedAt
-		_, err := q.Endpoints().Disable(ctx, *after, reason, after.UpdatedAt)
+		_, err := disableEndpoint(ctx, q, *after, reason, after.UpdatedAt)
 		return err
 	default:
 		after.DisabledReason, after.DisabledAt, after.FailingSince = nil, nil, nil
-		_, err := q.Endpoints().Enable(ctx, after.ID, after.UpdatedAt)
+		_, err := enableEndpoint(ctx, q, after.ID, after.UpdatedAt)
 		return err
 	}
 }
 
 // Delete deletes an endpoint with its pending deliveries.
 func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.Endpoints().Lock(ctx, p.Store(), id)
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		before, err := lockEndpoint(ctx, q, p.Store(), id)
 		if err != nil {
 			return err
 		}
-		if _, err := q.Endpoints().Delete(ctx, p.Store(), id, s.clock.Now()); err != nil {
+		if _, err := deleteEndpoint(ctx, q, p.Store(), id, s.clock.Now()); err != nil {
 			return err
 		}
 		return s.record(ctx, q, p, &before, nil, func(d changed) events.Data { return events.WebhookEndpointDeletedData(d) })
@@ -209,11 +209,11 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 		return models.WebhookEndpoint{}, "", err
 	}
 	var e models.WebhookEndpoint
-	err = s.store.Write(ctx, func(q *store.Q) error {
-		if e, err = q.Endpoints().Lock(ctx, p.Store(), id); err != nil {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		if e, err = lockEndpoint(ctx, q, p.Store(), id); err != nil {
 			return err
 		}
-		done, err := q.Endpoints().RotateSecret(ctx, secret, now.Add(overlap))
+		done, err := rotateSecret(ctx, q, secret, now.Add(overlap))
 		if err != nil {
 			return err
 		}
@@ -228,12 +228,12 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 }
 
 // Attempts returns a page of the attempts made for an endpoint and of the deliveries that wait for one.
-func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f store.AttemptFilter, page store.Page) ([]store.AttemptRow, string, error) {
-	e, err := s.store.Endpoints().Get(ctx, p.Store(), id)
+func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f AttemptFilter, page pg.Page) ([]AttemptRow, string, error) {
+	e, err := getEndpoint(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return nil, "", err
 	}
-	return s.store.Deliveries().Attempts(ctx, e, f, page)
+	return listAttempts(ctx, s.store.Q, e, f, page)
 }
 
 // check validates the URL and the event patterns of an endpoint; a nil URL is not checked.
@@ -259,7 +259,7 @@ type changed = events.WebhookEndpointCreatedData
 
 // record appends a change of an endpoint to the audit log. Before is nil if the endpoint was created, after if it was deleted.
 // Data returns the event with the given fields. The event has digests of the settings before and after, not the settings.
-func (s *Endpoints) record(ctx context.Context, q *store.Q, p identity.Principal, before, after *models.WebhookEndpoint, data func(changed) events.Data) error {
+func (s *Endpoints) record(ctx context.Context, q *pg.Q, p identity.Principal, before, after *models.WebhookEndpoint, data func(changed) events.Data) error {
 	shown := func(e *models.WebhookEndpoint) any {
 		if e == nil {
 			return nil

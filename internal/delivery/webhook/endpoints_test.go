@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -83,7 +83,7 @@ func TestReplaySchedulesSelectedDeliveries(t *testing.T) {
 		require.ElementsMatch(t, c.want, ids, c.name)
 	}
 	_, err := b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{Event: "evt_nothing"})
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 }
 
 // Calls of a replay of all reach what is missed and, one after the other, everything: what was sent again last comes last.
@@ -187,20 +187,20 @@ func TestEndpointsCreateUpdateAndDelete(t *testing.T) {
 	e, _ := b.endpoint("subject.*")
 	stranger := b.environment("tnt_2", "env_2")
 	_, err := b.endpoints.Get(ctx, stranger, e.ID)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 	_, err = b.endpoints.Update(ctx, stranger, e.ID, Patch{Status: ptr(Disabled)})
-	require.ErrorIs(t, err, store.ErrNotFound)
-	require.ErrorIs(t, b.endpoints.Delete(ctx, stranger, e.ID), store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
+	require.ErrorIs(t, b.endpoints.Delete(ctx, stranger, e.ID), pg.ErrNotFound)
 	_, _, err = b.endpoints.Rotate(ctx, stranger, e.ID, 0)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 	_, err = b.endpoints.Test(ctx, stranger, e.ID)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 	_, err = b.endpoints.Replay(ctx, stranger, e.ID, Replay{})
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
 	_, err = b.endpoints.Enable(ctx, stranger, e.ID)
-	require.ErrorIs(t, err, store.ErrNotFound)
-	_, _, err = b.endpoints.Attempts(ctx, stranger, e.ID, store.AttemptFilter{}, store.Page{Limit: 5})
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, pg.ErrNotFound)
+	_, _, err = b.endpoints.Attempts(ctx, stranger, e.ID, AttemptFilter{}, pg.Page{Limit: 5})
+	require.ErrorIs(t, err, pg.ErrNotFound)
 
 	b.happen("user-1")
 	changed, err := b.endpoints.Update(ctx, b.admin, e.ID, Patch{Status: ptr(Disabled), Description: ptr("off"), Events: &[]string{"*"}})
@@ -215,14 +215,14 @@ func TestEndpointsCreateUpdateAndDelete(t *testing.T) {
 	require.Equal(t, map[string]int{"discarded": 1}, b.status(e), "a patch replays nothing")
 
 	require.NoError(t, b.endpoints.Delete(ctx, b.admin, e.ID))
-	require.ErrorIs(t, b.endpoints.Delete(ctx, b.admin, e.ID), store.ErrNotFound)
+	require.ErrorIs(t, b.endpoints.Delete(ctx, b.admin, e.ID), pg.ErrNotFound)
 	require.True(t, b.deliver(e, Breaker{}).Gone)
-	list, _, err := b.endpoints.List(ctx, b.admin, store.Page{Limit: 5})
+	list, _, err := b.endpoints.List(ctx, b.admin, pg.Page{Limit: 5})
 	require.NoError(t, err)
 	require.Empty(t, list)
 
 	logged := []string{string(events.WebhookEndpointCreated), string(events.WebhookEndpointUpdated), string(events.WebhookEndpointDeleted)}
-	rows, _, err := b.st.Events().Activity(ctx, b.admin.Store(), store.ActivityFilter{Types: logged}, store.Page{Limit: 50})
+	rows, _, err := events.QueryActivity(ctx, b.st.Q, b.admin.Store(), events.ActivityFilter{Types: logged}, pg.Page{Limit: 50})
 	require.NoError(t, err)
 	require.Len(t, rows, 4, "one creation, two updates, one deletion")
 	for _, r := range rows {

@@ -9,7 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -21,7 +21,7 @@ type Waker interface {
 
 // FanOut turns events into deliveries and wakes the endpoints' workflows. It is safe for concurrent use.
 type FanOut struct {
-	store  *store.Store
+	store  *pg.Store
 	clock  clock.Clock
 	waker  Waker
 	logger *slog.Logger
@@ -59,11 +59,11 @@ func (f *FanOut) HandleTogether(ctx context.Context, rows []models.Outbox) error
 
 // fan delivers events of one environment, by id. Those that are missing are past their retention.
 func (f *FanOut) fan(ctx context.Context, environment string, refs []string) error {
-	endpoints, err := f.store.Endpoints().Enabled(ctx, environment)
+	endpoints, err := enabledEndpoints(ctx, f.store.Q, environment)
 	if err != nil || len(endpoints) == 0 {
 		return err
 	}
-	rows, err := f.store.Events().WithCauses(ctx, environment, refs, maxCauses)
+	rows, err := events.WithCauses(ctx, f.store.Q, environment, refs, maxCauses)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (f *FanOut) fan(ctx context.Context, environment string, refs []string) err
 	if len(owed) == 0 {
 		return nil
 	}
-	if err := f.store.Deliveries().Insert(ctx, owed); err != nil {
+	if err := insertDeliveries(ctx, f.store.Q, owed); err != nil {
 		return err
 	}
 	return f.wake(ctx, environment, owed)
@@ -122,7 +122,7 @@ func (f *FanOut) wake(ctx context.Context, environment string, owed []models.Web
 		}
 	}
 	now := f.clock.Now()
-	idle, err := f.store.Endpoints().ClaimWake(ctx, endpoints, now, now.Add(wakeClaim))
+	idle, err := claimWake(ctx, f.store.Q, endpoints, now, now.Add(wakeClaim))
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ const overdueAfter = 3 * time.Second
 // run. It returns how many it woke.
 func (f *FanOut) Sweep(ctx context.Context) (int, error) {
 	now := f.clock.Now()
-	late, err := f.store.Endpoints().Overdue(ctx, now.Add(-overdueAfter))
+	late, err := overdueEndpoints(ctx, f.store.Q, now.Add(-overdueAfter))
 	if err != nil {
 		return 0, err
 	}

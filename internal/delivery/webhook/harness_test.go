@@ -13,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -23,7 +24,7 @@ import (
 // bundle is an environment with endpoints, their sender, and a receiver that the test steers.
 type bundle struct {
 	t         *testing.T
-	st        *store.Store
+	st        *pg.Store
 	time      *clock.Fake
 	admin     identity.Principal
 	endpoints *Endpoints
@@ -50,7 +51,7 @@ func (b *bundle) environment(tenant, env string) identity.Principal {
 	b.t.Helper()
 	_, err := b.st.Pool().Exec(b.t.Context(), "insert into tenants values ($1, 'Test', $2)", tenant, b.time.Now())
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.Environments().Create(b.t.Context(), models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b.t, tenancy.CreateEnvironment(b.t.Context(), b.st.Q, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: b.time.Now()}))
 	return identity.Principal{TenantID: tenant, EnvironmentID: env, CredentialID: "crd_" + env, Scope: models.ScopeAdmin, RequestID: "req_1"}
 }
@@ -76,7 +77,7 @@ func (b *bundle) occur(subject string) string {
 	row, err := events.Row(events.Entry{Scope: b.admin.Store(), Data: events.SubjectCreatedData{}, At: b.time.Now(), Subject: subject, SubjectUID: "sub_" + subject,
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, true))
+	require.NoError(b.t, events.InsertEvent(b.t.Context(), b.st.Q, row, true))
 	return row.ID
 }
 
@@ -121,7 +122,7 @@ func (b *bundle) status(e models.WebhookEndpoint) map[string]int {
 
 func (b *bundle) notices() []string {
 	b.t.Helper()
-	rows, _, err := b.st.Events().Activity(b.t.Context(), b.admin.Store(), store.ActivityFilter{Types: events.Selected("webhook.*")}, store.Page{Limit: 50})
+	rows, _, err := events.QueryActivity(b.t.Context(), b.st.Q, b.admin.Store(), events.ActivityFilter{Types: events.Selected("webhook.*")}, pg.Page{Limit: 50})
 	require.NoError(b.t, err)
 	out := []string{}
 	for _, r := range rows {

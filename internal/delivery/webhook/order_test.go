@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -17,7 +17,7 @@ import (
 func (b *bundle) happenTogether(data ...events.Data) []string {
 	b.t.Helper()
 	var ids []string
-	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error {
+	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *pg.Q) error {
 		for _, d := range data {
 			row, err := events.Row(events.Entry{Scope: b.admin.Store(), At: b.time.Now(), Subject: "ann", SubjectUID: "sub_ann",
 				Actor: "credential:crd_1", Data: d})
@@ -25,7 +25,7 @@ func (b *bundle) happenTogether(data ...events.Data) []string {
 				return err
 			}
 			ids = append(ids, row.ID)
-			if err := q.Events().Append(b.t.Context(), row, false); err != nil {
+			if err := events.InsertEvent(b.t.Context(), q, row, false); err != nil {
 				return err
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,14 +30,14 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 		delete(r.underWay, res.delivery.ID)
 	}
 	results = slices.DeleteFunc(results, func(res finishedAttempt) bool { return res.dropped })
-	attempts := make([]store.Attempted, len(results))
+	attempts := make([]Attempted, len(results))
 	for i, res := range results {
 		attempts[i] = r.attempted(res)
 	}
 	breaker := r.breaker
 	gone := false
-	err := r.store.Write(ctx, func(q *store.Q) error {
-		if err := q.Deliveries().RecordAttempts(ctx, attempts); err != nil {
+	err := r.store.Write(ctx, func(q *pg.Q) error {
+		if err := RecordAttempts(ctx, q, attempts); err != nil {
 			return err
 		}
 		well := false // the endpoint is known not to be failing
@@ -67,7 +67,7 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 }
 
 // attempted returns what is stored of an attempt: its result, and the state and next attempt of its delivery.
-func (r *deliverState) attempted(res finishedAttempt) store.Attempted {
+func (r *deliverState) attempted(res finishedAttempt) Attempted {
 	o, n := res.outcome, res.delivery.Attempts+1
 	status, next := models.DeliverySucceeded, (*time.Time)(nil)
 	switch {
@@ -81,7 +81,7 @@ func (r *deliverState) attempted(res finishedAttempt) store.Attempted {
 			status, next = models.DeliveryPending, &at
 		}
 	}
-	return store.Attempted{Status: status, Next: next, WebhookAttempt: models.WebhookAttempt{
+	return Attempted{Status: status, Next: next, WebhookAttempt: models.WebhookAttempt{
 		ID: ids.New(ids.Delivery), EnvironmentID: res.delivery.EnvironmentID, DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
 		Type: res.delivery.Type, Attempt: n, At: res.at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
 		ResponseDigest: optional(o.Digest), Error: optional(o.Error), Succeeded: o.Succeeded,
@@ -91,19 +91,19 @@ func (r *deliverState) attempted(res finishedAttempt) store.Attempted {
 // concludeEndpoint applies one result to the breaker and the endpoint: a success after failures closes the breaker and
 // hastens the pending deliveries, a 410 or DisableAfter of failures disables the endpoint. It returns the new breaker and
 // whether the endpoint is gone.
-func (r *deliverState) concludeEndpoint(ctx context.Context, q *store.Q, b Breaker, res finishedAttempt) (Breaker, bool, error) {
+func (r *deliverState) concludeEndpoint(ctx context.Context, q *pg.Q, b Breaker, res finishedAttempt) (Breaker, bool, error) {
 	now := r.clock.Now()
 	b, change := b.Observe(res.outcome, now, jitter())
 	if res.outcome.Succeeded {
-		if err := q.Endpoints().RecordSuccess(ctx, r.job.Endpoint); err != nil || change != Closed {
+		if err := recordSuccess(ctx, q, r.job.Endpoint); err != nil || change != Closed {
 			return b, false, err
 		}
-		if err := q.Deliveries().MakeDue(ctx, r.endpoint, now); err != nil {
+		if err := makeDeliveriesDue(ctx, q, r.endpoint, now); err != nil {
 			return b, false, err
 		}
 		return b, false, r.appendEvent(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
 	}
-	since, err := q.Endpoints().RecordFailure(ctx, r.job.Endpoint, res.at)
+	since, err := recordFailure(ctx, q, r.job.Endpoint, res.at)
 	if err != nil {
 		return b, false, err
 	}
@@ -123,8 +123,8 @@ func (r *deliverState) concludeEndpoint(ctx context.Context, q *store.Q, b Break
 }
 
 // disable disables the endpoint and records webhook.disabled, unless it is disabled already.
-func (r *deliverState) disable(ctx context.Context, q *store.Q, reason string, since, now time.Time) error {
-	disabled, err := q.Endpoints().Disable(ctx, r.endpoint, reason, now)
+func (r *deliverState) disable(ctx context.Context, q *pg.Q, reason string, since, now time.Time) error {
+	disabled, err := disableEndpoint(ctx, q, r.endpoint, reason, now)
 	if err != nil || !disabled {
 		return err
 	}
@@ -132,9 +132,9 @@ func (r *deliverState) disable(ctx context.Context, q *store.Q, reason string, s
 }
 
 // appendEvent appends an event about the endpoint's health to the environment's log, and so to the environment's other endpoints.
-func (r *deliverState) appendEvent(ctx context.Context, q *store.Q, now time.Time, data events.Data) error {
+func (r *deliverState) appendEvent(ctx context.Context, q *pg.Q, now time.Time, data events.Data) error {
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, At: now,
+		Scope: pg.Scope{Tenant: r.endpoint.TenantID, Environment: r.endpoint.EnvironmentID}, At: now,
 		Actor: "workflow:" + r.job.Workflow, WorkflowID: r.job.Workflow, Data: data,
 	})
 }

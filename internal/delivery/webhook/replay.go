@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -30,8 +30,8 @@ type Replay struct {
 var undelivered = []models.DeliveryStatus{models.DeliveryFailed, models.DeliveryDiscarded}
 
 // filter returns the store's filter; missed asks for events without a delivery as well.
-func (r Replay) filter() (f store.ReplayFilter, missed bool) {
-	f = store.ReplayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
+func (r Replay) filter() (f ReplayFilter, missed bool) {
+	f = ReplayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
 	switch {
 	case r.Event != "" || r.Status == "all":
 		f.Statuses, missed = append([]models.DeliveryStatus{models.DeliverySucceeded}, undelivered...), true
@@ -47,8 +47,8 @@ func (r Replay) filter() (f store.ReplayFilter, missed bool) {
 // endpoint_disabled for a disabled endpoint.
 func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string, r Replay) (int64, error) {
 	var n int64
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Endpoints().Lock(ctx, p.Store(), id)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		e, err := lockEndpoint(ctx, q, p.Store(), id)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 			return problem.New(problem.EndpointDisabled, "The endpoint is disabled. Enable it first; that replays the events it missed.")
 		}
 		if r.Event != "" {
-			if _, err := q.Events().Get(ctx, p.Store(), r.Event); err != nil {
+			if _, err := events.GetEvent(ctx, q, p.Store(), r.Event); err != nil {
 				return err
 			}
 		}
@@ -79,13 +79,13 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 // it was failing, and events since then. It has no effect on an enabled endpoint.
 func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		var err error
-		if e, err = q.Endpoints().Lock(ctx, p.Store(), id); err != nil || e.Status == Enabled {
+		if e, err = lockEndpoint(ctx, q, p.Store(), id); err != nil || e.Status == Enabled {
 			return err
 		}
 		before, now := e, s.clock.Now()
-		if _, err := q.Endpoints().Enable(ctx, id, now); err != nil {
+		if _, err := enableEndpoint(ctx, q, id, now); err != nil {
 			return err
 		}
 		e.Status, e.DisabledReason, e.DisabledAt, e.FailingSince, e.UpdatedAt = Enabled, nil, nil, nil, now
@@ -113,18 +113,18 @@ const latestFanOut = time.Hour
 const gapRounds = 5
 
 // replayGap schedules everything that the endpoint missed. Before is the endpoint as it was while disabled.
-func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.WebhookEndpoint) (int64, error) {
-	requeue := func(f store.ReplayFilter) (int64, error) {
+func (s *Endpoints) replayGap(ctx context.Context, q *pg.Q, before models.WebhookEndpoint) (int64, error) {
+	requeue := func(f ReplayFilter) (int64, error) {
 		return inRounds(func() (int64, error) { return s.schedule(ctx, q, before, f, false) })
 	}
-	discarded, err := requeue(store.ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}})
+	discarded, err := requeue(ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}})
 	if err != nil {
 		return 0, err
 	}
 	var failed, missed int64
 	if before.FailingSince != nil {
 		// Select by the time of settling: the first failed delivery may be older than the failure.
-		if failed, err = requeue(store.ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}); err != nil {
+		if failed, err = requeue(ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}); err != nil {
 			return 0, err
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *store.Q, before models.Web
 			since = before.CreatedAt
 		}
 		missed, err = inRounds(func() (int64, error) {
-			return s.scheduleMissed(ctx, q, before, store.ReplayFilter{Since: &since}, MaxReplay)
+			return s.scheduleMissed(ctx, q, before, ReplayFilter{Since: &since}, MaxReplay)
 		})
 	}
 	return discarded + failed + missed, err
@@ -155,25 +155,25 @@ func inRounds(schedule func() (int64, error)) (total int64, err error) {
 
 // schedule makes settled deliveries due again and, if missed is set, first creates those of events that have none: there may always be
 // enough settled ones to use up the limit.
-func (s *Endpoints) schedule(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, missed bool) (n int64, err error) {
+func (s *Endpoints) schedule(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, f ReplayFilter, missed bool) (n int64, err error) {
 	if missed {
 		if n, err = s.scheduleMissed(ctx, q, e, f, MaxReplay); err != nil {
 			return 0, err
 		}
 	}
-	m, err := q.Deliveries().Requeue(ctx, e, f, s.clock.Now(), MaxReplay-int(n))
+	m, err := RequeueDeliveries(ctx, q, e, f, s.clock.Now(), MaxReplay-int(n))
 	return n + m, err
 }
 
 // scheduleMissed creates deliveries of subscribed events that the endpoint has none of, at most limit.
-func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.WebhookEndpoint, f store.ReplayFilter, limit int) (int64, error) {
+func (s *Endpoints) scheduleMissed(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, f ReplayFilter, limit int) (int64, error) {
 	var types []string
 	for _, t := range events.Selected("") {
 		if events.Matches(e.Events, events.Type(t)) {
 			types = append(types, t)
 		}
 	}
-	rows, err := q.Deliveries().UndeliveredEvents(ctx, store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, e.ID, types, f, limit)
+	rows, err := undeliveredEvents(ctx, q, pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, e.ID, types, f, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -184,7 +184,7 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *store.Q, e models.Web
 	if len(owed) == 0 {
 		return 0, nil
 	}
-	return int64(len(owed)), q.Deliveries().Insert(ctx, owed)
+	return int64(len(owed)), insertDeliveries(ctx, q, owed)
 }
 
 // TestResult is the result of a test delivery.
@@ -196,12 +196,12 @@ type TestResult struct {
 // Test sends a webhook.test event to an endpoint, enabled or not, and waits for the response. It makes one attempt, which is
 // recorded nowhere.
 func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
-	e, err := s.store.Endpoints().Get(ctx, p.Store(), id)
+	e, err := getEndpoint(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
 		return TestResult{}, err
 	}
 	now := s.clock.Now()
-	rows, err := s.store.Endpoints().Secrets(ctx, id, now)
+	rows, err := secretsOfEndpoint(ctx, s.store.Q, id, now)
 	if err != nil {
 		return TestResult{}, err
 	}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -26,8 +27,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // bundle is an environment with a log and a sealer.
 type bundle struct {
 	t      *testing.T
-	st     *store.Store
-	scope  store.Scope
+	st     *pg.Store
+	scope  pg.Scope
 	sealer *audit.Sealer
 }
 
@@ -39,14 +40,14 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-func (b *bundle) environment(tenant, env string) store.Scope {
+func (b *bundle) environment(tenant, env string) pg.Scope {
 	b.t.Helper()
 	ctx := b.t.Context()
 	_, err := b.st.Pool().Exec(ctx, "insert into tenants values ($1, 'Test', $2) on conflict do nothing", tenant, noon)
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.Environments().Create(ctx, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b.t, tenancy.CreateEnvironment(ctx, b.st.Q, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
-	return store.Scope{Tenant: tenant, Environment: env}
+	return pg.Scope{Tenant: tenant, Environment: env}
 }
 
 func (b *bundle) entry(i int) events.Entry {
@@ -59,7 +60,7 @@ func (b *bundle) entry(i int) events.Entry {
 func (b *bundle) log(n int) {
 	b.t.Helper()
 	for i := range n {
-		require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error { return events.Append(b.t.Context(), q, b.entry(i)) }))
+		require.NoError(b.t, b.st.Write(b.t.Context(), func(q *pg.Q) error { return events.Append(b.t.Context(), q, b.entry(i)) }))
 	}
 	b.seal()
 }
@@ -284,7 +285,7 @@ func TestAHeadMustBeWhatWasSigned(t *testing.T) {
 	changed := head
 	changed.Sequence++
 	require.Error(t, audit.CheckHead(t.Context(), b.scope, plainSigner{}, changed))
-	require.Error(t, audit.CheckHead(t.Context(), store.Scope{Tenant: "tnt_1", Environment: "env_2"}, plainSigner{}, head))
+	require.Error(t, audit.CheckHead(t.Context(), pg.Scope{Tenant: "tnt_1", Environment: "env_2"}, plainSigner{}, head))
 }
 
 func TestManySealersMakeOneChain(t *testing.T) {
@@ -301,7 +302,7 @@ func TestManySealersMakeOneChain(t *testing.T) {
 				if i%2 == 0 {
 					e.Scope = other
 				}
-				if err := b.st.Write(t.Context(), func(q *store.Q) error { return events.Append(t.Context(), q, e) }); err != nil {
+				if err := b.st.Write(t.Context(), func(q *pg.Q) error { return events.Append(t.Context(), q, e) }); err != nil {
 					t.Error(err)
 				}
 			}
@@ -356,11 +357,11 @@ func TestExportCarriesEnoughToComputeTheChainAgain(t *testing.T) {
 // plainSigner stands in for the environment's key: what it signs is readable and what it did not sign is refused.
 type plainSigner struct{}
 
-func (plainSigner) SignDocument(_ context.Context, s store.Scope, typ string, payload []byte) (string, error) {
+func (plainSigner) SignDocument(_ context.Context, s pg.Scope, typ string, payload []byte) (string, error) {
 	return s.Tenant + "." + typ + "." + string(payload), nil
 }
 
-func (plainSigner) VerifyDocument(_ context.Context, s store.Scope, typ, compact string) ([]byte, error) {
+func (plainSigner) VerifyDocument(_ context.Context, s pg.Scope, typ, compact string) ([]byte, error) {
 	payload, ok := strings.CutPrefix(compact, s.Tenant+"."+typ+".")
 	if !ok {
 		return nil, fmt.Errorf("not signed here")

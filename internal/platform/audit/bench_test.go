@@ -6,10 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -17,12 +18,12 @@ import (
 // BenchmarkSealAndVerify measures what the chain costs: one iteration is one entry sealed, and walked by Verify.
 func BenchmarkSealAndVerify(b *testing.B) {
 	st := testenv.Store(b)
-	scope := store.Scope{Tenant: "tnt_1", Environment: "env_1"}
+	scope := pg.Scope{Tenant: "tnt_1", Environment: "env_1"}
 	_, err := st.Pool().Exec(b.Context(), "insert into tenants values ('tnt_1', 'Test', $1)", noon)
 	require.NoError(b, err)
-	require.NoError(b, st.Environments().Create(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b, tenancy.CreateEnvironment(b.Context(), st.Q, models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
-	require.NoError(b, st.Write(b.Context(), func(q *store.Q) error {
+	require.NoError(b, st.Write(b.Context(), func(q *pg.Q) error {
 		for range b.N {
 			if err := events.Append(b.Context(), q, events.Entry{Scope: scope, At: noon, Subject: "user-1",
 				SubjectUID: "sub_1", Actor: "credential:crd_1", Data: events.SubjectConsentChangedData{Consented: true}}); err != nil {

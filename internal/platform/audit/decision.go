@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,7 +31,7 @@ var (
 )
 
 // accountOf collects the entries of a decision. If several entries of one kind exist, the last one counts.
-func accountOf(d store.DecisionRecord) account {
+func accountOf(d DecisionRecord) account {
 	a := account{decided: &d.Decided}
 	for i := range d.Events {
 		e := &d.Events[i]
@@ -66,7 +66,7 @@ func accountOf(d store.DecisionRecord) account {
 
 // Contradictions compares the stored decision, its challenge, hold, reviews, proof and outcome with the log, and returns every
 // difference. Fields past their retention are not compared.
-func Contradictions(d store.DecisionRecord) []Finding {
+func Contradictions(d DecisionRecord) []Finding {
 	if d.Authorization == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func Contradictions(d store.DecisionRecord) []Finding {
 }
 
 // decision compares the fields of the authorization, then the digest that covers the rest of it.
-func (c *comparison) decision(d store.DecisionRecord, log account) {
+func (c *comparison) decision(d DecisionRecord, log account) {
 	a := *d.Authorization
 	c.same("decision", text(log.decided.Decision), a.Decision)
 	c.same("action", text(log.decided.Action), a.ActionKey)
@@ -109,7 +109,7 @@ func (c *comparison) decision(d store.DecisionRecord, log account) {
 }
 
 // recordOf computes the digest of the stored decision as it was computed when it was made (internal/authz/authorization).
-func recordOf(d store.DecisionRecord) string {
+func recordOf(d DecisionRecord) string {
 	return events.Record{Authorization: *d.Authorization, Proof: d.Proof, Findings: findingsOf(*d.Authorization)}.Digest()
 }
 
@@ -168,7 +168,7 @@ func (c *comparison) challenge(row *models.Challenge, log account) {
 }
 
 // hold does the same for a hold, and requires a log entry of every stored review.
-func (c *comparison) hold(d store.DecisionRecord, log account) {
+func (c *comparison) hold(d DecisionRecord, log account) {
 	row := d.Hold
 	switch {
 	case row == nil && log.opened == nil:

@@ -5,7 +5,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // Entry is one sealed entry as the API lists it.
@@ -29,7 +28,7 @@ var targets = []string{"target", "challenge", "proof_id", "passkey", "enrollment
 	"session", "credential", "policy_version"}
 
 // View converts a link and its event to the API's form.
-func View(l store.AuditLink) (Entry, error) {
+func View(l Link) (Entry, error) {
 	e := l.Event
 	data, err := events.Payload(*e)
 	if err != nil {
@@ -81,7 +80,7 @@ type Line struct {
 	SealedAt string  `json:"sealed_at"`
 }
 
-func line(l store.AuditLink) (Line, error) {
+func line(l Link) (Line, error) {
 	v, err := View(l)
 	if err != nil {
 		return Line{}, err

@@ -10,14 +10,14 @@ import (
 // completed erasure is stored with the same counts, and personal data is missing only because of an erasure or a retention run
 // that the log records.
 func (r *reconciliation) erasures(ctx context.Context) error {
-	unproven, err := r.q.Audit().UnprovenErasures(ctx, r.scope, maxFindings)
+	unproven, err := unprovenErasures(ctx, r.q, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
 	for _, e := range unproven {
 		r.found(Finding{Kind: Unsupported, Target: e.ID, Detail: "the erasure is stored as completed and no entry of the log completes it"})
 	}
-	doubtful, err := r.q.Audit().DoubtfulErasures(ctx, r.scope, maxFindings)
+	doubtful, err := doubtfulErasures(ctx, r.q, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
@@ -40,14 +40,14 @@ func (r *reconciliation) erasures(ctx context.Context) error {
 
 // erased finds entries whose personal data was removed without an erasure or a retention run.
 func (r *reconciliation) erased(ctx context.Context) error {
-	ids, err := r.q.Audit().UnprovenErased(ctx, r.scope, maxFindings)
+	ids, err := unprovenErased(ctx, r.q, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
 		r.found(Finding{Kind: Unsupported, Event: id, Detail: "the entry's personal part is gone, and no erasure and no retention in the log removed it"})
 	}
-	counts, err := r.q.Audit().ErasedCounts(ctx, r.scope)
+	counts, err := erasedCounts(ctx, r.q, r.scope)
 	if err != nil {
 		return err
 	}

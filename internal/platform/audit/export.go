@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Range bounds an export by the time of the entries. Nil is unbounded.
@@ -22,12 +22,12 @@ func (r Range) holds(at time.Time) bool {
 
 // Export writes an environment's sealed entries as JSON Lines in the order of the chain and returns their number. It omits
 // entries that are missing from the database; Verify reports those.
-func Export(ctx context.Context, st *store.Store, s store.Scope, r Range, w io.Writer) (int64, error) {
+func Export(ctx context.Context, st *pg.Store, s pg.Scope, r Range, w io.Writer) (int64, error) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	var written, from int64
 	for from = 1; ; {
-		links, err := st.Audit().Chain(ctx, s, from, walkBatch)
+		links, err := ChainLinks(ctx, st.Q, s, from, walkBatch)
 		if err != nil {
 			return written, err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // HeadType is the typ header of a signed head. It keeps a proof from being accepted as a head.
@@ -26,15 +26,15 @@ type Head struct {
 
 // Signer signs with the active key of an environment and verifies signatures of any of its published keys.
 type Signer interface {
-	SignDocument(ctx context.Context, s store.Scope, typ string, payload []byte) (compact string, err error)
-	VerifyDocument(ctx context.Context, s store.Scope, typ, compact string) (payload []byte, err error)
+	SignDocument(ctx context.Context, s pg.Scope, typ string, payload []byte) (compact string, err error)
+	VerifyDocument(ctx context.Context, s pg.Scope, typ, compact string) (payload []byte, err error)
 }
 
 // SignedHead reads and signs an environment's head. If nothing is sealed yet, the head has sequence 0 and the genesis hash.
-func SignedHead(ctx context.Context, q *store.Q, s store.Scope, signer Signer, c clock.Clock) (Head, error) {
-	row, err := q.Audit().Head(ctx, s)
-	if errors.Is(err, store.ErrNotFound) {
-		row = store.AuditHead{Hash: Genesis(s.Environment)}
+func SignedHead(ctx context.Context, q *pg.Q, s pg.Scope, signer Signer, c clock.Clock) (Head, error) {
+	row, err := HeadOf(ctx, q, s)
+	if errors.Is(err, pg.ErrNotFound) {
+		row = HeadRow{Hash: Genesis(s.Environment)}
 	} else if err != nil {
 		return Head{}, err
 	}
@@ -48,7 +48,7 @@ func SignedHead(ctx context.Context, q *store.Q, s store.Scope, signer Signer, c
 }
 
 // CheckHead verifies the signature of a head exported earlier, and that the signed payload equals its fields.
-func CheckHead(ctx context.Context, s store.Scope, signer Signer, h Head) error {
+func CheckHead(ctx context.Context, s pg.Scope, signer Signer, h Head) error {
 	payload, err := signer.VerifyDocument(ctx, s, HeadType, h.Signature)
 	if err != nil {
 		return fmt.Errorf("the head's signature does not verify: %w", err)

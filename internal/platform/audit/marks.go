@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 const (
 	// openFor is how long a transaction may last after it wrote an event without being sealed later than one that began after it.
-	// Statements and idle transactions end sooner (store.Options.StatementTimeout).
+	// Statements and idle transactions end sooner (pg.Options.StatementTimeout).
 	openFor = 10 * time.Second
 	// lateFor is how long a transaction may last after it wrote an event. An event of one that lasted longer is not sealed, like one
 	// that was inserted by hand among events of the past: Verify reports both.
@@ -29,7 +27,7 @@ type mark struct {
 }
 
 // marksOf returns the marks of a head, oldest first.
-func marksOf(head store.AuditHead) (marks []mark, err error) {
+func marksOf(head HeadRow) (marks []mark, err error) {
 	if err = json.Unmarshal(head.Marks, &marks); err != nil {
 		err = fmt.Errorf("audit: the marks of the head of %s: %w", head.EnvironmentID, err)
 	}
@@ -38,7 +36,7 @@ func marksOf(head store.AuditHead) (marks []mark, err error) {
 
 // advance moves the numbers of a head whose log was read to its end, and reports whether one changed. They follow the marks behind which
 // every transaction is over or, while one stays open, those that are old enough.
-func advance(head *store.AuditHead, marks []mark, late bool) (moved bool, err error) {
+func advance(head *HeadRow, marks []mark, late bool) (moved bool, err error) {
 	before := *head
 	marks, added := add(marks, mark{head.Now, head.Seen, head.Links, head.Next})
 	head.Top = max(head.Top, head.Seen)
@@ -85,7 +83,7 @@ func below(marks []mark, t time.Time) (top int64) {
 // closed returns the number of the newest mark behind which no transaction can write any more, as far as the transaction ids of a locked
 // head say; 0 if there is none. A transaction draws the number of an event at most an instant before it has an id: the id that counts
 // is that of a mark which was made at least as long as after later, and before the head was locked.
-func closed(marks []mark, head store.AuditHead, after time.Duration) (top int64) {
+func closed(marks []mark, head HeadRow, after time.Duration) (top int64) {
 	for i, m := range marks {
 		for _, next := range marks[i+1:] {
 			if next.Next <= head.Oldest && next.At.Before(head.Now) && next.At.Sub(m.At) >= after {

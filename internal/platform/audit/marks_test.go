@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -57,7 +56,7 @@ func TestNumbersAreClosedByALaterMark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, closed(marks, store.AuditHead{Now: now, Oldest: c.oldest}, c.after))
+			require.Equal(t, c.want, closed(marks, HeadRow{Now: now, Oldest: c.oldest}, c.after))
 		})
 	}
 }
@@ -65,7 +64,7 @@ func TestNumbersAreClosedByALaterMark(t *testing.T) {
 // The links of the newest mark up to a number are known to seal no event above it.
 func TestLinksAreKnownOfMarks(t *testing.T) {
 	t.Parallel()
-	marks, err := marksOf(store.AuditHead{Marks: models.JSON(`[{"at": "2026-03-01T12:00:00Z", "top": 5, "links": 3}, {"at": "2026-03-01T12:00:05Z", "top": 9, "links": 7}]`)})
+	marks, err := marksOf(HeadRow{Marks: models.JSON(`[{"at": "2026-03-01T12:00:00Z", "top": 5, "links": 3}, {"at": "2026-03-01T12:00:05Z", "top": 9, "links": 7}]`)})
 	require.NoError(t, err)
 	for number, links := range map[int64]int64{4: 0, 5: 3, 8: 3, 9: 7, 100: 7} {
 		require.Equal(t, links, sealedUpTo(marks, number))

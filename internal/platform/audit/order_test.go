@@ -13,13 +13,13 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // order returns the subjects of the sealed entries, in the order of the log.
 func (b *bundle) order() (subjects []string) {
 	b.t.Helper()
-	rows, err := b.st.Audit().After(b.t.Context(), map[string]int64{b.scope.Environment: 0}, 1000)
+	rows, err := audit.EntriesAfter(b.t.Context(), b.st.Q, map[string]int64{b.scope.Environment: 0}, 1000)
 	require.NoError(b.t, err)
 	for _, r := range rows {
 		subjects = append(subjects, *r.Event.Subject)
@@ -27,7 +27,7 @@ func (b *bundle) order() (subjects []string) {
 	return subjects
 }
 
-func (b *bundle) append(q *store.Q, i int) {
+func (b *bundle) append(q *pg.Q, i int) {
 	b.t.Helper()
 	require.NoError(b.t, events.Append(b.t.Context(), q, b.entry(i)))
 }
@@ -35,7 +35,7 @@ func (b *bundle) append(q *store.Q, i int) {
 // open holds a transaction open that has written entry i, while f runs.
 func (b *bundle) open(i int, f func()) {
 	b.t.Helper()
-	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *store.Q) error {
+	require.NoError(b.t, b.st.Write(b.t.Context(), func(q *pg.Q) error {
 		b.append(q, i)
 		f()
 		return nil
@@ -84,7 +84,7 @@ func TestOnlyTheEndOfTheLogIsReadAgain(t *testing.T) {
 	b := setup(t)
 	n := 0
 	// follow lets a second pass and writes an entry, sealed with late ones every ten seconds.
-	follow := func() store.AuditHead {
+	follow := func() audit.HeadRow {
 		b.age(time.Second)
 		b.append(b.st.Q, n)
 		seal := b.sealer.SealAll
@@ -93,7 +93,7 @@ func TestOnlyTheEndOfTheLogIsReadAgain(t *testing.T) {
 		}
 		_, err := seal(t.Context())
 		require.NoError(t, err)
-		h, err := b.st.Audit().Head(t.Context(), b.scope)
+		h, err := audit.HeadOf(t.Context(), b.st.Q, b.scope)
 		require.NoError(t, err)
 		return h
 	}
@@ -196,7 +196,7 @@ func TestABacklogIsSealedInOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var want []string
-	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.st.Write(t.Context(), func(q *pg.Q) error {
 		for i := range 4500 { // more than two batches
 			b.append(q, i)
 			want = append(want, b.entry(i).Subject)
@@ -208,7 +208,7 @@ func TestABacklogIsSealedInOrder(t *testing.T) {
 	require.EqualValues(t, len(want), last)
 	var got []string
 	for at := int64(0); ; {
-		rows, err := b.st.Audit().After(t.Context(), map[string]int64{b.scope.Environment: at}, 1000)
+		rows, err := audit.EntriesAfter(t.Context(), b.st.Q, map[string]int64{b.scope.Environment: at}, 1000)
 		require.NoError(t, err)
 		if len(rows) == 0 {
 			break

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -19,7 +19,7 @@ const sealBatch = 2000
 // late: no reader that follows the chain can step over it. Any number of sealers may run; each environment's head is locked by one
 // at a time.
 type Sealer struct {
-	Store *store.Store
+	Store *pg.Store
 	Clock clock.Clock
 	Log   *slog.Logger
 	// Pause between rounds; default 1 s.
@@ -64,7 +64,7 @@ func (s *Sealer) SealLate(ctx context.Context) (int, error) {
 // SealBehind seals what is new in the environments; if open is set, also where only a transaction that was open may have ended. An
 // environment that another sealer has locked is left to it.
 func (s *Sealer) SealBehind(ctx context.Context, environments []string, open bool) error {
-	behind, err := s.Store.Audit().Behind(ctx, environments, open)
+	behind, err := environmentsBehind(ctx, s.Store.Q, environments, open)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ type sealing struct {
 }
 
 // stretch returns the part of the log in which events are looked for.
-func (how sealing) stretch(head store.AuditHead, marks []mark) store.Stretch {
-	out := store.Stretch{After: head.Settled, UpTo: math.MaxInt64}
+func (how sealing) stretch(head HeadRow, marks []mark) Stretch {
+	out := Stretch{After: head.Settled, UpTo: math.MaxInt64}
 	switch {
 	case how.upTo != 0:
 		out.After, out.UpTo = how.after, how.upTo
@@ -105,7 +105,7 @@ func (how sealing) stretch(head store.AuditHead, marks []mark) store.Stretch {
 }
 
 func (s *Sealer) sealEach(ctx context.Context, how sealing) (total int, err error) {
-	environments, err := s.Store.Audit().UnsealedEnvironments(ctx, how.late)
+	environments, err := unsealedEnvironments(ctx, s.Store.Q, how.late)
 	if err != nil {
 		return 0, err
 	}
@@ -151,14 +151,14 @@ type batch struct {
 // batch links at most one batch of an environment's events to its chain. It returns none if another sealer holds the lock and how
 // does not say to wait.
 func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (out batch, err error) {
-	err = s.Store.Write(ctx, func(q *store.Q) error {
+	err = s.Store.Write(ctx, func(q *pg.Q) error {
 		if how.late { // much of the log is read after a migration, or after the sealers stood still
-			if err := q.Audit().DisableTimeout(ctx); err != nil {
+			if err := disableTimeout(ctx, q); err != nil {
 				return err
 			}
 		}
-		head, err := q.Audit().LockHead(ctx, environment, Genesis(environment), how.wait)
-		if errors.Is(err, store.ErrNotFound) {
+		head, err := lockHead(ctx, q, environment, Genesis(environment), how.wait)
+		if errors.Is(err, pg.ErrNotFound) {
 			out = batch{}
 			return nil
 		}
@@ -169,7 +169,7 @@ func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (ou
 		if err != nil {
 			return err
 		}
-		rows, err := q.Audit().Unsealed(ctx, environment, how.stretch(head, marks), sealBatch)
+		rows, err := UnsealedEvents(ctx, q, environment, how.stretch(head, marks), sealBatch)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (ou
 		}
 		links := link(&head, rows, s.Clock.Now())
 		out.position = head.Seq
-		if err := q.Audit().AppendLinks(ctx, head, links); err != nil {
+		if err := appendLinks(ctx, q, head, links); err != nil {
 			return err
 		}
 		// Nothing moves until the log is read to its end: events that have to be sealed are below what was read.
@@ -192,17 +192,17 @@ func (s *Sealer) batch(ctx context.Context, environment string, how sealing) (ou
 		if !moved && out.sealed == 0 {
 			return nil
 		}
-		return q.Audit().MoveHead(ctx, head)
+		return moveHead(ctx, q, head)
 	})
 	return out, err
 }
 
 // link chains rows onto the head and moves the head to the last of them.
-func link(head *store.AuditHead, rows []models.Event, at time.Time) []store.AuditLink {
-	links := make([]store.AuditLink, len(rows))
+func link(head *HeadRow, rows []models.Event, at time.Time) []Link {
+	links := make([]Link, len(rows))
 	for i, e := range rows {
 		head.Seq++
-		links[i] = store.AuditLink{Seq: head.Seq, EventID: e.ID, Previous: head.Hash, Hash: Hash(head.Hash, head.Seq, e), SealedAt: at}
+		links[i] = Link{Seq: head.Seq, EventID: e.ID, Previous: head.Hash, Hash: Hash(head.Hash, head.Seq, e), SealedAt: at}
 		head.Hash = links[i].Hash
 	}
 	return links

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -42,8 +42,8 @@ const shortestRetention = 30 * 24 * time.Hour
 
 // reconciliation compares the stored data of one environment with its log, in one snapshot.
 type reconciliation struct {
-	q        *store.Q
-	scope    store.Scope
+	q        *pg.Q
+	scope    pg.Scope
 	state    State
 	findings []Finding
 	progress func(step string, done int64)
@@ -66,10 +66,10 @@ func (r *reconciliation) found(f Finding) {
 // run compares decisions first, then subjects, erasures and erased entries; it stops when the findings are full.
 func (r *reconciliation) run(ctx context.Context) error {
 	var err error
-	if r.retained, err = r.q.Audit().RetainedFrom(ctx, r.scope, store.ExpiringAuthorizations, shortestRetention); err != nil {
+	if r.retained, err = retainedFrom(ctx, r.q, r.scope, ExpiringAuthorizations, shortestRetention); err != nil {
 		return err
 	}
-	if r.silent, err = r.q.Audit().RetainedFrom(ctx, r.scope, store.ExpiringEvents, shortestRetention); err != nil {
+	if r.silent, err = retainedFrom(ctx, r.q, r.scope, ExpiringEvents, shortestRetention); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.subjects, r.erasures} {
@@ -82,9 +82,9 @@ func (r *reconciliation) run(ctx context.Context) error {
 
 // decisions compares every decision of the log with its stored rows, a page at a time.
 func (r *reconciliation) decisions(ctx context.Context) error {
-	var after store.RowPosition
+	var after RowPosition
 	for !r.full() {
-		page, err := r.q.Audit().DecisionRecords(ctx, r.scope, after, statePage)
+		page, err := decisionRecords(ctx, r.q, r.scope, after, statePage)
 		if err != nil {
 			return err
 		}
@@ -96,13 +96,13 @@ func (r *reconciliation) decisions(ctx context.Context) error {
 			return nil
 		}
 		last := page[len(page)-1].Decided
-		after = store.RowPosition{At: last.At, ID: last.ID}
+		after = RowPosition{At: last.At, ID: last.ID}
 	}
 	return nil
 }
 
 // page compares one page of decisions; those missing because of an erasure or retention are counted as removed.
-func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) error {
+func (r *reconciliation) page(ctx context.Context, page []DecisionRecord) error {
 	var uids, erased []string
 	for _, d := range page {
 		if d.Decided.SubjectUID != nil && d.Authorization == nil {
@@ -115,11 +115,11 @@ func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) 
 	erasing := map[string]bool{}
 	var err error
 	if len(uids) > 0 {
-		if erasing, err = r.q.Audit().Erasing(ctx, r.scope, uids); err != nil {
+		if erasing, err = isErasing(ctx, r.q, r.scope, uids); err != nil {
 			return err
 		}
 	}
-	byRetention, err := r.q.Audit().ErasedByRetention(ctx, r.scope, erased)
+	byRetention, err := erasedByRetention(ctx, r.q, r.scope, erased)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (r *reconciliation) page(ctx context.Context, page []store.DecisionRecord) 
 }
 
 // compare adds the contradictions of one decision and counts the rows compared.
-func (r *reconciliation) compare(d store.DecisionRecord) {
+func (r *reconciliation) compare(d DecisionRecord) {
 	if d.Challenge != nil {
 		r.state.Challenges++
 	}
@@ -159,7 +159,7 @@ func (r *reconciliation) compare(d store.DecisionRecord) {
 
 // unlogged finds stored decisions without an entry in the log.
 func (r *reconciliation) unlogged(ctx context.Context) error {
-	ids, err := r.q.Audit().UnloggedDecisions(ctx, r.scope, maxFindings)
+	ids, err := unloggedDecisions(ctx, r.q, r.scope, maxFindings)
 	for _, id := range ids {
 		r.found(Finding{Kind: Unsupported, Target: id, Detail: "the decision is stored without an entry in the log"})
 	}

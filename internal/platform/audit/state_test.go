@@ -9,11 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -22,7 +23,7 @@ import (
 func ptr[T any](v T) *T { return &v }
 
 // consistent is a held decision with all that may hang on one, and the entries that made it.
-func consistent(t *testing.T) store.DecisionRecord {
+func consistent(t *testing.T) audit.DecisionRecord {
 	t.Helper()
 	display := models.JSON(`{"action": "Release a payment"}`)
 	shown, err := canonical.Digest(json.RawMessage(display))
@@ -37,7 +38,7 @@ func consistent(t *testing.T) store.DecisionRecord {
 		ConsumedBy: ptr("credential:crd_1")}
 	digest := events.Record{Authorization: a, Proof: &p, Findings: []string{"automation", "not_detected", "coverage", "partial", "none", "hold"}}.Digest()
 	entry := func(actor string, data events.Data) models.Event {
-		row, err := events.Row(events.Entry{Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: noon, SubjectUID: "sub_1", Subject: "user-1",
+		row, err := events.Row(events.Entry{Scope: pg.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: noon, SubjectUID: "sub_1", Subject: "user-1",
 			Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: actor, Data: data})
 		require.NoError(t, err)
 		return row
@@ -45,7 +46,7 @@ func consistent(t *testing.T) store.DecisionRecord {
 	decided := entry("credential:crd_1", events.AuthorizationDecidedData{
 		Mode: "enforce", PolicyVersion: 2, ReasonCodes: []string{"evidence_insufficient"}, Coverage: "none", InsufficientEvidence: new(false),
 		ActionHash: "sha256:hash", TraceID: "trace", ProofID: "prf_1", RecordDigest: digest})
-	return store.DecisionRecord{
+	return audit.DecisionRecord{
 		Decided: decided, Authorization: &a, Proof: &p,
 		Challenge: &models.Challenge{ID: "chl_1", AuthorizationID: a.ID, Status: models.ChallengeCompleted, Methods: models.Strings{"passkey"}, Display: display,
 			DisplayDigest: shown, ExpiresAt: due, MethodUsed: ptr("passkey"), ChildAuthorizationID: ptr("azn_2")},
@@ -68,33 +69,33 @@ func consistent(t *testing.T) store.DecisionRecord {
 func TestContradictionsNameTheFieldAndBothValues(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, audit.Contradictions(consistent(t)))
-	for field, tamper := range map[string]func(*store.DecisionRecord){
-		"decision":                func(d *store.DecisionRecord) { d.Authorization.Decision = "allow" },
-		"action":                  func(d *store.DecisionRecord) { d.Authorization.ActionKey = "payment.read" },
-		"decided_at":              func(d *store.DecisionRecord) { d.Authorization.DecidedAt = noon.Add(time.Second) },
-		"subject":                 func(d *store.DecisionRecord) { d.Authorization.SubjectUID = "sub_2" },
-		"mode":                    func(d *store.DecisionRecord) { d.Authorization.Mode = models.ModeTest },
-		"policy_version":          func(d *store.DecisionRecord) { d.Authorization.PolicyVersion = 1 },
-		"reason_codes":            func(d *store.DecisionRecord) { d.Authorization.ReasonCodes = models.Strings{"all_requirements_met"} },
-		"coverage":                func(d *store.DecisionRecord) { d.Authorization.Coverage = "sufficient" },
-		"insufficient_evidence":   func(d *store.DecisionRecord) { d.Authorization.Insufficient = true },
-		"action_hash":             func(d *store.DecisionRecord) { d.Authorization.ActionHash = "sha256:other" },
-		"parent":                  func(d *store.DecisionRecord) { d.Authorization.ParentID = ptr("azn_0") },
-		"outcome":                 func(d *store.DecisionRecord) { d.Authorization.Outcome = nil },
-		"record_digest":           func(d *store.DecisionRecord) { d.Authorization.Audience = "elsewhere" },
-		"challenge.status":        func(d *store.DecisionRecord) { d.Challenge.Status = models.ChallengeOpen },
-		"challenge":               func(d *store.DecisionRecord) { d.Challenge = nil },
-		"challenge.display":       func(d *store.DecisionRecord) { d.Challenge.Display = models.JSON(`{"action": "Read"}`) },
-		"challenge.method":        func(d *store.DecisionRecord) { d.Challenge.MethodUsed = ptr("sandbox_confirm") },
-		"challenge.expires_at":    func(d *store.DecisionRecord) { d.Challenge.ExpiresAt = noon.Add(24 * time.Hour) },
-		"hold.status":             func(d *store.DecisionRecord) { d.Hold.Status = models.HoldRejected },
-		"hold":                    func(d *store.DecisionRecord) { d.Hold = nil },
-		"hold.approvals_required": func(d *store.DecisionRecord) { d.Hold.ApprovalsRequired = 0 },
-		"hold.resolved_by":        func(d *store.DecisionRecord) { d.Hold.ResolvedBy = ptr("credential:crd_1") },
-		"review":                  func(d *store.DecisionRecord) { d.Reviews[0].Reviewer = "credential:crd_3" },
-		"proof.status":            func(d *store.DecisionRecord) { d.Proof.Status = models.ProofActive },
-		"proof.consumed_by":       func(d *store.DecisionRecord) { d.Proof.ConsumedBy = nil },
-		"proof":                   func(d *store.DecisionRecord) { d.Proof = nil },
+	for field, tamper := range map[string]func(*audit.DecisionRecord){
+		"decision":                func(d *audit.DecisionRecord) { d.Authorization.Decision = "allow" },
+		"action":                  func(d *audit.DecisionRecord) { d.Authorization.ActionKey = "payment.read" },
+		"decided_at":              func(d *audit.DecisionRecord) { d.Authorization.DecidedAt = noon.Add(time.Second) },
+		"subject":                 func(d *audit.DecisionRecord) { d.Authorization.SubjectUID = "sub_2" },
+		"mode":                    func(d *audit.DecisionRecord) { d.Authorization.Mode = models.ModeTest },
+		"policy_version":          func(d *audit.DecisionRecord) { d.Authorization.PolicyVersion = 1 },
+		"reason_codes":            func(d *audit.DecisionRecord) { d.Authorization.ReasonCodes = models.Strings{"all_requirements_met"} },
+		"coverage":                func(d *audit.DecisionRecord) { d.Authorization.Coverage = "sufficient" },
+		"insufficient_evidence":   func(d *audit.DecisionRecord) { d.Authorization.Insufficient = true },
+		"action_hash":             func(d *audit.DecisionRecord) { d.Authorization.ActionHash = "sha256:other" },
+		"parent":                  func(d *audit.DecisionRecord) { d.Authorization.ParentID = ptr("azn_0") },
+		"outcome":                 func(d *audit.DecisionRecord) { d.Authorization.Outcome = nil },
+		"record_digest":           func(d *audit.DecisionRecord) { d.Authorization.Audience = "elsewhere" },
+		"challenge.status":        func(d *audit.DecisionRecord) { d.Challenge.Status = models.ChallengeOpen },
+		"challenge":               func(d *audit.DecisionRecord) { d.Challenge = nil },
+		"challenge.display":       func(d *audit.DecisionRecord) { d.Challenge.Display = models.JSON(`{"action": "Read"}`) },
+		"challenge.method":        func(d *audit.DecisionRecord) { d.Challenge.MethodUsed = ptr("sandbox_confirm") },
+		"challenge.expires_at":    func(d *audit.DecisionRecord) { d.Challenge.ExpiresAt = noon.Add(24 * time.Hour) },
+		"hold.status":             func(d *audit.DecisionRecord) { d.Hold.Status = models.HoldRejected },
+		"hold":                    func(d *audit.DecisionRecord) { d.Hold = nil },
+		"hold.approvals_required": func(d *audit.DecisionRecord) { d.Hold.ApprovalsRequired = 0 },
+		"hold.resolved_by":        func(d *audit.DecisionRecord) { d.Hold.ResolvedBy = ptr("credential:crd_1") },
+		"review":                  func(d *audit.DecisionRecord) { d.Reviews[0].Reviewer = "credential:crd_3" },
+		"proof.status":            func(d *audit.DecisionRecord) { d.Proof.Status = models.ProofActive },
+		"proof.consumed_by":       func(d *audit.DecisionRecord) { d.Proof.ConsumedBy = nil },
+		"proof":                   func(d *audit.DecisionRecord) { d.Proof = nil },
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +147,7 @@ func BenchmarkVerifyState(b *testing.B) {
 	st := testenv.TamperedStore(b)
 	_, err := st.Pool().Exec(b.Context(), "insert into tenants values ('tnt_1', 'Test', $1)", noon)
 	require.NoError(b, err)
-	require.NoError(b, st.Environments().Create(b.Context(), models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
+	require.NoError(b, tenancy.CreateEnvironment(b.Context(), st.Q, models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
 		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
 	conn, err := st.Pool().Acquire(b.Context())
 	require.NoError(b, err)
@@ -176,7 +177,7 @@ func BenchmarkVerifyState(b *testing.B) {
 	}}
 	b.ResetTimer()
 	start := time.Now()
-	r, err := v.Verify(b.Context(), store.Scope{Tenant: "tnt_1", Environment: "env_1"}, nil)
+	r, err := v.Verify(b.Context(), pg.Scope{Tenant: "tnt_1", Environment: "env_1"}, nil)
 	require.NoError(b, err)
 	require.Empty(b, r.Findings)
 	require.EqualValues(b, b.N, r.State.Decisions)

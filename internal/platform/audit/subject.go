@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,9 +20,9 @@ var subjectTypes = []string{
 
 // subjects compares every stored subject with the log, a page at a time, then looks for missing ones.
 func (r *reconciliation) subjects(ctx context.Context) error {
-	var after store.RowPosition
+	var after RowPosition
 	for !r.full() {
-		page, err := r.q.Audit().SubjectRecords(ctx, r.scope, subjectTypes, after, statePage)
+		page, err := subjectRecords(ctx, r.q, r.scope, subjectTypes, after, statePage)
 		if err != nil {
 			return err
 		}
@@ -42,9 +42,9 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 			break
 		}
 		last := page[len(page)-1].Subject
-		after = store.RowPosition{At: last.CreatedAt, ID: last.UID}
+		after = RowPosition{At: last.CreatedAt, ID: last.UID}
 	}
-	lost, err := r.q.Audit().LostSubjects(ctx, r.scope, maxFindings)
+	lost, err := lostSubjects(ctx, r.q, r.scope, maxFindings)
 	for _, l := range lost {
 		r.found(Finding{Kind: Missing, Event: l.Event, Target: l.UID, Detail: "the subject is in the log and stored no more, and no erasure removed it"})
 	}
@@ -52,7 +52,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 }
 
 // subjectContradictions compares a subject with its entries.
-func subjectContradictions(s store.SubjectRecord) []Finding {
+func subjectContradictions(s SubjectRecord) []Finding {
 	c := &comparison{target: s.Subject.UID}
 	log := subjectAccount{passkeys: map[string]bool{}}
 	for i := range s.Events {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -171,15 +171,15 @@ type Histories interface {
 }
 
 // TrailOf assembles the trail of an authorization as of now and compares it with the log. Histories may be nil: the trail then
-// has no workflow histories. It returns store.ErrNotFound for an authorization outside the scope.
-func TrailOf(ctx context.Context, st *store.Store, s store.Scope, id string, h Histories) (Trail, error) {
+// has no workflow histories. It returns pg.ErrNotFound for an authorization outside the scope.
+func TrailOf(ctx context.Context, st *pg.Store, s pg.Scope, id string, h Histories) (Trail, error) {
 	t := Trail{Environment: s.Environment, Authorization: id, Workflows: []WorkflowHistory{}}
 	now, err := st.Time(ctx)
 	if err != nil {
 		return t, err
 	}
-	err = st.Read(ctx, func(q *store.Q) error {
-		rows, err := q.Audit().Trail(ctx, s, id)
+	err = st.Read(ctx, func(q *pg.Q) error {
+		rows, err := trailOf(ctx, q, s, id)
 		if err != nil {
 			return err
 		}
@@ -226,9 +226,9 @@ func histories(ctx context.Context, h Histories, decisions []Decision) ([]Workfl
 }
 
 // contradictions compares one stored decision with the log.
-func contradictions(ctx context.Context, q *store.Q, s store.Scope, id string) ([]Finding, error) {
-	d, err := q.Audit().RecordOf(ctx, s, id)
-	if errors.Is(err, store.ErrNotFound) {
+func contradictions(ctx context.Context, q *pg.Q, s pg.Scope, id string) ([]Finding, error) {
+	d, err := recordOfDecision(ctx, q, s, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return []Finding{{Kind: Unsupported, Target: id, Detail: "the decision is stored without an entry in the log"}}, nil
 	}
 	return append([]Finding{}, Contradictions(d)...), err
@@ -242,9 +242,9 @@ type sealedLog struct {
 }
 
 // checkLog compares entries with their links. An altered entry is reported and proves nothing.
-func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Event) (sealedLog, error) {
+func checkLog(ctx context.Context, q *pg.Q, s pg.Scope, rows []models.Event) (sealedLog, error) {
 	out := sealedLog{sequence: map[string]int64{}}
-	links, err := q.Audit().LinksOf(ctx, s, rows)
+	links, err := linksOf(ctx, q, s, rows)
 	for _, l := range links {
 		out.sequence[l.Event.ID] = l.Seq
 		digest, err := events.Digest(*l.Event)
@@ -258,7 +258,7 @@ func checkLog(ctx context.Context, q *store.Q, s store.Scope, rows []models.Even
 }
 
 // decisionOf assembles one decision of the chain from its rows.
-func decisionOf(a models.Authorization, rows store.Trail, now time.Time) Decision {
+func decisionOf(a models.Authorization, rows trailRows, now time.Time) Decision {
 	d := Decision{
 		ID: a.ID, Parent: a.ParentID, At: apitime.Time(a.DecidedAt), Decision: a.Decision, Mode: string(a.Mode), ReasonCodes: a.ReasonCodes,
 		Credential: a.CredentialID, Audience: a.Audience, ResourceType: a.ResourceType, ResourceDigest: a.ResourceDigest,

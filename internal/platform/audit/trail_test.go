@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // decided writes a chain: a decision that asked for a challenge, the one that followed and held, and the allow that a
@@ -110,8 +110,8 @@ func TestTrailKeepsToItsScope(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.decided()
-	for _, s := range []store.Scope{{Tenant: "tnt_1", Environment: "env_2"}, {Tenant: "tnt_2", Environment: "env_1"}} {
+	for _, s := range []pg.Scope{{Tenant: "tnt_1", Environment: "env_2"}, {Tenant: "tnt_2", Environment: "env_1"}} {
 		_, err := audit.TrailOf(t.Context(), b.st, s, "azn_1", nil)
-		require.ErrorIs(t, err, store.ErrNotFound)
+		require.ErrorIs(t, err, pg.ErrNotFound)
 	}
 }

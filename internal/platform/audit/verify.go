@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Kind classifies a finding.
@@ -65,26 +65,26 @@ const (
 
 // Verifier verifies environments. Progress, if set, is called with a step and the number of items done; it must not block.
 type Verifier struct {
-	Store    *store.Store
+	Store    *pg.Store
 	Progress func(step string, done int64)
 }
 
 // Verify verifies an environment without progress.
-func Verify(ctx context.Context, st *store.Store, s store.Scope, earlier *Head) (Result, error) {
+func Verify(ctx context.Context, st *pg.Store, s pg.Scope, earlier *Head) (Result, error) {
 	return Verifier{Store: st}.Verify(ctx, s, earlier)
 }
 
 // Verify checks every link of an environment's chain, then compares the stored data with the entries, both in one snapshot and
 // a page at a time. A head exported earlier, if given, must still be in the chain: it reveals that the whole chain was rewritten,
 // which the chain alone cannot.
-func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Result, error) {
+func (v Verifier) Verify(ctx context.Context, s pg.Scope, earlier *Head) (Result, error) {
 	progress := v.Progress
 	if progress == nil {
 		progress = func(string, int64) {}
 	}
 	w := traversal{scope: s, earlier: earlier, progress: progress, result: Result{Environment: s.Environment, Findings: []Finding{}}}
-	err := v.Store.Read(ctx, func(q *store.Q) error {
-		if err := q.Audit().DisableTimeout(ctx); err != nil {
+	err := v.Store.Read(ctx, func(q *pg.Q) error {
+		if err := disableTimeout(ctx, q); err != nil {
 			return err
 		}
 		if err := w.run(ctx, q); err != nil {
@@ -100,7 +100,7 @@ func (v Verifier) Verify(ctx context.Context, s store.Scope, earlier *Head) (Res
 
 // traversal is the state of one verification of a chain.
 type traversal struct {
-	scope   store.Scope
+	scope   pg.Scope
 	earlier *Head
 	result  Result
 	// Of the last link verified.
@@ -112,17 +112,17 @@ type traversal struct {
 }
 
 // run verifies the links in order, then the end of the chain and the gaps.
-func (w *traversal) run(ctx context.Context, q *store.Q) error {
+func (w *traversal) run(ctx context.Context, q *pg.Q) error {
 	w.hash = Genesis(w.scope.Environment)
 	w.matched = w.earlier == nil || w.earlier.Sequence == 0
-	head, err := q.Audit().Head(ctx, w.scope)
-	if errors.Is(err, store.ErrNotFound) {
-		head = store.AuditHead{EnvironmentID: w.scope.Environment, Hash: w.hash}
+	head, err := HeadOf(ctx, q, w.scope)
+	if errors.Is(err, pg.ErrNotFound) {
+		head = HeadRow{EnvironmentID: w.scope.Environment, Hash: w.hash}
 	} else if err != nil {
 		return err
 	}
 	for len(w.result.Findings) < maxFindings {
-		links, err := q.Audit().Chain(ctx, w.scope, w.seq+1, walkBatch)
+		links, err := ChainLinks(ctx, q, w.scope, w.seq+1, walkBatch)
 		if err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func (w *traversal) run(ctx context.Context, q *store.Q) error {
 }
 
 // gaps finds entries that are in no link and are too old to be sealed, and counts those that wait.
-func (w *traversal) gaps(ctx context.Context, q *store.Q, head store.AuditHead) error {
-	unlinked, waiting, err := q.Audit().Gaps(ctx, w.scope, head, maxFindings)
+func (w *traversal) gaps(ctx context.Context, q *pg.Q, head HeadRow) error {
+	unlinked, waiting, err := findGaps(ctx, q, w.scope, head, maxFindings)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (w *traversal) gaps(ctx context.Context, q *store.Q, head store.AuditHead) 
 
 // check compares one link with its predecessor and with its event. It then continues from the stored values, so that one fault
 // is reported once.
-func (w *traversal) check(l store.AuditLink) {
+func (w *traversal) check(l Link) {
 	w.result.Entries++
 	if l.Seq == w.seq {
 		w.find(Inserted, l.Seq, l.EventID, "the link has the number of another link")
@@ -175,7 +175,7 @@ func (w *traversal) check(l store.AuditLink) {
 }
 
 // checkEvent requires that the link's event exists and has the digest that was sealed.
-func (w *traversal) checkEvent(l store.AuditLink) {
+func (w *traversal) checkEvent(l Link) {
 	if l.Event == nil {
 		w.find(Removed, l.Seq, l.EventID, "the entry is gone")
 		return
@@ -195,7 +195,7 @@ func (w *traversal) checkEvent(l store.AuditLink) {
 }
 
 // end compares the last link with the stored head and with the head exported earlier.
-func (w *traversal) end(head store.AuditHead) {
+func (w *traversal) end(head HeadRow) {
 	w.result.Sequence, w.result.Hash = w.seq, Text(w.hash)
 	if w.seq < head.Seq {
 		w.find(Truncated, w.seq+1, "", fmt.Sprintf("links %d to %d are missing: the head is at %d", w.seq+1, head.Seq, head.Seq))

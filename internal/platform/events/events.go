@@ -18,13 +18,13 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Entry is one event before it is written. Scope, At, Actor and Data are required; an empty string elsewhere means none.
 type Entry struct {
-	Scope store.Scope
+	Scope pg.Scope
 	At    time.Time
 	// Internal id of the subject, by which it is erased; never shown.
 	SubjectUID string
@@ -51,12 +51,12 @@ func (e Entry) Type() Type {
 
 // Append writes the entry in the caller's transaction. If the type is public and the environment has an enabled webhook endpoint,
 // it also writes the outbox row from which the event is delivered.
-func Append(ctx context.Context, q *store.Q, e Entry) error {
+func Append(ctx context.Context, q *pg.Q, e Entry) error {
 	row, err := Row(e)
 	if err != nil {
 		return err
 	}
-	return q.Events().Append(ctx, row, e.Type().Public())
+	return InsertEvent(ctx, q, row, e.Type().Public())
 }
 
 // saltSize is the length in bytes of the random salt of a digest. After an erasure it prevents guessing the data from the digest.

@@ -14,14 +14,14 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 var at = time.Date(2026, 3, 1, 9, 0, 0, 123456789, time.UTC)
 
 func entry(data events.Data) events.Entry {
-	return events.Entry{Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: at, Actor: "credential:crd_1", Data: data}
+	return events.Entry{Scope: pg.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: at, Actor: "credential:crd_1", Data: data}
 }
 
 // looseData is data that no struct of the package describes.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // TestRowsAreWrittenAsTheyAreVerified compares the data of a decision's event with their form by encoding/json, and its digest with the one
@@ -24,7 +24,7 @@ func TestRowsAreWrittenAsTheyAreVerified(t *testing.T) {
 			data.PolicyVersion, data.LatencyMS = rapid.IntRange(0, 1000).Draw(t, "version"), nil
 		}
 		row, err := events.Row(events.Entry{
-			Scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: time.Unix(1, 0), Actor: "crd_1", Data: data,
+			Scope: pg.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: time.Unix(1, 0), Actor: "crd_1", Data: data,
 			SubjectUID: "sub_1", Subject: rapid.String().Draw(t, "subject"), RequestID: rapid.String().Draw(t, "request"),
 		})
 		want, refused := canonical.JSON(data)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -63,8 +63,8 @@ func At(setting string, err error) error {
 
 // Compare returns a Mismatch if the keys are not those of the database. It changes nothing. It returns nil for a database that
 // no process has used yet.
-func Compare(ctx context.Context, q *store.Q, keys *keyring.Keyring) error {
-	rows, err := q.MasterKeys().List(ctx)
+func Compare(ctx context.Context, q *pg.Q, keys *keyring.Keyring) error {
+	rows, err := ListKeys(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func holds(held []keyring.Fingerprint, r models.MasterKey) bool {
 
 // Confirmation holds the arguments of Confirm.
 type Confirmation struct {
-	Store *store.Store
+	Store *pg.Store
 	Keys  *keyring.Keyring
 	// Opens decrypts the private half of a signing key. It shows to which keys a database belongs that was sealed before
 	// fingerprints existed.
@@ -123,7 +123,7 @@ type Confirmation struct {
 // Confirm compares like Compare, and records the active key if the database does not know it. If several processes with
 // different keys start on a new database at once, the keys of the first one become the database's.
 func Confirm(ctx context.Context, c Confirmation) error {
-	rows, err := c.Store.MasterKeys().List(ctx)
+	rows, err := ListKeys(ctx, c.Store.Q)
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,11 @@ func Confirm(ctx context.Context, c Confirmation) error {
 	if err != nil || done {
 		return err
 	}
-	return c.Store.Write(ctx, func(q *store.Q) error {
-		if err := q.MasterKeys().Lock(ctx); err != nil {
+	return c.Store.Write(ctx, func(q *pg.Q) error {
+		if err := lockKey(ctx, q); err != nil {
 			return err
 		}
-		rows, err := q.MasterKeys().List(ctx) // another process may have recorded its own key since
+		rows, err := ListKeys(ctx, q) // another process may have recorded its own key since
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func Confirm(ctx context.Context, c Confirmation) error {
 			}
 		}
 		for _, f := range record {
-			if err := q.MasterKeys().Record(ctx, models.MasterKey{ID: f.ID, Fingerprint: f.Value, RecordedAt: c.Now}); err != nil {
+			if err := RecordKey(ctx, q, models.MasterKey{ID: f.ID, Fingerprint: f.Value, RecordedAt: c.Now}); err != nil {
 				return err
 			}
 		}
@@ -175,8 +175,8 @@ func (c Confirmation) known(recorded []models.MasterKey) (bool, error) {
 // proven returns the keys to record in a database that has no fingerprints: the active one, and those that opened a signing
 // key. At least half of the signing keys in use must open: a few may have been sealed with a wrong key while nothing
 // compared them.
-func (c Confirmation) proven(ctx context.Context, q *store.Q, held []keyring.Fingerprint) ([]keyring.Fingerprint, error) {
-	rows, err := q.SigningKeys().InUse(ctx)
+func (c Confirmation) proven(ctx context.Context, q *pg.Q, held []keyring.Fingerprint) ([]keyring.Fingerprint, error) {
+	rows, err := SigningKeysUsing(ctx, q)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -22,7 +22,7 @@ import (
 // database is a database that processes with different master keys come to.
 type database struct {
 	*testing.T
-	st *store.Store
+	st *pg.Store
 }
 
 func setup(t *testing.T) database {
@@ -48,7 +48,7 @@ func (d database) start(keys ...string) error {
 }
 
 // environment makes one with an active and a next signing key, sealed by the first of the keys.
-func (d database) environment(keys ...string) store.Scope {
+func (d database) environment(keys ...string) pg.Scope {
 	d.Helper()
 	scope := storetest.Scope(storetest.Environment(d, d.st, models.Sandbox))
 	require.NoError(d, d.signing(ring(d.T, keys...)).Establish(d.Context(), d.st.Q, scope, "cli:test"))
@@ -57,7 +57,7 @@ func (d database) environment(keys ...string) store.Scope {
 
 func (d database) recorded() []string {
 	d.Helper()
-	rows, err := d.st.MasterKeys().List(d.Context())
+	rows, err := masterkey.ListKeys(d.Context(), d.st.Q)
 	require.NoError(d, err)
 	ids := make([]string, 0, len(rows))
 	for _, r := range rows {

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // Retirement takes one master key out of use.
 type Retirement struct {
-	Store *store.Store
+	Store *pg.Store
 	Keys  *keyring.Keyring
 	ID    string
 	// Lost retires the key although values are still sealed by it, which can no longer be read afterwards.
@@ -27,11 +27,11 @@ type Retirement struct {
 // Retire marks a master key as no longer needed: processes then start without it. The caller must hold every other key of the
 // database, so that a process with a wrong key cannot retire the right one, and no stored value may still need the key.
 func Retire(ctx context.Context, r Retirement) error {
-	return r.Store.Write(ctx, func(q *store.Q) error {
-		if err := q.MasterKeys().Lock(ctx); err != nil {
+	return r.Store.Write(ctx, func(q *pg.Q) error {
+		if err := lockKey(ctx, q); err != nil {
 			return err
 		}
-		rows, err := q.MasterKeys().List(ctx)
+		rows, err := ListKeys(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func Retire(ctx context.Context, r Retirement) error {
 				return err
 			}
 		}
-		_, err = q.MasterKeys().Retire(ctx, r.ID, r.Now)
+		_, err = retireKey(ctx, q, r.ID, r.Now)
 		return err
 	})
 }
@@ -61,12 +61,12 @@ func (r Retirement) allowed(recorded []models.MasterKey) error {
 }
 
 // unused returns an error that counts the stored values still sealed by the key.
-func (r Retirement) unused(ctx context.Context, q *store.Q, rows []models.MasterKey) error {
+func (r Retirement) unused(ctx context.Context, q *pg.Q, rows []models.MasterKey) error {
 	id, err := hex.DecodeString(r.ID)
 	if err != nil {
 		return errors.New("the id of a master key is hexadecimal")
 	}
-	sealed, err := q.MasterKeys().SealedBy(ctx, id)
+	sealed, err := sealedBy(ctx, q, id)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (r Retirement) unused(ctx context.Context, q *store.Q, rows []models.Master
 		if row.ID != r.Keys.ActiveID() {
 			continue
 		}
-		n, err := q.MasterKeys().CredentialKeysBefore(ctx, row.RecordedAt, r.Now)
+		n, err := credentialKeysBefore(ctx, q, row.RecordedAt, r.Now)
 		if err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func (l *lane) claim(ctx, work context.Context, workers *sync.WaitGroup) bool {
 		l.since = time.Time{}
 	}
 	now := l.relay.Clock.Now()
-	rows, err := l.relay.Store.Outbox().Claim(ctx, l.topics, idle*l.each, l.since, now, l.timeout+leaseMargin)
+	rows, err := Claim(ctx, l.relay.Store.Q, l.topics, idle*l.each, l.since, now, l.timeout+leaseMargin)
 	if err != nil && ctx.Err() == nil {
 		l.relay.Log.Warn("outbox cannot be read", "error", err)
 	}
@@ -182,7 +182,7 @@ func (l *lane) conclude(ctx context.Context, row models.Outbox, err error) {
 		wait = max(wait, asked.Wait)
 	}
 	until := l.relay.Clock.Now().Add(wait)
-	if err := l.relay.Store.Outbox().Delay(ctx, row.ID, until, err.Error()); err != nil {
+	if err := delayEntries(ctx, l.relay.Store.Q, row.ID, until, err.Error()); err != nil {
 		l.relay.Log.Warn("outbox row could not be rescheduled; it is due again when its reservation ends", "id", row.ID, "error", err)
 	}
 }
@@ -201,7 +201,7 @@ func (l *lane) settle(ctx context.Context) {
 				more = false
 			}
 		}
-		if err := l.relay.Store.Outbox().Delete(context.WithoutCancel(ctx), ids); err != nil {
+		if err := DeleteEntries(context.WithoutCancel(ctx), l.relay.Store.Q, ids); err != nil {
 			// The rows become due again when their reservation ends; handlers are idempotent.
 			l.relay.Log.Warn("outbox rows cannot be deleted", "rows", len(ids), "error", err)
 		}

@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -48,7 +48,7 @@ type Item struct {
 }
 
 // Add writes the item in the caller's transaction.
-func Add(ctx context.Context, q *store.Q, i Item) error {
+func Add(ctx context.Context, q *pg.Q, i Item) error {
 	payload := models.JSON("{}")
 	if i.Payload != nil {
 		raw, err := json.Marshal(i.Payload)
@@ -57,7 +57,7 @@ func Add(ctx context.Context, q *store.Q, i Item) error {
 		}
 		payload = raw
 	}
-	return q.Outbox().Insert(ctx, models.Outbox{
+	return Insert(ctx, q, models.Outbox{
 		Topic: i.Topic, EnvironmentID: i.Environment, Ref: i.Ref, Payload: payload, CreatedAt: i.At, AvailableAt: i.At,
 	})
 }

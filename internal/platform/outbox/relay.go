@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -55,7 +55,7 @@ type Observer interface {
 
 // Relay moves rows from the outbox to their handlers. Any number of relays may run on one database.
 type Relay struct {
-	Store    *store.Store
+	Store    *pg.Store
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Lanes    []Lane
@@ -86,7 +86,7 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		r.Store.Listen(ctx, []string{store.ChannelOutbox}, func(string, string) {
+		r.Store.Listen(ctx, []string{pg.ChannelOutbox}, func(string, string) {
 			for _, w := range wake {
 				signal(w)
 			}

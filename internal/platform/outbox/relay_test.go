@@ -11,9 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -30,7 +31,7 @@ func (o tries) Relayed(_ string, _ time.Duration, err error) { o.all <- err }
 
 // bundle is a relay at work with one lane and one handler.
 type bundle struct {
-	store *store.Store
+	store *pg.Store
 	clock *clock.Fake
 	relay *outbox.Relay
 	tries chan error
@@ -61,7 +62,7 @@ func (b *bundle) run(t *testing.T) {
 
 func (b *bundle) add(t *testing.T, ref string, at time.Time) {
 	t.Helper()
-	require.NoError(t, b.store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: "test", Environment: "env_1", Ref: ref, At: at})
 	}))
 }
@@ -193,7 +194,7 @@ func TestRelayDoesNotTrustTheWritersClock(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(context.Context, models.Outbox) error { return nil })
 	b.add(t, "ahead", now.Add(5*time.Minute))
-	require.NoError(t, b.store.Outbox().Insert(t.Context(), models.Outbox{
+	require.NoError(t, outbox.Insert(t.Context(), b.store.Q, models.Outbox{
 		Topic: "test", EnvironmentID: "env_1", Ref: "later", Payload: models.JSON("{}"), CreatedAt: now, AvailableAt: now.Add(time.Hour),
 	}))
 	b.run(t)
@@ -239,14 +240,14 @@ func TestALeaseEnds(t *testing.T) {
 	b := setup(t, nil)
 	b.add(t, "a", now)
 	claim := func(at time.Duration) int {
-		rows, err := b.store.Outbox().Claim(t.Context(), []string{"test"}, 10, time.Time{}, now.Add(at), time.Minute)
+		rows, err := outbox.Claim(t.Context(), b.store.Q, []string{"test"}, 10, time.Time{}, now.Add(at), time.Minute)
 		require.NoError(t, err)
 		return len(rows)
 	}
 	require.Equal(t, 1, claim(0))
 	require.Equal(t, 0, claim(time.Minute-time.Microsecond))
 	require.Equal(t, 1, claim(time.Minute))
-	rows, err := b.store.Outbox().Claim(t.Context(), []string{"another"}, 10, time.Time{}, now.Add(time.Hour), time.Minute)
+	rows, err := outbox.Claim(t.Context(), b.store.Q, []string{"another"}, 10, time.Time{}, now.Add(time.Hour), time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, rows, "a lane takes its own topics only")
 }
@@ -279,18 +280,18 @@ func TestBacklog(t *testing.T) {
 	b := setup(t, nil)
 	b.add(t, "a", now.Add(time.Minute))
 	b.add(t, "b", now)
-	queues, err := b.store.Console().Queues(t.Context(), now.Add(30*time.Second))
+	queues, err := consolequery.QueryQueues(t.Context(), b.store.Q, now.Add(30*time.Second))
 	require.NoError(t, err)
-	i := slices.IndexFunc(queues, func(q store.Queue) bool { return q.Kind == "outbox" })
+	i := slices.IndexFunc(queues, func(q consolequery.Queue) bool { return q.Kind == "outbox" })
 	require.NotEqual(t, -1, i)
 	require.EqualValues(t, 1, queues[i].Count, "what is not due yet does not wait")
 	require.Equal(t, 30*time.Second, queues[i].Oldest)
 
 	_, err = b.store.Pool().Exec(t.Context(), "update outbox set attempts = 7, available_at = $1", now.Add(time.Hour))
 	require.NoError(t, err)
-	queues, err = b.store.Console().Queues(t.Context(), now.Add(30*time.Second))
+	queues, err = consolequery.QueryQueues(t.Context(), b.store.Q, now.Add(30*time.Second))
 	require.NoError(t, err)
-	i = slices.IndexFunc(queues, func(q store.Queue) bool { return q.Kind == "outbox" })
+	i = slices.IndexFunc(queues, func(q consolequery.Queue) bool { return q.Kind == "outbox" })
 	require.NotEqual(t, -1, i, "what fails again and again waits, although it is not due")
 	require.Equal(t, 30*time.Second, queues[i].Oldest)
 }
@@ -305,7 +306,7 @@ func TestLaneWaitsUntilItsSystemHasStarted(t *testing.T) {
 		"other": func(context.Context, models.Outbox) error { other <- nil; return nil },
 	}})
 	b.add(t, "a", now)
-	require.NoError(t, b.store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: "other", Environment: "env_1", Ref: "b", At: now})
 	}))
 	b.run(t)

@@ -24,9 +24,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
-	"github.com/countersign-dev/countersign/internal/subject"
+	subjects "github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
@@ -34,13 +35,13 @@ import (
 
 // Service manages enrollments.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
 }
 
 // New returns the service.
-func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
+func New(st *pg.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
 	return &Service{store: st, clock: c, assessor: assessor}
 }
 
@@ -58,25 +59,25 @@ type View struct {
 func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, session string, force bool) (View, error) {
 	now := s.clock.Now()
 	var out View
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := subject.RequireActive(q.Subjects().Lock(ctx, p.Store(), subjectID))
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		sub, err := subjects.RequireActive(passkey.LockSubject(ctx, q, p.Store(), subjectID))
 		if err != nil {
 			return err
 		}
 		// The session must be the subject's; it may have ended.
-		v, err := q.Sessions().Get(ctx, p.Store(), session)
-		if errors.Is(err, store.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
+		v, err := identity.GetSession(ctx, q, p.Store(), session)
+		if errors.Is(err, pg.ErrNotFound) || err == nil && v.Session.SubjectUID != sub.UID {
 			return problem.NotFoundBy("session")
 		}
 		if err != nil {
 			return err
 		}
-		prior, err := q.Enrollments().Get(ctx, p.Store(), sub.UID, session)
+		prior, err := getEnrollment(ctx, q, p.Store(), sub.UID, session)
 		if err == nil && prior.Status != models.EnrollmentFailed {
 			out = View{prior, sub.ExternalID}
 			return nil
 		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, pg.ErrNotFound) {
 			return err
 		}
 		out, err = s.begin(ctx, q, request{caller: p, subject: sub, session: session, force: force, at: now})
@@ -95,7 +96,7 @@ type request struct {
 }
 
 // begin stores a new enrollment, its event and the outbox item that starts its workflow.
-func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error) {
+func (s *Service) begin(ctx context.Context, q *pg.Q, r request) (View, error) {
 	p, sub := r.caller, r.subject
 	anchor, err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, r.at)
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error
 		ID: ids.New(ids.Enrollment), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, SessionID: r.session,
 		Anchor: anchor, Status: models.EnrollmentPending, Force: r.force, Limitations: models.Strings{}, CreatedAt: r.at,
 	}
-	if err := q.Enrollments().Create(ctx, e); err != nil {
+	if err := CreateEnrollment(ctx, q, e); err != nil {
 		return View{}, err
 	}
 	err = events.Append(ctx, q, events.Entry{
@@ -122,20 +123,20 @@ func (s *Service) begin(ctx context.Context, q *store.Q, r request) (View, error
 
 // Get returns an enrollment of the environment by its id. The id must come from Begin for the same caller.
 func (s *Service) Get(ctx context.Context, environment, id, subject string) (View, error) {
-	e, err := s.store.Enrollments().ByID(ctx, environment, id)
+	e, err := ByID(ctx, s.store.Q, environment, id)
 	return View{e, subject}, err
 }
 
 // List returns a page of the enrollments of a subject, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]View, string, error) {
+func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, p pg.Page) ([]View, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, "", problem.NewNotFound()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := s.store.Enrollments().List(ctx, scope, sub.UID, p)
+	rows, next, err := listEnrollments(ctx, s.store.Q, scope, sub.UID, p)
 	out := make([]View, len(rows))
 	for i, r := range rows {
 		out[i] = View{r, sub.ExternalID}
@@ -151,8 +152,8 @@ type WorkflowInput struct {
 
 // WorkflowInput returns the input of the enrollment's workflow for the outbox relay; false if the enrollment is settled.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	e, err := s.store.Enrollments().ByID(ctx, environment, id)
-	if errors.Is(err, store.ErrNotFound) {
+	e, err := ByID(ctx, s.store.Q, environment, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return WorkflowInput{Enrollment: e.ID, Environment: e.EnvironmentID}, e.Status == models.EnrollmentPending, err
@@ -170,20 +171,20 @@ type Step struct {
 // it returns the status. It also rescores the subject's active sessions against the new templates.
 func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus, error) {
 	var status models.EnrollmentStatus
-	var trained store.Scope
+	var trained pg.Scope
 	var uid string
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		e, err := q.Enrollments().ByID(ctx, step.Environment, step.ID)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		e, err := ByID(ctx, q, step.Environment, step.ID)
+		if errors.Is(err, pg.ErrNotFound) {
 			status = models.EnrollmentFailed // its subject was erased
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		scope := store.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
-		sub, err := q.Subjects().LockByUID(ctx, scope, e.SubjectUID)
-		if errors.Is(err, store.ErrNotFound) {
+		scope := pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
+		sub, err := learned.LockSubjectByUID(ctx, q, scope, e.SubjectUID)
+		if errors.Is(err, pg.ErrNotFound) {
 			status = models.EnrollmentFailed
 			return nil
 		}
@@ -191,7 +192,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		// Read it again under the subject's lock: a concurrent attempt may have settled it meanwhile.
-		if e, err = q.Enrollments().ByID(ctx, step.Environment, step.ID); err != nil || e.Status != models.EnrollmentPending {
+		if e, err = ByID(ctx, q, step.Environment, step.ID); err != nil || e.Status != models.EnrollmentPending {
 			status = e.Status
 			return err
 		}
@@ -210,8 +211,8 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 }
 
 // train trains and settles a pending enrollment of a locked subject.
-func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, e models.Enrollment, step Step) (models.EnrollmentStatus, error) {
-	session, err := q.Sessions().Get(ctx, scope, e.SessionID)
+func (s *Service) train(ctx context.Context, q *pg.Q, scope pg.Scope, sub models.Subject, e models.Enrollment, step Step) (models.EnrollmentStatus, error) {
+	session, err := identity.GetSession(ctx, q, scope, e.SessionID)
 	if err != nil {
 		return "", err
 	}
@@ -239,7 +240,7 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 	} else if !granted {
 		e.Limitations = append(e.Limitations, scoring.ReasonNotGranted)
 	}
-	if _, err := q.Enrollments().Settle(ctx, e, step.At); err != nil {
+	if _, err := settleEnrollment(ctx, q, e, step.At); err != nil {
 		return "", err
 	}
 	modalities := []string{} // never null in the event
@@ -265,11 +266,11 @@ func (s *Service) train(ctx context.Context, q *store.Q, scope store.Scope, sub 
 
 // markEnrolled updates the subject after a new template: it is enrolled, its enrollment grant is used up, and an open recovery
 // is complete.
-func markEnrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string, at time.Time) error {
-	if err := q.Subjects().SetEnrollment(ctx, scope, uid, models.EnrollmentEnrolled, at); err != nil {
+func markEnrolled(ctx context.Context, q *pg.Q, scope pg.Scope, uid string, at time.Time) error {
+	if err := subjects.SetEnrollment(ctx, q, scope, uid, models.EnrollmentEnrolled, at); err != nil {
 		return err
 	}
-	if err := q.Subjects().ClearEnrollmentRequest(ctx, scope, uid); err != nil {
+	if err := subjects.ClearEnrollmentRequest(ctx, q, scope, uid); err != nil {
 		return err
 	}
 	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
@@ -277,8 +278,8 @@ func markEnrolled(ctx context.Context, q *store.Q, scope store.Scope, uid string
 
 // enrollmentGranted reports whether a client token that names the purpose enroll requested the enrollment, or the environment
 // does not require that.
-func (s *Service) enrollmentGranted(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject) (bool, error) {
-	terms, err := q.Subjects().EnrollmentTerms(ctx, scope, sub.UID)
+func (s *Service) enrollmentGranted(ctx context.Context, q *pg.Q, scope pg.Scope, sub models.Subject) (bool, error) {
+	terms, err := subjects.EnrollmentTermsOf(ctx, q, scope, sub.UID)
 	return !terms.GrantRequired || terms.AskedAt != nil, err
 }
 
@@ -291,9 +292,9 @@ type collection struct {
 
 // collectFrames reads the vectors of the subject's enroll frames on a class of device that were received until the given time, grouped by
 // session, oldest first.
-func (s *Service) collectFrames(ctx context.Context, q *store.Q, sub models.Subject, device string, until time.Time) (collection, error) {
+func (s *Service) collectFrames(ctx context.Context, q *pg.Q, sub models.Subject, device string, until time.Time) (collection, error) {
 	var c collection
-	rows, err := q.Enrollments().Frames(ctx, sub.EnvironmentID, sub.UID, device, until)
+	rows, err := FramesOfEnrollment(ctx, q, sub.EnvironmentID, sub.UID, device, until)
 	if err != nil {
 		return c, err
 	}
@@ -331,13 +332,13 @@ func (c *collection) windows() (n int) {
 }
 
 // saveTemplate seals a template that the enrollment trained and makes it the active version.
-func (s *Service) saveTemplate(ctx context.Context, q *store.Q, e models.Enrollment, t scoring.Template, at time.Time) error {
+func (s *Service) saveTemplate(ctx context.Context, q *pg.Q, e models.Enrollment, t scoring.Template, at time.Time) error {
 	id := ids.New(ids.Template)
 	data, err := s.assessor.SealTemplate(id, t)
 	if err != nil {
 		return err
 	}
-	return q.Templates().Replace(ctx, models.Template{
+	return template.ReplaceTemplate(ctx, q, models.Template{
 		ID: id, TenantID: e.TenantID, EnvironmentID: e.EnvironmentID, SubjectUID: e.SubjectUID, Modality: string(t.Modality),
 		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
 		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,
@@ -352,7 +353,7 @@ type training struct {
 }
 
 // recordSettled records enrollment.completed or enrollment.failed.
-func recordSettled(ctx context.Context, q *store.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
+func recordSettled(ctx context.Context, q *pg.Q, sub models.Subject, e models.Enrollment, done training, step Step) error {
 	result := events.EnrollmentCompletedData{
 		Enrollment: e.ID, Session: e.SessionID, Anchor: e.Anchor, Forced: &e.Force, WindowsAccepted: e.WindowsAccepted,
 		Limitations: e.Limitations, Modalities: done.modalities, DeviceClass: done.device,
@@ -363,7 +364,7 @@ func recordSettled(ctx context.Context, q *store.Q, sub models.Subject, e models
 		data = events.EnrollmentFailedData(result)
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, At: step.At, SubjectUID: sub.UID,
+		Scope: pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, At: step.At, SubjectUID: sub.UID,
 		Subject: sub.ExternalID, Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: data,
 	})
 }

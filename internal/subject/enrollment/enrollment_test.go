@@ -13,10 +13,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -24,7 +26,7 @@ import (
 // bundle is an unenrolled subject who types.
 type bundle struct {
 	*enrollment.Service
-	store     *store.Store
+	store     *pg.Store
 	clock     *clock.Fake
 	sessions  *session.Service
 	principal identity.Principal
@@ -101,7 +103,7 @@ func (b *bundle) trainAt(t *testing.T, id string, at time.Time) models.Enrollmen
 
 func (b *bundle) settled(t *testing.T, id string) models.Enrollment {
 	t.Helper()
-	e, err := b.store.Enrollments().ByID(t.Context(), b.principal.EnvironmentID, id)
+	e, err := enrollment.ByID(t.Context(), b.store.Q, b.principal.EnvironmentID, id)
 	require.NoError(t, err)
 	return e
 }
@@ -147,7 +149,7 @@ func TestBeginRefuses(t *testing.T) {
 			requireProblem(t, err, problem.NotFound)
 		})
 	}
-	_, err := b.store.Subjects().Revoke(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
+	_, err := subject.RevokeSubject(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	_, err = b.Begin(t.Context(), b.principal, "ada", id, false)
 	requireProblem(t, err, problem.SubjectRevoked)
@@ -161,7 +163,7 @@ func TestTrainFailsWithTooLittleEvidence(t *testing.T) {
 	first := b.begin(t, id)
 	require.Equal(t, models.EnrollmentFailed, b.train(t, first.ID))
 	require.Equal(t, 1, b.events(t, "enrollment.failed"))
-	sub, err := b.store.Subjects().ByUID(t.Context(), b.principal.Store(), b.subject.UID)
+	sub, err := identity.SubjectByUID(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID)
 	require.NoError(t, err)
 	require.NotEqual(t, models.EnrollmentEnrolled, sub.Enrollment)
 	require.NotEqual(t, first.ID, b.begin(t, id).ID)
@@ -178,10 +180,10 @@ func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 	require.Equal(t, 1, b.events(t, "enrollment.completed"))
 
 	scope := b.principal.Store()
-	sub, err := b.store.Subjects().ByUID(t.Context(), scope, b.subject.UID)
+	sub, err := identity.SubjectByUID(t.Context(), b.store.Q, scope, b.subject.UID)
 	require.NoError(t, err)
 	require.Equal(t, models.EnrollmentEnrolled, sub.Enrollment)
-	heads, err := b.store.Templates().Heads(t.Context(), scope, b.subject.UID)
+	heads, err := template.Heads(t.Context(), b.store.Q, scope, b.subject.UID)
 	require.NoError(t, err)
 	require.NotEmpty(t, heads)
 	for _, h := range heads {
@@ -251,10 +253,10 @@ func TestTrainFailsForARevokedOrErasedSubject(t *testing.T) {
 	who := synthetic.NewTypist(1)
 	last := b.full(t, who)
 	e := b.begin(t, last)
-	_, err := b.store.Subjects().Revoke(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
+	_, err := subject.RevokeSubject(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	require.Equal(t, models.EnrollmentFailed, b.train(t, e.ID))
-	heads, err := b.store.Templates().Heads(t.Context(), b.principal.Store(), b.subject.UID)
+	heads, err := template.Heads(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID)
 	require.NoError(t, err)
 	require.Empty(t, heads)
 
@@ -268,11 +270,11 @@ func TestListOfAnUnknownSubjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := b.begin(t, b.session(t, synthetic.NewTypist(1), 1))
-	listed, next, err := b.List(t.Context(), b.principal.Store(), "ada", store.Page{Limit: 10})
+	listed, next, err := b.List(t.Context(), b.principal.Store(), "ada", pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, next)
 	require.Len(t, listed, 1)
 	require.Equal(t, e.ID, listed[0].ID)
-	_, _, err = b.List(t.Context(), b.principal.Store(), "unknown", store.Page{Limit: 10})
+	_, _, err = b.List(t.Context(), b.principal.Store(), "unknown", pg.Page{Limit: 10})
 	requireProblem(t, err, problem.NotFound)
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -32,7 +34,7 @@ const sealPurpose = subject.TimingPurpose
 
 // Deps are the dependencies of the service; all are required.
 type Deps struct {
-	Store    *store.Store
+	Store    *pg.Store
 	Clock    clock.Clock
 	Keys     *keyring.Keyring // seals the timing templates
 	Assessor *assurance.Assessor
@@ -42,7 +44,7 @@ type Deps struct {
 
 // Service serves the timing-based operations of the earlier contract.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	keys     *keyring.Keyring
 	assessor *assurance.Assessor
@@ -66,9 +68,9 @@ type Trust struct {
 const ended = "ENDED"
 
 // Start starts a session for a user, and creates the subject if there is none.
-func (s *Service) Start(ctx context.Context, p identity.Principal, user string) (store.SubjectSession, error) {
+func (s *Service) Start(ctx context.Context, p identity.Principal, user string) (identity.SubjectSession, error) {
 	if err := s.ensureSubject(ctx, p, user); err != nil {
-		return store.SubjectSession{}, err
+		return identity.SubjectSession{}, err
 	}
 	return s.sessions.Start(ctx, p, user, "")
 }
@@ -83,7 +85,7 @@ func (s *Service) ensureSubject(ctx context.Context, p identity.Principal, user 
 }
 
 // Trust returns the score and the state of a session as of now.
-func (s *Service) Trust(ctx context.Context, scope store.Scope, id string) (Trust, error) {
+func (s *Service) Trust(ctx context.Context, scope pg.Scope, id string) (Trust, error) {
 	v, err := s.sessions.Get(ctx, scope, id)
 	if err != nil {
 		return Trust{}, err
@@ -106,7 +108,7 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (Tru
 }
 
 // trust assesses a session and applies the limitations of a recovery and the status of the subject.
-func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectSession, now time.Time) (Trust, error) {
+func (s *Service) trust(ctx context.Context, scope pg.Scope, v identity.SubjectSession, now time.Time) (Trust, error) {
 	state, over, err := s.assessor.Current(v.Session, now)
 	if err != nil {
 		return Trust{}, err
@@ -136,15 +138,15 @@ func (s *Service) trust(ctx context.Context, scope store.Scope, v store.SubjectS
 }
 
 // heads returns the templates that the session is compared with; none if a recovery retired them since the session began.
-func (s *Service) heads(ctx context.Context, scope store.Scope, v store.SubjectSession) (scoring.Templates, error) {
-	r, err := s.store.Recoveries().Newest(ctx, scope, v.Subject.UID)
+func (s *Service) heads(ctx context.Context, scope pg.Scope, v identity.SubjectSession) (scoring.Templates, error) {
+	r, err := recovery.NewestRecovery(ctx, s.store.Q, scope, v.Subject.UID)
 	if err == nil && v.Session.StartedAt.Before(r.CreatedAt) {
 		return nil, nil
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return nil, err
 	}
-	rows, err := s.store.Templates().Heads(ctx, scope, v.Subject.UID)
+	rows, err := template.Heads(ctx, s.store.Q, scope, v.Subject.UID)
 	return s.assessor.Heads(scope.Environment, rows), err
 }
 
@@ -164,8 +166,8 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 		return Enrolled{}, err
 	}
 	var out Enrolled
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := subject.RequireActive(q.Subjects().Lock(ctx, p.Store(), user))
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		sub, err := subject.RequireActive(passkey.LockSubject(ctx, q, p.Store(), user))
 		if err != nil {
 			return err
 		}
@@ -202,9 +204,9 @@ type Verdict struct {
 func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, reactions, intervals []float64) (Verdict, error) {
 	now := s.clock.Now()
 	var out Verdict
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		sub, err := q.Subjects().Get(ctx, p.Store(), user)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
@@ -229,11 +231,11 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 }
 
 // verdict returns the verdict on a sample, given the limitation of a recovery. While one cools down there is no template.
-func (s *Service) verdict(ctx context.Context, q *store.Q, sub models.Subject, limit string, reactions, intervals []float64) (Verdict, error) {
+func (s *Service) verdict(ctx context.Context, q *pg.Q, sub models.Subject, limit string, reactions, intervals []float64) (Verdict, error) {
 	if limit == recovery.LimitationCooling {
 		return Verdict{Decision: "challenge", Reasons: []string{limit}}, nil
 	}
-	f, err := s.openTemplate(ctx, q, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	f, err := s.openTemplate(ctx, q, pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -264,9 +266,9 @@ func verify(f scoring.FixedText, reactions, intervals []float64) (Verdict, error
 }
 
 // openTemplate unseals the subject's timing template; without one it returns an empty template.
-func (s *Service) openTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid string) (scoring.FixedText, error) {
+func (s *Service) openTemplate(ctx context.Context, q *pg.Q, scope pg.Scope, uid string) (scoring.FixedText, error) {
 	var f scoring.FixedText
-	sealed, err := q.TimingTemplates().Get(ctx, scope, uid)
+	sealed, err := subject.GetTimingTemplate(ctx, q, scope, uid)
 	if err != nil || sealed == nil {
 		return f, err
 	}
@@ -278,7 +280,7 @@ func (s *Service) openTemplate(ctx context.Context, q *store.Q, scope store.Scop
 }
 
 // saveTemplate seals and stores the subject's timing template. The additional data is the uid.
-func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scope, uid string, f scoring.FixedText, at time.Time) error {
+func (s *Service) saveTemplate(ctx context.Context, q *pg.Q, scope pg.Scope, uid string, f scoring.FixedText, at time.Time) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -287,7 +289,7 @@ func (s *Service) saveTemplate(ctx context.Context, q *store.Q, scope store.Scop
 	if err != nil {
 		return err
 	}
-	return q.TimingTemplates().Set(ctx, scope, uid, sealed, at)
+	return setTimingTemplate(ctx, q, scope, uid, sealed, at)
 }
 
 // invalid returns the validation problem of a sample: it names the list whose length differs from the enrolled samples.

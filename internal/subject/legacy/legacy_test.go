@@ -144,7 +144,7 @@ func TestAuthComparesWithTheTemplate(t *testing.T) {
 
 	sub, err := b.Store.Subjects().Get(t.Context(), b.Scope, "user")
 	require.NoError(t, err)
-	_, err = b.Store.Subjects().Revoke(t.Context(), b.Scope, sub.UID, b.clock.Now())
+	_, err = subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, sub.UID, b.clock.Now())
 	require.NoError(t, err)
 	revoked, err := auth("user")
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestTrustOfARevokedSubjectIsBroken(t *testing.T) {
 	b := setup(t)
 	v, err := b.Start(t.Context(), b.principal, b.Subject.ExternalID)
 	require.NoError(t, err)
-	_, err = b.Store.Subjects().Revoke(t.Context(), b.Scope, b.Subject.UID, b.clock.Now())
+	_, err = subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, b.Subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	trust, err := b.Trust(t.Context(), b.Scope, v.Session.ID)
 	require.NoError(t, err)

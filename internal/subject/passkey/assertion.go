@@ -12,10 +12,12 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	challenges "github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,12 +36,12 @@ func ChallengeBytes(c models.Challenge) ([]byte, error) {
 // AssertionOptions returns PublicKeyCredentialRequestOptions for the challenge. It returns the problem method_not_offered if the
 // subject has no active passkey of the RP ID. An empty rpID is the environment's own if the subject has a passkey of it, and that of
 // the newest passkey if not.
-func (s *Service) AssertionOptions(ctx context.Context, scope store.Scope, c models.Challenge, rpID string) (any, error) {
+func (s *Service) AssertionOptions(ctx context.Context, scope pg.Scope, c models.Challenge, rpID string) (any, error) {
 	env, err := ruled(ctx, s.store.Q, scope)
 	if err != nil {
 		return nil, err
 	}
-	passkeys, err := s.store.Passkeys().ForChallenge(ctx, scope, c)
+	passkeys, err := challenges.PasskeysForChallenge(ctx, s.store.Q, scope, c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ type ceremony struct {
 // Each kind of rejection has its own code assertion_*. VerifyAssertion writes nothing but a clone warning. If a concurrent
 // request with the same assertion has already settled the challenge, the repeated counter is no clone's, and the problem is
 // challenge_closed.
-func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
+func (s *Service) VerifyAssertion(ctx context.Context, scope pg.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
 	cer, err := s.ceremony(ctx, scope, c)
 	if err != nil {
 		return models.Passkey{}, err
@@ -114,7 +116,7 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope store.Scope, c mode
 }
 
 // ceremony returns what an assertion for the challenge must match. It rejects a challenge whose stored display was altered.
-func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Challenge) (ceremony, error) {
+func (s *Service) ceremony(ctx context.Context, scope pg.Scope, c models.Challenge) (ceremony, error) {
 	display, err := canonical.Digest(json.RawMessage(c.Display))
 	if err != nil || display != c.DisplayDigest {
 		return ceremony{}, refuse(problem.AssertionDisplay, "The display of the challenge has changed since it was opened.", err)
@@ -126,14 +128,14 @@ func (s *Service) ceremony(ctx context.Context, scope store.Scope, c models.Chal
 	if out.env, err = ruled(ctx, s.store.Q, scope); err != nil {
 		return ceremony{}, err
 	}
-	sub, err := s.store.Subjects().ByUID(ctx, scope, c.SubjectUID)
-	if errors.Is(err, store.ErrNotFound) {
+	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, c.SubjectUID)
+	if errors.Is(err, pg.ErrNotFound) {
 		return ceremony{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return ceremony{}, err
 	}
-	passkeys, err := s.store.Passkeys().ForChallenge(ctx, scope, c)
+	passkeys, err := challenges.PasskeysForChallenge(ctx, s.store.Q, scope, c)
 	out.user = user{sub, passkeys}
 	return out, err
 }
@@ -228,18 +230,18 @@ func classifyCeremony(client protocol.CollectedClientData, kind protocol.Ceremon
 // refuseClone records a clone warning and rejects the assertion: the signature counter went back, so the authenticator may have
 // been copied.
 func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
-	scope := store.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	scope := pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		// The counter is stored in the transaction that settles the challenge. If a concurrent request did that, the settled
 		// challenge is visible here, and this is a repetition and no clone.
-		current, err := q.Challenges().Get(ctx, scope, c.ID)
+		current, err := challenges.GetChallenge(ctx, q, scope, c.ID)
 		if err == nil && current.Status != models.ChallengeOpen {
 			return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", current.Status)
 		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, pg.ErrNotFound) {
 			return err
 		}
-		if err := q.Passkeys().WarnOfClone(ctx, scope, row.ID); err != nil {
+		if err := warnOfClone(ctx, q, scope, row.ID); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
@@ -213,7 +214,7 @@ func TestVerifyAssertionRejectsAClone(t *testing.T) {
 	c := b.challenge(t)
 	row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 7 }))
 	require.NoError(t, err)
-	spent, err := b.store.Passkeys().SpendAssertion(context.Background(), spending(row), b.clock.Now())
+	spent, err := challenge.SpendAssertion(context.Background(), b.store.Q, spending(row), b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 
@@ -222,7 +223,7 @@ func TestVerifyAssertionRejectsAClone(t *testing.T) {
 		_, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = counter }))
 		requireCode(t, problem.AssertionCloned, err)
 	}
-	rows, err := b.store.Passkeys().Active(context.Background(), b.scope, b.subject.UID)
+	rows, err := challenge.ActivePasskeys(context.Background(), b.store.Q, b.scope, b.subject.UID)
 	require.NoError(t, err)
 	require.True(t, rows[0].CloneWarning)
 	require.EqualValues(t, 7, rows[0].SignCount)
@@ -240,7 +241,7 @@ func TestRepeatedAssertionOfASettledChallengeIsNotAClone(t *testing.T) {
 	row, err := b.verify(c, sent)
 	require.NoError(t, err)
 
-	spent, err := b.store.Passkeys().SpendAssertion(t.Context(), spending(row), b.clock.Now())
+	spent, err := challenge.SpendAssertion(t.Context(), b.store.Q, spending(row), b.clock.Now())
 	require.NoError(t, err)
 	require.True(t, spent)
 	b.world.Exec("update challenges set status = 'completed' where id = $1", c.ID)
@@ -263,7 +264,7 @@ func TestVerifyAssertionAcceptsAnAuthenticatorWithoutCounter(t *testing.T) {
 		c := b.challenge(t)
 		row, err := b.verify(c, b.answer(t, d, c, func(a *assertion) { a.counter = 0 }))
 		require.NoError(t, err)
-		spent, err := b.store.Passkeys().SpendAssertion(context.Background(), spending(row), b.clock.Now())
+		spent, err := challenge.SpendAssertion(context.Background(), b.store.Q, spending(row), b.clock.Now())
 		require.NoError(t, err)
 		require.True(t, spent)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,7 +28,7 @@ func setupStepUp(t *testing.T) *stepUp {
 	b := setup(t)
 	return &stepUp{bundle: b, challenges: challenge.New(challenge.Deps{
 		Store: b.store, Clock: b.clock, Keyring: b.ring, Assertions: b.service,
-		Decide: func(ctx context.Context, q *store.Q, a followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
 			followUp, err := b.world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
 			return followUp, nil, err
 		},
@@ -72,7 +72,7 @@ func TestChallengeIsCompletedByPasskey(t *testing.T) {
 	out, err := s.complete(t, c, prepared)
 	require.NoError(t, err)
 	require.Equal(t, models.ChallengeCompleted, out.Status)
-	rows, err := s.store.Passkeys().Active(context.Background(), s.scope, s.subject.UID)
+	rows, err := challenge.ActivePasskeys(context.Background(), s.store.Q, s.scope, s.subject.UID)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, rows[0].SignCount)
 	require.Equal(t, s.clock.Now(), rows[0].LastUsedAt.UTC())

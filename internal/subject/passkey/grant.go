@@ -5,7 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -18,8 +21,8 @@ type GrantInfo struct {
 }
 
 // Scope returns the scope of the grant's environment.
-func (v GrantInfo) Scope() store.Scope {
-	return store.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
+func (v GrantInfo) Scope() pg.Scope {
+	return pg.Scope{Tenant: v.Environment.TenantID, Environment: v.Environment.ID}
 }
 
 // GrantState is the reason why a registration grant cannot be used.
@@ -34,9 +37,9 @@ const (
 
 // EndedGrant returns why a grant cannot be used, for the page on which the holder of the token opens it.
 func (s *Service) EndedGrant(ctx context.Context, token string) (GrantState, error) {
-	grant, err := s.store.RegistrationGrants().Get(ctx, s.keys.MACs(grantPurpose, []byte(token)))
+	grant, err := getRegistrationGrant(ctx, s.store.Q, s.keys.MACs(grantPurpose, []byte(token)))
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		return GrantUnknown, nil
 	case err != nil:
 		return "", err
@@ -52,8 +55,8 @@ func (s *Service) EndedGrant(ctx context.Context, token string) (GrantState, err
 // GrantByToken returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or
 // expired, or whose subject is erased or revoked, is the problem grant_invalid in every case.
 func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, error) {
-	grant, err := s.store.RegistrationGrants().Get(ctx, s.keys.MACs(grantPurpose, []byte(token)))
-	if errors.Is(err, store.ErrNotFound) {
+	grant, err := getRegistrationGrant(ctx, s.store.Q, s.keys.MACs(grantPurpose, []byte(token)))
+	if errors.Is(err, pg.ErrNotFound) {
 		return GrantInfo{}, errGrantInvalid()
 	}
 	if err != nil {
@@ -62,18 +65,18 @@ func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, er
 	if grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
 		return GrantInfo{}, errGrantInvalid()
 	}
-	scope := store.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID}
-	sub, err := s.store.Subjects().ByUID(ctx, scope, grant.SubjectUID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
+	scope := pg.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID}
+	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, grant.SubjectUID)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 		return GrantInfo{}, errGrantInvalid()
 	}
 	if err != nil {
 		return GrantInfo{}, err
 	}
-	env, err := s.store.Environments().Branded(ctx, scope)
+	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, scope)
 	if err != nil {
 		return GrantInfo{}, err
 	}
-	passkeys, err := s.store.Passkeys().Active(ctx, scope, sub.UID)
+	passkeys, err := challenge.ActivePasskeys(ctx, s.store.Q, scope, sub.UID)
 	return GrantInfo{Environment: env, Subject: sub.ExternalID, Passkeys: len(passkeys), ExpiresAt: grant.ExpiresAt}, err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -44,7 +44,7 @@ func (s *Service) Import(ctx context.Context, p identity.Principal, subjectID st
 		return row, err
 	}
 	now := s.clock.Now()
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		sub, err := activeSubject(ctx, q, p.Store(), subjectID)
 		if err != nil {
 			return err
@@ -115,8 +115,8 @@ func importFault(field, rule string) error {
 }
 
 // create stores a passkey and records its registration.
-func create(ctx context.Context, q *store.Q, row models.Passkey, e events.Entry) error {
-	created, err := q.Passkeys().Create(ctx, row)
+func create(ctx context.Context, q *pg.Q, row models.Passkey, e events.Entry) error {
+	created, err := CreatePasskey(ctx, q, row)
 	if err != nil {
 		return err
 	}

@@ -5,43 +5,44 @@ import (
 	"errors"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // List returns a page of the subject's passkeys, including revoked ones, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, page store.Page) ([]models.Passkey, string, error) {
+func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, page pg.Page) ([]models.Passkey, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, "", problem.NewNotFound()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	return s.store.Passkeys().List(ctx, scope, sub.UID, page)
+	return listPasskeys(ctx, s.store.Q, scope, sub.UID, page)
 }
 
 // Revoke ends a passkey: its assertions are rejected from then on. Revoking it twice has no effect.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, id string) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
-		if errors.Is(err, store.ErrNotFound) {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		sub, err := LockSubject(ctx, q, p.Store(), subjectID)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NotFoundBy("subject_id")
 		}
 		if err != nil {
 			return err
 		}
-		revoked, err := q.Passkeys().Revoke(ctx, p.Store(), sub.UID, id, now)
-		if errors.Is(err, store.ErrNotFound) {
+		revoked, err := revokePasskey(ctx, q, p.Store(), sub.UID, id, now)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NotFoundBy("passkey_id")
 		}
 		if err != nil || !revoked {
 			return err
 		}
-		left, err := q.Passkeys().Active(ctx, p.Store(), sub.UID)
+		left, err := challenge.ActivePasskeys(ctx, q, p.Store(), sub.UID)
 		if err != nil {
 			return err
 		}

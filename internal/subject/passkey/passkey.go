@@ -23,7 +23,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,13 +39,13 @@ const (
 
 // Service manages the passkeys of all environments. It is safe for concurrent use.
 type Service struct {
-	store *store.Store
+	store *pg.Store
 	keys  *keyring.Keyring
 	clock clock.Clock
 }
 
 // New returns the service.
-func New(st *store.Store, keys *keyring.Keyring, c clock.Clock) *Service {
+func New(st *pg.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{store: st, keys: keys, clock: c}
 }
 

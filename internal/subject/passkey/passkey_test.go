@@ -12,12 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	challenges "github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -26,9 +29,9 @@ import (
 
 // bundle is one environment with one subject and a passkey service.
 type bundle struct {
-	store     *store.Store
+	store     *pg.Store
 	env       models.Environment
-	scope     store.Scope
+	scope     pg.Scope
 	clock     *clock.Fake
 	ring      *keyring.Keyring
 	world     *fixture.World
@@ -54,7 +57,7 @@ func (b *bundle) elsewhere(t *testing.T) *bundle {
 	out.world = fixture.New(t, b.store, b.clock.Now())
 	out.scope, out.subject, out.principal = out.world.Scope, out.world.Subject, out.world.Principal(ids.New(ids.Credential))
 	var err error
-	out.env, err = b.store.Environments().Get(context.Background(), out.scope)
+	out.env, err = tenancy.GetEnvironment(context.Background(), b.store.Q, out.scope)
 	require.NoError(t, err)
 	out.rp = virtualwebauthn.RelyingParty{ID: out.env.RPID, Name: out.env.RPName, Origin: out.env.RPOrigins[0]}
 	return &out
@@ -131,8 +134,8 @@ func (b *bundle) challenge(t *testing.T) models.Challenge {
 		ActionHash: a.ActionHash, Random: []byte("0123456789abcdef0123456789abcdef"),
 		CreatedAt: b.clock.Now(), ExpiresAt: b.clock.Now().Add(300e9),
 	}
-	b.world.Write(store.Decision{Authorization: a, Challenge: &c})
-	stored, err := b.store.Challenges().Get(context.Background(), b.scope, c.ID)
+	b.world.Write(authorization.Decision{Authorization: a, Challenge: &c})
+	stored, err := challenges.GetChallenge(context.Background(), b.store.Q, b.scope, c.ID)
 	require.NoError(t, err)
 	return stored
 }

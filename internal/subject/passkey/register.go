@@ -12,10 +12,11 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -41,7 +42,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 		MAC: s.keys.MAC(grantPurpose, []byte(token)), ID: ids.New(ids.RegistrationGrant), TenantID: p.TenantID,
 		EnvironmentID: p.EnvironmentID, CreatedAt: now, ExpiresAt: now.Add(GrantLife),
 	}
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		sub, err := activeSubject(ctx, q, p.Store(), subjectID)
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 			return err
 		}
 		g.SubjectUID = sub.UID
-		if err := q.RegistrationGrants().Create(ctx, g); err != nil {
+		if err := createRegistrationGrant(ctx, q, g); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, sub, now, events.PasskeyRegistrationGrantedData{Grant: g.ID}))
@@ -64,7 +65,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 // The passkey is bound to rpID, one of the environment's; empty is its own.
 func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, token, rpID string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	var options protocol.PublicKeyCredentialCreationOptions
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		c, err := s.lockCandidate(ctx, q, p.Store(), subjectID, token)
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, 
 			return err
 		}
 		options = creation.Response
-		return q.RegistrationGrants().SetCeremony(ctx, c.grant, ceremony)
+		return setCeremony(ctx, q, c.grant, ceremony)
 	})
 	return options, err
 }
@@ -104,7 +105,7 @@ func (s *Service) Options(ctx context.Context, p identity.Principal, subjectID, 
 func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID, token string, response json.RawMessage) (models.Passkey, error) {
 	var row models.Passkey
 	var refusal error
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		c, err := s.lockCandidate(ctx, q, p.Store(), subjectID, token)
 		if err != nil {
 			return err
@@ -112,7 +113,7 @@ func (s *Service) Complete(ctx context.Context, p identity.Principal, subjectID,
 		made, rpID, err := s.verifyRegistration(ctx, q, p.Store(), c, response)
 		if problem.Is(err, problem.RegistrationRefused) {
 			refusal = err
-			return q.RegistrationGrants().SetCeremony(ctx, c.grant, nil)
+			return setCeremony(ctx, q, c.grant, nil)
 		}
 		if err != nil {
 			return err
@@ -133,7 +134,7 @@ type newPasskey struct {
 }
 
 // register spends the grant, stores the passkey and records passkey.registered, in the caller's transaction.
-func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal, c candidate, made newPasskey) (models.Passkey, error) {
+func (s *Service) register(ctx context.Context, q *pg.Q, p identity.Principal, c candidate, made newPasskey) (models.Passkey, error) {
 	now := s.clock.Now()
 	row := models.Passkey{
 		ID: ids.New(ids.Passkey), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: c.subject.UID,
@@ -143,7 +144,7 @@ func (s *Service) register(ctx context.Context, q *store.Q, p identity.Principal
 		CreatedAt: now,
 	}
 	// Use is a conditional UPDATE: it reports false if the grant was used since it was locked.
-	used, err := q.RegistrationGrants().Use(ctx, c.grant, now)
+	used, err := useRegistrationGrant(ctx, q, c.grant, now)
 	if err != nil {
 		return row, err
 	}
@@ -161,13 +162,13 @@ type candidate struct {
 }
 
 // lockCandidate locks a usable grant and finds its subject, which must be the one that the request names.
-func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Scope, subjectID, token string) (candidate, error) {
+func (s *Service) lockCandidate(ctx context.Context, q *pg.Q, scope pg.Scope, subjectID, token string) (candidate, error) {
 	sub, err := activeSubject(ctx, q, scope, subjectID)
 	if err != nil {
 		return candidate{}, err
 	}
-	grant, err := q.RegistrationGrants().Lock(ctx, scope, s.keys.MACs(grantPurpose, []byte(token)))
-	if errors.Is(err, store.ErrNotFound) {
+	grant, err := lockRegistrationGrant(ctx, q, scope, s.keys.MACs(grantPurpose, []byte(token)))
+	if errors.Is(err, pg.ErrNotFound) {
 		return candidate{}, errGrantInvalid()
 	}
 	if err != nil {
@@ -182,7 +183,7 @@ func (s *Service) lockCandidate(ctx context.Context, q *store.Q, scope store.Sco
 
 // verifyRegistration verifies a registration response as WebAuthn Level 3, section 7.1, specifies. Every rejection is the
 // problem registration_refused. It returns the RP ID of the ceremony as well, as passkeys have it.
-func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope store.Scope, c candidate, response json.RawMessage) (*webauthn.Credential, *string, error) {
+func (s *Service) verifyRegistration(ctx context.Context, q *pg.Q, scope pg.Scope, c candidate, response json.RawMessage) (*webauthn.Credential, *string, error) {
 	if c.grant.Ceremony == nil {
 		return nil, nil, refuseRegistration("No registration is in progress. Request options first.", nil)
 	}
@@ -220,8 +221,8 @@ func (s *Service) verifyRegistration(ctx context.Context, q *store.Q, scope stor
 
 // parsed reads a registration response. A statement about the authenticator is kept only if a rule depends on it: many authenticators
 // attest themselves unasked, with expired certificates or in formats that are new, and such a passkey is as good as one without.
-func (s *Service) parsed(ctx context.Context, q *store.Q, env models.Environment, response json.RawMessage) (*protocol.ParsedCredentialCreationData, error) {
-	preference, err := conveyance(ctx, q, store.Scope{Tenant: env.TenantID, Environment: env.ID}, env.Passkeys)
+func (s *Service) parsed(ctx context.Context, q *pg.Q, env models.Environment, response json.RawMessage) (*protocol.ParsedCredentialCreationData, error) {
+	preference, err := conveyance(ctx, q, pg.Scope{Tenant: env.TenantID, Environment: env.ID}, env.Passkeys)
 	if err != nil {
 		return nil, err
 	}
@@ -253,10 +254,10 @@ func refuseRegistration(detail string, cause error) error {
 }
 
 // activeSubject finds a subject that is not revoked, and locks it: of concurrent registrations each counts the passkeys of those before it.
-func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string) (models.Subject, error) {
-	sub, err := q.Subjects().Lock(ctx, scope, id)
+func activeSubject(ctx context.Context, q *pg.Q, scope pg.Scope, id string) (models.Subject, error) {
+	sub, err := LockSubject(ctx, q, scope, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		return sub, problem.NewNotFound()
 	case err == nil && sub.Status == models.SubjectRevoked:
 		return sub, problem.New(problem.SubjectRevoked, "The subject is revoked. No passkey can be registered for it.")
@@ -265,8 +266,8 @@ func activeSubject(ctx context.Context, q *store.Q, scope store.Scope, id string
 }
 
 // checkLimit returns the active passkeys of the subject, which must be locked. It returns the problem conflict if there are MaxPasskeys.
-func checkLimit(ctx context.Context, q *store.Q, sub models.Subject) ([]models.Passkey, error) {
-	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+func checkLimit(ctx context.Context, q *pg.Q, sub models.Subject) ([]models.Passkey, error) {
+	passkeys, err := challenge.ActivePasskeys(ctx, q, pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) >= MaxPasskeys {
 		err = problem.Newf(problem.Conflict, "The subject has %d passkeys, which is the maximum. Revoke one first.", MaxPasskeys)
 	}

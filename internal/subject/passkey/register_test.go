@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	subjects "github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
@@ -31,7 +33,7 @@ func TestCompleteRegistersAPasskey(t *testing.T) {
 	require.Equal(t, d.Aaguid[:], d.row.AAGUID)
 	require.NotNil(t, passkey.AAGUID(d.row))
 
-	rows, next, err := b.service.List(context.Background(), b.scope, b.subject.ExternalID, store.Page{Limit: 10})
+	rows, next, err := b.service.List(context.Background(), b.scope, b.subject.ExternalID, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, next)
 	require.Len(t, rows, 1)
@@ -201,7 +203,7 @@ func TestConcurrentCompletionsRegisterOnePasskey(t *testing.T) {
 		requireCode(t, problem.GrantInvalid, err)
 	}
 	require.Equal(t, 1, won)
-	rows, err := b.store.Passkeys().Active(context.Background(), b.scope, b.subject.UID)
+	rows, err := challenge.ActivePasskeys(context.Background(), b.store.Q, b.scope, b.subject.UID)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
 }
@@ -278,7 +280,7 @@ func TestRevokedSubjectCannotRegister(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	token := b.grant(t)
-	_, err := b.store.Subjects().Revoke(ctx, b.scope, b.subject.UID, b.clock.Now())
+	_, err := subjects.RevokeSubject(ctx, b.store.Q, b.scope, b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	_, err = b.service.Grant(ctx, b.principal, b.subject.ExternalID)
 	requireCode(t, problem.SubjectRevoked, err)
@@ -292,7 +294,7 @@ func TestUnknownSubjectIsNotFound(t *testing.T) {
 	ctx := context.Background()
 	_, err := b.service.Grant(ctx, b.principal, "unknown")
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
-	_, _, err = b.service.List(ctx, b.scope, "unknown", store.Page{Limit: 1})
+	_, _, err = b.service.List(ctx, b.scope, "unknown", pg.Page{Limit: 1})
 	require.Equal(t, problem.NewNotFound(), problem.As(err))
 	require.Equal(t, problem.NotFoundBy("subject_id"), problem.As(b.service.Revoke(ctx, b.principal, "unknown", "psk_x")))
 }
@@ -310,7 +312,7 @@ func TestRevokeEndsAPasskey(t *testing.T) {
 	for range 2 { // the second time changes nothing
 		require.NoError(t, b.service.Revoke(ctx, b.principal, b.subject.ExternalID, d.row.ID))
 	}
-	rows, _, err := b.service.List(ctx, b.scope, b.subject.ExternalID, store.Page{Limit: 10})
+	rows, _, err := b.service.List(ctx, b.scope, b.subject.ExternalID, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.NotNil(t, rows[0].RevokedAt)
 	require.Equal(t, []string{"passkey.registration_granted", "passkey.registered", "passkey.revoked"}, eventTypes(t, b))

@@ -13,18 +13,19 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // ruled returns the environment of the scope with the rules of its passkeys.
-func ruled(ctx context.Context, q *store.Q, scope store.Scope) (models.Environment, error) {
-	env, err := q.Environments().Get(ctx, scope)
+func ruled(ctx context.Context, q *pg.Q, scope pg.Scope) (models.Environment, error) {
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {
 		return env, err
 	}
-	env.Passkeys, err = q.Environments().PasskeyRules(ctx, scope)
+	env.Passkeys, err = tenancy.PasskeyRules(ctx, q, scope)
 	return env, err
 }
 
@@ -49,11 +50,11 @@ func stored(env models.Environment, rpID string) *string {
 }
 
 // conveyance returns what an authenticator is asked to disclose: its model only if a rule of the environment or a policy depends on it.
-func conveyance(ctx context.Context, q *store.Q, scope store.Scope, r models.PasskeyRules) (protocol.ConveyancePreference, error) {
+func conveyance(ctx context.Context, q *pg.Q, scope pg.Scope, r models.PasskeyRules) (protocol.ConveyancePreference, error) {
 	if r.Attestation == models.AttestationRequired || len(r.AAGUIDs) > 0 {
 		return protocol.PreferDirectAttestation, nil
 	}
-	matter, err := q.Passkeys().ModelsMatter(ctx, scope)
+	matter, err := modelsMatter(ctx, q, scope)
 	if err != nil || !matter {
 		return protocol.PreferNoAttestation, err
 	}
@@ -110,8 +111,8 @@ func checkAttestation(roots []string, attestation protocol.AttestationObject, no
 // RelatedOrigins returns the further origins that may use passkeys of the RP ID host. It returns the problem not_found if there are none
 // or if it is not known to which tenant the host belongs.
 func (s *Service) RelatedOrigins(ctx context.Context, host string) ([]string, error) {
-	found, err := s.store.Environments().RelatedOrigins(ctx, strings.ToLower(host))
-	if errors.Is(err, store.ErrNotFound) {
+	found, err := tenancy.RelatedOrigins(ctx, s.store.Q, strings.ToLower(host))
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, problem.NewNotFound()
 	}
 	return found, err

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -18,7 +18,7 @@ import (
 func (b *bundle) openAnchor(t *testing.T) string {
 	t.Helper()
 	var anchor string
-	require.NoError(t, b.store.Write(context.Background(), func(q *store.Q) (err error) {
+	require.NoError(t, b.store.Write(context.Background(), func(q *pg.Q) (err error) {
 		anchor, err = recovery.EnsureEnrollable(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
 		return err
 	}))
@@ -37,7 +37,7 @@ func (b *bundle) beginAdvanced(t *testing.T, anchor string, stored models.Recove
 	if stored == models.RecoveryReady {
 		b.advance(t, v.ID)
 	}
-	r, err := b.store.Recoveries().Get(context.Background(), b.scope.Environment, v.ID)
+	r, err := recovery.GetRecovery(context.Background(), b.store.Q, b.scope.Environment, v.ID)
 	require.NoError(t, err)
 	require.Equal(t, stored, r.Status)
 	return v
@@ -77,7 +77,7 @@ func TestRecoveryPastItsEndIsOverAtOnce(t *testing.T) {
 
 					b.clock.Set(v.ExpiresAt)
 					later := operate(t, b)
-					r, err := b.store.Recoveries().Get(context.Background(), b.scope.Environment, v.ID)
+					r, err := recovery.GetRecovery(context.Background(), b.store.Q, b.scope.Environment, v.ID)
 					require.NoError(t, err)
 					require.Equal(t, models.RecoveryExpired, r.Status)
 					require.Nil(t, r.CompletedAt)
@@ -96,7 +96,7 @@ func TestExpiryIsRolledBackWithTheRequest(t *testing.T) {
 	v := b.beginAdvanced(t, recovery.AnchorIDP, models.RecoveryReady)
 	b.clock.Set(v.ExpiresAt)
 	failed := errors.New("the session is unknown")
-	require.ErrorIs(t, b.store.Write(context.Background(), func(q *store.Q) error {
+	require.ErrorIs(t, b.store.Write(context.Background(), func(q *pg.Q) error {
 		_, err := recovery.EnsureEnrollable(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
 		require.NoError(t, err)
 		return failed

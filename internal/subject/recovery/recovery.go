@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -23,9 +24,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,13 +41,13 @@ const LimitationCooling = "recovery_cooling_down"
 
 // Service manages recoveries.
 type Service struct {
-	store   *store.Store
+	store   *pg.Store
 	clock   clock.Clock
 	counter learned.Counter
 }
 
 // New returns the service. The counter subtracts what the retired templates added to the sums of their environment.
-func New(st *store.Store, c clock.Clock, counter learned.Counter) *Service {
+func New(st *pg.Store, c clock.Clock, counter learned.Counter) *Service {
 	return &Service{store: st, clock: c, counter: counter}
 }
 
@@ -70,9 +72,9 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 			"anchor_evidence_ref is required with an anchor other than none.", "missing_for_anchor")
 	}
 	now, view := s.clock.Now(), View{Subject: subjectID}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		sub, err := passkey.LockSubject(ctx, q, p.Store(), subjectID)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
@@ -94,14 +96,14 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 }
 
 // checkAnchor checks the preconditions of the anchor. The relying party verifies the evidence of anchors other than passkey.
-func checkAnchor(ctx context.Context, q *store.Q, sub models.Subject, anchor string) error {
+func checkAnchor(ctx context.Context, q *pg.Q, sub models.Subject, anchor string) error {
 	if sub.Status == models.SubjectRevoked {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked and cannot recover.")
 	}
 	if anchor != AnchorPasskey {
 		return nil
 	}
-	passkeys, err := q.Passkeys().Active(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	passkeys, err := challenge.ActivePasskeys(ctx, q, pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	if err == nil && len(passkeys) == 0 {
 		return problem.New(problem.AnchorUnavailable, "The subject has no passkey to recover by.")
 	}
@@ -126,11 +128,11 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 }
 
 // create stores a new recovery, or returns the problem recovery_in_progress while one is open.
-func create(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery) error {
+func create(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Recovery) error {
 	_, open, err := lockOpen(ctx, q, scope, r.SubjectUID, r.CreatedAt)
 	created := false
 	if err == nil && !open {
-		created, err = q.Recoveries().Create(ctx, r)
+		created, err = subject.CreateRecovery(ctx, q, r)
 	}
 	if err == nil && !created {
 		return problem.New(problem.RecoveryInProgress, "A recovery of this subject is in progress.")
@@ -139,7 +141,7 @@ func create(ctx context.Context, q *store.Q, scope store.Scope, r models.Recover
 }
 
 // startOver ends what is open for the subject and what accepts its evidence, resets its templates and schedules the workflow.
-func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
+func startOver(ctx context.Context, q *pg.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
 	e := entry(r, sub, r.CreatedAt, p.Actor(), recoveryData(r))
 	e.RequestID = p.RequestID
 	if err := events.Append(ctx, q, e); err != nil {
@@ -154,7 +156,7 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 		return err
 	}
 	if terms := TermsOf(p.Kind, r.Anchor); terms.Cap > 0 {
-		if err := q.Subjects().SetClaimCap(ctx, p.Store(), sub.UID, r.ReadyAt.Add(terms.Cap), r.CreatedAt); err != nil {
+		if err := subject.SetClaimCap(ctx, q, p.Store(), sub.UID, r.ReadyAt.Add(terms.Cap), r.CreatedAt); err != nil {
 			return err
 		}
 	}
@@ -162,23 +164,23 @@ func startOver(ctx context.Context, q *store.Q, p identity.Principal, sub models
 }
 
 // resetTemplates retires all templates of the subject and withdraws its enrollment grant.
-func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
-	retired, err := q.Templates().RetireOfSubject(ctx, p.Store(), sub.UID, r.CreatedAt)
+func resetTemplates(ctx context.Context, q *pg.Q, p identity.Principal, sub models.Subject, r models.Recovery) error {
+	retired, err := RetireTemplatesOfSubject(ctx, q, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
 		return err
 	}
 	// The timing template of /enrol is a template too.
-	timing, err := q.TimingTemplates().Drop(ctx, p.Store(), sub.UID, r.CreatedAt)
+	timing, err := dropTimingTemplate(ctx, q, p.Store(), sub.UID, r.CreatedAt)
 	if err != nil {
 		return err
 	}
 	if timing {
 		retired++
 	}
-	if err := q.Subjects().ClearEnrollmentRequest(ctx, p.Store(), sub.UID); err != nil {
+	if err := subject.ClearEnrollmentRequest(ctx, q, p.Store(), sub.UID); err != nil {
 		return err
 	}
-	if err := q.Subjects().SetEnrollment(ctx, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {
+	if err := subject.SetEnrollment(ctx, q, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {
 		return err
 	}
 	e := entry(r, sub, r.CreatedAt, p.Actor(), events.TemplateResetData{Templates: retired, Recovery: r.ID})
@@ -187,16 +189,16 @@ func resetTemplates(ctx context.Context, q *store.Q, p identity.Principal, sub m
 }
 
 // Get returns the subject's newest recovery, or the problem not_found if there is none.
-func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) (View, error) {
+func (s *Service) Get(ctx context.Context, scope pg.Scope, subjectID string) (View, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
 	if err == nil {
 		var r models.Recovery
-		if r, err = s.store.Recoveries().Newest(ctx, scope, sub.UID); err == nil {
+		if r, err = NewestRecovery(ctx, s.store.Q, scope, sub.UID); err == nil {
 			r.Status = Effective(r, s.clock.Now())
 			return View{Recovery: r, Subject: subjectID}, nil
 		}
 	}
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return View{}, problem.NewNotFound()
 	}
 	return View{}, err
@@ -205,7 +207,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, subjectID string) 
 // entry returns an event about the recovery.
 func entry(r models.Recovery, sub models.Subject, at time.Time, actor string, data events.Data) events.Entry {
 	return events.Entry{
-		Scope: store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, At: at, SubjectUID: sub.UID,
+		Scope: pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, At: at, SubjectUID: sub.UID,
 		Subject: sub.ExternalID, Actor: actor, Data: data,
 	}
 }

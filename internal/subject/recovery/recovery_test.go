@@ -17,17 +17,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
 type bundle struct {
-	store     *store.Store
+	store     *pg.Store
 	env       models.Environment
-	scope     store.Scope
+	scope     pg.Scope
 	clock     *clock.Fake
 	service   *recovery.Service
 	principal identity.Principal
@@ -69,7 +71,7 @@ func (b *bundle) status(t *testing.T) models.RecoveryStatus {
 }
 
 func (b *bundle) complete() error {
-	return b.store.Write(context.Background(), func(q *store.Q) error {
+	return b.store.Write(context.Background(), func(q *pg.Q) error {
 		return recovery.CompleteByEnrollment(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
 	})
 }
@@ -81,7 +83,7 @@ func (b *bundle) enrollable() error {
 
 func (b *bundle) row(t *testing.T) models.Subject {
 	t.Helper()
-	s, err := b.store.Subjects().ByUID(context.Background(), b.scope, b.subject.UID)
+	s, err := identity.SubjectByUID(context.Background(), b.store.Q, b.scope, b.subject.UID)
 	require.NoError(t, err)
 	return s
 }
@@ -275,7 +277,7 @@ func TestBeginIsRejected(t *testing.T) {
 		requireCode(t, problem.RecoveryInProgress, err)
 	})
 	t.Run("for a revoked subject", func(t *testing.T) {
-		_, err := b.store.Subjects().Revoke(ctx, b.scope, b.subject.UID, b.clock.Now())
+		_, err := subject.RevokeSubject(ctx, b.store.Q, b.scope, b.subject.UID, b.clock.Now())
 		require.NoError(t, err)
 		_, err = b.begin(recovery.AnchorNone)
 		requireCode(t, problem.SubjectRevoked, err)
@@ -286,7 +288,7 @@ func TestAnchorPasskeyRequiresAnActivePasskey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
 	keep := func(id string, revoked *time.Time) {
-		created, err := b.store.Passkeys().Create(context.Background(), models.Passkey{
+		created, err := passkey.CreatePasskey(context.Background(), b.store.Q, models.Passkey{
 			ID: id, TenantID: b.env.TenantID, EnvironmentID: b.env.ID, SubjectUID: b.subject.UID, CredentialID: []byte(id),
 			PublicKey: []byte{1}, AttestationType: "none", AAGUID: []byte{}, CreatedAt: b.clock.Now(), RevokedAt: revoked,
 		})
@@ -357,7 +359,7 @@ func TestConcurrentCompletionAndExpiryAreExclusive(t *testing.T) {
 		})
 		all.Wait()
 		require.NoError(t, completion)
-		r, err := b.store.Recoveries().Get(context.Background(), b.scope.Environment, v.ID)
+		r, err := recovery.GetRecovery(context.Background(), b.store.Q, b.scope.Environment, v.ID)
 		require.NoError(t, err)
 		require.Contains(t, []models.RecoveryStatus{models.RecoveryCompleted, models.RecoveryExpired}, r.Status)
 		told := b.texts(t, "select type from events where data->>'recovery' = '"+v.ID+"' and type in ('recovery.completed', 'recovery.expired')")
@@ -370,7 +372,7 @@ func TestRecoveryOfAnErasedSubjectIsGone(t *testing.T) {
 	b := setup(t, models.Sandbox)
 	v, err := b.begin(recovery.AnchorNone)
 	require.NoError(t, err)
-	_, err = b.store.Erasures().HideSubject(context.Background(), b.scope, b.subject.UID, b.clock.Now())
+	_, err = subject.HideSubject(context.Background(), b.store.Q, b.scope, b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, v.ID))
 	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))

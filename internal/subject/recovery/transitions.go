@@ -5,10 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,8 +23,8 @@ type WorkflowInput struct {
 
 // WorkflowInput returns the input of the recovery's workflow for the outbox relay; false if the recovery is over.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	r, err := s.store.Recoveries().Get(ctx, environment, id)
-	if errors.Is(err, store.ErrNotFound) {
+	r, err := GetRecovery(ctx, s.store.Q, environment, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return WorkflowInput{Recovery: r.ID, Environment: r.EnvironmentID}, err == nil && !Over(r.Status), err
@@ -53,12 +56,12 @@ type Progress struct {
 // erased is Gone.
 func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	out := Progress{Status: Gone}
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		r, err := q.Recoveries().Lock(ctx, step.Environment, step.ID)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		r, err := lockRecovery(ctx, q, step.Environment, step.ID)
 		if err != nil {
 			return err
 		}
-		sub, err := q.Subjects().ByUID(ctx, store.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
+		sub, err := identity.SubjectByUID(ctx, q, pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
 		if err != nil {
 			return err
 		}
@@ -68,7 +71,7 @@ func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 		out = Progress{Status: r.Status, Next: nextMoveAt(r)}
 		return nil
 	})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return Progress{Status: Gone}, nil
 	}
 	return out, err
@@ -90,7 +93,7 @@ func moveData(r models.Recovery, to models.RecoveryStatus) events.Data {
 // are one UPDATE: Postgres checks the foreign key when a transaction updates a row for the second time, and would wait for the
 // lock of the subject, which Begin takes before it waits for the recovery. The UPDATE names the current status, so it fails if
 // another transaction moved the recovery.
-func advance(ctx context.Context, q *store.Q, r models.Recovery, sub models.Subject, step Step) (models.Recovery, error) {
+func advance(ctx context.Context, q *pg.Q, r models.Recovery, sub models.Subject, step Step) (models.Recovery, error) {
 	from, made := r, []events.Data(nil)
 	for to, ok := nextStatus(r, step.At); ok; to, ok = nextStatus(r, step.At) {
 		r.Status = to
@@ -101,7 +104,7 @@ func advance(ctx context.Context, q *store.Q, r models.Recovery, sub models.Subj
 	if r.Status == from.Status {
 		return r, nil
 	}
-	moved, err := q.Recoveries().Move(ctx, from, r.Status, step.At)
+	moved, err := moveRecovery(ctx, q, from, r.Status, step.At)
 	if err != nil {
 		return from, err
 	}
@@ -120,15 +123,15 @@ func advance(ctx context.Context, q *store.Q, r models.Recovery, sub models.Subj
 
 // lockOpen returns the subject's recovery that is open at the time and locks it until the transaction ends; false if there is none.
 // The transitions of one that is past its end are made first, so that later statements of the transaction do not find it open.
-func lockOpen(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) (models.Recovery, bool, error) {
-	r, err := q.Recoveries().LockUnfinished(ctx, scope, subjectUID)
-	if errors.Is(err, store.ErrNotFound) {
+func lockOpen(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) (models.Recovery, bool, error) {
+	r, err := lockUnfinishedRecovery(ctx, q, scope, subjectUID)
+	if errors.Is(err, pg.ErrNotFound) {
 		return r, false, nil
 	}
 	if err != nil || Open(r, at) {
 		return r, err == nil, err
 	}
-	sub, err := q.Subjects().ByUID(ctx, scope, subjectUID)
+	sub, err := identity.SubjectByUID(ctx, q, scope, subjectUID)
 	if err != nil {
 		return r, false, err
 	}
@@ -138,10 +141,10 @@ func lockOpen(ctx context.Context, q *store.Q, scope store.Scope, subjectUID str
 
 // Limitation returns the reason code of the limitation that a recovery imposes on the subject at the time: LimitationCooling,
 // LimitationCap, or empty for none.
-func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Time) (string, error) {
-	r, err := q.Recoveries().Unfinished(ctx, store.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+func Limitation(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) (string, error) {
+	r, err := subject.HasUnfinishedRecovery(ctx, q, pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
 	switch {
-	case err != nil && !errors.Is(err, store.ErrNotFound):
+	case err != nil && !errors.Is(err, pg.ErrNotFound):
 		return "", err
 	case err == nil && at.Before(r.ReadyAt):
 		return LimitationCooling, nil
@@ -154,7 +157,7 @@ func Limitation(ctx context.Context, q *store.Q, sub models.Subject, at time.Tim
 
 // EnsureEnrollable returns the anchor of the open recovery that an enrollment of the subject would complete, or AnchorNone, and the
 // problem recovery_not_ready while it is cooling down. It records the expiry of a recovery that is past its end.
-func EnsureEnrollable(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) (anchor string, err error) {
+func EnsureEnrollable(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) (anchor string, err error) {
 	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
 	if err != nil || !open {
 		return AnchorNone, err
@@ -173,7 +176,7 @@ func requireCooledDown(r models.Recovery, at time.Time) error {
 // CompleteByEnrollment completes the subject's open recovery in the transaction that activates its new template, and returns the
 // problem recovery_not_ready if it is cooling down. After a recovery with the anchor none, claims stay capped for the terms' Cap
 // from here, even if it has expired: the enrollment does not complete it then, but nothing else vouches for the person either.
-func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
+func CompleteByEnrollment(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) error {
 	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
 	if err != nil {
 		return err
@@ -184,7 +187,7 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 	if err := requireCooledDown(r, at); err != nil {
 		return err
 	}
-	moved, err := q.Recoveries().Move(ctx, r, models.RecoveryCompleted, at)
+	moved, err := moveRecovery(ctx, q, r, models.RecoveryCompleted, at)
 	if err != nil || !moved {
 		return err
 	}
@@ -193,19 +196,19 @@ func CompleteByEnrollment(ctx context.Context, q *store.Q, scope store.Scope, su
 
 // capAfterExpiry sets the claim cap at the first enrollment after a recovery with the anchor none expired. The cap that Begin set
 // ends before the recovery does. A cap that reaches as far as one of an enrollment after the end was set by such an enrollment.
-func capAfterExpiry(ctx context.Context, q *store.Q, scope store.Scope, subjectUID string, at time.Time) error {
-	r, err := q.Recoveries().Abandoned(ctx, scope, subjectUID, AnchorNone)
-	if errors.Is(err, store.ErrNotFound) {
+func capAfterExpiry(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) error {
+	r, err := abandonedRecoveries(ctx, q, scope, subjectUID, AnchorNone)
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	env, err := q.Environments().Get(ctx, scope)
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {
 		return err
 	}
-	sub, err := q.Subjects().ByUID(ctx, scope, subjectUID)
+	sub, err := identity.SubjectByUID(ctx, q, scope, subjectUID)
 	if err != nil {
 		return err
 	}
@@ -216,21 +219,21 @@ func capAfterExpiry(ctx context.Context, q *store.Q, scope store.Scope, subjectU
 	if at.Before(r.ExpiresAt) { // by a clock that is behind
 		at = r.ExpiresAt
 	}
-	return q.Subjects().SetClaimCap(ctx, scope, subjectUID, at.Add(terms.Cap), at)
+	return subject.SetClaimCap(ctx, q, scope, subjectUID, at.Add(terms.Cap), at)
 }
 
 // recordCompletion sets the claim cap, records recovery.completed and notifies the workflow through the outbox.
-func recordCompletion(ctx context.Context, q *store.Q, scope store.Scope, r models.Recovery, at time.Time) error {
-	env, err := q.Environments().Get(ctx, scope)
+func recordCompletion(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Recovery, at time.Time) error {
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {
 		return err
 	}
-	sub, err := q.Subjects().ByUID(ctx, scope, r.SubjectUID)
+	sub, err := identity.SubjectByUID(ctx, q, scope, r.SubjectUID)
 	if err != nil {
 		return err
 	}
 	if terms := TermsOf(env.Kind, r.Anchor); terms.Cap > 0 {
-		if err := q.Subjects().SetClaimCap(ctx, scope, r.SubjectUID, at.Add(terms.Cap), at); err != nil {
+		if err := subject.SetClaimCap(ctx, q, scope, r.SubjectUID, at.Add(terms.Cap), at); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // rotateBatch is the maximum number of periods that one call of Rotate ends.
@@ -14,7 +14,7 @@ const rotateBatch = 100
 // Rotate ends the periods that began at least life ago and destroys their salts; the environment's next vector begins a new
 // period. It returns how many it ended and whether there may be more. By is the id of the workflow.
 func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, by string) (int, bool, error) {
-	due, err := s.store.Research().CurrentPeriodsBefore(ctx, at.Add(-life), rotateBatch)
+	due, err := currentPeriodsBefore(ctx, s.store.Q, at.Add(-life), rotateBatch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -27,14 +27,14 @@ func (s *Service) Rotate(ctx context.Context, life time.Duration, at time.Time, 
 }
 
 // endPeriod ends one period, destroys its salt and records research.salt_destroyed, unless a concurrent call did.
-func (s *Service) endPeriod(ctx context.Context, p store.CurrentPeriod, at time.Time, by string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
-		ended, err := q.Research().EndPeriod(ctx, p.ID, at)
+func (s *Service) endPeriod(ctx context.Context, p CurrentPeriod, at time.Time, by string) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		ended, err := endPeriod(ctx, q, p.ID, at)
 		if err != nil || !ended {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: p.Tenant, Environment: p.Environment}, At: at,
+			Scope: pg.Scope{Tenant: p.Tenant, Environment: p.Environment}, At: at,
 			Actor: "workflow:" + by, WorkflowID: by, Data: events.ResearchSaltDestroyedData{Period: p.ID},
 		})
 	})
@@ -42,16 +42,16 @@ func (s *Service) endPeriod(ctx context.Context, p store.CurrentPeriod, at time.
 
 // RecordLearning records background.learned in every environment whose vectors are in the range, with data and the number of
 // the environment's vectors.
-func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, data events.BackgroundLearnedData, at time.Time, actor string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
-		read, err := q.Research().Counts(ctx, r)
+func (s *Service) RecordLearning(ctx context.Context, r Range, data events.BackgroundLearnedData, at time.Time, actor string) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		read, err := countVectors(ctx, q, r)
 		if err != nil {
 			return err
 		}
 		for _, g := range read {
 			own := data
 			own.Vectors = g.Rows
-			err := events.Append(ctx, q, events.Entry{Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment},
+			err := events.Append(ctx, q, events.Entry{Scope: pg.Scope{Tenant: g.Tenant, Environment: g.Environment},
 				At: at, Actor: actor, Data: own})
 			if err != nil {
 				return err
@@ -63,10 +63,10 @@ func (s *Service) RecordLearning(ctx context.Context, r store.ResearchRange, dat
 
 // SetEnabled switches research on or off for an environment. Switching it off ends the current period and, if remove is set,
 // deletes every vector of the environment. It returns how many vectors it deleted.
-func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
+func (s *Service) SetEnabled(ctx context.Context, scope pg.Scope, on, remove bool, at time.Time, actor string) (int64, error) {
 	var removed int64
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		before, err := q.Research().SetEnabled(ctx, scope, on)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		before, err := setResearchEnabled(ctx, q, scope, on)
 		if err != nil {
 			return err
 		}
@@ -78,10 +78,10 @@ func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove 
 		if on {
 			return nil
 		}
-		if err := q.Research().EndPeriods(ctx, scope.Environment, at); err != nil || !remove {
+		if err := endPeriods(ctx, q, scope.Environment, at); err != nil || !remove {
 			return err
 		}
-		if removed, err = q.Research().DeleteAll(ctx, scope.Environment); err != nil || removed == 0 {
+		if removed, err = deleteAll(ctx, q, scope.Environment); err != nil || removed == 0 {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: actor,
@@ -91,7 +91,7 @@ func (s *Service) SetEnabled(ctx context.Context, scope store.Scope, on, remove 
 }
 
 // recordSwitch records environment.updated with the digests of the setting before and after.
-func recordSwitch(ctx context.Context, q *store.Q, scope store.Scope, on bool, at time.Time, actor string) error {
+func recordSwitch(ctx context.Context, q *pg.Q, scope pg.Scope, on bool, at time.Time, actor string) error {
 	setting := func(on bool) any { return map[string]bool{"research_enabled": on} }
 	change, err := events.NewChange(setting(!on), setting(on))
 	if err != nil {

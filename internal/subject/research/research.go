@@ -22,7 +22,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -38,13 +38,13 @@ const saltSize = 32
 
 // Service stores and deletes research vectors.
 type Service struct {
-	store   *store.Store
+	store   *pg.Store
 	keys    *keyring.Keyring
 	enabled bool
 }
 
 // New returns the service. If enabled is false, it stores nothing but still deletes earlier vectors.
-func New(st *store.Store, keys *keyring.Keyring, enabled bool) *Service {
+func New(st *pg.Store, keys *keyring.Keyring, enabled bool) *Service {
 	return &Service{store: st, keys: keys, enabled: enabled}
 }
 
@@ -58,12 +58,12 @@ type Vector struct {
 
 // Save stores a vector in the caller's transaction if deployment, environment and subject consent, and reports whether it did.
 // The caller has checked the consent of the page, in the frame. A nil service stores nothing.
-func (s *Service) Save(ctx context.Context, q *store.Q, scope store.Scope, v Vector) (bool, error) {
+func (s *Service) Save(ctx context.Context, q *pg.Q, scope pg.Scope, v Vector) (bool, error) {
 	if s == nil || !s.enabled {
 		return false, nil
 	}
 	period, err := s.currentPeriod(ctx, q, scope.Environment, v.At)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
@@ -78,26 +78,26 @@ func (s *Service) Save(ctx context.Context, q *store.Q, scope store.Scope, v Vec
 	if err != nil {
 		return false, err
 	}
-	return q.Research().SaveVector(ctx, scope, v.SubjectUID, models.ResearchVector{
+	return saveVector(ctx, q, scope, v.SubjectUID, models.ResearchVector{
 		ID: ids.Timeless(ids.Research), Pseudonym: pseudonym, DeviceClass: v.DeviceClass, Vector: v.Data, CreatedAt: day(v.At),
 	}, models.ResearchLink{Holder: holder, PeriodID: period.ID, Pseudonym: sealed})
 }
 
-// currentPeriod returns the environment's current period, and begins one if there is none. It returns store.ErrNotFound if
+// currentPeriod returns the environment's current period, and begins one if there is none. It returns pg.ErrNotFound if
 // research is off for the environment.
-func (s *Service) currentPeriod(ctx context.Context, q *store.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
-	p, err := q.Research().CurrentPeriod(ctx, environment)
-	if !errors.Is(err, store.ErrNotFound) {
+func (s *Service) currentPeriod(ctx context.Context, q *pg.Q, environment string, at time.Time) (models.ResearchPeriod, error) {
+	p, err := currentPeriod(ctx, q, environment)
+	if !errors.Is(err, pg.ErrNotFound) {
 		return p, err
 	}
 	fresh, err := s.newPeriod(environment, at)
 	if err != nil {
 		return p, err
 	}
-	if err := q.Research().BeginPeriod(ctx, fresh); err != nil {
+	if err := beginPeriod(ctx, q, fresh); err != nil {
 		return p, err
 	}
-	return q.Research().CurrentPeriod(ctx, environment) // a concurrent transaction's, if that was first
+	return currentPeriod(ctx, q, environment) // a concurrent transaction's, if that was first
 }
 
 // newPeriod returns a period with a new sealed salt.
@@ -128,15 +128,15 @@ func linkContext(holder []byte, period string) []byte { return append([]byte(per
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // Pseudonyms returns the pseudonyms of the subject in all periods, for exports.
-func (s *Service) Pseudonyms(ctx context.Context, q *store.Q, environment, subjectUID string) ([][]byte, error) {
+func (s *Service) Pseudonyms(ctx context.Context, q *pg.Q, environment, subjectUID string) ([][]byte, error) {
 	pseudonyms, _, err := s.links(ctx, q, environment, subjectUID)
 	return pseudonyms, err
 }
 
 // links unseals the subject's links under every master key, so that those from before a key rotation are found too.
-func (s *Service) links(ctx context.Context, q *store.Q, environment, subjectUID string) (pseudonyms, holders [][]byte, err error) {
+func (s *Service) links(ctx context.Context, q *pg.Q, environment, subjectUID string) (pseudonyms, holders [][]byte, err error) {
 	holders = s.keys.MACs(holderPurpose, []byte(environment), []byte(subjectUID))
-	rows, err := q.Research().Links(ctx, environment, holders)
+	rows, err := linksOfSubject(ctx, q, environment, holders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,10 +150,10 @@ func (s *Service) links(ctx context.Context, q *store.Q, environment, subjectUID
 }
 
 // Forget deletes every vector of the subject, with its links, in the caller's transaction. It returns the number of vectors.
-func (s *Service) Forget(ctx context.Context, q *store.Q, environment, subjectUID string) (int64, error) {
+func (s *Service) Forget(ctx context.Context, q *pg.Q, environment, subjectUID string) (int64, error) {
 	pseudonyms, holders, err := s.links(ctx, q, environment, subjectUID)
 	if err != nil {
 		return 0, err
 	}
-	return q.Research().DeleteVectors(ctx, environment, holders, pseudonyms)
+	return deleteVectors(ctx, q, environment, holders, pseudonyms)
 }

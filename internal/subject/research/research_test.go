@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
@@ -47,7 +47,7 @@ func (b *bundle) with(t *testing.T, masterKeys string, enabled bool) *research.S
 func (b *bundle) keep(t *testing.T, s *research.Service, after time.Duration) bool {
 	t.Helper()
 	kept := false
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) (err error) {
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) (err error) {
 		kept, err = s.Save(t.Context(), q, b.Scope, research.Vector{SubjectUID: b.Subject.UID, DeviceClass: "desktop", Data: []byte{1}, At: now.Add(after)})
 		return err
 	}))
@@ -57,7 +57,7 @@ func (b *bundle) keep(t *testing.T, s *research.Service, after time.Duration) bo
 func (b *bundle) forget(t *testing.T, s *research.Service) int64 {
 	t.Helper()
 	var n int64
-	require.NoError(t, b.Store.Write(t.Context(), func(q *store.Q) (err error) {
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) (err error) {
 		n, err = s.Forget(t.Context(), q, b.Scope.Environment, b.Subject.UID)
 		return err
 	}))
@@ -65,10 +65,10 @@ func (b *bundle) forget(t *testing.T, s *research.Service) int64 {
 }
 
 // samples returns the vectors that training reads.
-func (b *bundle) samples(t *testing.T, r store.ResearchRange) []store.ResearchSample {
+func (b *bundle) samples(t *testing.T, r research.Range) []research.Sample {
 	t.Helper()
-	var out []store.ResearchSample
-	require.NoError(t, b.Store.Research().Vectors(t.Context(), r, func(s store.ResearchSample) error {
+	var out []research.Sample
+	require.NoError(t, research.ListVectors(t.Context(), b.Store.Q, r, func(s research.Sample) error {
 		out = append(out, s)
 		return nil
 	}))
@@ -121,7 +121,7 @@ func TestPseudonymIsStableWithinOnePeriodOnly(t *testing.T) {
 	require.Zero(t, rotate(life), "once")
 	require.True(t, b.keep(t, b.service, life+time.Hour))
 
-	found := b.samples(t, store.ResearchRange{Environment: b.Scope.Environment})
+	found := b.samples(t, research.Range{Environment: b.Scope.Environment})
 	require.Len(t, found, 3)
 	byPeriod := map[string]map[string]int{}
 	for _, s := range found {
@@ -139,8 +139,8 @@ func TestPseudonymIsStableWithinOnePeriodOnly(t *testing.T) {
 		}
 	}
 	require.Len(t, names, 2, "and a different pseudonym in the next")
-	require.Len(t, b.samples(t, store.ResearchRange{From: now.Add(24 * time.Hour)}), 1, "a range of time")
-	require.Empty(t, b.samples(t, store.ResearchRange{Environment: "env_other"}))
+	require.Len(t, b.samples(t, research.Range{From: now.Add(24 * time.Hour)}), 1, "a range of time")
+	require.Empty(t, b.samples(t, research.Range{Environment: "env_other"}))
 }
 
 // The columns of a vector must not lead back to its frame: no id of the service, no time of day.
@@ -175,15 +175,15 @@ func TestForgetFindsEveryPeriodUnderEveryMasterKey(t *testing.T) {
 func TestRecordLearningAppendsToEverySourceEnvironment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	learned := func(r store.ResearchRange) {
+	learned := func(r research.Range) {
 		require.NoError(t, b.service.RecordLearning(t.Context(), r, events.BackgroundLearnedData{Version: "v1", Modality: "keystroke", People: 20}, now, "cli:background learn"))
 	}
-	learned(store.ResearchRange{})
+	learned(research.Range{})
 	require.Zero(t, b.Events("background.learned"), "no vector of it was read")
 	require.True(t, b.keep(t, b.service, 0))
-	learned(store.ResearchRange{})
-	learned(store.ResearchRange{Environment: b.Scope.Environment, From: now.Add(-48 * time.Hour), Until: now.Add(time.Hour)})
-	learned(store.ResearchRange{Until: now.Add(-48 * time.Hour)})
+	learned(research.Range{})
+	learned(research.Range{Environment: b.Scope.Environment, From: now.Add(-48 * time.Hour), Until: now.Add(time.Hour)})
+	learned(research.Range{Until: now.Add(-48 * time.Hour)})
 	require.Equal(t, 2, b.Events("background.learned"))
 	require.Equal(t, 1, b.Count("select min((data->>'vectors')::int) from events where type = 'background.learned'"))
 }
@@ -206,6 +206,6 @@ func TestSetEnabledOffEndsThePeriodAndRemovesVectors(t *testing.T) {
 	require.Equal(t, 1, b.Events("research.vectors_removed"))
 	sw(true, false)
 	require.True(t, b.keep(t, b.service, 0))
-	_, err := b.service.SetEnabled(context.Background(), store.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, true, false, now, "cli:x")
-	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err := b.service.SetEnabled(context.Background(), pg.Scope{Tenant: b.Scope.Tenant, Environment: "env_other"}, true, false, now, "cli:x")
+	require.ErrorIs(t, err, pg.ErrNotFound)
 }

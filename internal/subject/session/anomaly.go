@@ -6,7 +6,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -16,7 +16,7 @@ var anomalyClaims = []string{scoring.ClaimAutomation, scoring.ClaimReplay, scori
 // anomaly is the input of anomalies: the profile after a frame, and the session before it.
 type anomaly struct {
 	principal identity.Principal
-	subject   store.SubjectSession
+	subject   identity.SubjectSession
 	before    models.Session // the session before the frame
 	frame     string         // id of the frame
 	templates scoring.Templates

@@ -12,8 +12,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/models"
@@ -69,7 +71,7 @@ func (s *Service) Evidence(ctx context.Context, p identity.Principal, id string,
 	// A frame that was scored on an earlier state of its session is refused, and so is one that a concurrent request has just stored.
 	for range maxAttempts {
 		ack, err := s.process(ctx, id, f)
-		if !errors.Is(err, errChanged) && !store.Violates(err, "frames_pkey") && !store.Violates(err, "frame_digests_pkey") {
+		if !errors.Is(err, errChanged) && !pg.Violates(err, "frames_pkey") && !pg.Violates(err, "frame_digests_pkey") {
 			return ack, err
 		}
 	}
@@ -99,8 +101,8 @@ type incomingFrame struct {
 }
 
 // lookup returns what the store is to look up for the frame.
-func (f incomingFrame) lookup() store.FrameLookup {
-	out := store.FrameLookup{ID: f.FrameID, Begin: f.begin}
+func (f incomingFrame) lookup() FrameLookup {
+	out := FrameLookup{ID: f.FrameID, Begin: f.begin}
 	if len(f.digest) > 0 {
 		out.Templates = f.opened.Take
 	}
@@ -133,7 +135,7 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 			return ack, err
 		}
 	}
-	err = s.store.Write(ctx, func(q *store.Q) error {
+	err = s.store.Write(ctx, func(q *pg.Q) error {
 		ack, err = s.accept(ctx, q, id, f)
 		return err
 	})
@@ -149,10 +151,10 @@ var (
 
 // accept reads everything that scoring needs, and scores and stores the frame: the subject, the templates, the earlier result of the
 // same frame id and whether the same content was seen before.
-func (s *Service) accept(ctx context.Context, q *store.Q, id string, f incomingFrame) (Ack, error) {
+func (s *Service) accept(ctx context.Context, q *pg.Q, id string, f incomingFrame) (Ack, error) {
 	p := f.principal
-	o, err := q.Sessions().ForFrame(ctx, p.Store(), id, f.lookup())
-	if errors.Is(err, store.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
+	o, err := ForFrame(ctx, q, p.Store(), id, f.lookup())
+	if errors.Is(err, pg.ErrNotFound) || err == nil && p.Client != nil && !p.Client.Reaches(o.Session.SubjectUID, o.Session.ID) {
 		return Ack{}, problem.NewNotFound()
 	}
 	if err != nil {
@@ -176,7 +178,7 @@ func (s *Service) accept(ctx context.Context, q *store.Q, id string, f incomingF
 }
 
 // storeFrame scores a new frame and stores it with the changes of its session.
-func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameContext, f incomingFrame) (Ack, error) {
+func (s *Service) storeFrame(ctx context.Context, q *pg.Q, o FrameContext, f incomingFrame) (Ack, error) {
 	counts := false // for the next enrollment
 	if f.Purpose == purposeEnroll {
 		var err error
@@ -187,7 +189,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 	sess := o.Session
 	sess.LastActivityAt = f.now
 	status, reasons := string(f.parsed.Status), f.parsed.Reasons
-	row := store.FrameRecord{AsOf: o.AsOf, Frame: models.Frame{
+	row := FrameRecord{AsOf: o.AsOf, Frame: models.Frame{
 		SessionID: sess.ID, FrameID: f.FrameID, EnvironmentID: sess.EnvironmentID, SubjectUID: sess.SubjectUID, Purpose: f.Purpose,
 		ReceivedAt: f.now, At: apitime.Unix(f.Timestamp), DurationMS: f.DurationMS, Digest: []byte{},
 	}}
@@ -237,7 +239,7 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 			return Ack{}, err
 		}
 	}
-	saved, err := q.Sessions().SaveFrame(ctx, row, sess)
+	saved, err := SaveFrame(ctx, q, row, sess)
 	if err == nil && !saved {
 		err = errChanged
 	}
@@ -249,15 +251,15 @@ func (s *Service) storeFrame(ctx context.Context, q *store.Q, o store.FrameConte
 //
 // If the environment requires an enrollment grant, a grant is for one enrollment: a token that was issued before the current
 // enrollment was requested may not enroll. A server key requests an enrollment by its first enroll frame.
-func (s *Service) checkEnrolling(ctx context.Context, q *store.Q, sub models.Subject, f incomingFrame) (counts bool, err error) {
+func (s *Service) checkEnrolling(ctx context.Context, q *pg.Q, sub models.Subject, f incomingFrame) (counts bool, err error) {
 	p := f.principal
-	terms, err := q.Subjects().EnrollmentTerms(ctx, p.Store(), sub.UID)
+	terms, err := subject.EnrollmentTermsOf(ctx, q, p.Store(), sub.UID)
 	if err != nil {
 		return false, err
 	}
 	if p.Client == nil {
 		if terms.AskedAt == nil {
-			err = q.Subjects().RequestEnrollment(ctx, p.Store(), sub.UID, f.now)
+			err = identity.RequestEnrollment(ctx, q, p.Store(), sub.UID, f.now)
 		}
 	} else if terms.GrantRequired {
 		switch {
@@ -272,7 +274,7 @@ func (s *Service) checkEnrolling(ctx context.Context, q *store.Q, sub models.Sub
 
 // saveForResearch passes an accepted frame to research. The subject's consent is checked here to avoid needless work, and
 // again in the statement that inserts the vector.
-func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.SubjectSession, frame features.Frame, now time.Time) error {
+func (s *Service) saveForResearch(ctx context.Context, q *pg.Q, v identity.SubjectSession, frame features.Frame, now time.Time) error {
 	if !v.Subject.ResearchConsent {
 		return nil
 	}
@@ -280,7 +282,7 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 	if err != nil {
 		return err
 	}
-	scope := store.Scope{Tenant: v.Session.TenantID, Environment: v.Session.EnvironmentID}
+	scope := pg.Scope{Tenant: v.Session.TenantID, Environment: v.Session.EnvironmentID}
 	_, err = s.research.Save(ctx, q, scope, research.Vector{
 		SubjectUID: v.Subject.UID, DeviceClass: v.Session.DeviceClass, Data: data, At: now,
 	})
@@ -288,7 +290,7 @@ func (s *Service) saveForResearch(ctx context.Context, q *store.Q, v store.Subje
 }
 
 // score adds the frame to the session's scoring state and updates sess. It returns the events of it: anomalies and a changed trust state.
-func (s *Service) score(o store.FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, []events.Entry, error) {
+func (s *Service) score(o FrameContext, f incomingFrame, sess *models.Session) (scoring.Ack, []events.Entry, error) {
 	model := s.assessor.ModelOf(sess.EnvironmentID)
 	state, err := f.opened.State(*sess)
 	if err != nil {
@@ -299,7 +301,7 @@ func (s *Service) score(o store.FrameContext, f incomingFrame, sess *models.Sess
 	state, taken := model.Add(state, scoring.Input{
 		Frame: f.parsed.Frame, Ref: f.FrameID, Timestamp: apitime.Unix(f.Timestamp), Duration: time.Duration(f.DurationMS * float64(time.Millisecond)),
 		WindowStart: optionalUnix(f.WindowStart), WindowEnd: optionalUnix(f.WindowEnd), Known: f.passages(),
-		SeenBefore: o.Seen == store.SeenInSession, SeenElsewhere: o.Seen == store.SeenElsewhere,
+		SeenBefore: o.Seen == SeenInSession, SeenElsewhere: o.Seen == SeenElsewhere,
 	}, templates, f.now)
 	if sess.State, err = f.opened.Seal(sess.ID, state); err != nil {
 		return taken, nil, err
@@ -322,17 +324,17 @@ func (s *Service) score(o store.FrameContext, f incomingFrame, sess *models.Sess
 
 // updateReadiness sets whether the evidence including this frame suffices for an enrollment, and marks a subject that begins to
 // enroll.
-func (s *Service) updateReadiness(ctx context.Context, q *store.Q, f incomingFrame, v store.SubjectSession, sess *models.Session) error {
+func (s *Service) updateReadiness(ctx context.Context, q *pg.Q, f incomingFrame, v identity.SubjectSession, sess *models.Session) error {
 	p := f.principal
 	if v.Subject.Enrollment == models.EnrollmentNone {
-		if err := q.Subjects().SetEnrollment(ctx, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
+		if err := subject.SetEnrollment(ctx, q, p.Store(), v.Subject.UID, models.EnrollmentCollecting, f.now); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, entry(p, v, f.now, events.EnrollmentStartedData{Session: v.Session.ID})); err != nil {
 			return err
 		}
 	}
-	stored, err := q.Enrollments().Keys(ctx, sess.EnvironmentID, sess.SubjectUID, sess.DeviceClass)
+	stored, err := enrollment.KeysOfEnrollment(ctx, q, sess.EnvironmentID, sess.SubjectUID, sess.DeviceClass)
 	if err != nil {
 		return err
 	}

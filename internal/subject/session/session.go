@@ -20,8 +20,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/subject/template"
@@ -30,36 +30,36 @@ import (
 
 // Service manages sessions. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
 	research *research.Service // nil stores no research vectors
 }
 
 // New returns the service. With a nil research service, no vector is stored for research whatever a frame says.
-func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor, r *research.Service) *Service {
+func New(st *pg.Store, c clock.Clock, assessor *assurance.Assessor, r *research.Service) *Service {
 	return &Service{store: st, clock: c, assessor: assessor, research: r}
 }
 
 // Start starts a session of an active subject on a class of device; empty is "unknown". It returns the problem not_found or
 // subject_revoked.
-func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, device string) (store.SubjectSession, error) {
+func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, device string) (identity.SubjectSession, error) {
 	now := s.clock.Now()
 	if device == "" {
 		device = "unknown"
 	}
-	var out store.SubjectSession
-	err := s.store.Write(ctx, func(q *store.Q) error {
+	var out identity.SubjectSession
+	err := s.store.Write(ctx, func(q *pg.Q) error {
 		sub, err := subject.RequireActive(q.Subjects().Get(ctx, p.Store(), subjectID))
 		if err != nil {
 			return err
 		}
-		out = store.SubjectSession{Subject: sub, Session: models.Session{
+		out = identity.SubjectSession{Subject: sub, Session: models.Session{
 			ID: ids.New(ids.Session), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID, DeviceClass: device,
 			Status: models.SessionActive, StartedAt: now, LastActivityAt: now, Coverage: "none", Modalities: models.Strings{},
 			TrustState: "LEARNING",
 		}}
-		if err := q.Sessions().Create(ctx, out.Session); err != nil {
+		if err := CreateSession(ctx, q, out.Session); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, entry(p, out, now, events.SessionStartedData{Session: out.Session.ID}))
@@ -68,7 +68,7 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 }
 
 // entry returns an event about the session with the caller as its actor.
-func entry(p identity.Principal, v store.SubjectSession, at time.Time, data events.Data) events.Entry {
+func entry(p identity.Principal, v identity.SubjectSession, at time.Time, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: p.Store(), At: at, SubjectUID: v.Subject.UID, Subject: v.Subject.ExternalID, Actor: p.Actor(),
 		RequestID: p.RequestID, Data: data,
@@ -76,9 +76,9 @@ func entry(p identity.Principal, v store.SubjectSession, at time.Time, data even
 }
 
 // Get returns a session with its status as of now: an idle session is expired even if its row has not been updated yet.
-func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.SubjectSession, error) {
-	v, err := s.store.Sessions().Get(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) {
+func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (identity.SubjectSession, error) {
+	v, err := identity.GetSession(ctx, s.store.Q, scope, id)
+	if errors.Is(err, pg.ErrNotFound) {
 		return v, problem.NewNotFound()
 	}
 	// The stored status may lag behind: the upkeep task that expires idle sessions runs every few minutes.
@@ -88,11 +88,11 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (store.
 
 // List returns a page of sessions, newest first, and the cursor of the next page. A subject id and a status restrict it;
 // empty is no restriction. For an unknown subject the page is empty.
-func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, status models.SessionStatus, p store.Page) ([]store.SubjectSession, string, error) {
+func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, status models.SessionStatus, p pg.Page) ([]identity.SubjectSession, string, error) {
 	uid := ""
 	if subjectID != "" {
 		sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, pg.ErrNotFound) {
 			return nil, "", nil
 		}
 		if err != nil {
@@ -108,32 +108,32 @@ func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string,
 	for i, r := range rows {
 		uids[i] = r.SubjectUID
 	}
-	names, err := s.store.Subjects().ExternalIDs(ctx, scope, uids)
+	names, err := subject.ExternalIDs(ctx, s.store.Q, scope, uids)
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]store.SubjectSession, len(rows))
+	out := make([]identity.SubjectSession, len(rows))
 	for i, r := range rows {
 		r.Status = assurance.Effective(r, s.clock.Now())
-		out[i] = store.SubjectSession{Session: r, Subject: models.Subject{UID: r.SubjectUID, ExternalID: names[r.SubjectUID]}}
+		out[i] = identity.SubjectSession{Session: r, Subject: models.Subject{UID: r.SubjectUID, ExternalID: names[r.SubjectUID]}}
 	}
 	return out, next, nil
 }
 
 // End ends a session and schedules the adaptation of the subject's template to it. Ending it twice has no effect.
-func (s *Service) End(ctx context.Context, p identity.Principal, id string) (store.SubjectSession, error) {
+func (s *Service) End(ctx context.Context, p identity.Principal, id string) (identity.SubjectSession, error) {
 	now := s.clock.Now()
-	var out store.SubjectSession
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		v, err := q.Sessions().Lock(ctx, p.Store(), id)
-		if errors.Is(err, store.ErrNotFound) {
+	var out identity.SubjectSession
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		v, err := template.LockSession(ctx, q, p.Store(), id)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
 		}
 		out = v
-		moved, err := q.Sessions().End(ctx, p.Store(), id, now)
+		moved, err := EndSession(ctx, q, p.Store(), id, now)
 		if err != nil || !moved {
 			return err
 		}
@@ -147,12 +147,12 @@ func (s *Service) End(ctx context.Context, p identity.Principal, id string) (sto
 }
 
 // Assess returns the assurance profile of a session as of now.
-func (s *Service) Assess(ctx context.Context, scope store.Scope, id string) (assurance.Profile, error) {
+func (s *Service) Assess(ctx context.Context, scope pg.Scope, id string) (assurance.Profile, error) {
 	v, err := s.Get(ctx, scope, id)
 	if err != nil {
 		return assurance.Profile{}, err
 	}
-	heads, err := s.store.Templates().Heads(ctx, scope, v.Subject.UID)
+	heads, err := template.Heads(ctx, s.store.Q, scope, v.Subject.UID)
 	if err != nil {
 		return assurance.Profile{}, err
 	}

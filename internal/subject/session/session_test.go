@@ -18,8 +18,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -41,7 +42,7 @@ func setup(t *testing.T) *bundle {
 	return setupOn(t, storetest.New(t))
 }
 
-func setupOn(t *testing.T, st *store.Store) *bundle {
+func setupOn(t *testing.T, st *pg.Store) *bundle {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
@@ -80,7 +81,7 @@ func TestStartNeedsAnActiveSubject(t *testing.T) {
 
 	_, err = b.Start(t.Context(), b.principal, "unknown", "")
 	requireProblem(t, err, problem.NotFound)
-	_, err = b.Store.Subjects().Revoke(t.Context(), b.Scope, b.Subject.UID, b.clock.Now())
+	_, err = subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, b.Subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	_, err = b.Start(t.Context(), b.principal, b.Subject.ExternalID, "")
 	requireProblem(t, err, problem.SubjectRevoked)
@@ -111,7 +112,7 @@ func TestIdleSessionIsExpired(t *testing.T) {
 	v, err := b.Get(t.Context(), b.Scope, id)
 	require.NoError(t, err)
 	require.Equal(t, models.SessionExpired, v.Session.Status)
-	listed, _, err := b.List(t.Context(), b.Scope, b.Subject.ExternalID, "", store.Page{Limit: 10})
+	listed, _, err := b.List(t.Context(), b.Scope, b.Subject.ExternalID, "", pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, models.SessionExpired, listed[0].Session.Status)
 	_, err = b.Evidence(t.Context(), b.principal, id, b.frame())
@@ -122,7 +123,7 @@ func TestListOfAnUnknownSubjectIsEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.start(t)
-	listed, next, err := b.List(t.Context(), b.Scope, "unknown", "", store.Page{Limit: 10})
+	listed, next, err := b.List(t.Context(), b.Scope, "unknown", "", pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, listed)
 	require.Empty(t, next)
@@ -210,7 +211,7 @@ func TestEvidenceKeepsThePassagesOfConcurrentSessions(t *testing.T) {
 	var block int
 	var sealed []byte
 	_, err = pgx.ForEachRow(rows, []any{&block, &sealed}, func() error {
-		passages, err := assessor.OpenPassages(store.PassagePlace(b.Subject.UID, "desktop", block), sealed)
+		passages, err := assessor.OpenPassages(assurance.PassagePlace(b.Subject.UID, "desktop", block), sealed)
 		known += passages.Len()
 		return err
 	})

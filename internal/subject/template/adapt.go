@@ -5,11 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,7 +36,7 @@ const (
 
 // AfterSession schedules the adaptation to a session in the transaction that ends it. A session with too little evidence to be
 // confirmed starts no workflow.
-func AfterSession(ctx context.Context, q *store.Q, session models.Session, at time.Time) error {
+func AfterSession(ctx context.Context, q *pg.Q, session models.Session, at time.Time) error {
 	if session.Coverage != string(scoring.CoverageSufficient) {
 		return nil
 	}
@@ -49,8 +51,8 @@ type WorkflowInput struct {
 
 // WorkflowInput returns the input of the session's workflow for the outbox relay; false if the session was deleted.
 func (s *Service) WorkflowInput(ctx context.Context, environment, session string) (WorkflowInput, bool, error) {
-	row, err := s.store.Sessions().ByID(ctx, environment, session)
-	if errors.Is(err, store.ErrNotFound) {
+	row, err := sessionByID(ctx, s.store.Q, environment, session)
+	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
 	return WorkflowInput{Session: row.ID, Environment: row.EnvironmentID}, err == nil, err
@@ -78,18 +80,18 @@ type AdaptationResult struct {
 // safe to repeat: a template adapts to a session once.
 func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error) {
 	var out AdaptationResult
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		session, err := q.Sessions().ByID(ctx, step.Environment, step.Session)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		session, err := sessionByID(ctx, q, step.Environment, step.Session)
+		if errors.Is(err, pg.ErrNotFound) {
 			out = unchanged(ReasonGone)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		scope := store.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}
-		sub, err := q.Subjects().LockByUID(ctx, scope, session.SubjectUID)
-		if errors.Is(err, store.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
+		scope := pg.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}
+		sub, err := learned.LockSubjectByUID(ctx, q, scope, session.SubjectUID)
+		if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 			out = unchanged(ReasonGone)
 			return nil
 		}
@@ -103,11 +105,11 @@ func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error
 }
 
 // adapt decides whether to adapt to a session of a locked subject, and does.
-func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session, step Step) (AdaptationResult, error) {
+func (s *Service) adapt(ctx context.Context, q *pg.Q, scope pg.Scope, sub models.Subject, session models.Session, step Step) (AdaptationResult, error) {
 	if session.Status == models.SessionActive {
 		return unchanged(ReasonNotEnded), nil
 	}
-	did, last, err := q.Templates().AdaptedBy(ctx, scope, sub.UID, session.DeviceClass, session.ID)
+	did, last, err := adaptedBySession(ctx, q, scope, sub.UID, session.DeviceClass, session.ID)
 	if err != nil {
 		return AdaptationResult{}, err
 	}
@@ -136,9 +138,9 @@ func (s *Service) adapt(ctx context.Context, q *store.Q, scope store.Scope, sub 
 
 // beganBeforeRecovery reports whether frames of the session may be older than the end of the cool-down of the subject's last
 // recovery. Templates must not adapt to those: they may be the attacker's.
-func beganBeforeRecovery(ctx context.Context, q *store.Q, scope store.Scope, session models.Session) (bool, error) {
-	r, err := q.Recoveries().Newest(ctx, scope, session.SubjectUID)
-	if errors.Is(err, store.ErrNotFound) {
+func beganBeforeRecovery(ctx context.Context, q *pg.Q, scope pg.Scope, session models.Session) (bool, error) {
+	r, err := recovery.NewestRecovery(ctx, q, scope, session.SubjectUID)
+	if errors.Is(err, pg.ErrNotFound) {
 		return false, nil
 	}
 	return session.StartedAt.Before(r.ReadyAt), err
@@ -156,13 +158,13 @@ type evaluation struct {
 }
 
 // evaluate assesses the session, or returns the reason for which it cannot be adapted to.
-func (s *Service) evaluate(ctx context.Context, q *store.Q, scope store.Scope, sub models.Subject, session models.Session) (evaluation, string, error) {
+func (s *Service) evaluate(ctx context.Context, q *pg.Q, scope pg.Scope, sub models.Subject, session models.Session) (evaluation, string, error) {
 	e := evaluation{subject: sub, session: session, model: s.assessor.ModelOf(scope.Environment)}
 	if len(session.State) == 0 || session.LastEvidenceAt == nil {
 		return e, ReasonNotConfirmed, nil
 	}
 	var err error
-	if e.rows, err = q.Templates().Active(ctx, scope, sub.UID); err != nil {
+	if e.rows, err = learned.ActiveTemplate(ctx, q, scope, sub.UID); err != nil {
 		return e, "", err
 	}
 	if e.templates, err = s.assessor.Templates(e.rows); err != nil {
@@ -194,7 +196,7 @@ func (e evaluation) clean() bool {
 
 // saveAdaptation adapts the templates of the session's class of device and stores the new versions. The scoring model has rules
 // of its own, by which it may decline.
-func (s *Service) saveAdaptation(ctx context.Context, q *store.Q, e evaluation, step Step) (AdaptationResult, error) {
+func (s *Service) saveAdaptation(ctx context.Context, q *pg.Q, e evaluation, step Step) (AdaptationResult, error) {
 	sub, session := e.subject, e.session
 	next, err := e.model.Adapt(e.templates, e.state, e.profile)
 	switch {
@@ -215,7 +217,7 @@ func (s *Service) saveAdaptation(ctx context.Context, q *store.Q, e evaluation, 
 			return AdaptationResult{}, err
 		}
 		err = events.Append(ctx, q, events.Entry{
-			Scope: store.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
+			Scope: pg.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}, At: step.At, SubjectUID: sub.UID, Subject: sub.ExternalID,
 			Actor: "workflow:" + step.WorkflowID, WorkflowID: step.WorkflowID, Data: events.TemplateAdaptedData{
 				Template: row.ID, Modality: row.Modality, DeviceClass: row.DeviceClass, Session: session.ID,
 				Adaptations: t.Adaptations, ModelVersion: t.ModelVersion,
@@ -230,7 +232,7 @@ func (s *Service) saveAdaptation(ctx context.Context, q *store.Q, e evaluation, 
 
 // saveFingerprints adds the fingerprints of a trusted session to the templates, for recognising replays. It does not change
 // what the templates know about the subject.
-func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation, at time.Time) error {
+func (s *Service) saveFingerprints(ctx context.Context, q *pg.Q, e evaluation, at time.Time) error {
 	next := e.model.Remember(e.templates, e.state, e.profile)
 	status := e.profile.Claim(scoring.ClaimContinuity).Status
 	if status != scoring.Confirmed && status != scoring.Likely {
@@ -244,7 +246,7 @@ func (s *Service) saveFingerprints(ctx context.Context, q *store.Q, e evaluation
 		if err != nil {
 			return err
 		}
-		if _, err := q.Templates().SaveData(ctx, e.rows[i].EnvironmentID, e.rows[i].ID, data, at); err != nil {
+		if _, err := saveTemplateData(ctx, q, e.rows[i].EnvironmentID, e.rows[i].ID, data, at); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/models"
@@ -18,7 +18,7 @@ import (
 // counted returns the number of people in the sums of the environment, and how often they changed.
 func (b *bundle) counted(t *testing.T) (people, changes int) {
 	t.Helper()
-	rows, err := b.store.Learned().Sums(t.Context(), b.principal.Store(), "keystroke", models.BackgroundOwn)
+	rows, err := learned.Sums(t.Context(), b.store.Q, b.principal.Store(), "keystroke", models.BackgroundOwn)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
 	return rows[0].People, int(rows[0].Changes)
@@ -50,7 +50,7 @@ func TestThePersonIsCountedAsLongAsTheTemplateIsTrusted(t *testing.T) {
 	b.confirmed(t, who)
 	b.requireCounted(t, 1, 1)
 	b.confirmed(t, who)
-	require.NoError(t, b.store.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
 		return learned.NewCounter(b.assessor).Recount(context.Background(), q, b.principal.Store(), b.subject.UID, b.clock.Now())
 	}))
 	b.requireCounted(t, 1, 1) // adapted twice, and the sessions of the enrollment are still the same

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -21,7 +22,7 @@ func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) 
 	// The assessor knows the model versions that it can retrain from; templates of other versions stay as they are.
 	for _, m := range features.Modalities() {
 		for _, o := range s.assessor.Outdated(m) {
-			rows, err := s.store.Templates().ByModelVersions(ctx, string(m), store.ModelVersions(o), retrainBatch-done)
+			rows, err := templatesByModelVersions(ctx, s.store.Q, string(m), ModelVersions(o), retrainBatch-done)
 			if err != nil {
 				return done, false, err
 			}
@@ -42,16 +43,16 @@ func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) 
 // retrain stores one template as a version of the current model, if it still is the active version. By is the id of the
 // workflow.
 func (s *Service) retrain(ctx context.Context, found models.Template, at time.Time, by string) error {
-	return s.store.Write(ctx, func(q *store.Q) error {
-		scope := store.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
-		sub, err := q.Subjects().LockByUID(ctx, scope, found.SubjectUID)
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		scope := pg.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
+		sub, err := learned.LockSubjectByUID(ctx, q, scope, found.SubjectUID)
 		if err != nil {
-			if errors.Is(err, store.ErrNotFound) {
+			if errors.Is(err, pg.ErrNotFound) {
 				return nil // erased since
 			}
 			return err
 		}
-		rows, err := q.Templates().Active(ctx, scope, sub.UID)
+		rows, err := learned.ActiveTemplate(ctx, q, scope, sub.UID)
 		if err != nil {
 			return err
 		}

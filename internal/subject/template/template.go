@@ -23,8 +23,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,26 +35,26 @@ const maxSuperseded = 8
 
 // Service manages templates.
 type Service struct {
-	store    *store.Store
+	store    *pg.Store
 	clock    clock.Clock
 	assessor *assurance.Assessor
 }
 
 // New returns the service.
-func New(st *store.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
+func New(st *pg.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
 	return &Service{store: st, clock: c, assessor: assessor}
 }
 
 // List returns a page of the versions of a subject's templates, newest first, and the cursor of the next page.
-func (s *Service) List(ctx context.Context, scope store.Scope, subjectID string, p store.Page) ([]models.Template, string, error) {
+func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, p pg.Page) ([]models.Template, string, error) {
 	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, pg.ErrNotFound) {
 		return nil, "", problem.NewNotFound()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	return s.store.Templates().List(ctx, scope, sub.UID, p)
+	return listTemplates(ctx, s.store.Q, scope, sub.UID, p)
 }
 
 // Rollback selects the version that Service.Rollback restores. A nil version is the newest superseded one.
@@ -69,16 +70,16 @@ type Rollback struct {
 func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID string, r Rollback) (models.Template, error) {
 	now := s.clock.Now()
 	var out models.Template
-	err := s.store.Write(ctx, func(q *store.Q) error {
-		sub, err := q.Subjects().Lock(ctx, p.Store(), subjectID)
-		if errors.Is(err, store.ErrNotFound) {
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		sub, err := passkey.LockSubject(ctx, q, p.Store(), subjectID)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
 		if err != nil {
 			return err
 		}
-		from, to, err := q.Templates().RollBack(ctx, p.Store(), store.RollBack{SubjectUID: sub.UID, Modality: r.Modality, Device: r.Device, Version: r.Version}, now)
-		if errors.Is(err, store.ErrNotFound) {
+		from, to, err := rollBackTemplate(ctx, q, p.Store(), RollBack{SubjectUID: sub.UID, Modality: r.Modality, Device: r.Device, Version: r.Version}, now)
+		if errors.Is(err, pg.ErrNotFound) {
 			return problem.New(problem.NoEarlierTemplate, "The template has no superseded version to roll back to.")
 		}
 		if err != nil {
@@ -106,13 +107,13 @@ const maxRescored = 20
 
 // Rescore scores the active sessions of a subject again, each in its own transaction, after its templates changed. A session
 // that it misses is corrected by the session's next frame.
-func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor, scope store.Scope, uid string) error {
-	sessions, err := st.Sessions().ActiveIDs(ctx, scope, uid, maxRescored)
+func Rescore(ctx context.Context, st *pg.Store, assessor *assurance.Assessor, scope pg.Scope, uid string) error {
+	sessions, err := activeSessionIDs(ctx, st.Q, scope, uid, maxRescored)
 	if err != nil {
 		return err
 	}
 	for _, id := range sessions {
-		if err := st.Write(ctx, func(q *store.Q) error { return rescore(ctx, q, assessor, scope, id) }); err != nil {
+		if err := st.Write(ctx, func(q *pg.Q) error { return rescore(ctx, q, assessor, scope, id) }); err != nil {
 			return err
 		}
 	}
@@ -120,9 +121,9 @@ func Rescore(ctx context.Context, st *store.Store, assessor *assurance.Assessor,
 }
 
 // rescore scores one session against the active templates and stores its state.
-func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, id string) error {
-	v, err := q.Sessions().Lock(ctx, scope, id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && len(v.Session.State) == 0 {
+func rescore(ctx context.Context, q *pg.Q, assessor *assurance.Assessor, scope pg.Scope, id string) error {
+	v, err := LockSession(ctx, q, scope, id)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && len(v.Session.State) == 0 {
 		return nil
 	}
 	if err != nil {
@@ -140,13 +141,13 @@ func rescore(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scop
 	if v.Session.State, err = assessor.SealState(id, state); err != nil {
 		return err
 	}
-	_, err = q.Sessions().Save(ctx, v.Session)
+	_, err = SaveSession(ctx, q, v.Session)
 	return err
 }
 
 // openTemplates returns the subject's active templates, unsealed.
-func openTemplates(ctx context.Context, q *store.Q, assessor *assurance.Assessor, scope store.Scope, uid string) (scoring.Templates, error) {
-	rows, err := q.Templates().Active(ctx, scope, uid)
+func openTemplates(ctx context.Context, q *pg.Q, assessor *assurance.Assessor, scope pg.Scope, uid string) (scoring.Templates, error) {
+	rows, err := learned.ActiveTemplate(ctx, q, scope, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func openTemplates(ctx context.Context, q *store.Q, assessor *assurance.Assessor
 }
 
 // saveVersion stores t as the new active version of row's template and deletes superseded versions beyond maxSuperseded.
-func (s *Service) saveVersion(ctx context.Context, q *store.Q, row models.Template, t scoring.Template, at time.Time) (models.Template, error) {
+func (s *Service) saveVersion(ctx context.Context, q *pg.Q, row models.Template, t scoring.Template, at time.Time) (models.Template, error) {
 	row.ID, row.Status, row.CreatedAt, row.UpdatedAt = ids.New(ids.Template), models.TemplateActive, at, at
 	row.ModelVersion, row.Provisional = t.ModelVersion, t.Provisional
 	row.Limitations = append(models.Strings{}, t.Limitations...)
@@ -162,9 +163,9 @@ func (s *Service) saveVersion(ctx context.Context, q *store.Q, row models.Templa
 	if row.Data, err = s.assessor.SealTemplate(row.ID, t); err != nil {
 		return row, err
 	}
-	if err := q.Templates().Replace(ctx, row); err != nil {
+	if err := ReplaceTemplate(ctx, q, row); err != nil {
 		return row, err
 	}
-	_, err = q.Templates().DropVersions(ctx, row, maxSuperseded)
+	_, err = dropTemplateVersions(ctx, q, row, maxSuperseded)
 	return row, err
 }

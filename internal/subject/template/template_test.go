@@ -15,8 +15,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
@@ -26,7 +27,7 @@ import (
 
 // bundle is a subject with the services that process its sessions.
 type bundle struct {
-	store       *store.Store
+	store       *pg.Store
 	clock       *clock.Fake
 	keys        *keyring.Keyring
 	assessor    *assurance.Assessor
@@ -118,7 +119,7 @@ func (b *bundle) adapt(t *testing.T, id string) template.AdaptationResult {
 
 func (b *bundle) versions(t *testing.T) []models.Template {
 	t.Helper()
-	rows, _, err := b.templates.List(t.Context(), b.principal.Store(), "ada", store.Page{Limit: 50})
+	rows, _, err := b.templates.List(t.Context(), b.principal.Store(), "ada", pg.Page{Limit: 50})
 	require.NoError(t, err)
 	return rows
 }
@@ -183,19 +184,19 @@ func TestAdaptLeavesTemplatesUnchanged(t *testing.T) {
 	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "too little evidence to be confirmed")
 	require.Equal(t, 0, b.count(t, "select count(*) from outbox where topic = 'adaptation.start' and ref in (select id from sessions where coverage <> 'sufficient')"))
 
-	_, err := b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, true, b.clock.Now())
+	_, err := subject.SetAdaptationFrozen(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, true, b.clock.Now())
 	require.NoError(t, err)
 	for range 4 {
 		_, out = b.day(t, typed(who, 6))
 		require.Equal(t, template.ReasonFrozen, out.Reason)
 	}
 	require.Len(t, b.versions(t), 1)
-	_, err = b.store.Subjects().SetAdaptationFrozen(t.Context(), b.principal.Store(), b.subject.UID, false, b.clock.Now())
+	_, err = subject.SetAdaptationFrozen(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, false, b.clock.Now())
 	require.NoError(t, err)
 	b.confirmed(t, who)
 
 	require.Equal(t, template.ReasonGone, b.adapt(t, "ses_unknown").Reason)
-	_, err = b.store.Subjects().Revoke(t.Context(), b.principal.Store(), b.subject.UID, b.clock.Now())
+	_, err = subject.RevokeSubject(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, b.clock.Now())
 	require.NoError(t, err)
 	require.Equal(t, template.ReasonGone, b.adapt(t, b.last(t)).Reason)
 }
@@ -247,7 +248,7 @@ func TestRollbackRestoresThePreviousVersionAndRescoresSessions(t *testing.T) {
 
 func (b *bundle) state(t *testing.T, id string) float64 {
 	t.Helper()
-	v, err := b.store.Sessions().Get(t.Context(), b.principal.Store(), id)
+	v, err := identity.GetSession(t.Context(), b.store.Q, b.principal.Store(), id)
 	require.NoError(t, err)
 	state, err := b.assessor.OpenState(v.Session)
 	require.NoError(t, err)

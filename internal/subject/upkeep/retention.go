@@ -7,9 +7,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/idempotency"
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
@@ -120,7 +128,7 @@ func (r *Retention) set(name, value string) error {
 
 // RetentionDeps are the dependencies of RetentionTasks; all are required.
 type RetentionDeps struct {
-	Store     *store.Store
+	Store     *pg.Store
 	Research  *research.Service
 	Retention Retention
 }
@@ -133,20 +141,20 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{Name: "research-salts", Every: time.Hour, About: "End research periods and destroy their salts", Do: d.salts},
 	}
 	for _, c := range []struct {
-		name store.Expiring
+		name audit.Expiring
 		keep time.Duration
 	}{
-		{store.ExpiringFrames, d.Retention.Frames},
-		{store.ExpiringDigests, d.Retention.Digests},
-		{store.ExpiringSessions, d.Retention.Sessions},
-		{store.ExpiringTemplates, d.Retention.Templates},
-		{store.ExpiringBackgrounds, d.Retention.Templates},
-		{store.ExpiringAuthorizations, d.Retention.Authorizations},
-		{store.ExpiringDetails, d.Retention.Details},
-		{store.ExpiringKept, d.Retention.Kept},
-		{store.ExpiringNotes, d.Retention.Notes},
-		{store.ExpiringEvents, d.Retention.Events},
-		{store.ExpiringResearch, d.Retention.Research},
+		{audit.ExpiringFrames, d.Retention.Frames},
+		{audit.ExpiringDigests, d.Retention.Digests},
+		{audit.ExpiringSessions, d.Retention.Sessions},
+		{audit.ExpiringTemplates, d.Retention.Templates},
+		{audit.ExpiringBackgrounds, d.Retention.Templates},
+		{audit.ExpiringAuthorizations, d.Retention.Authorizations},
+		{audit.ExpiringDetails, d.Retention.Details},
+		{audit.ExpiringKept, d.Retention.Kept},
+		{audit.ExpiringNotes, d.Retention.Notes},
+		{audit.ExpiringEvents, d.Retention.Events},
+		{audit.ExpiringResearch, d.Retention.Research},
 	} {
 		tasks = append(tasks, Task{Name: "retention-" + string(c.name), Every: time.Hour, About: "Delete " + string(c.name) + " past their retention",
 			Do: d.expire(c.name, c.keep)})
@@ -155,12 +163,12 @@ func RetentionTasks(d RetentionDeps) []Task {
 }
 
 // expire returns a task that deletes a batch of a class and records it in every environment concerned.
-func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(context.Context, time.Time, string) (int, bool, error) {
+func (d RetentionDeps) expire(class audit.Expiring, keep time.Duration) func(context.Context, time.Time, string) (int, bool, error) {
 	return func(ctx context.Context, at time.Time, by string) (int, bool, error) {
 		if keep == 0 {
 			return 0, false, nil
 		}
-		record := func(q *store.Q, gone []store.EnvironmentCount) error {
+		record := func(q *pg.Q, gone []research.EnvironmentCount) error {
 			for _, g := range gone {
 				if err := recordRemoval(ctx, q, removal{class, g, at.Add(-keep)}, at, by); err != nil {
 					return err
@@ -169,8 +177,8 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 			return nil
 		}
 		n := 0
-		err := d.Store.Write(ctx, func(q *store.Q) error {
-			gone, err := q.Retention().Expire(ctx, class, at.Add(-keep), at, retentionBatch)
+		err := d.Store.Write(ctx, func(q *pg.Q) error {
+			gone, err := expireRows(ctx, q, class, at.Add(-keep), at, retentionBatch)
 			if err != nil {
 				return err
 			}
@@ -186,20 +194,20 @@ func (d RetentionDeps) expire(class store.Expiring, keep time.Duration) func(con
 
 // removal is the deletion of rows of a class, older than a time, in one environment.
 type removal struct {
-	class  store.Expiring
-	gone   store.EnvironmentCount
+	class  audit.Expiring
+	gone   research.EnvironmentCount
 	before time.Time
 }
 
 // recordRemoval records retention.executed, or research.vectors_removed for research vectors, in the environment.
-func recordRemoval(ctx context.Context, q *store.Q, e removal, at time.Time, by string) error {
+func recordRemoval(ctx context.Context, q *pg.Q, e removal, at time.Time, by string) error {
 	g := e.gone
 	var data events.Data = events.RetentionExecutedData{Class: string(e.class), Removed: g.Rows, OlderThan: apitime.Time(e.before)}
-	if e.class == store.ExpiringResearch {
+	if e.class == audit.ExpiringResearch {
 		data = events.ResearchVectorsRemovedData{Removed: g.Rows}
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: g.Tenant, Environment: g.Environment}, At: at, Actor: "workflow:" + by, WorkflowID: by, Data: data,
+		Scope: pg.Scope{Tenant: g.Tenant, Environment: g.Environment}, At: at, Actor: "workflow:" + by, WorkflowID: by, Data: data,
 	})
 }
 
@@ -213,21 +221,21 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 	all, more := 0, false
 	for _, drop := range []struct {
 		keep time.Duration
-		do   func(ctx context.Context, t time.Time, limit int) (int64, error)
+		do   func(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error)
 	}{
-		{d.Retention.Deliveries, d.Store.Deliveries().DropAttempts},
-		{d.Retention.Deliveries, d.Store.Deliveries().Drop},
-		{d.Retention.Deliveries, d.Store.Notices().Drop},
-		{d.Retention.Spent, d.Store.ClientTokens().Drop},
-		{d.Retention.Spent, d.Store.RegistrationGrants().Drop},
-		{d.Retention.Spent, d.Store.Challenges().DropLinks},
-		{d.Retention.Spent, d.Store.Staff().DropExpired},
-		{d.Retention.Spent, d.Store.Research().DropPeriods},
-		{0, d.Store.ErasedTerms().Drop},
-		{d.Retention.Idempotency, unbatched(d.Store.Idempotency().Drop)},
-		{quotaRetention, unbatched(d.Store.Quotas().Drop)},
+		{d.Retention.Deliveries, dropAttempts},
+		{d.Retention.Deliveries, dropDeliveries},
+		{d.Retention.Deliveries, dropNotices},
+		{d.Retention.Spent, identity.DropClientTokens},
+		{d.Retention.Spent, passkey.DropGrants},
+		{d.Retention.Spent, challenge.DropLinks},
+		{d.Retention.Spent, staff.DropExpired},
+		{d.Retention.Spent, research.DropPeriods},
+		{0, subject.DropErasedTerms},
+		{d.Retention.Idempotency, unbatched(idempotency.Drop)},
+		{quotaRetention, unbatched(ratelimit.DropQuotas)},
 	} {
-		n, err := drop.do(ctx, at.Add(-drop.keep), batch)
+		n, err := drop.do(ctx, d.Store.Q, at.Add(-drop.keep), batch)
 		if err != nil {
 			return all, true, err
 		}
@@ -238,9 +246,9 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 }
 
 // unbatched adapts a deletion without a limit to housekeeping.
-func unbatched(drop func(ctx context.Context, t time.Time) (int64, error)) func(context.Context, time.Time, int) (int64, error) {
-	return func(ctx context.Context, t time.Time, _ int) (int64, error) {
-		n, err := drop(ctx, t)
+func unbatched(drop func(ctx context.Context, q *pg.Q, t time.Time) (int64, error)) func(context.Context, *pg.Q, time.Time, int) (int64, error) {
+	return func(ctx context.Context, q *pg.Q, t time.Time, _ int) (int64, error) {
+		n, err := drop(ctx, q, t)
 		// Everything was deleted; a full batch would ask for another call.
 		return min(n, batch-1), err
 	}

@@ -7,9 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/models"
@@ -57,12 +58,12 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 		"authorizations": {kept.Authorizations, func(b *bundle, at time.Time) {
 			a := b.Authorization("deny")
 			a.DecidedAt = at
-			b.Write(store.Decision{Authorization: a})
+			b.Write(authorization.Decision{Authorization: a})
 		}, "select count(*) from authorizations", "retention.executed"},
 		"kept": {kept.Kept, func(b *bundle, at time.Time) {
 			a := b.Authorization("deny")
 			a.DecidedAt = at
-			b.Write(store.Decision{Authorization: a, Kept: &models.KeptValues{AuthorizationID: a.ID, TenantID: a.TenantID,
+			b.Write(authorization.Decision{Authorization: a, Kept: &models.KeptValues{AuthorizationID: a.ID, TenantID: a.TenantID,
 				EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Kept: []byte{1}, DecidedAt: at}})
 		}, "select count(*) from kept_values", "retention.executed"},
 		"notes": {kept.Notes, func(b *bundle, at time.Time) {
@@ -74,7 +75,7 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 		"events": {kept.Events, func(b *bundle, at time.Time) {
 			row, err := events.Row(events.Entry{Scope: b.Scope, Data: events.SubjectCreatedData{}, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
 			require.NoError(t, err)
-			require.NoError(t, b.Store.Events().Append(t.Context(), row, false))
+			require.NoError(t, events.InsertEvent(t.Context(), b.Store.Q, row, false))
 		}, "select count(*) from events where type = 'subject.created' and data is not null", "retention.executed"},
 		"research": {kept.Research, func(b *bundle, at time.Time) {
 			b.Exec(`insert into research_vectors (id, environment_id, pseudonym, device_class, vector, created_at) values ($1, $2, '\x01', 'desktop', '\x01', $3)`,
@@ -110,7 +111,7 @@ func TestRetentionKeepsRowsInUse(t *testing.T) {
 		b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, now)
 	b.Hold(time.Hour, 1)
 	b.Challenge(time.Hour, "passkey")
-	for _, class := range []store.Expiring{store.ExpiringSessions, store.ExpiringTemplates, store.ExpiringAuthorizations, store.ExpiringEvents} {
+	for _, class := range []audit.Expiring{audit.ExpiringSessions, audit.ExpiringTemplates, audit.ExpiringAuthorizations, audit.ExpiringEvents} {
 		require.Zero(t, b.run(t, "retention-"+string(class), century), class)
 	}
 	b.Exec("update holds set status = 'expired'")

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -49,7 +50,7 @@ func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 		return 0
 	}
 	status := func() models.RecoveryStatus {
-		r, err := st.Recoveries().Get(ctx, begun.EnvironmentID, begun.ID)
+		r, err := recovery.GetRecovery(ctx, st.Q, begun.EnvironmentID, begun.ID)
 		require.NoError(t, err)
 		return r.Status
 	}
@@ -67,7 +68,7 @@ func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 	require.NoError(t, st.Pool().QueryRow(ctx, "delete from outbox where topic <> 'event' returning topic").Scan(&topic))
 	require.Equal(t, "erasure.start", topic)
 
-	require.NoError(t, st.Enrollments().Create(ctx, models.Enrollment{
+	require.NoError(t, enrollment.CreateEnrollment(ctx, st.Q, models.Enrollment{
 		ID: "enr_1", TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: begun.SubjectUID, SessionID: "ses_1", Anchor: "none",
 		Status: models.EnrollmentPending, Limitations: models.Strings{}, CreatedAt: storetest.Epoch,
 	}))

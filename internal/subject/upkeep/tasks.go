@@ -9,9 +9,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	subjects "github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -28,14 +31,14 @@ const KeyLife = 90 * 24 * time.Hour
 // KeyRotator rotates signing keys. signing.Service implements it.
 type KeyRotator interface {
 	// Rotate makes the next key of the environment the active one.
-	Rotate(ctx context.Context, scope store.Scope, actor string) ([]models.SigningKey, error)
+	Rotate(ctx context.Context, scope pg.Scope, actor string) ([]models.SigningKey, error)
 	// Retire removes keys that no valid proof was signed with, and returns how many.
-	Retire(ctx context.Context, scope store.Scope, actor string) (int, error)
+	Retire(ctx context.Context, scope pg.Scope, actor string) (int, error)
 }
 
 // CoreDeps are the dependencies of CoreTasks; all are required.
 type CoreDeps struct {
-	Store       *store.Store
+	Store       *pg.Store
 	Challenges  *challenge.Service
 	Holds       *hold.Service
 	Changes     *change.Service
@@ -68,8 +71,8 @@ func forEach[T any](found []T, err error, do func(T) error) (int, bool, error) {
 
 // challenges expires open challenges that are overdue by more than grace.
 func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	due, err := d.Store.Challenges().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(due, err, func(o store.Overdue) error {
+	due, err := challenge.OverdueChallenges(ctx, d.Store.Q, at.Add(-grace), batch)
+	return forEach(due, err, func(o challenge.Overdue) error {
 		_, err := d.Challenges.Expire(ctx, challenge.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
@@ -77,8 +80,8 @@ func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int,
 
 // holds expires pending holds that are overdue by more than grace.
 func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	due, err := d.Store.Holds().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(due, err, func(o store.Overdue) error {
+	due, err := hold.OverdueHolds(ctx, d.Store.Q, at.Add(-grace), batch)
+	return forEach(due, err, func(o challenge.Overdue) error {
 		_, err := d.Holds.Expire(ctx, hold.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
@@ -86,8 +89,8 @@ func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool
 
 // changes expires pending change requests that are overdue by more than grace.
 func (d CoreDeps) changes(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	due, err := d.Store.Changes().Overdue(ctx, at.Add(-grace), batch)
-	return forEach(due, err, func(o store.Overdue) error {
+	due, err := change.OverdueChanges(ctx, d.Store.Q, at.Add(-grace), batch)
+	return forEach(due, err, func(o challenge.Overdue) error {
 		_, err := d.Changes.Expire(ctx, change.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
@@ -95,7 +98,7 @@ func (d CoreDeps) changes(ctx context.Context, at time.Time, by string) (int, bo
 
 // evaluations closes one evaluation per call: counting its results can take a minute.
 func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int, bool, error) {
-	due, err := d.Store.Evaluations().Overdue(ctx, at.Add(-grace), 1)
+	due, err := evaluation.OverdueEvaluations(ctx, d.Store.Q, at.Add(-grace), 1)
 	if err != nil || len(due) == 0 {
 		return 0, false, err
 	}
@@ -106,8 +109,8 @@ func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int
 // sessions expires sessions without activity for assurance.SessionIdle.
 func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	n := 0
-	err := d.Store.Write(ctx, func(q *store.Q) error {
-		expired, err := q.Sessions().ExpireIdle(ctx, at.Add(-assurance.SessionIdle), at, batch)
+	err := d.Store.Write(ctx, func(q *pg.Q) error {
+		expired, err := session.ExpireIdle(ctx, q, at.Add(-assurance.SessionIdle), at, batch)
 		if err != nil {
 			return err
 		}
@@ -123,8 +126,8 @@ func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, b
 }
 
 // recordExpiry schedules the adaptation to an expired session and records session.expired.
-func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Time, by string) error {
-	subject, err := q.Subjects().ExternalID(ctx, s.EnvironmentID, s.SubjectUID)
+func recordExpiry(ctx context.Context, q *pg.Q, s models.Session, at time.Time, by string) error {
+	subject, err := subjects.ExternalID(ctx, q, s.EnvironmentID, s.SubjectUID)
 	if err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Tim
 		return err
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: store.Scope{Tenant: s.TenantID, Environment: s.EnvironmentID}, At: at,
+		Scope: pg.Scope{Tenant: s.TenantID, Environment: s.EnvironmentID}, At: at,
 		SubjectUID: s.SubjectUID, Subject: subject, Actor: "workflow:" + by, WorkflowID: by, Data: events.SessionExpiredData{Session: s.ID},
 	})
 }
@@ -140,16 +143,16 @@ func recordExpiry(ctx context.Context, q *store.Q, s models.Session, at time.Tim
 // keys retires before it rotates: an environment has at most one retiring key, so a rotation may have to wait for it.
 func (d CoreDeps) keys(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	actor := "workflow:" + by
-	scopes, err := d.Store.SigningKeys().RetiringSince(ctx, at, batch)
-	retired, _, err := forEach(scopes, err, func(s store.Scope) error {
+	scopes, err := signing.KeysRetiringSince(ctx, d.Store.Q, at, batch)
+	retired, _, err := forEach(scopes, err, func(s pg.Scope) error {
 		_, err := d.Keys.Retire(ctx, s, actor)
 		return err
 	})
 	if err != nil {
 		return retired, false, err
 	}
-	scopes, err = d.Store.SigningKeys().ActiveSince(ctx, at.Add(-KeyLife), batch)
-	return forEach(scopes, err, func(s store.Scope) error {
+	scopes, err = signing.KeysActiveSince(ctx, d.Store.Q, at.Add(-KeyLife), batch)
+	return forEach(scopes, err, func(s pg.Scope) error {
 		_, err := d.Keys.Rotate(ctx, s, actor)
 		if problem.Is(err, problem.RotationInProgress) { // the next key was just replaced and must be published first
 			return nil

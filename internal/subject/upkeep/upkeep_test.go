@@ -14,8 +14,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
@@ -28,16 +28,16 @@ const by = "upkeep/test"
 
 // keys records the environments whose keys were rotated and retired.
 type keys struct {
-	rotated, retired []store.Scope
+	rotated, retired []pg.Scope
 	err              error // of a rotation
 }
 
-func (k *keys) Rotate(_ context.Context, s store.Scope, _ string) ([]models.SigningKey, error) {
+func (k *keys) Rotate(_ context.Context, s pg.Scope, _ string) ([]models.SigningKey, error) {
 	k.rotated = append(k.rotated, s)
 	return nil, k.err
 }
 
-func (k *keys) Retire(_ context.Context, s store.Scope, _ string) (int, error) {
+func (k *keys) Retire(_ context.Context, s pg.Scope, _ string) (int, error) {
 	k.retired = append(k.retired, s)
 	return 1, nil
 }
@@ -156,9 +156,9 @@ func TestSigningKeysRotateAtTheEndOfTheirLife(t *testing.T) {
 		b.Scope.Tenant, b.Scope.Environment, now)
 	b.run(t, "signing-keys", upkeep.KeyLife)
 	require.Empty(t, b.keys.rotated)
-	require.Equal(t, []store.Scope{b.Scope}, b.keys.retired, "the service decides whether a key is due")
+	require.Equal(t, []pg.Scope{b.Scope}, b.keys.retired, "the service decides whether a key is due")
 	require.Equal(t, 1, b.run(t, "signing-keys", upkeep.KeyLife+time.Second))
-	require.Equal(t, []store.Scope{b.Scope}, b.keys.rotated)
+	require.Equal(t, []pg.Scope{b.Scope}, b.keys.rotated)
 
 	// A next key that was just replaced is used at the next run of the task: verifiers must be able to fetch it first.
 	b.keys.err = problem.New(problem.RotationInProgress, "replaced")

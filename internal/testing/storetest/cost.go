@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
@@ -28,10 +28,10 @@ type Meter struct {
 type measured struct{}
 
 // NewMeasured is New with a meter.
-func NewMeasured(t testing.TB) (*store.Store, *Meter) {
+func NewMeasured(t testing.TB) (*pg.Store, *Meter) {
 	t.Helper()
 	m := &Meter{}
-	st, err := store.Open(context.WithoutCancel(t.Context()), testenv.Database(t), store.Options{Tracer: m})
+	st, err := pg.Open(context.WithoutCancel(t.Context()), testenv.Database(t), pg.Options{Tracer: m})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st, m

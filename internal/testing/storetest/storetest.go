@@ -9,17 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // New returns a store on a new, migrated database that is dropped when the test ends. It is testenv.Store under the name that
 // tests of the store use.
-func New(t testing.TB) *store.Store {
+func New(t testing.TB) *pg.Store {
 	t.Helper()
 	return testenv.Store(t)
 }
@@ -29,25 +31,25 @@ var Epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
 // Environment inserts a tenant with one environment of the kind. Its RP ID is localhost, its origin http://localhost:8080, and
 // challenges and holds expire after the defaults, 5 minutes and 3 days.
-func Environment(t testing.TB, q *store.Store, kind models.EnvironmentKind) models.Environment {
+func Environment(t testing.TB, q *pg.Store, kind models.EnvironmentKind) models.Environment {
 	t.Helper()
 	tenant := models.Tenant{ID: ids.New(ids.Tenant), Name: "Test tenant", CreatedAt: Epoch}
 	env := models.Environment{
 		ID: ids.New(ids.Environment), TenantID: tenant.ID, Kind: kind, RPID: "localhost", RPName: "Test",
 		RPOrigins: models.Strings{"http://localhost:8080"}, ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: Epoch,
 	}
-	require.NoError(t, q.Tenants().Create(context.Background(), tenant))
-	require.NoError(t, q.Environments().Create(context.Background(), env))
+	require.NoError(t, tenancy.CreateTenant(context.Background(), q.Q, tenant))
+	require.NoError(t, tenancy.CreateEnvironment(context.Background(), q.Q, env))
 	return env
 }
 
 // Scope returns the scope of an environment.
-func Scope(env models.Environment) store.Scope {
-	return store.Scope{Tenant: env.TenantID, Environment: env.ID}
+func Scope(env models.Environment) pg.Scope {
+	return pg.Scope{Tenant: env.TenantID, Environment: env.ID}
 }
 
 // Subject inserts an active, unenrolled subject with the external id.
-func Subject(t testing.TB, q *store.Store, env models.Environment, externalID string) models.Subject {
+func Subject(t testing.TB, q *pg.Store, env models.Environment, externalID string) models.Subject {
 	t.Helper()
 	s := models.Subject{
 		UID: ids.New(ids.Subject), TenantID: env.TenantID, EnvironmentID: env.ID, ExternalID: externalID,
@@ -57,4 +59,14 @@ func Subject(t testing.TB, q *store.Store, env models.Environment, externalID st
 	require.NoError(t, err)
 	require.True(t, created)
 	return s
+}
+
+// Texts returns the only column of a query.
+func Texts(t testing.TB, st *pg.Store, query string, args ...any) []string {
+	t.Helper()
+	rows, err := st.Pool().Query(context.Background(), query, args...)
+	require.NoError(t, err)
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return out
 }

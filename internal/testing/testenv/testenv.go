@@ -30,7 +30,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -45,22 +45,22 @@ func Statements() *statements.Recorder { return sent }
 const ServerEnv = "COUNTERSIGN_TEST_DATABASE_URL"
 
 // Store opens a new, migrated, empty database.
-func Store(t testing.TB) *store.Store {
+func Store(t testing.TB) *pg.Store {
 	t.Helper()
 	return open(t, Database(t))
 }
 
 // TamperedStore is like Store for a test that alters events: they are not checked against their schemas.
-func TamperedStore(t testing.TB) *store.Store {
+func TamperedStore(t testing.TB) *pg.Store {
 	t.Helper()
 	return open(t, dropAfter(t, New))
 }
 
 // open opens a store that is closed when the test ends, before its database is dropped.
-func open(t testing.TB, url string) *store.Store {
+func open(t testing.TB, url string) *pg.Store {
 	t.Helper()
 	pooled, direct := Pooled(url)
-	st, err := store.Open(context.WithoutCancel(t.Context()), pooled, store.Options{DirectURL: direct, Tracer: sent})
+	st, err := pg.Open(context.WithoutCancel(t.Context()), pooled, pg.Options{DirectURL: direct, Tracer: sent})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		st.Close()
@@ -217,7 +217,7 @@ func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) e
 			return err
 		}
 	}
-	st, err := store.Open(ctx, withDatabase(server, draft), store.Options{MaxConns: 2})
+	st, err := pg.Open(ctx, withDatabase(server, draft), pg.Options{MaxConns: 2})
 	if err != nil {
 		return err
 	}

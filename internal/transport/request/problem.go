@@ -6,8 +6,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/store"
 )
 
 // MaxHeaderBytes limits the request line and the headers together, as most proxies do. Each open connection, an event stream
@@ -27,11 +27,11 @@ func ProblemOf(err error) *problem.Error {
 	switch {
 	case errors.As(err, &f):
 		return problemOfFiber(f)
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, pg.ErrNotFound):
 		return problem.NewNotFound()
-	case errors.Is(err, store.ErrCursor):
+	case errors.Is(err, pg.ErrCursor):
 		return problem.Invalid([]any{"query", "cursor"}, "cursor must be the value from a Link header of this list.", "cursor_invalid")
-	case store.IsUnavailable(err):
+	case pg.IsUnavailable(err):
 		return problem.NewUnavailable("The database is unavailable. Nothing was changed; retry after the Retry-After header.", err)
 	default:
 		return &problem.Error{Code: problem.Internal, Detail: InternalDetail, Cause: err}

@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -30,8 +30,8 @@ import (
 // streamBundle is a server of streams behind a real connection, for a fixed caller.
 type streamBundle struct {
 	t     testing.TB
-	st    *store.Store
-	scope store.Scope
+	st    *pg.Store
+	scope pg.Scope
 	url   string
 	stop  context.CancelFunc
 	hub   *stream.Hub
@@ -46,7 +46,7 @@ func setupStream(t testing.TB, beat time.Duration) *streamBundle {
 
 func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 	t.Helper()
-	b := &streamBundle{t: t, st: testenv.Store(t), scope: store.Scope{Tenant: "tnt_1", Environment: "env_1"}}
+	b := &streamBundle{t: t, st: testenv.Store(t), scope: pg.Scope{Tenant: "tnt_1", Environment: "env_1"}}
 	b.as = identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: "env_1"}
 	b.check = func(context.Context) (bool, error) { return true, nil }
 	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), o)
@@ -82,7 +82,7 @@ func (b *streamBundle) append(subject string) string {
 	row, err := events.Row(events.Entry{Scope: b.scope, Data: events.SubjectCreatedData{}, At: clock.System().Now(), Subject: subject, SubjectUID: "sub_1",
 		Actor: "credential:crd_1"})
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
+	require.NoError(b.t, events.InsertEvent(b.t.Context(), b.st.Q, row, false))
 	return row.ID
 }
 
@@ -215,7 +215,7 @@ func TestServeEndsWithTheSessionOnly(t *testing.T) {
 	// Until the hub listens, a notification is lost; it is sent until it is heard.
 	notified := func(until func() bool) {
 		require.Eventually(t, func() bool {
-			require.NoError(t, b.st.Notify(t.Context(), store.ChannelCredential, "crd_1"))
+			require.NoError(t, b.st.Notify(t.Context(), pg.ChannelCredential, "crd_1"))
 			return until()
 		}, 20*time.Second, 10*time.Millisecond)
 	}

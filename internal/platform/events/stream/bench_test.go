@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // BenchmarkStreams measures the time from an event's transaction to each of 1,000 streams, at 20 events a second. One
@@ -63,8 +63,8 @@ func BenchmarkStreams(b *testing.B) {
 		mu.Lock()
 		due[row.ID] = time.Now()
 		mu.Unlock()
-		require.NoError(b, s.st.Write(b.Context(), func(q *store.Q) error { return q.Events().Append(b.Context(), row, false) }))
-		s.st.Wake(store.ChannelEvents)
+		require.NoError(b, s.st.Write(b.Context(), func(q *pg.Q) error { return events.InsertEvent(b.Context(), q, row, false) }))
+		s.st.Wake(pg.ChannelEvents)
 	}
 	all.Wait()
 	b.StopTimer()

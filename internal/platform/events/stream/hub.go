@@ -21,7 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // ErrFull means that the process has reached its limit of streams.
@@ -68,7 +68,7 @@ func (o Options) withDefaults() Options {
 
 // Hub follows the log for all streams of one process. It is safe for concurrent use.
 type Hub struct {
-	store   *store.Store
+	store   *pg.Store
 	sealer  *audit.Sealer
 	clock   clock.Clock
 	log     *slog.Logger
@@ -90,7 +90,7 @@ type Hub struct {
 }
 
 // NewHub returns a hub. Subscriptions receive live events only while Run is running.
-func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
+func NewHub(st *pg.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 	return &Hub{store: st, sealer: &audit.Sealer{Store: st, Clock: c, Log: log}, clock: c, log: log, options: o.withDefaults(),
 		wake: make(chan struct{}, 1), subs: map[*Subscription]struct{}{}, share: map[string]int{}, positions: map[string]int64{}}
 }
@@ -98,7 +98,7 @@ func NewHub(st *store.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 // Run follows the log until ctx ends, then ends every stream.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.Stop()
-	go h.store.Listen(ctx, []string{store.ChannelEvents, store.ChannelCredential}, func(channel, payload string) { h.heard(ctx, channel, payload) })
+	go h.store.Listen(ctx, []string{pg.ChannelEvents, pg.ChannelCredential}, func(channel, payload string) { h.heard(ctx, channel, payload) })
 	tick := time.NewTicker(h.options.Every)
 	defer tick.Stop()
 	for {
@@ -125,7 +125,7 @@ func (h *Hub) Count() int {
 // reconnected): then every stream's authorization is checked again.
 func (h *Hub) heard(ctx context.Context, channel, payload string) {
 	switch channel {
-	case store.ChannelCredential:
+	case pg.ChannelCredential:
 		go h.recheck(ctx, func(s *Subscription) bool { return s.credential == payload })
 	case "":
 		// The first connection can have missed little, so streams without a check continue.
@@ -227,7 +227,7 @@ func (h *Hub) round(ctx context.Context) error {
 			}
 			sealed = true
 		}
-		rows, err := h.store.Audit().After(ctx, from, roundBatch)
+		rows, err := audit.EntriesAfter(ctx, h.store.Q, from, roundBatch)
 		if err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func (h *Hub) following() map[string]int64 {
 
 // deliver offers events to the subscriptions that want them, and advances the positions. An environment whose last stream ended
 // meanwhile has none.
-func (h *Hub) deliver(rows []store.Sealed) {
+func (h *Hub) deliver(rows []audit.Sealed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, row := range rows {
@@ -277,7 +277,7 @@ type Message struct {
 }
 
 // render marshals an event for the stream. It returns false for one that streams do not show: it is gone, or for the audit only.
-func render(row store.Sealed) (*Message, bool) {
+func render(row audit.Sealed) (*Message, bool) {
 	if row.Event == nil || !events.Type(row.Event.Type).Public() {
 		return nil, false
 	}

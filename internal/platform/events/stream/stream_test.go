@@ -15,18 +15,18 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 var (
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	mine = store.Scope{Tenant: "tnt_1", Environment: "env_1"}
+	mine = pg.Scope{Tenant: "tnt_1", Environment: "env_1"}
 )
 
 type bundle struct {
 	t    testing.TB
-	st   *store.Store
+	st   *pg.Store
 	hub  *stream.Hub
 	stop context.CancelFunc
 	time *clock.Fake
@@ -47,7 +47,7 @@ func setup(t testing.TB, o stream.Options) *bundle {
 	return b
 }
 
-func entry(s store.Scope, subject string) events.Entry {
+func entry(s pg.Scope, subject string) events.Entry {
 	return events.Entry{Scope: s, Data: events.SubjectCreatedData{}, At: noon, Subject: subject, SubjectUID: "sub_" + subject, Actor: "credential:crd_1"}
 }
 
@@ -56,11 +56,11 @@ func (b *bundle) append(e events.Entry) string {
 	b.t.Helper()
 	row, err := events.Row(e)
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.st.Events().Append(b.t.Context(), row, false))
+	require.NoError(b.t, events.InsertEvent(b.t.Context(), b.st.Q, row, false))
 	return row.ID
 }
 
-func (b *bundle) subscribe(s store.Scope, f stream.Filter, last string) *stream.Subscription {
+func (b *bundle) subscribe(s pg.Scope, f stream.Filter, last string) *stream.Subscription {
 	b.t.Helper()
 	sub, err := b.hub.Subscribe(b.t.Context(), s, "crd_1", f, last)
 	require.NoError(b.t, err)
@@ -94,8 +94,8 @@ func TestLiveEventsOfTheEnvironmentOnly(t *testing.T) {
 	b := setup(t, stream.Options{})
 	b.append(entry(mine, "before"))
 	sub := b.subscribe(mine, stream.Filter{}, "")
-	b.append(entry(store.Scope{Tenant: "tnt_1", Environment: "env_2"}, "other-environment"))
-	b.append(entry(store.Scope{Tenant: "tnt_2", Environment: "env_3"}, "other-tenant"))
+	b.append(entry(pg.Scope{Tenant: "tnt_1", Environment: "env_2"}, "other-environment"))
+	b.append(entry(pg.Scope{Tenant: "tnt_2", Environment: "env_3"}, "other-tenant"))
 	e := entry(mine, "audit")
 	e.Data, e.Subject, e.SubjectUID = events.ActionCreatedData{ActionID: "act_1", Mode: "test"}, "", ""
 	b.append(e)
@@ -119,7 +119,7 @@ func TestFilters(t *testing.T) {
 		"action":  {stream.Filter{Action: "pay"}, "p"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scope := store.Scope{Tenant: "tnt_1", Environment: "env_" + name}
+			scope := pg.Scope{Tenant: "tnt_1", Environment: "env_" + name}
 			sub := b.subscribe(scope, c.filter, "")
 			b.append(entry(scope, "a"))
 			b.append(entry(scope, "b"))
@@ -152,13 +152,13 @@ func TestHeartbeatsAreDueWhileAStreamCatchesUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, stream.Options{})
 	from := b.append(entry(mine, "from"))
-	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
+	require.NoError(t, b.st.Write(t.Context(), func(q *pg.Q) error {
 		for range 450 { // more than two batches
 			row, err := events.Row(entry(mine, "other"))
 			if err != nil {
 				return err
 			}
-			if err := q.Events().Append(t.Context(), row, false); err != nil {
+			if err := events.InsertEvent(t.Context(), q, row, false); err != nil {
 				return err
 			}
 		}
@@ -177,7 +177,7 @@ func TestHeartbeatsAreDueWhileAStreamCatchesUp(t *testing.T) {
 func TestResyncWhereTheIDCannotBeResumedFrom(t *testing.T) {
 	t.Parallel()
 	b := setup(t, stream.Options{Window: time.Hour})
-	theirs := store.Scope{Tenant: "tnt_2", Environment: "env_2"}
+	theirs := pg.Scope{Tenant: "tnt_2", Environment: "env_2"}
 	foreign := b.append(entry(theirs, "theirs"))
 	old := b.append(entry(mine, "old"))
 	for name, last := range map[string]string{"unknown": "evt_01jqx3k5v8e2sbyk0c4m7t9wzd", "no id at all": "\x00\xff", "another tenant's": foreign,
@@ -250,8 +250,8 @@ func TestALateCommitIsNotMissed(t *testing.T) {
 	early, err := events.Row(entry(mine, "early"))
 	require.NoError(t, err)
 	var late string
-	require.NoError(t, b.st.Write(t.Context(), func(q *store.Q) error {
-		if err := q.Events().Append(t.Context(), early, false); err != nil {
+	require.NoError(t, b.st.Write(t.Context(), func(q *pg.Q) error {
+		if err := events.InsertEvent(t.Context(), q, early, false); err != nil {
 			return err
 		}
 		late = b.append(entry(mine, "late")) // commits first
@@ -282,7 +282,7 @@ func TestStreamsOfTwoProcessesShowOneOrder(t *testing.T) {
 			for i := range 25 {
 				row, err := events.Row(entry(mine, fmt.Sprintf("%d-%d", w, i)))
 				if err == nil {
-					err = b.st.Write(t.Context(), func(q *store.Q) error { return q.Events().Append(t.Context(), row, false) })
+					err = b.st.Write(t.Context(), func(q *pg.Q) error { return events.InsertEvent(t.Context(), q, row, false) })
 				}
 				if err != nil {
 					t.Error(err)
@@ -326,7 +326,7 @@ func TestManyWritersAndReaders(t *testing.T) {
 			for i := range each {
 				row, err := events.Row(entry(mine, fmt.Sprintf("%d-%d", w, i)))
 				if err == nil {
-					err = b.st.Write(t.Context(), func(q *store.Q) error { return q.Events().Append(t.Context(), row, false) })
+					err = b.st.Write(t.Context(), func(q *pg.Q) error { return events.InsertEvent(t.Context(), q, row, false) })
 				}
 				if err != nil {
 					t.Error(err)
@@ -352,7 +352,7 @@ func TestEnds(t *testing.T) {
 
 	// Until the hub listens, a notification is lost; it is sent until it is heard.
 	require.Eventually(t, func() bool {
-		require.NoError(t, b.st.Notify(t.Context(), store.ChannelCredential, "crd_2"))
+		require.NoError(t, b.st.Notify(t.Context(), pg.ChannelCredential, "crd_2"))
 		_, _, err := other.Next(t.Context(), 20*time.Millisecond)
 		return err != nil
 	}, 20*time.Second, time.Millisecond, "a revoked credential's stream ends")
@@ -392,7 +392,7 @@ func TestHoldersAreAskedAgain(t *testing.T) {
 	revoked.Store(true)
 	// Until the hub listens, a notification is lost; it is sent until it is heard.
 	require.Eventually(t, func() bool {
-		require.NoError(t, b.st.Notify(t.Context(), store.ChannelCredential, "crd_3"))
+		require.NoError(t, b.st.Notify(t.Context(), pg.ChannelCredential, "crd_3"))
 		return ends(lost)
 	}, 20*time.Second, time.Millisecond, "its key was revoked")
 	require.False(t, ends(held))

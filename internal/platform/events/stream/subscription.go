@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-	"github.com/countersign-dev/countersign/internal/platform/store"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,7 +29,7 @@ const resyncData = `{"reason":"the event to resume from is unknown here or too o
 // Subscription is one connected stream. Only one goroutine may call Next.
 type Subscription struct {
 	hub        *Hub
-	scope      store.Scope
+	scope      pg.Scope
 	credential string
 	// Set by Hold, under the hub's lock.
 	holder Holder
@@ -79,7 +80,7 @@ func (by Holder) holds(ctx context.Context) (bool, error) {
 // Subscribe starts a stream behind the event or position lastID, or at the present if lastID is empty. If lastID is unknown in the
 // environment or older than Options.Window, the stream starts at the present with a resync message. It returns ErrEnded, ErrFull
 // or ErrShare if no stream can be added.
-func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f Filter, lastID string) (*Subscription, error) {
+func (h *Hub) Subscribe(ctx context.Context, s pg.Scope, credential string, f Filter, lastID string) (*Subscription, error) {
 	now, err := h.sealer.SealNow(ctx, s.Environment) // behind every event that was committed before
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (h *Hub) Subscribe(ctx context.Context, s store.Scope, credential string, f
 		switch from, err := h.resume(ctx, s, lastID); {
 		case err == nil:
 			sub.cursor = from
-		case !errors.Is(err, store.ErrNotFound):
+		case !errors.Is(err, pg.ErrNotFound):
 			return nil, err
 		default:
 			at, err := h.position(ctx, s, now)
@@ -209,7 +210,7 @@ func (s *Subscription) read(ctx context.Context) error {
 		return ErrEnded
 	default:
 	}
-	rows, err := s.hub.store.Audit().After(ctx, map[string]int64{s.scope.Environment: s.cursor}, readBatch)
+	rows, err := audit.EntriesAfter(ctx, s.hub.store.Q, map[string]int64{s.scope.Environment: s.cursor}, readBatch)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (r *Recorder) Check(ctx context.Context, url string) error {
 			continue
 		}
 		if err := c.check(ctx, s.SQL); err != nil {
-			wrong = append(wrong, fmt.Errorf("store.%s: %w\n%s", s.Function, err, s.SQL))
+			wrong = append(wrong, fmt.Errorf("%s: %w\n%s", s.Function, err, s.SQL))
 		}
 	}
 	return errors.Join(wrong...)

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Recorder is a pgx tracer that collects the distinct statements of package store. It is safe for concurrent use.
+// Recorder is a pgx tracer that collects the distinct statements of package pg and of the rows of records. It is safe for concurrent use.
 type Recorder struct {
 	mu    sync.Mutex
 	known map[sending]bool   // so that a repeated statement costs no look-up of functions, and allocates nothing
@@ -28,12 +28,12 @@ type sending struct {
 	calls [depth]uintptr
 }
 
-// depth is the number of calls in which the function of package store is found: GORM puts two dozen between it and the driver.
+// depth is the number of calls in which the function that sends a statement is found: GORM puts two dozen between it and the driver.
 const depth = 48
 
-// Statement is one text that a function of package store sends.
+// Statement is one text that a function of package pg or of the rows of a record sends.
 type Statement struct {
-	Function string // without the package: "Holds.Get"
+	Function string // with its package: "hold.GetHold", "pg.Store.Distribute"
 	SQL      string
 }
 
@@ -113,13 +113,16 @@ func planned(sql string) bool {
 	return false
 }
 
-const storePackage = "github.com/countersign-dev/countersign/internal/platform/store."
+const (
+	module = "github.com/countersign-dev/countersign/"
+	kit    = module + "internal/platform/pg."
+)
 
-// drivers are the packages between a function of package store and its connection.
+// drivers are the packages between a function that sends a statement and its connection.
 var drivers = []string{"github.com/jackc/", "gorm.io/", "database/sql.", "sync.", "slices."}
 
-// sender returns the function of package store that sends a statement: the one furthest from the driver before another package calls
-// in. It is empty for a statement of a test, which may use the pool as it likes.
+// sender returns the function that sends a statement: of those in package pg and in the rows of records (rows*.go) the one furthest from the
+// driver, before other code calls in. It is empty for a statement of a test, which may use the pool as it likes.
 func sender(calls []uintptr) string {
 	calls = slices.Clone(calls) // it must not make the caller's memory escape
 	frames := runtime.CallersFrames(calls)
@@ -127,8 +130,8 @@ func sender(calls []uintptr) string {
 	for {
 		f, more := frames.Next()
 		switch {
-		case strings.HasPrefix(f.Function, storePackage) && !strings.HasSuffix(filepath.Base(f.File), "_test.go"):
-			name = f.Function[len(storePackage):]
+		case sends(f):
+			name = f.Function[strings.LastIndexByte(f.Function, '/')+1:]
 		case !slices.ContainsFunc(drivers, func(p string) bool { return strings.HasPrefix(f.Function, p) }):
 			return short(name)
 		}
@@ -138,7 +141,16 @@ func sender(calls []uintptr) string {
 	}
 }
 
-// short removes what the compiler adds to a function's name: "(*Store).Write.func1" is Store.Write.
+// sends reports whether a function is one of those whose statements are checked.
+func sends(f runtime.Frame) bool {
+	file := filepath.Base(f.File)
+	if !strings.HasPrefix(f.Function, module) || strings.HasSuffix(file, "_test.go") {
+		return false
+	}
+	return strings.HasPrefix(f.Function, kit) || strings.HasPrefix(file, "rows")
+}
+
+// short removes what the compiler adds to a function's name: "pg.(*Store).Write.func1" is pg.Store.Write.
 func short(name string) string {
 	name, _, _ = strings.Cut(name, ".func")
 	return strings.NewReplacer("(*", "", ")", "").Replace(name)

@@ -1,0 +1,469 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// ChangeRight is the right to change the configuration: of credentials with one of the scopes and the permission.
+type ChangeRight struct {
+	Scopes     []string
+	Permission models.Permission
+	Approves   bool // to approve a change, which a credential that was given to a different principal may not
+}
+
+// MayChangePrincipal reports whether an actor may change the configuration of the environment at a time: a credential with the right that
+// is neither revoked nor expired, a person who is an operator of the environment, or a command of the operator of the service.
+func MayChangePrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string, r ChangeRight, at time.Time) (bool, error) {
+	if strings.HasPrefix(actor, "cli:") {
+		return true, nil
+	}
+	var may bool
+	err := q.QueryRow(ctx, `select exists (select from credentials c where 'credential:' || c.id = $3 and c.tenant_id = $1
+			and c.environment_id = $2 and c.scope = any($4) and c.revoked_at is null and (c.ends_at is null or c.ends_at > $5)
+			and (not $7 or c.former_principal is null) and (c.permissions is null or $6 = any(c.permissions)))
+		or exists (select from people p join person_roles pr on pr.person_id = p.id where 'person:' || p.id = $3
+			and p.tenant_id = $1 and p.revoked_at is null and pr.environment_id = $2 and pr.role = 'operator')`,
+		s.Tenant, s.Environment, actor, r.Scopes, at, string(r.Permission), r.Approves).Scan(&may)
+	return may, err
+}
+
+// createClientToken inserts a client token.
+func createClientToken(ctx context.Context, q *pg.Q, t models.ClientToken) error {
+	return q.Gorm(ctx).Create(&t).Error
+}
+
+// clientTokenByMAC returns a client token with the credential that issued it and its environment. It returns expired and revoked
+// tokens too.
+func clientTokenByMAC(ctx context.Context, q *pg.Q, macs [][]byte) (t models.ClientToken, issuer models.Credential, e models.Environment, err error) {
+	if t, err = pg.OrNotFound(t, q.Gorm(ctx).Where("mac in ?", macs).Take(&t).Error); err != nil {
+		return t, issuer, e, err
+	}
+	scope := pg.Scope{Tenant: t.TenantID, Environment: t.EnvironmentID}
+	if issuer, err = getCredential(ctx, q, scope, t.CredentialID); err != nil {
+		return t, issuer, e, err
+	}
+	e, err = tenancy.GetEnvironment(ctx, q, scope)
+	return t, issuer, e, err
+}
+
+// RevokeClientTokensOfSubject revokes the client tokens of a subject, notifies every process and returns how many of them had not
+// expired.
+func RevokeClientTokensOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (held int, err error) {
+	var issuers []struct {
+		CredentialID string
+		Held         int
+	}
+	err = q.Gorm(ctx).Raw(`with revoked as (
+			update client_tokens set revoked_at = @at
+			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null
+			returning credential_id, expires_at)
+		select credential_id, count(*) filter (where expires_at > @at) as held from revoked group by 1`, map[string]any{
+		"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment,
+	}).Find(&issuers).Error
+	for _, i := range issuers {
+		held += i.Held
+		if err := q.Notify(ctx, pg.ChannelCredential, i.CredentialID); err != nil {
+			return held, err
+		}
+	}
+	return held, err
+}
+
+// DropClientTokens deletes at most limit client tokens that expired before t.
+func DropClientTokens(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
+	return q.Exec(ctx, `delete from client_tokens where (mac, environment_id) in (select mac, environment_id from client_tokens where expires_at < $1 limit $2)`, t, limit)
+}
+
+// createCredential inserts a credential with its first key.
+func createCredential(ctx context.Context, q *pg.Q, c models.Credential, k models.CredentialKey) error {
+	if err := q.Gorm(ctx).Create(&c).Error; err != nil {
+		return err
+	}
+	return q.Gorm(ctx).Create(&k).Error
+}
+
+// credentialByMAC returns the credential with one of the MACs, its environment and its key. It returns expired and revoked
+// credentials too: the caller distinguishes them.
+func credentialByMAC(ctx context.Context, q *pg.Q, macs [][]byte) (models.Credential, models.Environment, models.CredentialKey, error) {
+	var k models.CredentialKey
+	if err := q.Gorm(ctx).Where("mac in ?", macs).Take(&k).Error; err != nil {
+		_, err = pg.OrNotFound(k, err)
+		return models.Credential{}, models.Environment{}, k, err
+	}
+	var c models.Credential
+	if err := q.Gorm(ctx).Where("id = ?", k.CredentialID).Take(&c).Error; err != nil {
+		_, err = pg.OrNotFound(c, err)
+		return c, models.Environment{}, k, err
+	}
+	e, err := tenancy.GetEnvironment(ctx, q, pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID})
+	return c, e, k, err
+}
+
+// getCredential returns one credential of the scope.
+func getCredential(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Credential, error) {
+	var c models.Credential
+	return pg.OrNotFound(c, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
+}
+
+// Locked are credentials and their issuers, by id, which no other transaction revokes or reassigns meanwhile.
+type Locked map[string]models.Credential
+
+// Whole returns a credential all of whose issuers are locked, and ErrNotFound if there is none: an issuer is missing, or the credential was
+// given to others before the lock.
+func (l Locked) Whole(id string) (models.Credential, error) {
+	c, ok := l[id]
+	for _, issuer := range c.Issuers {
+		_, has := l[issuer]
+		ok = ok && has
+	}
+	if !ok {
+		return models.Credential{}, pg.ErrNotFound
+	}
+	return c, nil
+}
+
+// lockCredential locks credentials of the scope and their issuers until the transaction ends. Those highest in a chain come first, as in every
+// transaction, so that none waits for another in a circle.
+func lockCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids ...string) (Locked, error) {
+	var rows []models.Credential
+	err := q.Gorm(ctx).Raw(`select c.* from credentials c where c.tenant_id = @tenant and c.environment_id = @environment and (c.id = any(@ids)
+			or exists (select from credentials l where l.id = any(@ids) and l.environment_id = @environment and c.id = any(l.issuers)))
+		order by cardinality(c.issuers), c.id for update`,
+		map[string]any{"ids": models.Strings(ids), "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
+	out := Locked{}
+	for _, c := range rows {
+		out[c.ID] = c
+	}
+	return out, err
+}
+
+// credentialsUnder returns the credentials of the scope that rest on any of these and are not revoked, the highest first.
+func credentialsUnder(ctx context.Context, q *pg.Q, s pg.Scope, ids ...string) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and issuers && ? and revoked_at is null", s.Tenant, s.Environment, models.Strings(ids)).
+		Order("cardinality(issuers), id").Find(&rows).Error
+	return rows, err
+}
+
+// orphanedCredentials returns the credentials of the scope that are in force at a time although what they rest on is not: an issuer that is revoked, has
+// ended or is missing, or a person who is revoked, missing or no operator of the environment.
+func orphanedCredentials(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.Gorm(ctx).Raw(`select c.* from credentials c left join credentials root on root.id = coalesce(c.issuers[1], c.id)
+		where c.tenant_id = @tenant and c.environment_id = @environment and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at)
+			and (cardinality(c.issuers) <> (select count(*) from credentials i where i.environment_id = @environment and i.id = any(c.issuers)
+					and i.revoked_at is null and (i.ends_at is null or i.ends_at > @at))
+				or root.created_by like 'person:%' and not exists (select from people p join person_roles r on r.person_id = p.id
+					where 'person:' || p.id = root.created_by and p.tenant_id = @tenant and p.revoked_at is null
+					and r.environment_id = @environment and r.role = 'operator'))
+		order by cardinality(c.issuers), c.id`, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at}).Find(&rows).Error
+	return rows, err
+}
+
+// issuedCredentials returns the credentials of the scope that a person issued directly and that are not revoked. Linked accounts count as one principal,
+// but the authority of a key ends with the account that issued it.
+func issuedCredentials(ctx context.Context, q *pg.Q, s pg.Scope, person string) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and created_by = ? and cardinality(issuers) = 0 and revoked_at is null",
+		s.Tenant, s.Environment, actorPerson+person).Order("id").Find(&rows).Error
+	return rows, err
+}
+
+// moveCredentials puts the credentials that rest on one under another issuer, whose principal they have from then on, and notifies every process.
+func moveCredentials(ctx context.Context, q *pg.Q, s pg.Scope, from string, to models.Credential) error {
+	var given []string
+	err := q.Gorm(ctx).Raw(`update credentials set issuers = @issuers || issuers[array_position(issuers, @from) + 1:],
+			principal = @principal, former_principal = case when principal <> @principal then principal else former_principal end, lapses_at = @lapses
+		where tenant_id = @tenant and environment_id = @environment and @from = any(issuers) and revoked_at is null returning id`,
+		map[string]any{
+			"issuers": append(append(models.Strings{}, to.Issuers...), to.ID), "from": from, "principal": to.Principal, "lapses": to.LapsesAt,
+			"tenant": s.Tenant, "environment": s.Environment,
+		}).Find(&given).Error
+	if err != nil {
+		return err
+	}
+	return tenancy.NotifyCredentials(ctx, q, given)
+}
+
+// listCredentials lists the scope's credentials, newest first.
+func listCredentials(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.Credential, string, error) {
+	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Credential
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := pg.CutPage(rows, p, func(c models.Credential) (time.Time, string) { return c.CreatedAt, c.ID })
+	return rows, next, nil
+}
+
+// revokeCredential revokes credentials with all that rest on them and notifies every process. It returns those that were not revoked before, the
+// highest first. The caller has locked them.
+func revokeCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, at time.Time) ([]models.Credential, error) {
+	var ended []models.Credential
+	err := q.Gorm(ctx).Raw(`with ended as (update credentials set revoked_at = @at
+			where tenant_id = @tenant and environment_id = @environment and revoked_at is null and (id = any(@ids) or issuers && @ids) returning *)
+		select * from ended order by cardinality(issuers), id`,
+		map[string]any{"ids": models.Strings(ids), "at": at, "tenant": s.Tenant, "environment": s.Environment}).Find(&ended).Error
+	if err != nil {
+		return nil, err
+	}
+	all := make([]string, len(ended))
+	for i, c := range ended {
+		all[i] = c.ID
+	}
+	return ended, tenancy.NotifyCredentials(ctx, q, all)
+}
+
+// rotateKey adds a key and lets the other keys of the credential expire at overlapEnds. It returns false and changes
+// nothing while an earlier rotation still overlaps.
+func rotateKey(ctx context.Context, q *pg.Q, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
+	if _, err := q.Exec(ctx, "delete from credential_keys where credential_id = $1 and expires_at <= $2", k.CredentialID, k.CreatedAt); err != nil {
+		return false, err
+	}
+	// The update locks the credential, so that the second of two concurrent rotations sees the first.
+	n, err := q.Exec(ctx, `update credentials c set preview = $2 where id = $1 and revoked_at is null
+		and not exists (select 1 from credential_keys where credential_id = c.id and expires_at is not null)`, k.CredentialID, preview)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if _, err := q.Exec(ctx, "update credential_keys set expires_at = $2 where credential_id = $1", k.CredentialID, overlapEnds); err != nil {
+		return false, err
+	}
+	if err := q.Gorm(ctx).Create(&k).Error; err != nil {
+		return false, err
+	}
+	return true, q.Notify(ctx, pg.ChannelCredential, k.CredentialID)
+}
+
+// rateLimits returns the scope's keys that are valid at the time, with what their quotas follow from only. Publishable keys are
+// no servers'.
+func rateLimits(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([]models.Credential, error) {
+	var rows []models.Credential
+	err := q.Gorm(ctx).Raw(`select distinct rate_limit, created_by from credentials where tenant_id = ? and environment_id = ?
+		and scope <> 'client' and revoked_at is null and (ends_at is null or ends_at > ?)`, s.Tenant, s.Environment, at).Find(&rows).Error
+	return rows, err
+}
+
+// touchCredential records that a credential was used at a time, at most once in 15 minutes.
+func touchCredential(ctx context.Context, q *pg.Q, id string, at time.Time) error {
+	_, err := q.Exec(ctx, `update credentials set last_used_at = $2
+		where id = $1 and (last_used_at is null or last_used_at < $2::timestamptz - interval '15 minutes')`, id, at)
+	return err
+}
+
+// The prefixes of actors that have a principal of their own.
+const (
+	actorCredential = "credential:" // #nosec G101 -- the beginning of an actor, no secret
+	actorPerson     = "person:"
+)
+
+// ErrNoPrincipal is returned for an actor that counts as no one, such as a client token.
+var ErrNoPrincipal = errors.New("store: the actor has no principal")
+
+// Behind is who is behind an actor. Former is set for a credential that was given to an issuer of a different principal: the former
+// one may still have the key. Such a credential is barred as both and approves as neither.
+type Behind struct{ Principal, Former string }
+
+// Meets reports whether two actors are or were of one principal.
+func (b Behind) Meets(other Behind) bool {
+	for _, one := range []string{other.Principal, other.Former} {
+		if one != "" && (one == b.Principal || one == b.Former) {
+			return true
+		}
+	}
+	return false
+}
+
+// PrincipalsBehind returns who is behind credentials, by credential id, as it is stored. All keys that one key issued are one principal with it, and those
+// that a person issued are that person. A key made at the command line is a principal of its own, because it is given to one party. An
+// unknown credential is its own principal.
+func PrincipalsBehind(ctx context.Context, q *pg.Q, s pg.Scope, credentials []string) (map[string]Behind, error) {
+	out := make(map[string]Behind, len(credentials))
+	for _, id := range credentials {
+		out[id] = Behind{Principal: actorCredential + id}
+	}
+	rows, err := q.Query(ctx, `select id, principal, coalesce(former_principal, '') from credentials
+		where tenant_id = $1 and environment_id = $2 and id = any($3)`, s.Tenant, s.Environment, credentials)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var b Behind
+		if err := rows.Scan(&id, &b.Principal, &b.Former); err != nil {
+			return nil, err
+		}
+		if b.Principal == "" {
+			return nil, ErrNoPrincipal
+		}
+		out[id] = b
+	}
+	return out, rows.Err()
+}
+
+// PrincipalBehind returns who is behind an actor: the stored principal of a credential or of a person, and otherwise the actor itself. It returns ErrNoPrincipal for client tokens and
+// visitors of hosted pages, which count as no one.
+func PrincipalBehind(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (Behind, error) {
+	if strings.HasPrefix(actor, "client_token:") || strings.HasPrefix(actor, "page:") {
+		return Behind{}, ErrNoPrincipal
+	}
+	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+		err := q.QueryRow(ctx, "select coalesce((select principal from people where tenant_id = $1 and id = $2), $3)", s.Tenant, id, actor).Scan(&actor)
+		return Behind{Principal: actor}, err
+	}
+	id, ok := strings.CutPrefix(actor, actorCredential)
+	if !ok {
+		return Behind{Principal: actor}, nil
+	}
+	all, err := PrincipalsBehind(ctx, q, s, []string{id})
+	return all[id], err
+}
+
+// GetPrincipal returns the principal of an actor, with the errors of Behind.
+func GetPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (string, error) {
+	b, err := PrincipalBehind(ctx, q, s, actor)
+	return b.Principal, err
+}
+
+// HoldPrincipal is Get for a principal that is about to be stored: the accounts of the person are not linked until the transaction ends.
+func HoldPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (string, error) {
+	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+		if _, err := sharePerson(ctx, q, s.Tenant, id); err != nil && !errors.Is(err, pg.ErrNotFound) {
+			return "", err
+		}
+	}
+	return GetPrincipal(ctx, q, s, actor)
+}
+
+// IsConfirmed reports whether a principal was known to be a person of its own, or is none, at a time and ever since.
+func IsConfirmed(ctx context.Context, q *pg.Q, s pg.Scope, principal string, at time.Time) (bool, error) {
+	var ok bool
+	err := q.QueryRow(ctx, "select "+strings.NewReplacer("@principal", "$2::text", "@tenant", "$1", "@since", "$3").Replace(ConfirmedPerson),
+		s.Tenant, principal, at).Scan(&ok)
+	return ok, err
+}
+
+// ConfirmedPerson is the condition that a principal of a tenant is no person, or one who was confirmed by a time.
+const ConfirmedPerson = `(@principal not like 'person:%' or exists (select from people p where p.tenant_id = @tenant
+	and p.id = substr(@principal, 8) and p.confirmed_at <= @since))`
+
+// LinkPrincipals makes one principal of people of a tenant count as another: their accounts, their credentials, and what they asked for or approved
+// that is open. The caller has the rows of the people locked. It returns the credentials.
+func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]string, error) {
+	if _, err := q.Exec(ctx, "update people set principal = $3 where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2", tenant, from, to); err != nil {
+		return nil, err
+	}
+	if _, err := q.Exec(ctx, `update people set confirmed_at = (select max(confirmed_at) from people where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2)
+		where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2`, tenant, to); err != nil {
+		return nil, err
+	}
+	environments, err := tenancy.ListEnvironments(ctx, q, tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, env := range environments {
+		if _, err := q.Exec(ctx, `update reviews r set principal = $3 from holds h where h.environment_id = $1 and r.environment_id = $1 and h.status = 'pending'
+			and r.authorization_id = h.authorization_id and r.principal = $2`, env.ID, from, to); err != nil {
+			return nil, err
+		}
+		if _, err := q.Exec(ctx, "update changes set principal = $3 where environment_id = $1 and principal = $2 and status = 'pending'", env.ID, from, to); err != nil {
+			return nil, err
+		}
+	}
+	return RewritePrincipal(ctx, q, tenant, from, to)
+}
+
+// RewritePrincipal makes the credentials of one principal count as another in every environment of a tenant, for two accounts that are linked because
+// they are one person's. It returns the credentials.
+func RewritePrincipal(ctx context.Context, q *pg.Q, tenant, from, to string) ([]string, error) {
+	var out []string
+	err := q.Gorm(ctx).Raw(`update credentials set principal = case when principal = @from then @to else principal end,
+			former_principal = case when former_principal = @from then @to else former_principal end
+		where tenant_id = @tenant and (principal = @from or former_principal = @from) returning id`,
+		map[string]any{"tenant": tenant, "from": from, "to": to}).Find(&out).Error
+	return out, err
+}
+
+// SubjectSession is a session with its subject.
+type SubjectSession struct {
+	Session models.Session
+	Subject models.Subject
+}
+
+// GetSession returns a session of the scope with its subject. Sessions of an erased subject are not found.
+func GetSession(ctx context.Context, q *pg.Q, s pg.Scope, id string) (SubjectSession, error) {
+	return LookUpSession(ctx, q, s, id, "")
+}
+
+// LookUpSession returns a session of the scope with its subject. lock is "" or the clause that locks the session, such as " for update".
+func LookUpSession(ctx context.Context, q *pg.Q, s pg.Scope, id, lock string) (SubjectSession, error) {
+	var row models.Session
+	tx := q.Gorm(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Find(&row)
+	if tx.Error != nil {
+		return SubjectSession{}, tx.Error
+	}
+	if tx.RowsAffected == 0 {
+		return SubjectSession{}, pg.ErrNotFound
+	}
+	subject, err := SubjectByUID(ctx, q, s, row.SubjectUID)
+	return SubjectSession{Session: row, Subject: subject}, err
+}
+
+// CreatePerson inserts a person of a tenant.
+func CreatePerson(ctx context.Context, q *pg.Q, p models.Person) error {
+	return q.Gorm(ctx).Create(&p).Error
+}
+
+// sharePerson returns a person of the tenant, revoked or not, whose access and roles do not change until the transaction ends.
+func sharePerson(ctx context.Context, q *pg.Q, tenant, id string) (models.Person, error) {
+	var p models.Person
+	return pg.OrNotFound(p, q.Gorm(ctx).Clauses(clause.Locking{Strength: "SHARE"}).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
+}
+
+// GrantRole grants a role. It returns false if the person has it already.
+func GrantRole(ctx context.Context, q *pg.Q, r models.PersonRole) (bool, error) {
+	res := q.Gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
+	return res.RowsAffected == 1, res.Error
+}
+
+// RolesIn returns the roles of a person in one environment.
+func RolesIn(ctx context.Context, q *pg.Q, person, environment string) ([]models.Role, error) {
+	var out []models.Role
+	err := q.Gorm(ctx).Model(&models.PersonRole{}).Where("person_id = ? and environment_id = ?", person, environment).Order("role").Pluck("role", &out).Error
+	return out, err
+}
+
+// SubjectByUID returns the subject with our id.
+func SubjectByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
+	var row models.Subject
+	return pg.OrNotFound(row, q.Gorm(ctx).Where(pg.InScopeNotErasing+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+}
+
+// lockSubjectNoKey is like LockByUID with a weaker lock: other transactions can insert rows that refer to the subject, but
+// cannot revoke, recover or erase it.
+func lockSubjectNoKey(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
+	var row models.Subject
+	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
+		Where(pg.InScopeNotErasing+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+}
+
+// RequestEnrollment records when the subject's next enrollment was requested explicitly: by a server key, or by a client
+// token that lists the purpose enroll. An earlier time is not replaced.
+func RequestEnrollment(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) error {
+	_, err := q.Exec(ctx, `update subjects set enrollment_asked_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment_asked_at is null`, s.Tenant, s.Environment, uid, at)
+	return err
+}

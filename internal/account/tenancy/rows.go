@@ -1,0 +1,337 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// LapseOf selects credentials: those of a person, or those of an environment.
+type LapseOf struct{ Person, Environment string }
+
+// LapseCredentials computes when the credentials end that staff of an identity provider issued, directly or not, after a sign-in or a change of the
+// environment's setting, and notifies every process of those that end at a different time than before.
+func LapseCredentials(ctx context.Context, q *pg.Q, tenant string, of LapseOf) error {
+	var moved []string
+	err := q.Gorm(ctx).Raw(`with due as (select c.id, case when e.federated_key_days > 0
+				then coalesce(p.signed_in_at, p.created_at) + make_interval(days => e.federated_key_days) end as at
+			from credentials c join environments e on e.id = c.environment_id join credentials root on root.id = coalesce(c.issuers[1], c.id)
+			join people p on 'person:' || p.id = root.created_by
+			where c.tenant_id = @tenant and p.tenant_id = @tenant and p.identity_provider_id is not null and c.revoked_at is null
+				and (p.id = @person or c.environment_id = @environment))
+		update credentials c set lapses_at = due.at from due where c.id = due.id and c.tenant_id = @tenant and c.lapses_at is distinct from due.at returning c.id`,
+		map[string]any{"tenant": tenant, "person": of.Person, "environment": of.Environment}).Find(&moved).Error
+	if err != nil {
+		return err
+	}
+	return NotifyCredentials(ctx, q, moved)
+}
+
+// NotifyCredentials tells the caches of all processes that credentials changed.
+func NotifyCredentials(ctx context.Context, q *pg.Q, ids []string) error {
+	for _, id := range ids {
+		if err := q.Notify(ctx, pg.ChannelCredential, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CreateEnvironment inserts an environment.
+func CreateEnvironment(ctx context.Context, q *pg.Q, e models.Environment) error {
+	return q.Gorm(ctx).Create(&e).Error
+}
+
+// ListEnvironments returns the environments of a tenant, or of all tenants if tenant is empty (for jobs and the CLI only).
+func ListEnvironments(ctx context.Context, q *pg.Q, tenant string) ([]models.Environment, error) {
+	var rows []models.Environment
+	tx := q.Gorm(ctx).Order("created_at, id")
+	if tenant != "" {
+		tx = tx.Where("tenant_id = ?", tenant)
+	}
+	err := tx.Find(&rows).Error
+	return rows, err
+}
+
+// GetEnvironment returns the environment of the scope.
+func GetEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error) {
+	var e models.Environment
+	return pg.OrNotFound(e, q.Gorm(ctx).Where("tenant_id = ? and id = ?", s.Tenant, s.Environment).Take(&e).Error)
+}
+
+// BrandedEnvironment returns the environment of the scope with its brand and the rules of its passkeys.
+func BrandedEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error) {
+	e, err := GetEnvironment(ctx, q, s)
+	if err != nil {
+		return e, err
+	}
+	e.Brand, err = pg.OrNotFound(e.Brand, q.Gorm(ctx).Table("environment_brands").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+		Take(&e.Brand).Error)
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
+		return e, err
+	}
+	if e.Passkeys, err = PasskeyRules(ctx, q, s); err != nil {
+		return e, err
+	}
+	e.Passkeys.Given, err = RPIDsOfTenant(ctx, q, s.Tenant)
+	return e, err
+}
+
+// setBrand stores the brand of e.
+func setBrand(ctx context.Context, q *pg.Q, e models.Environment) error {
+	_, err := q.Exec(ctx, `insert into environment_brands (environment_id, tenant_id, name, accent, language, logo)
+		values ($1, $2, $3, $4, $5, $6) on conflict (environment_id) do update set name = excluded.name, accent = excluded.accent,
+		language = excluded.language, logo = excluded.logo where environment_brands.tenant_id = $2`,
+		e.ID, e.TenantID, e.Brand.Name, e.Brand.Accent, e.Brand.Language, e.Brand.Logo)
+	return err
+}
+
+// LockEnvironment is Branded, and locks the settings until the transaction ends.
+func LockEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error) {
+	if _, err := q.Exec(ctx, "select from environments where tenant_id = $1 and id = $2 for no key update", s.Tenant, s.Environment); err != nil {
+		return models.Environment{}, err
+	}
+	return BrandedEnvironment(ctx, q, s)
+}
+
+// SetRP stores the relying party id and origins for WebAuthn.
+func SetRP(ctx context.Context, q *pg.Q, s pg.Scope, rpID string, origins []string) error {
+	_, err := q.Exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
+		s.Tenant, s.Environment, rpID, models.Strings(origins))
+	return notifyEnvironment(ctx, q, s.Environment, err)
+}
+
+// setSettings stores the settings of e that its relying party may change.
+func setSettings(ctx context.Context, q *pg.Q, e models.Environment) error {
+	_, err := q.Exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
+		enrollment_grant_required = $7, bar_self_review = $8, second_approver_required = $9, change_ttl_seconds = $10, background = $11,
+		review_notes = $12, case_link = $13, federated_key_days = $14
+		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds,
+		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds, e.Background, e.ReviewNotes, e.CaseLink, e.FederatedKeyDays)
+	return notifyEnvironment(ctx, q, e.ID, err)
+}
+
+// setPages stores the settings of e for the hosted pages.
+func setPages(ctx context.Context, q *pg.Q, e models.Environment) error {
+	_, err := q.Exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
+		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
+	return notifyEnvironment(ctx, q, e.ID, err)
+}
+
+// notifyEnvironment notifies every process of a change of the environment, unless the change failed with err.
+func notifyEnvironment(ctx context.Context, q *pg.Q, id string, err error) error {
+	if err != nil {
+		return err
+	}
+	return q.Notify(ctx, pg.ChannelEnvironment, id)
+}
+
+// AllEnvironments returns the scope of every environment, by environment id.
+func AllEnvironments(ctx context.Context, q *pg.Q) ([]pg.Scope, error) {
+	var rows []pg.Scope
+	err := q.Gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Find(&rows).Error
+	return rows, err
+}
+
+// setRateLimits stores the rate limit and the ceiling of e.
+func setRateLimits(ctx context.Context, q *pg.Q, e models.Environment) error {
+	_, err := q.Exec(ctx, "update environments set rate_limit = $3, rate_limit_ceiling = $4 where tenant_id = $1 and id = $2",
+		e.TenantID, e.ID, e.RateLimit, e.RateLimitCeiling)
+	return err
+}
+
+// ResetLearned deletes the sums of a modality and who is counted in them, so that all people are counted anew.
+func ResetLearned(ctx context.Context, q *pg.Q, s pg.Scope, modality string) error {
+	for _, table := range []string{"background_shares", "background_sums"} {
+		if _, err := q.Exec(ctx, "delete from "+table+" where tenant_id = $1 and environment_id = $2 and modality = $3", s.Tenant, s.Environment, modality); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RetireLearned takes the background of a modality out of force and notifies every process. It returns its version, or ErrNotFound if none is in
+// force.
+func RetireLearned(ctx context.Context, q *pg.Q, s pg.Scope, modality string, at time.Time) (string, error) {
+	var version string
+	err := q.QueryRow(ctx, `update environment_backgrounds set status = 'retired', retired_at = $4
+		where tenant_id = $1 and environment_id = $2 and modality = $3 and status = 'active' returning version`, s.Tenant, s.Environment, modality, at).Scan(&version)
+	if version, err = pg.OrNotFound(version, err); err != nil {
+		return "", err
+	}
+	return version, q.Notify(ctx, pg.ChannelBackground, version)
+}
+
+// PasskeyRules returns the rules of an environment's passkeys; without a row, none are set.
+func PasskeyRules(ctx context.Context, q *pg.Q, s pg.Scope) (models.PasskeyRules, error) {
+	var r models.PasskeyRules
+	r, err := pg.OrNotFound(r, q.Gorm(ctx).Table("environment_passkeys").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).Take(&r).Error)
+	if errors.Is(err, pg.ErrNotFound) {
+		return models.PasskeyRules{Attestation: models.AttestationNone}, nil
+	}
+	return r, err
+}
+
+// setPasskeyRules stores the rules of e's passkeys.
+func setPasskeyRules(ctx context.Context, q *pg.Q, e models.Environment) error {
+	r := e.Passkeys
+	_, err := q.Exec(ctx, `insert into environment_passkeys (environment_id, tenant_id, rp_ids, related_origins, attestation, attestation_roots, aaguids)
+		values ($1, $2, $3, $4, $5, $6, $7) on conflict (environment_id) do update set rp_ids = excluded.rp_ids,
+		related_origins = excluded.related_origins, attestation = excluded.attestation, attestation_roots = excluded.attestation_roots,
+		aaguids = excluded.aaguids where environment_passkeys.tenant_id = $2`,
+		e.ID, e.TenantID, nonNil(r.RPIDs), nonNil(r.RelatedOrigins), r.Attestation, nonNil(r.AttestationRoots), nonNil(r.AAGUIDs))
+	return err
+}
+
+func nonNil(s models.Strings) models.Strings {
+	if s == nil {
+		return models.Strings{}
+	}
+	return s
+}
+
+// RelatedOrigins returns the further origins that may use passkeys of an RP ID, sorted: those of the environments of the tenant that the
+// RP ID is given to. It returns ErrNotFound if there are none.
+func RelatedOrigins(ctx context.Context, q *pg.Q, rpID string) ([]string, error) {
+	var found struct{ Origins models.Strings }
+	err := q.Gorm(ctx).Raw(`select coalesce(array_agg(distinct o order by o), '{}') as origins
+		from rp_ids r join environments e on e.tenant_id = r.tenant_id
+		join environment_passkeys p on p.environment_id = e.id, unnest(p.related_origins) o
+		where r.rp_id = ? and (e.rp_id = r.rp_id or r.rp_id = any (p.rp_ids))`, rpID).Find(&found).Error
+	if err == nil && len(found.Origins) == 0 {
+		err = pg.ErrNotFound
+	}
+	return found.Origins, err
+}
+
+// RPIDsOfTenant returns the RP IDs that are given to a tenant, sorted.
+func RPIDsOfTenant(ctx context.Context, q *pg.Q, tenant string) (models.Strings, error) {
+	var found struct{ Given models.Strings }
+	err := q.Gorm(ctx).Raw("select coalesce(array_agg(rp_id order by rp_id), '{}') as given from rp_ids where tenant_id = ?", tenant).Find(&found).Error
+	return found.Given, err
+}
+
+// giveRPID gives an RP ID to a tenant and returns the tenant that has it: a different one if it was given before.
+func giveRPID(ctx context.Context, q *pg.Q, tenant, rpID string) (owner string, err error) {
+	if _, err := q.Exec(ctx, "insert into rp_ids (rp_id, tenant_id) values ($1, $2) on conflict do nothing", rpID, tenant); err != nil {
+		return "", err
+	}
+	err = q.QueryRow(ctx, "select tenant_id from rp_ids where rp_id = $1", rpID).Scan(&owner)
+	return owner, err
+}
+
+// takeRPID takes an RP ID from a tenant unless one of its environments uses it, and reports whether it did.
+func takeRPID(ctx context.Context, q *pg.Q, tenant, rpID string) (bool, error) {
+	n, err := q.Exec(ctx, `delete from rp_ids where tenant_id = $1 and rp_id = $2
+		and not exists (select from environments e left join environment_passkeys p on p.environment_id = e.id
+			where e.tenant_id = $1 and (e.rp_id = $2 or $2 = any (p.rp_ids)))`, tenant, rpID)
+	return n > 0, err
+}
+
+// CreateTenant inserts a tenant.
+func CreateTenant(ctx context.Context, q *pg.Q, t models.Tenant) error {
+	return q.Gorm(ctx).Create(&t).Error
+}
+
+// ListTenants lists the tenants, oldest first.
+func ListTenants(ctx context.Context, q *pg.Q) ([]models.Tenant, error) {
+	var rows []models.Tenant
+	err := q.Gorm(ctx).Order("created_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// lockTenant locks a tenant's row, so that concurrent deletions run one after the other.
+func lockTenant(ctx context.Context, q *pg.Q, id string) (models.Tenant, error) {
+	var t models.Tenant
+	return pg.OrNotFound(t, q.Gorm(ctx).Raw("select * from tenants where id = ? for update", id).Take(&t).Error)
+}
+
+// inUse are the records of a tenant that a caller or a workflow still uses.
+var inUse = []struct{ what, query string }{
+	{"active API keys", "select count(*) from credentials where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())"},
+	{"open challenges", "select count(*) from challenges where tenant_id = $1 and status = 'open'"},
+	{"pending holds", "select count(*) from holds where tenant_id = $1 and status = 'pending'"},
+	{"pending enrollments", "select count(*) from enrollments where tenant_id = $1 and status = 'pending'"},
+	{"recoveries in progress", "select count(*) from recoveries where tenant_id = $1 and status in ('pending', 'cooling_down', 'ready')"},
+	{"erasures in progress", "select count(*) from erasures where tenant_id = $1 and status = 'erasing'"},
+	{"pending change requests", "select count(*) from changes where tenant_id = $1 and status = 'pending'"},
+	{"webhook endpoints", "select count(*) from webhook_endpoints where tenant_id = $1 and deleted_at is null"},
+}
+
+// tenantInUse describes the records that a caller or a workflow still uses, such as "2 pending holds". Deleting them would leave
+// workflows that retry without end.
+func tenantInUse(ctx context.Context, q *pg.Q, id string) ([]string, error) {
+	var out []string
+	for _, u := range inUse {
+		var n int
+		if err := q.QueryRow(ctx, u.query, id).Scan(&n); err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, u.what))
+		}
+	}
+	return out, nil
+}
+
+// deleteTenant deletes every row of a tenant and its environments, and returns the number of rows, not counting those that foreign
+// keys delete with them. The tables come from the database's catalogue, so that a new table cannot be forgotten.
+func deleteTenant(ctx context.Context, q *pg.Q, id string) (int64, error) {
+	tables, err := tablesByDependence(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	statements := []string{"delete from idempotency_keys where credential_id in (select id from credentials where tenant_id = $1)"}
+	for _, t := range tables {
+		name := pgx.Identifier{t.name}.Sanitize()
+		switch {
+		case t.environment:
+			statements = append(statements, "delete from "+name+" where environment_id in (select id from environments where tenant_id = $1)")
+		case t.tenant:
+			statements = append(statements, "delete from "+name+" where tenant_id = $1")
+		}
+	}
+	var deleted int64
+	for _, s := range append(statements, "delete from tenants where id = $1") {
+		n, err := q.Exec(ctx, s, id)
+		if err != nil {
+			return 0, err
+		}
+		deleted += n
+	}
+	return deleted, nil
+}
+
+// tenantTable is a table, and which columns say whose its rows are.
+type tenantTable struct {
+	name                string
+	tenant, environment bool
+}
+
+// tablesByDependence returns the tables, each after those that refer to it.
+func tablesByDependence(ctx context.Context, q *pg.Q) ([]tenantTable, error) {
+	rows, err := q.Query(ctx, `with recursive t as (
+			select c.oid, c.relname::text as name from pg_class c
+			where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition),
+		depth as (
+			select oid, 0 as n from t
+			union select f.confrelid, d.n + 1 from depth d join pg_constraint f on f.conrelid = d.oid and f.contype = 'f' and f.confrelid <> d.oid)
+		select t.name,
+			exists (select from pg_attribute a where a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attisdropped),
+			exists (select from pg_attribute a where a.attrelid = t.oid and a.attname = 'environment_id' and not a.attisdropped)
+		from t join depth using (oid) group by t.oid, t.name order by max(depth.n), t.name`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (tenantTable, error) {
+		var t tenantTable
+		err := row.Scan(&t.name, &t.tenant, &t.environment)
+		return t, err
+	})
+}

@@ -1,0 +1,4 @@
+package authorization
+
+// FactTally is the statement that counts decisions with the facts of one.
+var FactTally = factTally(byExternalID)

@@ -1,0 +1,178 @@
+package authorization
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Facts is the input of a decision, read in one round trip.
+type Facts struct {
+	Subject  models.Subject
+	Session  *models.Session   // the requested one, or the subject's latest; in any status
+	Heads    []models.Template // active templates without their data
+	Passkeys int               // number that are not revoked
+	// Prior has the columns of the decision with the same idempotency key that its response is made of; nil if there is none.
+	Prior   *models.Authorization
+	Tallies []int // the numbers of Wanted.Tallies, in their order
+}
+
+// Wanted selects the facts of a decision.
+type Wanted struct {
+	Subject        string  // the relying party's id, or ours for a follow-up decision
+	Session        *string // nil for the latest
+	IdempotencyKey string  // of a first decision
+	Tallies        []DecisionTally
+}
+
+// DecisionTally is a number of stored decisions about the subject: those about an action, with one of the effects, since a time. It is
+// counted up to Most, so that its cost is bounded.
+type DecisionTally struct {
+	Action    string
+	Decisions []string
+	Since     time.Time
+	Most      int
+}
+
+// Whose facts are read: s is the row of the subject, $1 the tenant, $2 the environment and $3 the subject.
+const (
+	byExternalID = "s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'"
+	byUID        = "s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3"
+)
+
+// ReadFacts returns what a decision about a subject (by the relying party's id) needs, and the decision with the same
+// idempotency key. It returns ErrNotFound if there is neither a subject nor a decision. Session is nil if the requested
+// session is not the subject's.
+func ReadFacts(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
+	f, b := Facts{}, &pgx.Batch{}
+	b.Queue(`select id, request_hash, decision, mode, action_key, action_hash, policy_version, reason_codes, trace_id, decided_at, latency_ms,
+		assurance, response from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
+		s.Environment, w.IdempotencyKey).Query(func(rows pgx.Rows) error {
+		a := models.Authorization{TenantID: s.Tenant, EnvironmentID: s.Environment}
+		_, err := pgx.ForEachRow(rows, []any{&a.ID, &a.RequestHash, &a.Decision, (*string)(&a.Mode), &a.ActionKey, &a.ActionHash,
+			&a.PolicyVersion, (*[]string)(&a.ReasonCodes), &a.TraceID, &a.DecidedAt, &a.LatencyMS, &a.Assurance, &a.Response}, func() error {
+			f.Prior = &a
+			return nil
+		})
+		return err
+	})
+	err := queryFacts(ctx, q, &f, b, byExternalID, s, w)
+	if err == nil && f.Prior == nil && f.Subject.UID == "" {
+		return f, pg.ErrNotFound
+	}
+	return f, err
+}
+
+// ReadFactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
+func ReadFactsForFollowUp(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
+	f := Facts{}
+	err := queryFacts(ctx, q, &f, &pgx.Batch{}, byUID, s, w)
+	if err == nil && f.Subject.UID == "" {
+		return f, pg.ErrNotFound
+	}
+	return f, err
+}
+
+// queryFacts sends the statements of b and those that read the facts of a subject. The subject is first: if it changes before the decision is
+// written, nothing is written.
+func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which string, s pg.Scope, w Wanted) error {
+	of := []any{s.Tenant, s.Environment, w.Subject}
+	b.Queue(`select s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.claim_cap_until, s.created_at, s.updated_at
+		from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
+		u := models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment}
+		_, err := pgx.ForEachRow(rows, []any{&u.UID, &u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.AdaptationFrozen,
+			&u.ClaimCapUntil, &u.CreatedAt, &u.UpdatedAt}, func() error {
+			f.Subject = u
+			return nil
+		})
+		return err
+	})
+	b.Queue(`select e.id, e.subject_uid, e.device_class, e.status, e.last_activity_at, e.state
+		from subjects s join sessions e on e.environment_id = s.environment_id and e.subject_uid = s.uid
+		where `+which+` and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1`, append(of[:3:3], w.Session)...).
+		Query(func(rows pgx.Rows) error {
+			e := models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment}
+			_, err := pgx.ForEachRow(rows, []any{&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.State}, func() error {
+				f.Session = &e
+				return nil
+			})
+			return err
+		})
+	b.Queue(`select count(*) from subjects s join passkeys p on p.environment_id = s.environment_id and p.subject_uid = s.uid
+		where `+which+` and p.revoked_at is null`, of...).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Passkeys) })
+	b.Queue(`select t.modality, t.device_class, t.model_version, t.provisional, t.limitations
+		from subjects s join templates t on t.environment_id = s.environment_id and t.subject_uid = s.uid
+		where `+which+` and t.status = 'active'`, of...).Query(func(rows pgx.Rows) (err error) {
+		f.Heads, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t models.Template, err error) {
+			return t, row.Scan(&t.Modality, &t.DeviceClass, &t.ModelVersion, &t.Provisional, (*[]string)(&t.Limitations))
+		})
+		return err
+	})
+	f.Tallies = make([]int, len(w.Tallies))
+	for i, t := range w.Tallies {
+		for _, decision := range t.Decisions {
+			b.Queue(factTally(which), append(of[:3:3], t.Action, decision, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error {
+				var n int
+				err := row.Scan(&n)
+				f.Tallies[i] = min(f.Tallies[i]+n, t.Most)
+				return err
+			})
+		}
+	}
+	return q.Batch(ctx, b)
+}
+
+// factTally is the statement that counts decisions about the subject. The order, and the subject as one value, make the planner read
+// authorizations_counts and stop at the limit, also for a subject with most of the table's rows.
+func factTally(which string) string {
+	return `select count(*) from (select from authorizations a where a.environment_id = $2 and a.subject_uid = (select s.uid from subjects s where ` + which + `)
+		and a.action_key = $4 and a.decision = $5 and a.decided_at > $6 order by a.decided_at desc limit $7) counted`
+}
+
+// ReportOutcome records the outcome of a decision. It returns false if an outcome is recorded already. Only unknown may be replaced, by
+// a different one.
+func ReportOutcome(ctx context.Context, q *pg.Q, s pg.Scope, id, outcome string, noteDigest *string, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update authorizations set outcome = $4, outcome_reported_at = $6, outcome_note_digest = $5
+		where tenant_id = $1 and environment_id = $2 and id = $3 and (outcome is null or (outcome = 'unknown' and $4 <> 'unknown'))`,
+		s.Tenant, s.Environment, id, outcome, noteDigest, at)
+	return n > 0, err
+}
+
+// ScopeOfDecision returns the scope of an authorization, for an operator of the whole database.
+func ScopeOfDecision(ctx context.Context, q *pg.Q, id string) (pg.Scope, error) {
+	var s pg.Scope
+	err := q.QueryRow(ctx, "select tenant_id, environment_id from authorizations where id = $1", id).Scan(&s.Tenant, &s.Environment)
+	return pg.OrNotFound(s, err)
+}
+
+// queueHoldTeam adds what a new hold requires of a team.
+func queueHoldTeam(b *pgx.Batch, t models.HoldTeam) {
+	b.Queue(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`, t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt)
+}
+
+// countsOfModels returns for each of the decisions by id how many passkeys of the models its subject has now; none is left out.
+func countsOfModels(ctx context.Context, q *pg.Q, s pg.Scope, authorizations, aaguids []string) (map[string]int, error) {
+	rows, err := q.Query(ctx, `select a.id, count(*) from authorizations a join passkeys p on p.subject_uid = a.subject_uid and p.environment_id = a.environment_id
+		where a.tenant_id = $1 and a.environment_id = $2 and a.id = any ($3) and p.revoked_at is null
+			and encode(p.aaguid, 'hex') = any (select replace(m, '-', '') from unnest($4::text[]) m)
+		group by a.id`, s.Tenant, s.Environment, authorizations, aaguids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out := map[string]int{}
+	for rows.Next() {
+		var id string
+		var n int
+		if err := rows.Scan(&id, &n); err != nil {
+			return nil, err
+		}
+		out[id] = n
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,87 @@
+package proof
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// GetProof returns one proof of the scope.
+func GetProof(ctx context.Context, q *pg.Q, s pg.Scope, jti string) (models.Proof, error) {
+	var p models.Proof
+	return pg.OrNotFound(p, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and jti = ?", s.Tenant, s.Environment, jti).Take(&p).Error)
+}
+
+// OfAuthorization returns the proof of a decision.
+func OfAuthorization(ctx context.Context, q *pg.Q, s pg.Scope, authorization string) (models.Proof, error) {
+	var p models.Proof
+	return pg.OrNotFound(p, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
+		Take(&p).Error)
+}
+
+// ConsumeProof marks an active proof as consumed. Of concurrent callers only one gets true.
+func ConsumeProof(ctx context.Context, q *pg.Q, s pg.Scope, jti, by string, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update proofs set status = 'consumed', consumed_at = $4, consumed_by = $5
+		where tenant_id = $1 and environment_id = $2 and jti = $3 and status = 'active' and expires_at > $4`,
+		s.Tenant, s.Environment, jti, at, by)
+	return n == 1, err
+}
+
+// RevokeProofsOfKey revokes active proofs signed by a key and returns them. It finds them by the time of their decision, which is at most
+// r.Longest ago. The limit of the inner select, whose condition is unique, the offset and the array have the planner look up each decision
+// and proof and not read all of them.
+func RevokeProofsOfKey(ctx context.Context, q *pg.Q, k models.SigningKey, r Revocation) ([]VoidedProof, error) {
+	var rows []VoidedProof
+	err := q.Gorm(ctx).Raw(`with open as (
+			select p.jti, a.subject_uid, a.action_key, a.decision from actions x
+				cross join lateral (select id, environment_id, subject_uid, action_key, decision from authorizations
+					where environment_id = @environment and action_id = x.id and decided_at > @since offset 0) a
+				cross join lateral (select * from proofs p where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
+			where x.tenant_id = @tenant and x.environment_id = @environment and p.kid = @kid
+			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
+		voided as (
+			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason
+			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
+			returning p.jti as id, p.authorization_id)
+		select v.id, v.authorization_id, open.subject_uid, coalesce(s.external_id, '') as subject, open.action_key, open.decision
+		from voided v join open on open.jti = v.id left join subjects s on s.uid = open.subject_uid and s.environment_id = @environment order by v.id`,
+		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
+			"reason": r.Reason, "limit": r.Limit}).Find(&rows).Error
+	return rows, err
+}
+
+// Revocation is the reason, time and bounds of revoking proofs.
+type Revocation struct {
+	Reason  string
+	At      time.Time
+	Longest time.Duration // longest time from a decision to the expiry of its proof
+	Limit   int           // number of proofs; 0 for all
+}
+
+// VoidedProof is a revoked proof with its subject.
+type VoidedProof struct {
+	challenge.Voided
+	SubjectUID string
+	Subject    string
+}
+
+// RevokeProofsOfSubject revokes active proofs of the subject and returns them. It finds them by the time of their decision, like RevokeOfKey.
+func RevokeProofsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, r Revocation) ([]challenge.Voided, error) {
+	var rows []challenge.Voided
+	err := q.Gorm(ctx).Raw(`with open as (
+			select p.jti, a.action_key, a.decision from authorizations a cross join lateral (select * from proofs p
+				where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
+			where a.subject_uid = @uid and a.tenant_id = @tenant and a.environment_id = @environment and a.decided_at > @since
+			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
+		voided as (
+			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason
+			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
+			returning p.jti as id, p.authorization_id)
+		select v.id, v.authorization_id, open.action_key, open.decision from voided v join open on open.jti = v.id order by v.id`,
+		map[string]any{"since": r.At.Add(-r.Longest), "at": r.At, "reason": r.Reason, "limit": r.Limit, "uid": uid, "tenant": s.Tenant,
+			"environment": s.Environment}).Find(&rows).Error
+	return rows, err
+}

@@ -1,0 +1,93 @@
+package signing
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// createSigningKey inserts a key and notifies every process.
+func createSigningKey(ctx context.Context, q *pg.Q, k models.SigningKey) error {
+	if err := q.Gorm(ctx).Create(&k).Error; err != nil {
+		return err
+	}
+	return q.Notify(ctx, pg.ChannelSigningKey, k.EnvironmentID)
+}
+
+// ListSigningKeys returns the environment's keys that are not retired, newest first.
+func ListSigningKeys(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and status <> 'retired'", s.Tenant, s.Environment).
+		Order("created_at desc, kid").Find(&rows).Error
+	return rows, err
+}
+
+// AllSigningKeys returns the keys of the environment, newest first, retired ones too.
+func AllSigningKeys(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+		Order("created_at desc, kid").Find(&rows).Error
+	return rows, err
+}
+
+// publishedSigningKeys returns the public keys of every environment that may still verify a proof.
+func publishedSigningKeys(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := q.Gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
+		Where("status <> 'retired'").Order("kid").Find(&rows).Error
+	return rows, err
+}
+
+// moveSigningKey moves a key from its status k.Status to another and notifies every process. It returns false if the key has
+// another status.
+func moveSigningKey(ctx context.Context, q *pg.Q, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update signing_keys set status = $5,
+		activated_at = case when $5 = 'active' then $6 else activated_at end,
+		retiring_at = case when $5 = 'retiring' then $6 else retiring_at end,
+		retired_at = case when $5 = 'retired' then $6 else retired_at end
+		where tenant_id = $1 and environment_id = $2 and kid = $3 and status = $4`,
+		k.TenantID, k.EnvironmentID, k.KID, string(k.Status), string(to), at)
+	if err != nil || n != 1 {
+		return false, err
+	}
+	return true, q.Notify(ctx, pg.ChannelSigningKey, k.EnvironmentID)
+}
+
+// knownSigningKey reports whether any environment has or had the key.
+func knownSigningKey(ctx context.Context, q *pg.Q, kid string) (bool, error) {
+	var known bool
+	err := q.QueryRow(ctx, "select exists (select from signing_keys where kid = $1)", kid).Scan(&known)
+	return known, err
+}
+
+// usedSigningKey records when a key was last used.
+func usedSigningKey(ctx context.Context, q *pg.Q, environment, kid string, at time.Time) error {
+	_, err := q.Exec(ctx, `update signing_keys set last_used_at = $3 where environment_id = $1 and kid = $2
+		and (last_used_at is null or last_used_at < $3)`, environment, kid, at)
+	return err
+}
+
+// lockSigningKey locks the environment's row until the transaction ends, so that its keys are rotated one at a time.
+func lockSigningKey(ctx context.Context, q *pg.Q, s pg.Scope) error {
+	_, err := q.Exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for update", s.Tenant, s.Environment)
+	return err
+}
+
+// KeysActiveSince returns at most limit environments whose signing key became active before t.
+func KeysActiveSince(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]pg.Scope, error) {
+	return scopesOfSigningKeys(ctx, q, "status = 'active' and activated_at < ?", t, limit)
+}
+
+// KeysRetiringSince returns at most limit environments with a signing key that began to retire before t.
+func KeysRetiringSince(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]pg.Scope, error) {
+	return scopesOfSigningKeys(ctx, q, "status = 'retiring' and retiring_at < ?", t, limit)
+}
+
+func scopesOfSigningKeys(ctx context.Context, q *pg.Q, condition string, t time.Time, limit int) ([]pg.Scope, error) {
+	var rows []pg.Scope
+	err := q.Gorm(ctx).Raw("select distinct tenant_id as tenant, environment_id as environment from signing_keys where "+
+		condition+" limit ?", t, limit).Find(&rows).Error
+	return rows, err
+}

@@ -1,0 +1,415 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// HeadRow is the last link of an environment's chain, and how far its log is sealed. The numbers are those of events.
+type HeadRow struct {
+	EnvironmentID string
+	Seq           int64
+	Hash          []byte
+	Top           int64       // the highest number in the log when everything was last sealed
+	Settled       int64       // sealing looks for events behind it
+	Late          int64       // an event at or below it is never sealed
+	Marks         models.JSON // earlier values of Top with their times, which Settled and Late follow
+	// Of a locked head: the highest number in the log, a number of links that seal no event above it, and the server's time.
+	Seen  int64     `gorm:"->"`
+	Links int64     `gorm:"->"`
+	Now   time.Time `gorm:"->"`
+	// Also of a locked head: every transaction with a lower id than Oldest was over, and none had the id Next or a higher one. The ids
+	// are those of the server that has the environment's rows.
+	Oldest int64 `gorm:"->"`
+	Next   int64 `gorm:"->"`
+}
+
+// Stretch is a part of the log of an environment.
+type Stretch struct {
+	After, UpTo int64 // the numbers of events that it is behind, and ends with
+	Links       int64 // so many links seal no event of it; 0 if none are known, or if it is the whole log
+}
+
+// Link is one link of an audit chain. Event is nil if the event is gone.
+type Link struct {
+	Seq      int64
+	EventID  string
+	Previous []byte
+	Hash     []byte
+	SealedAt time.Time
+	Event    *models.Event `gorm:"-"`
+}
+
+// unsealedEnvironments returns the ids of the environments that may have events to seal. If late is set, it includes those in which
+// an event can only be one of a transaction that lasted long.
+func unsealedEnvironments(ctx context.Context, q *pg.Q, late bool) ([]string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
+		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.late else h.settled end, 0))`,
+		late).Find(&ids).Error
+	return ids, err
+}
+
+// environmentsBehind returns those of the environments that have events above the highest number when everything was last sealed. If open is set,
+// it includes those in which a transaction that was open then may have ended since.
+func environmentsBehind(ctx context.Context, q *pg.Q, environments []string, open bool) ([]string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Raw(`select e.id from unnest(?::text[]) e (id) left join audit_heads h on h.environment_id = e.id
+		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.settled else h.top end, 0))`,
+		models.Strings(environments), open).Find(&ids).Error
+	return ids, err
+}
+
+// lockHead locks the head of an environment until the transaction ends, and inserts it if there is none. Unless wait is set it
+// returns ErrNotFound, without waiting, if another sealer has the lock. The head itself is the present one, while what is selected beside it
+// is of when the statement began, perhaps before another sealer had finished: the links are therefore counted there too.
+func lockHead(ctx context.Context, q *pg.Q, environment string, genesis []byte, wait bool) (HeadRow, error) {
+	lock := `select h.*, clock_timestamp() as now, coalesce((select max(v.seq) from events v where v.environment_id = h.environment_id), 0) as seen,
+		coalesce((select b.seq from audit_heads b where b.environment_id = h.environment_id), 0) as links,
+		pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next
+		from audit_heads h where h.environment_id = ? for update of h`
+	if !wait {
+		lock += " skip locked"
+	}
+	var h HeadRow
+	err := q.Gorm(ctx).Raw(lock, environment).Take(&h).Error
+	if !errors.Is(err, gorm.ErrRecordNotFound) {
+		return h, err
+	}
+	n, err := q.Exec(ctx, `insert into audit_heads (environment_id, seq, hash) values ($1, 0, $2)
+		on conflict do nothing`, environment, genesis)
+	if err != nil {
+		return h, err
+	}
+	if n == 0 && !wait {
+		return h, pg.ErrNotFound // locked by another
+	}
+	return pg.OrNotFound(h, q.Gorm(ctx).Raw(lock, environment).Take(&h).Error)
+}
+
+// UnsealedEvents returns at most limit events of a stretch of an environment's log that are in no link, in the order of their numbers. A
+// transaction that began after another had ended has higher ones. It must run in a transaction.
+func UnsealedEvents(ctx context.Context, q *pg.Q, environment string, s Stretch, limit int) ([]models.Event, error) {
+	// Each event is looked up: with an anti-join the planner may read the whole chain.
+	unsealed := "(select true from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id limit 1) is null"
+	args := []any{environment, s.After, s.UpTo}
+	if s.Links > 0 || s.After == 0 {
+		// The links behind that number are read once, which takes a third of the time. The newest rows are not in the planner's
+		// statistics: it expects one, and would compare each event with each link.
+		if _, err := q.Exec(ctx, "select set_config('enable_nestloop', 'off', true)"); err != nil {
+			return nil, err
+		}
+		unsealed = "not exists (select from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id and c.seq > ?)"
+		args = append(args, s.Links)
+	}
+	var rows []models.Event
+	err := q.Gorm(ctx).Raw("select v.* from events v where v.environment_id = ? and v.seq > ? and v.seq <= ? and "+unsealed+" order by v.seq limit ?",
+		append(args, limit)...).Find(&rows).Error
+	return rows, err
+}
+
+// appendLinks appends links to the chain. The caller must have locked the head.
+func appendLinks(ctx context.Context, q *pg.Q, h HeadRow, links []Link) error {
+	seqs, ids := make([]int64, len(links)), make([]string, len(links))
+	previous, hashes := make([][]byte, len(links)), make([][]byte, len(links))
+	var sealedAt time.Time
+	for i, l := range links {
+		seqs[i], ids[i], previous[i], hashes[i], sealedAt = l.Seq, l.EventID, l.Previous, l.Hash, l.SealedAt
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	_, err := q.Exec(ctx, `insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
+		select $1, s, e, p, h, $6 from unnest($2::bigint[], $3::text[], $4::bytea[], $5::bytea[]) as t (s, e, p, h)`,
+		h.EnvironmentID, seqs, ids, previous, hashes, sealedAt)
+	return err
+}
+
+// moveHead saves a head. The caller must have locked it.
+func moveHead(ctx context.Context, q *pg.Q, h HeadRow) error {
+	_, err := q.Exec(ctx, "update audit_heads set seq = $2, hash = $3, top = $4, settled = $5, late = $6, marks = $7 where environment_id = $1",
+		h.EnvironmentID, h.Seq, h.Hash, h.Top, h.Settled, h.Late, h.Marks)
+	return err
+}
+
+// HeadOf returns the head of an environment, or ErrNotFound if nothing was ever sealed.
+func HeadOf(ctx context.Context, q *pg.Q, s pg.Scope) (HeadRow, error) {
+	var h HeadRow
+	err := q.Gorm(ctx).Raw(`select h.* from audit_heads h join environments e on e.id = h.environment_id
+		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Take(&h).Error
+	return pg.OrNotFound(h, err)
+}
+
+// ChainLinks returns limit links with their events, in order, beginning with the link numbered from: fewer at the end, and more if several have
+// the number of the last.
+func ChainLinks(ctx context.Context, q *pg.Q, s pg.Scope, from int64, limit int) ([]Link, error) {
+	var links []Link
+	if err := q.Gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain
+		where environment_id = ? and seq >= ? order by seq fetch first ? rows with ties`, s.Environment, from, limit).Find(&links).Error; err != nil {
+		return nil, err
+	}
+	return links, attachEvents(ctx, q, s, links)
+}
+
+func attachEvents(ctx context.Context, q *pg.Q, s pg.Scope, links []Link) error {
+	ids := make([]string, len(links))
+	for i, l := range links {
+		ids[i] = l.EventID
+	}
+	var rows []models.Event
+	if err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows).Error; err != nil {
+		return err
+	}
+	byID := make(map[string]*models.Event, len(rows))
+	for i := range rows {
+		byID[rows[i].ID] = &rows[i]
+	}
+	for i := range links {
+		links[i].Event = byID[links[i].EventID]
+	}
+	return nil
+}
+
+// findGaps compares the log with the chain. It returns the ids of events that are in no link and can never be (at most limit of
+// them), and the number of events that wait to be sealed.
+func findGaps(ctx context.Context, q *pg.Q, s pg.Scope, h HeadRow, limit int) (unlinked []string, waiting int64, err error) {
+	const unsealed = ` from events v where v.environment_id = ? and not exists
+		(select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id) and v.seq `
+	if err := q.Gorm(ctx).Raw("select v.id"+unsealed+"<= ? order by v.seq limit ?", s.Environment, h.Late, limit).Find(&unlinked).Error; err != nil {
+		return nil, 0, err
+	}
+	err = q.Gorm(ctx).Raw("select count(*)"+unsealed+"> ?", s.Environment, h.Late).Find(&waiting).Error
+	return unlinked, waiting, err
+}
+
+// NumberOf returns the number of the link of an event, or ErrNotFound if it is not sealed.
+func NumberOf(ctx context.Context, q *pg.Q, s pg.Scope, event string) (int64, error) {
+	var seq int64
+	err := q.QueryRow(ctx, "select seq from audit_chain where environment_id = $1 and event_id = $2", s.Environment, event).Scan(&seq)
+	return pg.OrNotFound(seq, err)
+}
+
+// Sealed is an event at its position in the log.
+type Sealed struct {
+	EnvironmentID string
+	Position      int64         // the number of its link
+	Event         *models.Event // nil if the event is gone
+}
+
+// EntriesAfter returns, for each environment, at most limit sealed events behind a position, in order. Positions are keyed by environment.
+func EntriesAfter(ctx context.Context, q *pg.Q, positions map[string]int64, limit int) ([]Sealed, error) {
+	behind, err := json.Marshal(positions)
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		models.Event `gorm:"embedded"`
+		Environment  string
+		Position     int64
+	}
+	if err := q.Gorm(ctx).Raw(`select l.environment_id as environment, l.seq as position, v.* from jsonb_each_text(?::jsonb) b (environment_id, position)
+		cross join lateral (select c.environment_id, c.seq, c.event_id from audit_chain c
+			where c.environment_id = b.environment_id and c.seq > b.position::bigint order by c.seq limit ?) l
+		left join events v on v.id = l.event_id and v.environment_id = l.environment_id order by l.environment_id, l.seq`,
+		string(behind), limit).Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	out := make([]Sealed, len(rows))
+	for i := range rows {
+		out[i] = Sealed{EnvironmentID: rows[i].Environment, Position: rows[i].Position}
+		if rows[i].ID != "" {
+			out[i].Event = &rows[i].Event
+		}
+	}
+	return out, nil
+}
+
+// HashAt returns the hash of the link with a number, or ErrNotFound.
+func HashAt(ctx context.Context, q *pg.Q, s pg.Scope, seq int64) ([]byte, error) {
+	var hash []byte
+	err := q.QueryRow(ctx, "select hash from audit_chain where environment_id = $1 and seq = $2", s.Environment, seq).Scan(&hash)
+	return pg.OrNotFound(hash, err)
+}
+
+// Filter narrows a list of audit entries. Empty fields filter nothing.
+type Filter struct {
+	Actor string
+	Type  string
+	Since *time.Time
+	Until *time.Time
+}
+
+// EntriesOf lists the sealed events with their links, newest first.
+func EntriesOf(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) ([]Link, string, error) {
+	tx := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).
+		Where("exists (select 1 from audit_chain c where c.event_id = events.id and c.environment_id = events.environment_id)")
+	if f.Actor != "" {
+		tx = tx.Where("actor = ?", f.Actor)
+	}
+	if f.Type != "" {
+		tx = tx.Where("type = ?", f.Type)
+	}
+	tx = events.Between(tx, f.Since, f.Until)
+	tx, err := pg.Paginate(tx, p, "at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Event
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := pg.CutPage(rows, p, func(e models.Event) (time.Time, string) { return e.At, e.ID })
+	links, err := linksOf(ctx, q, s, rows)
+	return links, next, err
+}
+
+// linksOf returns the links of the given events, each with its event. Events that are not sealed are left out.
+func linksOf(ctx context.Context, q *pg.Q, s pg.Scope, rows []models.Event) ([]Link, error) {
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	var found []Link
+	if err := q.Gorm(ctx).Raw(`select seq, event_id, previous, hash, sealed_at from audit_chain where environment_id = ? and event_id in ?`,
+		s.Environment, ids).Find(&found).Error; err != nil {
+		return nil, err
+	}
+	byEvent := make(map[string]Link, len(found))
+	for _, l := range found {
+		byEvent[l.EventID] = l
+	}
+	links := make([]Link, 0, len(rows))
+	for i := range rows {
+		if l, ok := byEvent[rows[i].ID]; ok {
+			l.Event = &rows[i]
+			links = append(links, l)
+		}
+	}
+	return links, nil
+}
+
+// Numbered marks the cursors of Numbered, which are behind a number and not a time.
+const Numbered = "link"
+
+// NumberedEntries returns a page of the sealed log in the order of its numbers, newest first, and the cursor of the next page. Entries orders
+// by time: events of concurrent transactions have another order there.
+func NumberedEntries(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) ([]Link, string, error) {
+	tx := q.Gorm(ctx).Table("audit_chain c").Select("c.seq, c.event_id, c.previous, c.hash, c.sealed_at").
+		Joins("join events on events.id = c.event_id and events.tenant_id = ? and events.environment_id = c.environment_id", s.Tenant).
+		Where("c.environment_id = ?", s.Environment)
+	if f.Actor != "" {
+		tx = tx.Where("actor = ?", f.Actor)
+	}
+	if f.Type != "" {
+		tx = tx.Where("type = ?", f.Type)
+	}
+	tx = events.Between(tx, f.Since, f.Until)
+	if p.After != "" {
+		at, id, err := pg.ParseCursor(p.After)
+		if err != nil || id != Numbered {
+			return nil, "", pg.ErrCursor
+		}
+		tx = tx.Where("c.seq < ?", at.UnixMicro())
+	}
+	var links []Link
+	if err := tx.Order("c.seq desc").Limit(p.Limit + 1).Find(&links).Error; err != nil {
+		return nil, "", err
+	}
+	links, next := pg.CutPage(links, p, func(l Link) (time.Time, string) { return Position(l.Seq), Numbered })
+	return links, next, withEvents(ctx, q, s, links)
+}
+
+// Position writes a number as the time of a cursor.
+func Position(number int64) time.Time { return time.UnixMicro(number) }
+
+// withEvents fills in the events of links.
+func withEvents(ctx context.Context, q *pg.Q, s pg.Scope, links []Link) error {
+	ids := make([]string, len(links))
+	at := make(map[string]int, len(links))
+	for i, l := range links {
+		ids[i], at[l.EventID] = l.EventID, i
+	}
+	var rows []models.Event
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows).Error
+	for i := range rows {
+		links[at[rows[i].ID]].Event = &rows[i]
+	}
+	return err
+}
+
+// trailRows is everything on record about one authorization: the decisions that it follows from or that follow from it, their
+// challenges, holds, reviews and proofs, and the policies that they were made under.
+type trailRows struct {
+	Authorizations []models.Authorization // the first decision first
+	Policies       []models.PolicyVersion
+	Challenges     []models.Challenge
+	Holds          []models.Hold
+	Reviews        []models.Review
+	Proofs         []models.Proof
+	Events         []models.Event
+	Subject        string // the relying party's id; empty if the subject was erased
+}
+
+// trailOf reads the record of an authorization, or returns ErrNotFound.
+func trailOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (trailRows, error) {
+	var t trailRows
+	if err := q.Gorm(ctx).Raw(`with recursive up as (
+			select a.* from authorizations a where a.tenant_id = @tenant and a.environment_id = @environment and a.id = @id
+			union all select p.* from authorizations p join up on p.id = up.parent_id and p.environment_id = @environment
+		), down as (
+			select * from up
+			union select c.* from authorizations c join down on c.parent_id = down.id and c.environment_id = @environment
+		) select * from down order by decided_at, id`,
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id}).Find(&t.Authorizations).Error; err != nil {
+		return t, err
+	}
+	if len(t.Authorizations) == 0 {
+		return t, pg.ErrNotFound
+	}
+	ids := make([]string, len(t.Authorizations))
+	for i, a := range t.Authorizations {
+		ids[i] = a.ID
+	}
+	first := t.Authorizations[0]
+	for _, read := range []error{
+		q.Gorm(ctx).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
+		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("created_at").Find(&t.Challenges).Error,
+		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
+		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("at").Find(&t.Reviews).Error,
+		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("issued_at").Find(&t.Proofs).Error,
+		q.Gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Find(&t.Subject).Error,
+	} {
+		if read != nil {
+			return t, read
+		}
+	}
+	var err error
+	t.Events, err = events.OfAuthorization(ctx, q, s, ids)
+	return t, err
+}
+
+// Expiring is a class of personal data with a retention of its own.
+type Expiring string
+
+// The classes. docs/retention.md says what each covers and how long it is stored.
+const (
+	ExpiringFrames         Expiring = "frames"
+	ExpiringDigests        Expiring = "digests"
+	ExpiringSessions       Expiring = "sessions"
+	ExpiringTemplates      Expiring = "templates"
+	ExpiringAuthorizations Expiring = "authorizations"
+	ExpiringDetails        Expiring = "details"
+	ExpiringKept           Expiring = "kept"
+	ExpiringNotes          Expiring = "notes"
+	ExpiringEvents         Expiring = "events"
+	ExpiringResearch       Expiring = "research"
+	ExpiringBackgrounds    Expiring = "backgrounds"
+)

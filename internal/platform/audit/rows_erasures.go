@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+)
+
+// UnprovenErasure is a completed erasure that no event of the log completes.
+type UnprovenErasure struct {
+	ID          string
+	CompletedAt *time.Time
+}
+
+// unprovenErasures returns at most limit erasures that are stored as completed although the log has no subject.erased
+// event of that time that names them.
+func unprovenErasures(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]UnprovenErasure, error) {
+	var rows []UnprovenErasure
+	err := q.Gorm(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
+		and not exists (select 1 from events e where e.environment_id = r.environment_id and e.type = 'subject.erased' and e.at = r.completed_at
+			and (e.data is null or e.data->>'erasure' = r.id)) limit ?`, s.Tenant, s.Environment, limit).Find(&rows).Error
+	return rows, err
+}
+
+// ErasureClaim is an erasure as a log event describes it, beside the stored one. Status is empty if none is stored.
+type ErasureClaim struct {
+	Event         string
+	Erasure       string
+	Status        string
+	Removed       int64 // according to the log
+	RemovedStored int64
+	Entries       *int64 // erased events according to the log; nil in events of releases that did not record it
+	EntriesStored int64
+}
+
+// doubtfulErasures returns at most limit completed erasures of the log that are not stored as completed, or are stored
+// with other counts.
+func doubtfulErasures(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]ErasureClaim, error) {
+	var rows []ErasureClaim
+	err := q.Gorm(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
+			coalesce((e.data->>'removed')::bigint, 0) as removed, (e.data->>'events')::bigint as entries,
+			(select coalesce(sum(v::bigint), 0) from jsonb_each_text(coalesce(r.removed, '{}')) as t (k, v)) as removed_stored,
+			coalesce((r.removed->>'events')::bigint, 0) as entries_stored
+			from events e left join erasures r on r.id = e.data->>'erasure' and r.environment_id = e.environment_id
+			where e.tenant_id = ? and e.environment_id = ? and e.type = 'subject.erased' and e.data is not null) claims
+		where status <> 'completed' or removed <> removed_stored or entries is not null and entries <> entries_stored limit ?`,
+		s.Tenant, s.Environment, limit).Find(&rows).Error
+	return rows, err
+}
+
+// byRetention is the condition that retention erased the event e: a retention.executed event of events as old as e has the same time. Its
+// older_than is truncated to milliseconds. One that does not name it, as in RetainedFrom, is taken for the shortest retention of events.
+const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at
+	and (x.data is null or x.data->>'class' = 'events')
+	and e.at < coalesce((x.data->>'older_than')::timestamptz + interval '1 millisecond', x.at - interval '30 days'))`
+
+// erasedByRetention returns those of the events of an environment that retention erased, according to the log.
+func erasedByRetention(ctx context.Context, q *pg.Q, s pg.Scope, ids []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	var found []string
+	err := q.Gorm(ctx).Raw("select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.id in ? and "+byRetention,
+		s.Tenant, s.Environment, ids).Find(&found).Error
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
+
+// unprovenErased returns at most limit ids of events whose personal part was removed by no erasure and no retention that
+// the log records.
+func unprovenErased(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Raw(`select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.erased_at is not null and not `+byRetention+`
+		and not exists (select 1 from erasures r where r.environment_id = e.environment_id and r.requested_at <= e.erased_at
+			and (r.completed_at is null or e.erased_at <= r.completed_at)
+			and exists (select 1 from events y where y.environment_id = r.environment_id and y.type = 'subject.erasure_requested' and y.at = r.requested_at))
+		limit ?`, s.Tenant, s.Environment, limit).Find(&ids).Error
+	return ids, err
+}
+
+// ErasedCounts compares the number of erased events with the number that the stored erasures account for.
+type ErasedCounts struct {
+	Erased    int64 // by an erasure
+	Accounted int64
+	Erasures  int64
+}
+
+// erasedCounts counts the erased events of an environment. It leaves out events that retention erased, which are proven
+// one by one.
+func erasedCounts(ctx context.Context, q *pg.Q, s pg.Scope) (ErasedCounts, error) {
+	var c ErasedCounts
+	err := q.QueryRow(ctx, `select
+		(select count(*) from events e where e.tenant_id = $1 and e.environment_id = $2 and e.erased_at is not null and not `+byRetention+`),
+		coalesce(sum((r.removed->>'events')::bigint), 0), count(*) from erasures r where r.tenant_id = $1 and r.environment_id = $2`,
+		s.Tenant, s.Environment).Scan(&c.Erased, &c.Accounted, &c.Erasures)
+	return c, err
+}

@@ -1,0 +1,220 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// disableTimeout lifts the statement timeout until the transaction ends. An audit reads a whole environment, and no
+// request waits for it.
+func disableTimeout(ctx context.Context, q *pg.Q) error {
+	_, err := q.Exec(ctx, "select set_config('statement_timeout', '0', true)")
+	return err
+}
+
+// DecisionRecord is a decision of the log with the stored rows that belong to it and every event about it, in order.
+// Authorization is nil if the row is gone.
+type DecisionRecord struct {
+	Decided       models.Event
+	Authorization *models.Authorization
+	Challenge     *models.Challenge
+	Hold          *models.Hold
+	Proof         *models.Proof
+	Reviews       []models.Review
+	Events        []models.Event
+}
+
+// RowPosition is a position in a list that runs newest first. The zero value is its beginning.
+type RowPosition struct {
+	At time.Time
+	ID string
+}
+
+// decisionRecords returns at most limit decisions that the log names, newest first, behind a position.
+func decisionRecords(ctx context.Context, q *pg.Q, s pg.Scope, after RowPosition, limit int) ([]DecisionRecord, error) {
+	tx := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id is not null",
+		s.Tenant, s.Environment)
+	if after.ID != "" {
+		tx = tx.Where("(at, id) < (?, ?)", after.At, after.ID)
+	}
+	var decided []models.Event
+	if err := tx.Order("at desc, id desc").Limit(limit).Find(&decided).Error; err != nil {
+		return nil, err
+	}
+	return decisionRecordsOf(ctx, q, s, decided)
+}
+
+// decisionRecordsOf reads the stored rows and events of decided events, one query for each kind of row.
+func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []models.Event) ([]DecisionRecord, error) {
+	ids, place := make([]string, len(decided)), make(map[string]int, len(decided))
+	out := make([]DecisionRecord, len(decided))
+	for i, e := range decided {
+		ids[i], out[i].Decided = *e.AuthorizationID, e
+		place[ids[i]] = i
+	}
+	var rows struct {
+		authorizations []models.Authorization
+		challenges     []models.Challenge
+		holds          []models.Hold
+		proofs         []models.Proof
+		reviews        []models.Review
+	}
+	of := func(into any) error {
+		return q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
+	}
+	for _, err := range []error{
+		q.Gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
+		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
+		q.Gorm(ctx).Omit("receipt").Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(&rows.reviews).Error,
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range rows.authorizations {
+		out[place[r.ID]].Authorization = &rows.authorizations[i]
+	}
+	for i, r := range rows.challenges {
+		out[place[r.AuthorizationID]].Challenge = &rows.challenges[i]
+	}
+	for i, r := range rows.holds {
+		out[place[r.AuthorizationID]].Hold = &rows.holds[i]
+	}
+	for i, r := range rows.proofs {
+		out[place[r.AuthorizationID]].Proof = &rows.proofs[i]
+	}
+	for _, r := range rows.reviews {
+		d := &out[place[r.AuthorizationID]]
+		d.Reviews = append(d.Reviews, r)
+	}
+	entries, err := events.OfAuthorization(ctx, q, s, ids)
+	for _, e := range entries {
+		d := &out[place[*e.AuthorizationID]]
+		d.Events = append(d.Events, e)
+	}
+	return out, err
+}
+
+// recordOfDecision returns the record of one authorization, or ErrNotFound if the log has no such decision.
+func recordOfDecision(ctx context.Context, q *pg.Q, s pg.Scope, authorization string) (DecisionRecord, error) {
+	var decided []models.Event
+	if err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and type = 'authorization.decided' and authorization_id = ?",
+		s.Tenant, s.Environment, authorization).Order("seq").Limit(1).Find(&decided).Error; err != nil {
+		return DecisionRecord{}, err
+	}
+	if len(decided) == 0 {
+		return DecisionRecord{}, pg.ErrNotFound
+	}
+	found, err := decisionRecordsOf(ctx, q, s, decided)
+	if err != nil {
+		return DecisionRecord{}, err
+	}
+	return found[0], nil
+}
+
+// unloggedDecisions returns at most limit ids of stored decisions that the log does not name.
+func unloggedDecisions(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Raw(`select a.id from authorizations a where a.tenant_id = ? and a.environment_id = ? and not exists
+		(select 1 from events e where e.authorization_id = a.id and e.environment_id = a.environment_id and e.type = 'authorization.decided')
+		limit ?`, s.Tenant, s.Environment, limit).Find(&ids).Error
+	return ids, err
+}
+
+// SubjectRecord is a subject with its templates and passkeys and every event about it of the requested types.
+type SubjectRecord struct {
+	Subject   models.Subject
+	Templates []models.Template // without their data
+	Passkeys  []models.Passkey
+	Events    []models.Event
+}
+
+// subjectRecords returns at most limit subjects, newest first, behind a position, with their events of the types.
+func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, after RowPosition, limit int) ([]SubjectRecord, error) {
+	tx := q.Gorm(ctx).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	if after.ID != "" {
+		tx = tx.Where("(created_at, uid) < (?, ?)", after.At, after.ID)
+	}
+	var subjects []models.Subject
+	if err := tx.Order("created_at desc, uid desc").Limit(limit).Find(&subjects).Error; err != nil {
+		return nil, err
+	}
+	out, uids, place := make([]SubjectRecord, len(subjects)), make([]string, len(subjects)), make(map[string]int, len(subjects))
+	for i, r := range subjects {
+		out[i].Subject, uids[i], place[r.UID] = r, r.UID, i
+	}
+	var templates []models.Template
+	var passkeys []models.Passkey
+	var entries []models.Event
+	for _, err := range []error{
+		q.Gorm(ctx).Omit("data").Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Order("subject_uid, version").Find(&templates).Error,
+		q.Gorm(ctx).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&passkeys).Error,
+		q.Gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("seq").Find(&entries).Error,
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range templates {
+		d := &out[place[r.SubjectUID]]
+		d.Templates = append(d.Templates, r)
+	}
+	for _, r := range passkeys {
+		d := &out[place[r.SubjectUID]]
+		d.Passkeys = append(d.Passkeys, r)
+	}
+	for _, e := range entries {
+		d := &out[place[*e.SubjectUID]]
+		d.Events = append(d.Events, e)
+	}
+	return out, nil
+}
+
+// LostSubject is a subject that the log records and that is no longer stored.
+type LostSubject struct {
+	Event string
+	UID   string
+}
+
+// lostSubjects returns at most limit subjects whose creation is in the log, with its personal part, and that are not
+// stored.
+func lostSubjects(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]LostSubject, error) {
+	var rows []LostSubject
+	err := q.Gorm(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
+		and e.type = 'subject.created' and e.subject_uid is not null
+		and not exists (select 1 from subjects s where s.uid = e.subject_uid and s.environment_id = e.environment_id) limit ?`,
+		s.Tenant, s.Environment, limit).Find(&rows).Error
+	return rows, err
+}
+
+// isErasing returns those of the subjects that are being erased by an erasure whose request the log records.
+func isErasing(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[string]bool, error) {
+	var found []string
+	err := q.Gorm(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
+		and r.subject_uid in ? and exists (select 1 from events e where e.environment_id = r.environment_id
+			and e.type = 'subject.erasure_requested' and e.at = r.requested_at and e.actor = r.requested_by)`,
+		s.Tenant, s.Environment, uids).Find(&found).Error
+	out := make(map[string]bool, len(found))
+	for _, uid := range found {
+		out[uid] = true
+	}
+	return out, err
+}
+
+// retainedFrom returns the time before which retention has removed the rows of a class, according to the log, or the zero
+// time if it never did. An event that does not name that time (an old one, or one whose data is gone) is taken for the
+// shortest retention that can be set.
+func retainedFrom(ctx context.Context, q *pg.Q, s pg.Scope, class Expiring, shortest time.Duration) (time.Time, error) {
+	var at *time.Time
+	err := q.QueryRow(ctx, `select max(coalesce((data->>'older_than')::timestamptz, at - make_interval(secs => $4))) from events
+		where tenant_id = $1 and environment_id = $2 and type = 'retention.executed' and (data is null or data->>'class' = $3)`,
+		s.Tenant, s.Environment, string(class), shortest.Seconds()).Scan(&at)
+	if err != nil || at == nil {
+		return time.Time{}, err
+	}
+	return *at, nil
+}

@@ -1,0 +1,62 @@
+package pg_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+)
+
+// standIn stands for the extension citus, which no package of the usual distributions has: it records the calls, and refuses a table
+// whose foreign keys lead to a table that is not placed, as the extension does.
+const standIn = `create table pg_dist_partition (logicalrelid regclass);
+	create table calls (n integer generated always as identity, statement text);
+	create function place(t regclass, call text) returns void language plpgsql as $$ begin
+		if exists (select from pg_constraint k where k.contype = 'f' and k.conrelid = t and k.confrelid <> t
+			and not exists (select from pg_dist_partition p where p.logicalrelid = k.confrelid)) then
+			raise '% refers to a local table', t;
+		end if;
+		insert into calls (statement) values (call);
+		insert into pg_dist_partition values (t);
+	end $$;
+	create function create_reference_table(t regclass) returns void language sql as $$ select place(t, format('create_reference_table(%L)', t)) $$;
+	create function create_distributed_table(t regclass, column_name text, colocate_with text) returns void language sql as
+		$$ select place(t, format('create_distributed_table(%L, %L, colocate_with => %L)', t, column_name, colocate_with)) $$;`
+
+func TestDistributePlacesEveryTableInOrder(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := st.Pool().Exec(t.Context(), standIn)
+	require.NoError(t, err)
+	var last [2]int
+	placed, err := st.Distribute(t.Context(), func(done, total int) { last = [2]int{done, total} })
+	require.NoError(t, err)
+	require.Equal(t, [2]int{placed, placed}, last)
+
+	var calls []string
+	for _, row := range pairs(t, st, "select statement, '' from calls order by n") {
+		calls = append(calls, row[0])
+	}
+	golden, err := os.ReadFile("testdata/distribute.sql")
+	require.NoError(t, err)
+	require.Equal(t, strings.TrimSpace(string(golden)), strings.Join(calls, "\n"))
+
+	again, err := st.Distribute(t.Context(), func(int, int) {})
+	require.NoError(t, err)
+	require.Zero(t, again, "every table is placed")
+	_, err = st.Pool().Exec(t.Context(), "delete from pg_dist_partition where logicalrelid = 'proofs'::regclass")
+	require.NoError(t, err)
+	again, err = st.Distribute(t.Context(), func(int, int) {})
+	require.NoError(t, err)
+	require.Equal(t, 1, again, "a call that was interrupted continues")
+}
+
+func TestDistributeRefusesAServerWithoutTheExtension(t *testing.T) {
+	t.Parallel()
+	_, err := storetest.New(t).Distribute(t.Context(), func(int, int) {})
+	require.ErrorIs(t, err, pg.ErrNotDistributable)
+}

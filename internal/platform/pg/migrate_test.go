@@ -1,0 +1,56 @@
+package pg_test
+
+import (
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+func TestCheckSchemaAcceptsASchemaWithAdditions(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := st.Pool().Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (99999, true)") // as a newer binary does
+	require.NoError(t, err)
+	require.NoError(t, st.CheckSchema(t.Context()))
+	_, _, err = st.Migrate(t.Context())
+	require.ErrorAs(t, err, &pg.ErrNewerSchema{}, "an old binary must not migrate")
+}
+
+func TestDatabasesOfBuildsBeforeTheBaselineAreRefused(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := st.Pool().Exec(t.Context(), "update goose_db_version set version_id = 72 where version_id > 0")
+	require.NoError(t, err)
+	require.ErrorIs(t, st.CheckSchema(t.Context()), pg.ErrEarlierBuild)
+	_, _, err = st.Migrate(t.Context())
+	require.ErrorIs(t, err, pg.ErrEarlierBuild)
+}
+
+func TestMigrateShowsItsProgress(t *testing.T) {
+	t.Parallel()
+	st, err := pg.Open(t.Context(), testenv.EmptyDatabase(t), pg.Options{MaxConns: 2})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	var shown [][2]int
+	show := func(done, total int) { shown = append(shown, [2]int{done, total}) }
+	_, after, err := st.MigrateShowing(t.Context(), show)
+	require.NoError(t, err)
+	files, err := fs.Glob(models.Migrations, "migrations/*.sql")
+	require.NoError(t, err)
+	require.Len(t, shown, len(files)+1)
+	for i, at := range shown {
+		require.Equal(t, [2]int{i, len(files)}, at)
+	}
+	shown = nil
+	before, again, err := st.MigrateShowing(t.Context(), show)
+	require.NoError(t, err)
+	require.Equal(t, after, before)
+	require.Equal(t, after, again)
+	require.Equal(t, [][2]int{{0, 0}}, shown)
+}

@@ -1,0 +1,168 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/subject/template"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// typing is a subject with an active session.
+type typingSession struct {
+	*pg.Store
+	scope   pg.Scope
+	session models.Session
+}
+
+func newTypingSession(t *testing.T, st *pg.Store) typingSession {
+	t.Helper()
+	env := storetest.Environment(t, st, models.Sandbox)
+	subject := storetest.Subject(t, st, env, "user-4711")
+	s := models.Session{
+		ID: ids.New(ids.Session), TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: subject.UID, DeviceClass: "desktop",
+		Status: models.SessionActive, StartedAt: storetest.Epoch, LastActivityAt: storetest.Epoch, Coverage: "none", TrustState: "LEARNING",
+	}
+	require.NoError(t, session.CreateSession(t.Context(), st.Q, s))
+	return typingSession{st, storetest.Scope(env), s}
+}
+
+func (y typingSession) frame(id string) models.Frame {
+	return models.Frame{SessionID: y.session.ID, FrameID: id, EnvironmentID: y.session.EnvironmentID, SubjectUID: y.session.SubjectUID,
+		Purpose: "score", Status: "accepted", ReceivedAt: storetest.Epoch, At: storetest.Epoch, Digest: []byte{}}
+}
+
+// windows returns the committed number of evidence windows of the session.
+func (y typingSession) windows(t *testing.T) int {
+	t.Helper()
+	v, err := identity.GetSession(t.Context(), y.Q, y.scope, y.session.ID)
+	require.NoError(t, err)
+	return v.Session.EvidenceWindows
+}
+
+var errStop = errors.New("stop")
+
+// GORM and SQL run in one transaction, in order, whichever comes first.
+func TestWriteRunsGORMAndSQLInOneTransaction(t *testing.T) {
+	t.Parallel()
+	y := newTypingSession(t, storetest.New(t))
+	later := y.session
+	later.ID, later.EvidenceWindows = ids.New(ids.Session), 1
+	work := func(end error) error {
+		return y.Write(t.Context(), func(q *pg.Q) error {
+			next := y.session
+			next.EvidenceWindows = y.windows(t) + 1
+			if _, err := session.SaveFrame(t.Context(), q, session.FrameRecord{Frame: y.frame("one")}, next); err != nil { // SQL
+				return err
+			}
+			if err := session.CreateSession(t.Context(), q, later); err != nil { // GORM
+				return err
+			}
+			inside, err := identity.GetSession(t.Context(), q, y.scope, y.session.ID)
+			require.NoError(t, err)
+			require.Equal(t, next.EvidenceWindows, inside.Session.EvidenceWindows)
+			_, err = identity.GetSession(t.Context(), y.Q, y.scope, later.ID)
+			require.ErrorIs(t, err, pg.ErrNotFound, "no other transaction sees the session")
+			if _, err := session.EndSession(t.Context(), q, y.scope, later.ID, storetest.Epoch); err != nil { // SQL
+				return err
+			}
+			return end
+		})
+	}
+	require.ErrorIs(t, work(errStop), errStop)
+	require.Zero(t, y.windows(t))
+	_, err := identity.GetSession(t.Context(), y.Q, y.scope, later.ID)
+	require.ErrorIs(t, err, pg.ErrNotFound)
+
+	require.NoError(t, work(nil))
+	require.Equal(t, 1, y.windows(t))
+	ended, err := identity.GetSession(t.Context(), y.Q, y.scope, later.ID)
+	require.NoError(t, err)
+	require.Equal(t, models.SessionEnded, ended.Session.Status)
+}
+
+// If f does not return the error of a statement, Write still does.
+func TestWriteReportsAStatementThatFailedUnnoticed(t *testing.T) {
+	t.Parallel()
+	y := newTypingSession(t, storetest.New(t))
+	err := y.Write(t.Context(), func(q *pg.Q) error {
+		next := y.session
+		next.EvidenceWindows = 1
+		if _, err := template.SaveSession(t.Context(), q, next); err != nil {
+			return err
+		}
+		require.Error(t, session.CreateSession(t.Context(), q, y.session), "the id is taken")
+		return nil
+	})
+	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
+	require.Zero(t, y.windows(t))
+}
+
+// A connection can be used again, however its transaction ended.
+func TestConnectionSurvivesFailedTransactions(t *testing.T) {
+	t.Parallel()
+	st, err := pg.Open(t.Context(), testenv.Database(t), pg.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	y := newTypingSession(t, st)
+	require.NoError(t, y.Write(t.Context(), func(*pg.Q) error { return nil }), "a transaction without statements sends nothing")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	err = y.Write(ctx, func(q *pg.Q) error {
+		_, err := session.EndSession(ctx, q, y.scope, y.session.ID, storetest.Epoch)
+		cancel()
+		return err
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Panics(t, func() {
+		_ = y.Write(t.Context(), func(q *pg.Q) error {
+			_, _ = session.EndSession(t.Context(), q, y.scope, y.session.ID, storetest.Epoch)
+			panic("a defect")
+		})
+	})
+	require.ErrorIs(t, y.Write(t.Context(), func(q *pg.Q) error {
+		_, err := identity.SubjectByUID(t.Context(), q, y.scope, "unknown")
+		return err
+	}), pg.ErrNotFound)
+
+	ended, err := session.EndSession(t.Context(), y.Q, y.scope, y.session.ID, storetest.Epoch)
+	require.NoError(t, err)
+	require.True(t, ended, "none of the transactions was committed")
+}
+
+// A process that is stopped during a transaction keeps its locks for the statement timeout only.
+func TestIdleTransactionIsEnded(t *testing.T) {
+	t.Parallel()
+	url := testenv.Database(t)
+	st, err := pg.Open(t.Context(), url, pg.Options{StatementTimeout: 200 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	patient, err := pg.Open(t.Context(), url, pg.Options{})
+	require.NoError(t, err)
+	t.Cleanup(patient.Close)
+	y := newTypingSession(t, st)
+	err = y.Write(t.Context(), func(q *pg.Q) error {
+		if _, err := template.LockSession(t.Context(), q, y.scope, y.session.ID); err != nil {
+			return err
+		}
+		// The process is stopped here. Another process waits for the row and gets it.
+		ended, err := session.EndSession(t.Context(), patient.Q, y.scope, y.session.ID, storetest.Epoch)
+		require.NoError(t, err)
+		require.True(t, ended)
+		_, err = template.SaveSession(t.Context(), q, y.session)
+		return err
+	})
+	require.Error(t, err)
+	require.True(t, pg.IsUnavailable(err), "%v", err)
+}

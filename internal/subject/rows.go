@@ -1,0 +1,436 @@
+package subject
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// putErasedTerms stores terms; they replace earlier ones of the same id, which the erased subject had taken over.
+func putErasedTerms(ctx context.Context, q *pg.Q, t models.ErasedTerms) error {
+	return q.Gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "environment_id"}, {Name: "mac"}}, UpdateAll: true}).Create(&t).Error
+}
+
+// takeErasedTerms deletes the terms of an id and returns those that have not expired, or ErrNotFound.
+func takeErasedTerms(ctx context.Context, q *pg.Q, environment string, macs [][]byte, at time.Time) (models.ErasedTerms, error) {
+	var rows []models.ErasedTerms
+	err := q.Gorm(ctx).Raw("delete from erased_terms where environment_id = ? and mac in ? returning *", environment, macs).Find(&rows).Error
+	for _, t := range rows {
+		if err == nil && at.Before(t.ExpiresAt) {
+			return t, nil
+		}
+	}
+	if err == nil {
+		err = pg.ErrNotFound
+	}
+	return models.ErasedTerms{}, err
+}
+
+// DropErasedTerms deletes at most limit rows that expired before t.
+func DropErasedTerms(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
+	return q.Exec(ctx, "delete from erased_terms where (environment_id, mac) in (select environment_id, mac from erased_terms where expires_at < $1 limit $2)", t, limit)
+}
+
+// HideSubject begins an erasure: from now on no lookup returns the subject, and its external id can be used again. It
+// returns false if the subject is being erased already.
+func HideSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update subjects set status = 'erasing', external_id = uid, research_consent = false, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing'`, s.Tenant, s.Environment, uid, at)
+	return n == 1, err
+}
+
+// createErasure inserts an erasure.
+func createErasure(ctx context.Context, q *pg.Q, e models.Erasure) error {
+	return q.Gorm(ctx).Create(&e).Error
+}
+
+// GetErasure returns an erasure of an environment, for its workflow.
+func GetErasure(ctx context.Context, q *pg.Q, environment, id string) (models.Erasure, error) {
+	var e models.Erasure
+	return pg.OrNotFound(e, q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&e).Error)
+}
+
+// lockErasure is like Get and locks the row until the transaction ends.
+func lockErasure(ctx context.Context, q *pg.Q, environment, id string) (models.Erasure, error) {
+	var e models.Erasure
+	return pg.OrNotFound(e, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("environment_id = ? and id = ?", environment, id).Take(&e).Error)
+}
+
+// countErasures stores how many rows an erasure has removed so far, by table.
+func countErasures(ctx context.Context, q *pg.Q, e models.Erasure, removed models.JSON) error {
+	_, err := q.Exec(ctx, "update erasures set removed = $2 where id = $1 and environment_id = $3", e.ID, removed, e.EnvironmentID)
+	return err
+}
+
+// finishErasure completes an erasure and removes the subject from its row, which stays as a receipt. It returns false if it was
+// completed before.
+func finishErasure(ctx context.Context, q *pg.Q, e models.Erasure, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update erasures set status = 'completed', completed_at = $2, subject_uid = null, subject = null
+		where id = $1 and environment_id = $3 and status = 'erasing'`, e.ID, at, e.EnvironmentID)
+	return n == 1, err
+}
+
+// subjectTables are the tables whose rows an erasure deletes by their subject, referring tables first. Others are deleted with the row that
+// they belong to.
+var subjectTables = func() (out []string) {
+	for _, t := range models.SubjectTables {
+		if t.Erased == models.DeletedBySubject {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}()
+
+// subjectKeys are the columns of the primary keys of subjectTables, but for the environment and the subject.
+var subjectKeys = map[string]string{ // #nosec G101 -- names of columns
+	"frame_digests": "digest", "typed_passages": "device_class, block", "frames": "session_id, frame_id", "background_shares": "modality",
+	"templates": "id", "enrollments": "id", "sessions": "id", "client_tokens": "mac", "registration_grants": "mac", "passkeys": "id",
+	"recoveries": "id", "research_consents": "id", "challenges": "id", "review_notes": "authorization_id, reviewer, note_digest",
+	"holds": "authorization_id", "shown_details": "authorization_id", "kept_values": "authorization_id", "proofs": "jti", "authorizations": "id",
+}
+
+// eraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
+// whether there may be more.
+func eraseRows(ctx context.Context, q *pg.Q, environment, uid string, limit int) (removed map[string]int64, more bool, err error) {
+	removed = map[string]int64{}
+	for _, table := range subjectTables {
+		n, err := eraseFrom(ctx, q, table, environment, uid, limit)
+		if err != nil {
+			return nil, false, err
+		}
+		if n > 0 {
+			removed[table] += n
+		}
+		more = more || n == int64(limit)
+	}
+	return removed, more, nil
+}
+
+// eraseFrom deletes at most limit rows of a subject from a table, by its primary key.
+func eraseFrom(ctx context.Context, q *pg.Q, table, environment, uid string, limit int) (int64, error) {
+	key := subjectKeys[table]
+	return q.Exec(ctx, `delete from `+table+` where environment_id = $2 and subject_uid = $1 and (`+key+`) in
+		(select `+key+` from `+table+` where environment_id = $2 and subject_uid = $1 limit $3)`, uid, environment, limit)
+}
+
+// storedResponses returns at most limit responses stored for the Idempotency-Key header in an environment, by credential
+// and key, behind after.
+func storedResponses(ctx context.Context, q *pg.Q, environment string, after models.IdempotencyKey, limit int) ([]models.IdempotencyKey, error) {
+	var rows []models.IdempotencyKey
+	err := q.Gorm(ctx).Raw(`select i.* from idempotency_keys i join credentials c on c.id = i.credential_id
+		where i.environment_id = @environment and c.environment_id = @environment and i.body is not null and (i.credential_id, i.key) > (@credential, @key)
+		order by i.credential_id, i.key limit @limit`, map[string]any{
+		"environment": environment, "credential": after.CredentialID, "key": after.Key, "limit": limit,
+	}).Find(&rows).Error
+	return rows, err
+}
+
+// deleteStoredResponse deletes one stored response.
+func deleteStoredResponse(ctx context.Context, q *pg.Q, k models.IdempotencyKey) error {
+	_, err := q.Exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2 and environment_id = $3", k.CredentialID, k.Key, k.EnvironmentID)
+	return err
+}
+
+// deleteSubject deletes the row of a subject that is being erased.
+func deleteSubject(ctx context.Context, q *pg.Q, environment, uid string) error {
+	_, err := q.Exec(ctx, "delete from subjects where uid = $1 and environment_id = $2 and status = 'erasing'", uid, environment)
+	return err
+}
+
+// WorkflowRef names the row that a workflow was started for.
+type WorkflowRef struct {
+	Kind string // adaptation, challenge, hold, enrollment, recovery
+	ID   string
+}
+
+// workflowsOfSubject returns at most limit workflows that may have been started for the subject, by kind and id, behind
+// after.
+func workflowsOfSubject(ctx context.Context, q *pg.Q, environment, uid string, after WorkflowRef, limit int) ([]WorkflowRef, error) {
+	var rows []WorkflowRef
+	err := q.Gorm(ctx).Raw(`select kind, id from (
+			select 'challenge' as kind, id from challenges where environment_id = @environment and subject_uid = @uid
+			union all select 'enrollment', id from enrollments where environment_id = @environment and subject_uid = @uid
+			union all select 'hold', authorization_id from holds where environment_id = @environment and subject_uid = @uid
+			union all select 'adaptation', id from sessions where environment_id = @environment and subject_uid = @uid and status <> 'active' and coverage = 'sufficient'
+			union all select 'recovery', id from recoveries where environment_id = @environment and subject_uid = @uid) runs
+		where (kind, id) > (@kind, @id) order by kind, id limit @limit`,
+		map[string]any{"environment": environment, "uid": uid, "kind": after.Kind, "id": after.ID, "limit": limit}).Find(&rows).Error
+	return rows, err
+}
+
+// UnfinishedErasures returns at most limit erasures requested before t that are not completed, oldest first.
+func UnfinishedErasures(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]models.Erasure, error) {
+	var rows []models.Erasure
+	err := q.Gorm(ctx).Where("status = 'erasing' and requested_at < ?", t).Order("requested_at, id").Limit(limit).Find(&rows).Error
+	return rows, err
+}
+
+// UnfinishedRecovery is the condition that a recovery is not settled.
+const UnfinishedRecovery = "status in ('pending', 'cooling_down', 'ready')"
+
+// CreateRecovery inserts a recovery. It returns false if the subject has an unfinished one.
+func CreateRecovery(ctx context.Context, q *pg.Q, r models.Recovery) (bool, error) {
+	res := q.Gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
+	return res.RowsAffected == 1, res.Error
+}
+
+// HasUnfinishedRecovery is like LockUnfinished without the lock.
+func HasUnfinishedRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Recovery, error) {
+	var r models.Recovery
+	return pg.OrNotFound(r, q.Gorm(ctx).
+		Where(pg.InScope+" and subject_uid = ? and "+UnfinishedRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+}
+
+// endSessionsOfSubject ends the active sessions of a subject and returns their ids.
+func endSessionsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) ([]string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
+		and subject_uid = @uid and status = 'active' returning id`,
+		map[string]any{"at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Find(&ids).Error
+	return ids, err
+}
+
+// ExternalIDs returns the relying party's ids of subjects, by uid.
+func ExternalIDs(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[string]string, error) {
+	var rows []models.Subject
+	if err := q.Gorm(ctx).Select("uid", "external_id").Where(pg.InScope+" and uid in ?", s.Tenant, s.Environment, uids).Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.UID] = r.ExternalID
+	}
+	return out, nil
+}
+
+// Filter narrows a list of subjects. Empty fields filter nothing.
+type Filter struct {
+	Status     string
+	Enrollment string
+}
+
+// ListSubjects lists the scope's subjects, newest first.
+func ListSubjects(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) ([]models.Subject, string, error) {
+	q = q.Old(ctx)
+	tx := q.Gorm(ctx).Where(pg.InScopeNotErasing, s.Tenant, s.Environment)
+	if f.Status != "" {
+		tx = tx.Where("status = ?", f.Status)
+	}
+	if f.Enrollment != "" {
+		tx = tx.Where("enrollment = ?", f.Enrollment)
+	}
+	tx, err := pg.Paginate(tx, p, "created_at", "uid")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.Subject
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := pg.CutPage(rows, p, func(r models.Subject) (time.Time, string) { return r.CreatedAt, r.UID })
+	return rows, next, nil
+}
+
+// SetAdaptationFrozen freezes or unfreezes the adaptation of a subject's templates. It returns false if nothing changed.
+func SetAdaptationFrozen(ctx context.Context, q *pg.Q, s pg.Scope, uid string, frozen bool, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update subjects set adaptation_frozen = $4, updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing' and adaptation_frozen <> $4`,
+		s.Tenant, s.Environment, uid, frozen, at)
+	return n == 1, err
+}
+
+// RevokeSubject moves an active subject to revoked. It returns false if the subject was not active.
+func RevokeSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update subjects set status = 'revoked', revoked_at = $4, updated_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and status = 'active'`, s.Tenant, s.Environment, uid, at)
+	return n == 1, err
+}
+
+// SetEnrollment stores the enrollment state of a subject.
+func SetEnrollment(ctx context.Context, q *pg.Q, s pg.Scope, uid string, state models.EnrollmentState, at time.Time) error {
+	_, err := q.Exec(ctx, `update subjects set enrollment = $4, updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment <> $4`, s.Tenant, s.Environment, uid, string(state), at)
+	return err
+}
+
+// ClearEnrollmentRequest removes the time of RequestEnrollment, because the enrollment completed or a recovery began.
+func ClearEnrollmentRequest(ctx context.Context, q *pg.Q, s pg.Scope, uid string) error {
+	_, err := q.Exec(ctx, `update subjects set enrollment_asked_at = null
+		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid)
+	return err
+}
+
+// EnrollmentTerms are the conditions under which a frame may enroll a subject.
+type EnrollmentTerms struct {
+	GrantRequired bool       // the environment requires a grant for each enrollment
+	AskedAt       *time.Time // when the next enrollment was requested explicitly; nil if it was not
+	ReadyAt       *time.Time // when the cool-down of the subject's last recovery ends
+}
+
+// EnrollmentTermsOf returns the terms of a subject.
+func EnrollmentTermsOf(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (EnrollmentTerms, error) {
+	var t EnrollmentTerms
+	err := q.QueryRow(ctx, `select e.enrollment_grant_required, s.enrollment_asked_at,
+		(select max(ready_at) from recoveries r where r.tenant_id = $1 and r.environment_id = $2 and r.subject_uid = $3)
+		from subjects s join environments e on e.tenant_id = s.tenant_id and e.id = s.environment_id
+		where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3`, s.Tenant, s.Environment, uid).
+		Scan(&t.GrantRequired, &t.AskedAt, &t.ReadyAt)
+	return pg.OrNotFound(t, err)
+}
+
+// SetClaimCap caps the claims of the subject until a time. A cap is never shortened.
+func SetClaimCap(ctx context.Context, q *pg.Q, s pg.Scope, uid string, until, at time.Time) error {
+	_, err := q.Exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid, until, at)
+	return err
+}
+
+// ExternalID returns the relying party's id of a subject, or "" if the subject is erased.
+func ExternalID(ctx context.Context, q *pg.Q, environment, uid string) (string, error) {
+	return challenge.ExternalIDOf(ctx, q, environment, uid)
+}
+
+// exportSection is one list of the export: its columns (@ marks a time, # bytes) and its rows, with the subject's uid as
+// $1 and its environment as $2. Columns without a meaning outside of the service (MACs, request hashes, random bytes) are left out.
+type exportSection struct {
+	name, columns, rows string
+}
+
+// researchSection is selected by the subject's pseudonyms; all other sections are selected by its uid.
+const researchSection = "research_vectors"
+
+// exportedTables are ordered by name, like the keys of the export's data.
+var exportedTables = []exportSection{
+	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
+		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
+		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +
+		"@outcome_reported_at outcome_note_digest",
+		"authorizations where environment_id = $2 and subject_uid = $1 order by decided_at, id"},
+	{"background_shares", "modality #digest @counted_at",
+		"background_shares where environment_id = $2 and subject_uid = $1 order by modality"},
+	{"challenges", "id authorization_id status methods display display_digest action_hash failures @created_at @expires_at @settled_at " +
+		"method_used strength child_authorization_id",
+		"challenges where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"client_tokens", "id credential_id origin purposes session_id @created_at @expires_at @revoked_at",
+		"client_tokens where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"enrollments", "id session_id anchor status force windows_accepted limitations refused_sessions @created_at @completed_at",
+		"enrollments where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"events", "id type @at action authorization_id decision actor request_id workflow_id data",
+		"events where environment_id = $2 and subject_uid = $1 order by seq"},
+	{"frame_digests", "session_id #digest @seen_at",
+		"frame_digests where environment_id = $2 and subject_uid = $1 order by seen_at, digest"},
+	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector keys",
+		"frames where environment_id = $2 and subject_uid = $1 order by received_at, session_id, frame_id"},
+	{"holds", "authorization_id action_id risk_class status approvals_required @opened_at @remind_at @reminded_at @due_at @resolved_at " +
+		"resolved_by self_review_barred child_authorization_id assigned_to @assigned_at",
+		"holds where environment_id = $2 and subject_uid = $1 order by opened_at, authorization_id"},
+	{"kept_values", "authorization_id #kept @decided_at",
+		"kept_values where environment_id = $2 and subject_uid = $1 order by decided_at, authorization_id"},
+	{"passkeys", "id #credential_id #public_key attestation_type #aaguid transports sign_count user_verified backup_eligible " +
+		"rp_id backup_state clone_warning @created_at @last_used_at @revoked_at",
+		"passkeys where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"proofs", "jti authorization_id kid audience status @issued_at @expires_at @consumed_at consumed_by @revoked_at revoked_reason",
+		"(select p.*, a.decided_at from authorizations a join proofs p on p.authorization_id = a.id and p.environment_id = a.environment_id " +
+			"where a.environment_id = $2 and a.subject_uid = $1) p order by decided_at, jti"},
+	{"recoveries", "id status anchor anchor_evidence_digest limitations @created_at @ready_at @expires_at @completed_at",
+		"recoveries where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"registration_grants", "id @created_at @expires_at @used_at",
+		"registration_grants where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"requests", "target authorization_id move actor method passkey_id note_digest @requested_at",
+		"move_requests where environment_id = $2 and authorization_id in (select id from authorizations where environment_id = $2 and subject_uid = $1) order by requested_at, target, digest"},
+	{"research_consents", "id consented @recorded_at",
+		"research_consents where environment_id = $2 and subject_uid = $1 order by recorded_at, id"},
+	{researchSection, "id device_class #vector @created_at", "research_vectors where environment_id = $2 and pseudonym = any($1) order by created_at, id"},
+	{"review_notes", "authorization_id reviewer note_digest #note @written_at",
+		"review_notes where environment_id = $2 and subject_uid = $1 order by written_at, authorization_id, reviewer"},
+	{"reviews", "authorization_id reviewer principal resolution note_digest @at",
+		"reviews where environment_id = $2 and authorization_id in (select authorization_id from holds where environment_id = $2 and subject_uid = $1) order by at, authorization_id, reviewer"},
+	{"sessions", "id device_class status legacy @started_at @ended_at @last_activity_at @last_evidence_at coverage evidence_windows " +
+		"active_seconds modalities enrollment_ready trust_state #state",
+		"sessions where environment_id = $2 and subject_uid = $1 order by started_at, id"},
+	{"shown_details", "authorization_id #details @decided_at",
+		"shown_details where environment_id = $2 and subject_uid = $1 order by decided_at, authorization_id"},
+	{"templates", "id modality device_class version status origin origin_ref model_version provisional limitations @created_at @updated_at #data",
+		"templates where environment_id = $2 and subject_uid = $1 order by created_at, id"},
+	{"typed_passages", "device_class block #passages @updated_at",
+		"typed_passages where environment_id = $2 and subject_uid = $1 order by device_class, block"},
+}
+
+// ExportSink receives an export while it is read: each section, followed by its rows, each a JSON object.
+type ExportSink interface {
+	Section(name string) error
+	Row(row json.RawMessage) error
+}
+
+// exportSubject reads everything stored about a subject, by section name, and holds one row in memory at a time. Call it
+// in Read, so that all sections are of one snapshot. limit is the time that one section may take.
+func exportSubject(ctx context.Context, q *pg.Q, subject models.Subject, pseudonyms [][]byte, limit time.Duration, sink ExportSink) error {
+	_, err := q.Exec(ctx, `select set_config('statement_timeout', $1, true),
+		set_config('idle_in_transaction_session_timeout', $1, true)`, strconv.FormatInt(limit.Milliseconds(), 10))
+	if err != nil {
+		return err
+	}
+	for _, s := range exportedTables {
+		arg := any(subject.UID)
+		if s.name == researchSection {
+			arg = pseudonyms
+		}
+		if err := sink.Section(s.name); err != nil {
+			return err
+		}
+		if err := exportRows(ctx, q, s.query(), sink.Row, arg, subject.EnvironmentID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exportRows(ctx context.Context, q *pg.Q, query string, row func(json.RawMessage) error, args ...any) error {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var raw []byte
+		if err := rows.Scan(&raw); err != nil {
+			return err
+		}
+		if err := row(raw); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// query selects each row as one JSON text, with times and bytes in the formats of the contract.
+func (s exportSection) query() string {
+	var columns []string
+	for _, c := range strings.Fields(s.columns) {
+		name := strings.TrimLeft(c, "@#")
+		switch c[0] {
+		case '@':
+			c = `to_char(` + name + ` at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ` + name
+		case '#':
+			c = "translate(encode(" + name + ", 'base64'), E'\\n', '') as " + name
+		}
+		columns = append(columns, c)
+	}
+	return "select to_jsonb(t)::text from (select " + strings.Join(columns, ", ") + " from " + s.rows + ") t"
+}
+
+// GetTimingTemplate returns the template that /enrol learned of a subject, or nil if there is none.
+func GetTimingTemplate(ctx context.Context, q *pg.Q, s pg.Scope, uid string) ([]byte, error) {
+	var sealed []byte
+	err := q.QueryRow(ctx, "select timing_template from subjects where tenant_id = $1 and environment_id = $2 and uid = $3",
+		s.Tenant, s.Environment, uid).Scan(&sealed)
+	return pg.OrNotFound(sealed, err)
+}
