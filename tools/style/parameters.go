@@ -36,7 +36,7 @@ func parameters(files []string) (string, []finding, error) {
 			default:
 				return true
 			}
-			if c := typ.Params.NumFields(); c > mostParameters {
+			if c := counted(typ); c > mostParameters {
 				found = append(found, finding{f, set.Position(typ.Pos()).Line, fmt.Sprintf("%s has %d parameters, at most %d", name, c, mostParameters)})
 			}
 			return true
@@ -57,4 +57,19 @@ func fuzzed(typ *ast.FuncType) bool {
 	}
 	name, ok := pointer.X.(*ast.SelectorExpr)
 	return ok && name.Sel.Name == "T"
+}
+
+// counted counts the parameters, without the *pg.Q that a statement is run on: it stands where a method has its receiver.
+func counted(typ *ast.FuncType) int {
+	n := typ.Params.NumFields()
+	for _, p := range typ.Params.List {
+		pointer, ok := p.Type.(*ast.StarExpr)
+		if !ok {
+			continue
+		}
+		if q, ok := pointer.X.(*ast.SelectorExpr); ok && q.Sel.Name == "Q" {
+			n -= len(p.Names)
+		}
+	}
+	return n
 }

@@ -79,6 +79,7 @@ func TestParametersFindsLongParameterLists(t *testing.T) {
 		"seven":         {"func f(a, b, c, d, e, g, h int) {}", 1},
 		"literal":       {"var f = func(a, b, c, d, e, g, h int) {}", 1},
 		"method":        {"func (t T) f(a, b int, c, d string, e, g, h bool) {}", 1},
+		"statement":     {"func f(ctx C, q *pg.Q, a, b, c, d, e int) {}", 0},
 		"function type": {"type F func(a, b, c, d, e, g, h int)", 0},
 		"fuzz target":   {"var f = func(t *testing.T, a, b, c, d, e, g, h int) {}", 0},
 	} {

@@ -33,7 +33,7 @@ func LapseCredentials(ctx context.Context, q *pg.Q, tenant string, of LapseOf) e
 	return NotifyCredentials(ctx, q, moved)
 }
 
-// NotifyCredentials tells the caches of all processes that credentials changed.
+// NotifyCredentials notifies the caches of all processes of changed credentials.
 func NotifyCredentials(ctx context.Context, q *pg.Q, ids []string) error {
 	for _, id := range ids {
 		if err := q.Notify(ctx, pg.ChannelCredential, id); err != nil {
