@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"go/format"
 	"log"
 	"maps"
 	"os"
@@ -32,7 +33,11 @@ func main() {
 		fmt.Fprintf(&b, "%q: %+q,\n", name, string(byScript[name]))
 	}
 	b.WriteString("}\n")
-	if err := os.WriteFile("lookalikes.gen.go", []byte(b.String()), 0o600); err != nil {
+	source, err := format.Source([]byte(b.String()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile("lookalikes.gen.go", source, 0o600); err != nil {
 		log.Fatal(err)
 	}
 }
