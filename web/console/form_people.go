@@ -143,6 +143,25 @@ func (c *console) named(v *visit) (personRow, error) {
 	}
 }
 
+// personForm returns the person that the request names, and a form about them.
+func (c *console) personForm(v *visit, of func(*visit, personRow) (form, error)) (personRow, form, error) {
+	p, err := c.named(v)
+	if err != nil {
+		return p, form{}, err
+	}
+	f, err := of(v, p)
+	return p, f, err
+}
+
+// showPersonForm shows a form about the person that the request names.
+func (c *console) showPersonForm(v *visit, of func(*visit, personRow) (form, error)) error {
+	_, f, err := c.personForm(v, of)
+	if err != nil {
+		return err
+	}
+	return v.showForm(fiber.StatusOK, f)
+}
+
 func (c *console) rolesForm(v *visit, p personRow) (form, error) {
 	keys, err := c.Credentials.Rooted(v.ctx, v.scope(), p.ID, nil)
 	if err != nil {
@@ -195,24 +214,10 @@ func (c *console) linkForm(v *visit, p personRow) (form, error) {
 	}, err
 }
 
-func (c *console) linkPersonForm(v *visit) error {
-	p, err := c.named(v)
-	if err != nil {
-		return err
-	}
-	f, err := c.linkForm(v, p)
-	if err != nil {
-		return err
-	}
-	return v.showForm(fiber.StatusOK, f)
-}
+func (c *console) linkPersonForm(v *visit) error { return c.showPersonForm(v, c.linkForm) }
 
 func (c *console) linkPerson(v *visit) error {
-	p, err := c.named(v)
-	if err != nil {
-		return err
-	}
-	f, err := c.linkForm(v, p)
+	p, f, err := c.personForm(v, c.linkForm)
 	if err != nil {
 		return err
 	}
@@ -252,24 +257,10 @@ func (v *visit) personAsks(p personRow, ends string) []ask {
 		Text: "Earlier invitations become invalid, and a new link is shown once."}, remove}
 }
 
-func (c *console) person(v *visit) error {
-	p, err := c.named(v)
-	if err != nil {
-		return err
-	}
-	f, err := c.rolesForm(v, p)
-	if err != nil {
-		return err
-	}
-	return v.showForm(fiber.StatusOK, f)
-}
+func (c *console) person(v *visit) error { return c.showPersonForm(v, c.rolesForm) }
 
 func (c *console) changePerson(v *visit) error {
-	p, err := c.named(v)
-	if err != nil {
-		return err
-	}
-	f, err := c.rolesForm(v, p)
+	p, f, err := c.personForm(v, c.rolesForm)
 	if err != nil {
 		return err
 	}

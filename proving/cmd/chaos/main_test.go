@@ -64,8 +64,21 @@ func build() (path string, err error) {
 
 // The test starts servers of its own, because other tests share theirs. make chaos runs for longer.
 func TestChaosFindsNoViolation(t *testing.T) {
+	var out bytes.Buffer
+	o := rigged(t, &out)
+	o.Lasts = 20 * time.Second
+	r, err := chaos.Run(t.Context(), o)
+	require.NoError(t, err, "%s", &out)
+	require.Empty(t, r.Violations, "%s", &out)
+	require.NotEmpty(t, r.Faults)
+	require.NotEmpty(t, r.Facts.Decisions)
+}
+
+// rigged returns the options of a run on servers of its own, which prints to out. It skips the test without a Temporal server, and with -short.
+func rigged(t *testing.T, out *bytes.Buffer) chaos.Options {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("starts and kills servers")
+		t.Skip("starts and breaks servers")
 	}
 	devstack, err := filepath.Abs("../../../bin/devstack")
 	require.NoError(t, err)
@@ -73,14 +86,8 @@ func TestChaosFindsNoViolation(t *testing.T) {
 		t.Skip("the Temporal server is not built: make devstack")
 	}
 	t.Parallel()
-	dir := folder(t)
-	var out bytes.Buffer
-	r, err := chaos.Run(t.Context(), chaos.Options{
-		Rig:  harness.Options{Dir: filepath.Join(dir, "rig"), Binary: built(t), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
-		Seed: 7, Lasts: 20 * time.Second, Clients: 6, CountWorkflows: countWorkflows, Out: io.MultiWriter(&out, t.Output()),
-	})
-	require.NoError(t, err, "%s", &out)
-	require.Empty(t, r.Violations, "%s", &out)
-	require.NotEmpty(t, r.Faults)
-	require.NotEmpty(t, r.Facts.Decisions)
+	return chaos.Options{
+		Rig:  harness.Options{Dir: filepath.Join(folder(t), "rig"), Binary: built(t), Devstack: devstack, SearchAttributes: workflows.SearchAttributes()},
+		Seed: 7, Clients: 6, CountWorkflows: countWorkflows, Out: io.MultiWriter(out, t.Output()),
+	}
 }
