@@ -9,7 +9,6 @@ import (
 
 	"gorm.io/gorm/clause"
 
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -291,11 +290,6 @@ func SetClaimCap(ctx context.Context, q *pg.Q, s pg.Scope, uid string, until, at
 	_, err := q.Exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
 		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid, until, at)
 	return err
-}
-
-// ExternalID returns the relying party's id of a subject, or "" if the subject is erased.
-func ExternalID(ctx context.Context, q *pg.Q, environment, uid string) (string, error) {
-	return challenge.ExternalIDOf(ctx, q, environment, uid)
 }
 
 // exportSection is one list of the export: its columns (@ marks a time, # bytes) and its rows, with the subject's uid as

@@ -33,7 +33,7 @@ func readCase(ctx context.Context, q *pg.Q, environment, id string) (Case, error
 		return pg.OrNotFound(c, err)
 	}
 	var err error
-	c.Subject, err = ExternalIDOf(ctx, q, environment, c.Challenge.SubjectUID)
+	c.Subject, err = q.Subjects().ExternalID(ctx, environment, c.Challenge.SubjectUID)
 	return c, err
 }
 
@@ -245,14 +245,4 @@ type Voided struct {
 	AuthorizationID string
 	ActionKey       string
 	Decision        string
-}
-
-// ExternalIDOf returns the relying party's id of a subject, or "" if the subject is erased.
-func ExternalIDOf(ctx context.Context, q *pg.Q, environment, uid string) (string, error) {
-	var ids []string
-	err := q.Gorm(ctx).Raw("select external_id from subjects where environment_id = ? and uid = ?", environment, uid).Find(&ids).Error
-	if err != nil || len(ids) == 0 {
-		return "", err
-	}
-	return ids[0], nil
 }

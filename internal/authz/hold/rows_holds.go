@@ -36,7 +36,7 @@ func lockCase(ctx context.Context, q *pg.Q, environment, authorization string) (
 		return pg.OrNotFound(c, err)
 	}
 	var err error
-	c.Subject, err = challenge.ExternalIDOf(ctx, q, environment, c.Hold.SubjectUID)
+	c.Subject, err = q.Subjects().ExternalID(ctx, environment, c.Hold.SubjectUID)
 	return c, err
 }
 

@@ -30,3 +30,13 @@ func (q Subjects) Get(ctx context.Context, s Scope, externalID string) (models.S
 	var row models.Subject
 	return OrNotFound(row, q.Gorm(ctx).Where(InScopeNotErasing+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }
+
+// ExternalID returns the relying party's id of a subject, or "" if the subject is erased.
+func (q Subjects) ExternalID(ctx context.Context, environment, uid string) (string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Raw("select external_id from subjects where environment_id = ? and uid = ?", environment, uid).Find(&ids).Error
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}

@@ -13,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	subjects "github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
@@ -127,7 +126,7 @@ func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, b
 
 // recordExpiry schedules the adaptation to an expired session and records session.expired.
 func recordExpiry(ctx context.Context, q *pg.Q, s models.Session, at time.Time, by string) error {
-	subject, err := subjects.ExternalID(ctx, q, s.EnvironmentID, s.SubjectUID)
+	subject, err := q.Subjects().ExternalID(ctx, s.EnvironmentID, s.SubjectUID)
 	if err != nil {
 		return err
 	}
