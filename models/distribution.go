@@ -40,6 +40,7 @@ var LocalTables = map[string]string{
 	"goose_db_version": "the version of the schema is that of the server that migrates",
 	"master_keys":      "a few rows, read alone when a process starts",
 	"quotas":           "state of seconds, read and written alone",
+	"write_probes":     "empty but for a moment: what a check of readiness writes",
 	"outbox": "a queue over all environments that relays lock rows of, which is possible on one server only; a row is deleted when its work " +
 		"has begun, so that the table does not grow",
 }

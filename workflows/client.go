@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 
 	"github.com/countersign-dev/countersign/activities"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
@@ -34,6 +35,7 @@ type DialOptions struct {
 	Log       *slog.Logger
 	Metrics   client.MetricsHandler // may be nil
 	Tracing   trace.TracerProvider  // nil: off
+	Polls     *Polls                // follows the worker's requests for tasks; may be nil
 }
 
 // Dial returns a client. It does not connect: while Temporal is unavailable the service starts and serves the requests that
@@ -47,6 +49,9 @@ func Dial(o DialOptions) (client.Client, error) {
 		HostPort: o.Address, Namespace: o.Namespace, DataConverter: data, FailureConverter: failure,
 		Logger: sdklog.NewStructuredLogger(o.Log), MetricsHandler: o.Metrics,
 		ConnectionOptions: client.ConnectionOptions{TLS: o.TLS},
+	}
+	if o.Polls != nil {
+		opts.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(o.Polls.follow)}
 	}
 	if !tracing.Off(o.Tracing) {
 		spans, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{

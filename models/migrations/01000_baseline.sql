@@ -111,6 +111,13 @@ create table quotas (
     nearly_used_at timestamptz
 );
 
+-- What a check of readiness writes and deletes: a row fills a page, uncompressed.
+create table write_probes (
+    id   bigint generated always as identity primary key,
+    page text not null
+);
+alter table write_probes alter column page set storage plain;
+
 -- Responses stored for the Idempotency-Key header. A row without a status is a request that is still running.
 create table idempotency_keys (
     credential_id  text not null,

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 type Check struct {
 	Name, State string
 	Starting    string // how far the start of the part is, as a sentence without a capital and a full stop; empty unless it starts
+	Loss        string // what cannot be done while it is degraded, in a sentence; empty unless it is
 }
 
 // Worker is a process that polls for Temporal tasks.
@@ -108,7 +110,7 @@ func (c *console) dependencies(v *visit, view *healthView) {
 		if tone(k.State) == "good" {
 			continue
 		}
-		remedy := "The operator of the service finds the cause in the log of this process."
+		remedy := strings.TrimSpace(k.Loss + " The operator of the service finds the cause in the log of this process.")
 		if k.Starting != "" {
 			view.Starting = capital(k.Starting) + ". " + afterStart
 			remedy = view.Starting

@@ -51,7 +51,7 @@ func (p *Process) readiness(ctx context.Context) []console.Check {
 	ready := p.Ops.readiness(ctx)
 	out := make([]console.Check, 0, len(ready.checks))
 	for name, state := range ready.checks {
-		out = append(out, console.Check{Name: name, State: state, Starting: ready.starting[name]})
+		out = append(out, console.Check{Name: name, State: state, Starting: ready.starting[name], Loss: ready.lost[name]})
 	}
 	slices.SortFunc(out, func(a, b console.Check) int { return strings.Compare(a.Name, b.Name) })
 	return out

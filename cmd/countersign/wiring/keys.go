@@ -80,7 +80,7 @@ func (c *Core) backendChecks() []Check {
 	for _, s := range c.Signers {
 		if s.Name() != software.Name {
 			scheme, _, _ := strings.Cut(s.Name(), ":")
-			checks = append(checks, Check{Name: "keys_" + scheme, Run: s.Check, Degrading: true})
+			checks = append(checks, Check{Name: "keys_" + scheme, Loss: "Enforced allows are refused: the backend of signing keys does not sign.", Run: s.Check})
 		}
 	}
 	return checks
@@ -91,8 +91,8 @@ var (
 	errKeysMissing = errors.New("wiring: the database was also sealed with a master key that this process lacks")
 )
 
-// sign is the check of readiness: unready if this process can sign for no environment, degraded if the active key of some
-// cannot be opened. One environment's damaged key must not keep the others from being served.
+// sign is the check of readiness for the signing keys. It fails if this process can sign for no environment, and in part if the
+// active key of some cannot be opened.
 func (k *keyState) sign(ctx context.Context) error {
 	_, h, err := k.current(ctx)
 	switch {
@@ -101,7 +101,7 @@ func (k *keyState) sign(ctx context.Context) error {
 	case h.Unable > 0 && h.Able+h.StandIn == 0:
 		return errCannotSign
 	case h.Unable+h.StandIn > 0:
-		return fmt.Errorf("%w: %d environments without a signing key that can be opened, %d with another than the active one", errDegraded, h.Unable, h.StandIn)
+		return &partialError{loss: fmt.Sprintf("Environments without a signing key that can be opened: %d, whose enforced allows are refused; with another than the active one: %d.", h.Unable, h.StandIn)}
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof" // #nosec G108 -- it registers itself with http.DefaultServeMux, which is not served
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,16 +20,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// Check is one part that readiness depends on. The failure of a degrading check is reported and leaves the process ready:
-// authorize works while Temporal is unavailable.
+// Check is one part that readiness depends on.
 type Check struct {
-	Name      string
-	Degrading bool
-	Run       func(ctx context.Context) error
+	Name string
+	// Loss says in a sentence what cannot be done while the check fails. The process stays ready for the rest. Empty: nothing can be
+	// done, so that the process is not ready.
+	Loss string
+	Run  func(ctx context.Context) error
 }
 
-// errDegraded wraps an error of a check that leaves the process ready.
-var errDegraded = errors.New("degraded")
+// partialError is the error of a check that a part of its subject fails. It replaces the check's Loss.
+type partialError struct{ loss string }
+
+func (e *partialError) Error() string { return "wiring: " + e.loss }
 
 // The states of a check in /readyz.
 const (
@@ -98,18 +103,23 @@ func (o *Ops) Drain() { o.draining.Store(true) }
 // Stop shuts the port down.
 func (o *Ops) Stop(ctx context.Context) { _ = o.server.Shutdown(ctx) }
 
-// readiness is the state of each check by name, what is being started by name, and the HTTP status of the whole.
+// readiness is the state of each check by name, what that takes away, what is being started by name, and the HTTP status of the whole.
 type readiness struct {
 	checks   map[string]string
+	lost     map[string]string // by name: what cannot be done, in a sentence
 	starting map[string]string
 	status   int
 }
 
-// serveReady responds with status 200 or 503 and the state of each check. It does not include errors, whose texts may name hosts;
-// "starting" says in a sentence how far the start of a part is.
+// serveReady responds with status 200 while the process can do some of its work, otherwise 503, and with the state of each check. It
+// does not include errors, whose texts may name hosts; "degraded" says in sentences what cannot be done, "starting" how far the start
+// of a part is.
 func (o *Ops) serveReady(w http.ResponseWriter, r *http.Request) {
 	ready := o.readiness(r.Context())
 	body := map[string]any{"ready": ready.status == http.StatusOK, "checks": ready.checks}
+	if len(ready.lost) > 0 {
+		body["degraded"] = slices.Sorted(maps.Values(ready.lost))
+	}
 	if len(ready.starting) > 0 {
 		body["starting"] = ready.starting
 	}
@@ -120,7 +130,7 @@ func (o *Ops) serveReady(w http.ResponseWriter, r *http.Request) {
 
 // readiness runs every check.
 func (o *Ops) readiness(ctx context.Context) readiness {
-	out := readiness{checks: map[string]string{}, starting: map[string]string{}, status: http.StatusOK}
+	out := readiness{checks: map[string]string{}, lost: map[string]string{}, starting: map[string]string{}, status: http.StatusOK}
 	if o.draining.Load() {
 		out.checks["process"], out.status = stateStopping, http.StatusServiceUnavailable
 	}
@@ -129,13 +139,16 @@ func (o *Ops) readiness(ctx context.Context) readiness {
 		err := c.Run(ctx)
 		cancel()
 		var starting *durable.StartingError
+		var partial *partialError
 		switch {
 		case err == nil:
 			out.checks[c.Name] = stateOK
 		case errors.As(err, &starting):
 			out.checks[c.Name], out.starting[c.Name] = stateStarting, starting.Error()
-		case c.Degrading, errors.Is(err, errDegraded):
-			out.checks[c.Name] = stateDegraded
+		case errors.As(err, &partial):
+			out.checks[c.Name], out.lost[c.Name] = stateDegraded, partial.loss
+		case c.Loss != "":
+			out.checks[c.Name], out.lost[c.Name] = stateDegraded, c.Loss
 		default:
 			out.checks[c.Name], out.status = stateUnavailable, http.StatusServiceUnavailable
 		}

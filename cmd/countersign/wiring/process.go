@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/transport/linger"
@@ -89,7 +91,7 @@ var errNotPolling = errors.New("wiring: the worker takes no tasks")
 
 // New builds the services. It does not wait for Temporal.
 func New(c *Core, o Options) (*Process, error) {
-	o.Temporal.Keyring, o.Temporal.Log, o.Temporal.Tracing = c.Keys, c.Log, c.Tracing
+	o.Temporal.Keyring, o.Temporal.Log, o.Temporal.Tracing, o.Temporal.Polls = c.Keys, c.Log, c.Tracing, new(workflows.Polls)
 	tc, err := workflows.Dial(o.Temporal)
 	if err != nil {
 		return nil, fmt.Errorf("the Temporal client: %w", err)
@@ -132,19 +134,42 @@ func (p *Process) checks() []Check {
 	checks := []Check{
 		{Name: "postgres", Run: p.Store.Ping},
 		{Name: "schema", Run: p.Store.CheckSchema},
-		{Name: "temporal", Run: p.Flows.Ping, Degrading: true},
-		{Name: "master_key", Run: p.keyState.masters, Degrading: true},
-		{Name: "signing", Run: p.keyState.sign},
+		{Name: "writes", Run: limited(probeEvery, p.Clock, p.Store.ProbeWrite), Loss: "Nothing is recorded: the database takes no writes. Reads are served."},
+		{Name: "temporal", Run: p.Flows.Ping, Loss: "Challenges, holds, enrollments and webhooks wait: Temporal does not answer."},
+		{Name: "master_key", Run: p.keyState.masters, Loss: "What another master key sealed cannot be read: this process lacks that key."},
+		{Name: "signing", Run: p.keyState.sign, Loss: "Enforced allows are refused: no environment has a signing key that can be opened."},
 	}
 	if p.options.OnlyWorks {
-		checks = append(checks, Check{Name: "worker", Run: func(context.Context) error {
-			if !p.polls.Load() {
-				return errNotPolling
-			}
-			return nil
-		}})
+		checks = append(checks, Check{Name: "worker", Run: p.takesTasks})
 	}
 	return checks
+}
+
+// takesTasks is the check of a worker, which does nothing without tasks: it fails before the worker asks Temporal for tasks, and
+// while Temporal gives none because it is away or refuses.
+func (p *Process) takesTasks(ctx context.Context) error {
+	if !p.polls.Load() {
+		return errNotPolling
+	}
+	return p.options.Temporal.Polls.Err(ctx, p.Flows.Ping)
+}
+
+// probeEvery is how long the outcome of a probing write stands for the next ones, so that requests for readiness cannot load the database.
+const probeEvery = 2 * time.Second
+
+// limited returns a check that runs at most once in the interval and otherwise returns the result of before.
+func limited(every time.Duration, c clock.Clock, run func(ctx context.Context) error) func(ctx context.Context) error {
+	var mu sync.Mutex
+	var at time.Time
+	var last error
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := c.Now(); at.IsZero() || now.Sub(at) >= every || now.Before(at) {
+			at, last = now, run(ctx)
+		}
+		return last
+	}
 }
 
 // loadModel puts in force the backgrounds that the database says: nothing is judged by another model meanwhile.
