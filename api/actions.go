@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 
 	"github.com/countersign-dev/countersign/models"
@@ -157,10 +158,14 @@ func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	contract, err := action.Contract(v)
+	if err != nil {
+		return err
+	}
 	view := viewPolicy(v)
-	view.Warnings = policy.Warnings(in.Requirements.Resolve(policy.EnvironmentKind(principal(c).Kind)))
+	view.Warnings = rules.Warnings(contract.Requirements, contract.ContextSchema)
 	for i, w := range view.Warnings {
-		view.Warnings[i].Loc = append([]any{"body", "requirements"}, w.Loc...)
+		view.Warnings[i].Loc = append([]string{"body", "requirements"}, w.Loc...)
 	}
 	return send(c, fiber.StatusCreated, view)
 }

@@ -2012,7 +2012,8 @@ type PolicyVersionCreate struct {
 
 // PolicyWarning: Extension: a hint about a policy that is valid, but may not decide as its author expects.
 type PolicyWarning struct {
-	// Stable code, such as `replay_without_effect` and `automation_without_effect`; more may be added.
+	// Stable code, such as `replay_without_effect`, `automation_without_effect` and `missing_skips_rule`; more may be
+	// added.
 	Code string `json:"code"`
 	// Place in the request, as in an item of a 422 response; an index is text.
 	Loc []string `json:"loc"`

@@ -8,6 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -217,7 +218,7 @@ func (c *console) policyVersion(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view.Warnings = policy.Warnings(contract.Requirements)
+	view.Warnings = rules.Warnings(contract.Requirements, contract.ContextSchema)
 	if p.Status == models.PolicyDraft && v.may(Activate) {
 		view.Activate = v.at("policies", a.ID, itoa(number), "activate")
 	}

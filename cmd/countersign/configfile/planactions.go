@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -49,7 +50,7 @@ func (p *Plan) create(key string, w Action) error {
 		Key: key, Name: w.Name, Consequence: w.Consequence, AllowedAudiences: w.AllowedAudiences, AllowedCallers: callers,
 		ContextSchema: w.ContextSchema, ProofTTLSeconds: w.ProofTTLSeconds, ResourceType: w.ResourceType, RiskClass: w.RiskClass,
 	}
-	warnings, err := warningsOf(w.Requirements)
+	warnings, err := warningsOf(w)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (p *Plan) change(key string, have, w Action) error {
 	entry := "actions." + key
 	out := Change{Sign: Alter, Entry: entry, Fields: fields, make: func(ctx context.Context, m *maker) error { return m.action(ctx, entry, c) }}
 	if c.policy {
-		if out.warnings, err = warningsOf(c.after.Requirements); err != nil {
+		if out.warnings, err = warningsOf(c.after); err != nil {
 			return err
 		}
 	}
@@ -104,13 +105,13 @@ func (p *Plan) change(key string, have, w Action) error {
 	return nil
 }
 
-// warningsOf returns the warnings of the service about requirements, whose defaults are filled in; none for no policy.
-func warningsOf(r *countersign.PolicyRequirements) ([]policy.Warning, error) {
-	if r == nil {
+// warningsOf returns the warnings of the service about a policy, whose defaults are filled in; none for no policy.
+func warningsOf(a Action) ([]policy.Warning, error) {
+	if a.Requirements == nil {
 		return nil, nil
 	}
-	in, err := convert[policy.Requirements](r)
-	return policy.Warnings(in), err
+	in, err := convert[policy.Requirements](a.Requirements)
+	return rules.Warnings(in, a.ContextSchema), err
 }
 
 // overlaid returns what an action is with the properties that a file gives.

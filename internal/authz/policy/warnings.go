@@ -7,9 +7,9 @@ import (
 
 // Warning is a hint about a policy that is valid, but may not decide as its author expects.
 type Warning struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Loc     []any  `json:"loc"` // relative to the requirements, as in Violation
+	Code    string   `json:"code"`
+	Message string   `json:"message"`
+	Loc     []string `json:"loc"` // relative to the requirements; an index is text
 }
 
 // Codes of warnings.
@@ -40,7 +40,7 @@ func Warnings(r Requirements) []Warning {
 		}
 		last := len(d.codes) - 1
 		out = append(out, Warning{
-			Code: d.warning, Loc: []any{"deny_on"},
+			Code: d.warning, Loc: []string{"deny_on"},
 			Message: d.noun + " neither denies nor holds: name " + strings.Join(d.codes[:last], ", ") + " or " + d.codes[last] +
 				" in deny_on or hold_on, or require " + string(NotDetected) + " of the claim " + d.claim + ".",
 		})

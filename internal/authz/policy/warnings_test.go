@@ -36,7 +36,7 @@ func TestWarnings(t *testing.T) {
 			var got []string
 			for _, w := range policy.Warnings(c.r.Resolve(policy.Live)) {
 				got = append(got, w.Code)
-				require.Equal(t, []any{"deny_on"}, w.Loc)
+				require.Equal(t, []string{"deny_on"}, w.Loc)
 			}
 			require.Equal(t, c.want, got)
 		})

@@ -199,7 +199,7 @@ func (f *File) policy(doc document) error {
 	if f.draft, err = action.NewDraft(requirements, schema, f.kind); err != nil {
 		return refusal(node.Line, err)
 	}
-	f.Warnings = policy.Warnings(f.draft.Requirements)
+	f.Warnings = rules.Warnings(f.draft.Requirements, f.draft.ContextSchema)
 	set, faults := rules.Compile(requirements.Rules, f.draft.ContextSchema)
 	if len(faults) > 0 {
 		worst := faults[0]

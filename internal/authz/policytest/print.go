@@ -13,7 +13,7 @@ import (
 func Print(out io.Writer, warnings []policy.Warning, results []Result) (differing int, err error) {
 	var b strings.Builder
 	for _, w := range warnings {
-		fmt.Fprintf(&b, "warning: requirements.%s: %s\n", location(w.Loc), w.Message)
+		fmt.Fprintf(&b, "warning: requirements.%s: %s\n", strings.Join(w.Loc, "."), w.Message)
 	}
 	for _, r := range results {
 		mark := "ok    "

@@ -73,7 +73,7 @@ func (a *analysis) selection(e ast.Expr, present []string) {
 		if name == "" {
 			name = s.FieldName()
 		}
-		a.fault(e.ID(), fmt.Sprintf("%s can be missing or null: test it first, as in has(%s) && ...", name, name))
+		a.fault(e.ID(), fmt.Sprintf("%s can be missing or null: list it in required of context_schema, or test it first, as in has(%s) && ...", name, name))
 	}
 	if p := pathOf(e); p != nil {
 		a.add(p)
@@ -93,7 +93,7 @@ func (a *analysis) above(e ast.Expr, present []string) {
 		return
 	}
 	if f := a.fieldOf(e); f != nil && f.optional && !slices.Contains(present, textOf(e)) {
-		a.fault(e.ID(), fmt.Sprintf("%s can be missing or null: test it first, as in has(%s) && ...", textOf(e), textOf(e)))
+		a.fault(e.ID(), fmt.Sprintf("%s can be missing or null: list it in required of context_schema, or test it first, as in has(%s) && ...", textOf(e), textOf(e)))
 	}
 	a.above(e.AsSelect().Operand(), present)
 }

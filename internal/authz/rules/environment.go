@@ -94,6 +94,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	}
 	out.reads, out.values, out.counts, out.most = a.reads, a.values, a.counts, a.most
 	out.request = slices.ContainsFunc(a.reads, path.ofRequest)
+	out.evaded = (&presence{analysis: a, sizes: e.sizes}).evaded(tree.Expr())
 	if fault, bad := e.expensive(checked); bad {
 		return out, []Fault{fault}
 	}

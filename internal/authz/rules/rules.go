@@ -59,6 +59,7 @@ type compiled struct {
 	counts  []Count
 	most    map[Count]int // where each of counts can stop without changing the result
 	request bool          // reads the context or the resource's id, neither of which is stored
+	evaded  []string      // properties of the context without which a request can skip the rule
 }
 
 // Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.

@@ -214,7 +214,7 @@ func TestCompileRefuses(t *testing.T) {
 		"equality with a decimal":        {`decimal(context.amount) == 1`, 1, 25, `compare decimals with decimal("100.00")`},
 		"not a bool":                     {`context.amount + 1.0`, 1, 1, "must be true or false; this one has the type double"},
 		"not known to be a bool":         {`has(context.free) ? context.free : context.free`, 1, 1, "must be true or false"},
-		"may be missing":                 {`decimal(context.exact) > 1`, 1, 16, "context.exact can be missing or null: test it first, as in has(context.exact) && ..."},
+		"may be missing":                 {`decimal(context.exact) > 1`, 1, 16, "context.exact can be missing or null: list it in required of context_schema, or test it first, as in has(context.exact) && ..."},
 		"may be missing on one side":     {`has(context.exact) || context.exact == "x"`, 1, 30, "can be missing"},
 		"tested afterwards":              {`context.exact == "x" && has(context.exact)`, 1, 8, "can be missing"},
 		"the object may be missing":      {`context.payee.name == "x"`, 1, 8, "context.payee can be missing"},

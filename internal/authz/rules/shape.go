@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,8 +20,12 @@ type shape struct {
 	size   uint64   // maximum length of a string, items of a list, entries of a map
 	enum   []string // the values that a string can have; nil for any
 	object *object
-	items  *shape // of a list, and the values of a map
+	items  *shape   // of a list, and the values of a map
+	always []string // keys that a map has in each request
 }
+
+// requires reports whether the value is a map that has the key in each request.
+func (s *shape) requires(key string) bool { return s != nil && slices.Contains(s.always, key) }
 
 // object is the type of a value with named fields. Its name contains a character that no identifier has, so that no condition
 // can construct one.
@@ -59,16 +64,11 @@ type referred struct {
 func (r *reader) object(schema map[string]any) *object {
 	r.made++
 	out := &object{name: "@object" + strconv.Itoa(r.made), fields: map[string]*field{}}
-	required := map[string]bool{}
-	for _, v := range list(schema["required"]) {
-		if s, ok := v.(string); ok {
-			required[s] = true
-		}
-	}
+	required := requiredOf(schema)
 	properties, _ := schema["properties"].(map[string]any)
 	for key, sub := range properties {
 		made, null := r.shape(sub)
-		out.fields[key] = &field{shape: made, optional: null || !required[key]}
+		out.fields[key] = &field{shape: made, optional: null || !slices.Contains(required, key)}
 	}
 	return out
 }
@@ -116,7 +116,21 @@ func (r *reader) objectShape(fields map[string]any) *shape {
 	if open || fields["patternProperties"] != nil {
 		values = dynamic
 	}
-	return &shape{typ: types.NewMapType(types.StringType, values.typ), size: bound(fields["maxProperties"], unboundedItems), items: values}
+	return &shape{
+		typ: types.NewMapType(types.StringType, values.typ), size: bound(fields["maxProperties"], unboundedItems), items: values,
+		always: requiredOf(fields),
+	}
+}
+
+// requiredOf returns the properties that each value has.
+func requiredOf(schema map[string]any) []string {
+	var out []string
+	for _, v := range list(schema["required"]) {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // reference returns the shape behind a local reference, which is read once.

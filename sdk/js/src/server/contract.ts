@@ -2262,7 +2262,7 @@ export interface components {
         };
         /** @description Extension: a hint about a policy that is valid, but may not decide as its author expects. */
         PolicyWarning: {
-            /** @description Stable code, such as `replay_without_effect` and `automation_without_effect`; more may be added. */
+            /** @description Stable code, such as `replay_without_effect`, `automation_without_effect` and `missing_skips_rule`; more may be added. */
             code: string;
             /** @description What does not decide as expected, and how to change it. */
             message: string;
