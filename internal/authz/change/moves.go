@@ -93,8 +93,7 @@ func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 	if err != nil {
 		return err
 	}
-	// The requester's key may count as someone else by now; those of before and of now are both barred.
-	own := by.Meets(requester) || by.Meets(identity.Behind{Principal: c.Principal})
+	own := requestedBy(c, by, requester)
 	if m.Resolution == Withdraw {
 		if !own {
 			return problem.New(problem.Forbidden, "Only the requester withdraws a change. Reject it instead.")
@@ -132,6 +131,12 @@ func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 		return problem.New(problem.Conflict, "The access of the requester has ended since the request. Reject the change; a requester with access may request it again.")
 	}
 	return err
+}
+
+// requestedBy reports whether an actor requested a change. The requester's key may count as someone else by now; those of before and of now are
+// both barred.
+func requestedBy(c models.Change, by, requester identity.Behind) bool {
+	return by.Meets(requester) || by.Meets(identity.Behind{Principal: c.Principal})
 }
 
 // settle moves a pending change request, whose row is locked, and makes the change if it is approved and still applies. It returns

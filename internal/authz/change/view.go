@@ -54,10 +54,29 @@ func view(c models.Change, now time.Time) (*View, error) {
 	return &v, err
 }
 
-// as adds what depends on the principal, who is own.
-func (v *View) as(p identity.Principal, own string) *View {
-	v.Own = v.Principal == own
-	v.Approvable = v.Status == models.ChangePending && !v.Own && administers(p) && p.Permissions.Has(permission(v.Kind))
+// viewer shows change requests to a principal, compared with their requesters as permit does.
+type viewer struct {
+	identity.Principal
+	by         identity.Behind
+	requesters map[string]identity.Behind // by actor
+}
+
+// viewerOf returns the principal as the viewer of the change requests.
+func viewerOf(ctx context.Context, q *pg.Q, p identity.Principal, rows ...models.Change) (viewer, error) {
+	by, err := identity.PrincipalBehind(ctx, q, p.Store(), p.Actor())
+	out := viewer{Principal: p, by: by, requesters: map[string]identity.Behind{}}
+	for _, row := range rows {
+		if _, known := out.requesters[row.ProposedBy]; err == nil && !known {
+			out.requesters[row.ProposedBy], err = identity.PrincipalBehind(ctx, q, p.Store(), row.ProposedBy)
+		}
+	}
+	return out, err
+}
+
+// see adds what depends on the viewer.
+func (r viewer) see(v *View) *View {
+	v.Own = requestedBy(v.Change, r.by, r.requesters[v.ProposedBy])
+	v.Approvable = v.Status == models.ChangePending && !v.Own && r.by.Former == "" && administers(r.Principal) && r.Permissions.Has(permission(v.Kind))
 	return v
 }
 
@@ -94,7 +113,7 @@ func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page
 	if err != nil {
 		return nil, "", err
 	}
-	own, err := identity.GetPrincipal(ctx, s.store.Q, p.Store(), p.Actor())
+	to, err := viewerOf(ctx, s.store.Q, p, rows...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -104,7 +123,7 @@ func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page
 		if err != nil {
 			return nil, "", err
 		}
-		out[i] = *v.as(p, own)
+		out[i] = *to.see(v)
 	}
 	return out, next, nil
 }
@@ -139,8 +158,8 @@ func (s *Service) seen(ctx context.Context, p identity.Principal, row models.Cha
 	if err != nil {
 		return nil, err
 	}
-	own, err := identity.GetPrincipal(ctx, s.store.Q, p.Store(), p.Actor())
-	return v.as(p, own), err
+	to, err := viewerOf(ctx, s.store.Q, p, row)
+	return to.see(v), err
 }
 
 // simulation decides the newest decisions of the action again under the proposed version.

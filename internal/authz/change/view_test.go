@@ -141,6 +141,39 @@ func (f flow) DecideChange(ctx context.Context, in change.WorkflowInput, d chang
 	return out, errors.Join(err, f.err)
 }
 
+// What a page or a list promises is what permit allows: requester and approver are compared as they count now and as they counted before.
+func TestViewsCompareFormerPrincipals(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given      string // the key that was given to a different principal
+		to, former string
+		own        bool
+	}{
+		"nothing was given":                {given: "crd_cat", to: "credential:crd_cat", own: false},
+		"the requester's key was bob's":    {given: "crd_ann", to: "credential:crd_eve", former: "credential:crd_bob", own: true},
+		"the requester's key is bob's now": {given: "crd_ann", to: "credential:crd_bob", former: "credential:crd_ann", own: true},
+		"bob's key was the requester's":    {given: "crd_bob", to: "credential:crd_bob", former: "credential:crd_ann", own: true},
+		"bob's key was a third one's":      {given: "crd_bob", to: "credential:crd_bob", former: "credential:crd_eve", own: false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			v := b.activation(t)
+			b.Exec("update credentials set principal = $2, former_principal = nullif($3, '') where id = $1", c.given, c.to, c.former)
+			one, err := b.service.Get(t.Context(), b.bob, v.ID)
+			require.NoError(t, err)
+			listed, _, err := b.service.List(t.Context(), b.bob, change.Filter{}, pg.Page{Limit: 10})
+			require.NoError(t, err)
+			_, refused := b.decide(t, v.ID, change.Approve, b.bob)
+			for _, seen := range []change.View{*one, listed[0]} {
+				require.Equal(t, c.own, seen.Own)
+				require.Equal(t, refused == nil, seen.Approvable)
+			}
+			require.Equal(t, c.own, problem.Is(refused, problem.SelfApproval))
+		})
+	}
+}
+
 func TestDecider(t *testing.T) {
 	t.Parallel()
 	unavailable := problem.NewUnavailable("Temporal is unavailable.", nil)

@@ -180,6 +180,30 @@ func TestRequestsBarFormerPrincipals(t *testing.T) {
 	require.Equal(t, models.HoldApproved, b.approves(t, anyone, "crd_cat").Status)
 }
 
+// The queue promises no approval that a review would refuse.
+func TestQueueOfAKeyOfTwoPrincipalsHasNothingToApprove(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.team("dual")
+	b.member("dual", "credential:crd_bob")
+	anyone, dual := b.Hold(life, 1), b.holdFor(1, wants{team: "dual", approvals: 1})
+	approvable := func() (out []string) {
+		rows, _, err := b.service.Queue(t.Context(), b.Principal("crd_bob"), hold.Filter{}, pg.Page{Limit: 10})
+		require.NoError(t, err)
+		for _, row := range rows {
+			if row.Approvable {
+				out = append(out, row.AuthorizationID)
+			}
+		}
+		return out
+	}
+	require.ElementsMatch(t, []string{anyone.AuthorizationID, dual.AuthorizationID}, approvable())
+	b.Exec("update credentials set former_principal = 'person:prs_eve' where id = 'crd_bob'")
+	require.Empty(t, approvable())
+	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_bob"), anyone.AuthorizationID, hold.Approve, nil)
+	require.True(t, problem.Is(err, problem.Forbidden))
+}
+
 // An approval that a requester gave while self-review was allowed does not count once it is barred.
 func TestSelfApprovalOfBeforeTheBarDoesNotCount(t *testing.T) {
 	t.Parallel()

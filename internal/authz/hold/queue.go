@@ -22,7 +22,8 @@ type Queued struct {
 	Shown []display.Detail
 	// Teams are those that the hold requires, with what each has given; nil if it requires none.
 	Teams []Wanted
-	// Approvable reports whether an approval by this reviewer can count: false for one who belongs to none of the teams.
+	// Approvable reports whether an approval by this reviewer can count: false for one who belongs to none of the teams, and for a key that
+	// was given to a different principal.
 	Approvable bool
 }
 
@@ -40,7 +41,11 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 	if err != nil {
 		return nil, "", err
 	}
-	own, err := s.ownRequests(ctx, p, env, rows)
+	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
+	if err != nil {
+		return nil, "", err
+	}
+	own, err := s.ownRequests(ctx, p, by, env, rows)
 	out := make([]Queued, len(rows))
 	for i, row := range rows {
 		row.SelfReviewBarred = bars(row.SelfReviewBarred, env)
@@ -51,7 +56,7 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 		if err != nil {
 			return nil, "", err
 		}
-		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Approvable: true}
+		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Approvable: by.Former == ""}
 	}
 	if err != nil {
 		return nil, "", err
@@ -60,7 +65,7 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 }
 
 // ownRequests returns the credentials of the reviewer among those that requested holds which bar self-review.
-func (s *Service) ownRequests(ctx context.Context, p identity.Principal, env models.Environment, rows []QueuedHold) (map[string]bool, error) {
+func (s *Service) ownRequests(ctx context.Context, p identity.Principal, by identity.Behind, env models.Environment, rows []QueuedHold) (map[string]bool, error) {
 	var requesters []string
 	for _, row := range rows {
 		if bars(row.SelfReviewBarred, env) && !slices.Contains(requesters, row.CredentialID) {
@@ -70,7 +75,7 @@ func (s *Service) ownRequests(ctx context.Context, p identity.Principal, env mod
 	if len(requesters) == 0 {
 		return nil, nil
 	}
-	return s.ownedBy(ctx, p, requesters)
+	return s.ownedBy(ctx, p.Store(), by, requesters)
 }
 
 // Counts summarises the pending holds of an environment.
@@ -111,20 +116,20 @@ func (s *Service) selfReview(ctx context.Context, p identity.Principal, h models
 	if err != nil || !bars(h.SelfReviewBarred, env) {
 		return false, err
 	}
-	own, err := s.ownedBy(ctx, p, []string{requester})
+	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
+	if err != nil {
+		return false, err
+	}
+	own, err := s.ownedBy(ctx, p.Store(), by, []string{requester})
 	return own[requester], err
 }
 
-// ownedBy returns, for each credential, whether it belongs to the same principal as the caller.
-func (s *Service) ownedBy(ctx context.Context, p identity.Principal, requesters []string) (map[string]bool, error) {
-	own, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
-	if err != nil {
-		return nil, err
-	}
-	requested, err := identity.PrincipalsBehind(ctx, s.store.Q, p.Store(), requesters)
+// ownedBy returns, for each credential, whether it belongs to a principal of the caller.
+func (s *Service) ownedBy(ctx context.Context, scope pg.Scope, caller identity.Behind, requesters []string) (map[string]bool, error) {
+	requested, err := identity.PrincipalsBehind(ctx, s.store.Q, scope, requesters)
 	out := make(map[string]bool, len(requested))
 	for id, by := range requested {
-		out[id] = own.Meets(by)
+		out[id] = caller.Meets(by)
 	}
 	return out, err
 }

@@ -307,7 +307,7 @@ func (s *Service) addTeams(ctx context.Context, p identity.Principal, rows []Que
 		b := ballot{required: r.ApprovalsRequired, wanted: wanted[r.AuthorizationID], teams: teams, barred: barred[r.CredentialID], at: now}
 		of := slices.DeleteFunc(slices.Clone(approvers), func(a Approver) bool { return a.AuthorizationID != r.AuthorizationID })
 		tally := b.count(of)
-		rows[i].Teams, rows[i].Approvals, rows[i].Approvable = tally.Teams, tally.Given, b.admits(caller)
+		rows[i].Teams, rows[i].Approvals, rows[i].Approvable = tally.Teams, tally.Given, r.Approvable && b.admits(caller)
 	}
 	return err
 }
