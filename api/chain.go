@@ -26,6 +26,9 @@ func (s *server) handle(r Route) fiber.Handler {
 	if r.Old {
 		handler = mayBeOld(handler)
 	}
+	if r.Personal {
+		handler = s.counting(r, handler)
+	}
 	checked := s.shedding(r, func(c *fiber.Ctx, key identity.Key) error {
 		if r.Access != AccessOpen {
 			if err := s.admit(c, r, key); err != nil {
@@ -67,7 +70,7 @@ func (s *server) observe(c *fiber.Ctx) error {
 	}
 	took := time.Since(start)
 	route, code, status := request.Route(c), string(request.ProblemCode(c)), c.Response().StatusCode()
-	s.refusals.Operation(principal(c), route, request.ForbiddenCode(c))
+	s.tally.Refused(principal(c), route, request.ForbiddenCode(c))
 	endSpan(span, route, c.Method(), code, status)
 	s.metrics.request(handled{principal(c).EnvironmentID, route, c.Method(), status, took})
 	s.log.LogAttrs(ctx, slog.LevelInfo, "request",

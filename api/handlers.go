@@ -128,7 +128,7 @@ func newHandlers(s *server, d Deps) handlers {
 		webhooks:    &webhookHandlers{Endpoints: v.Endpoints},
 		activity:    &activityHandlers{Store: d.Store},
 		audit:       &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
-		stream:      &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock},
+		stream:      &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock, Tally: d.Tally},
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	localPrincipal = "principal"
 	localBody      = "body"
 	localSpelling  = "spelling"
+	localListed    = "listed"
 )
 
 // The number of items on a page of a list.

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -30,7 +31,19 @@ func sendList(c *fiber.Ctx, items any, next string) error {
 	if next != "" {
 		c.Set(fiber.HeaderLink, nextLink(c, next))
 	}
+	c.Locals(localListed, reflect.ValueOf(items).Len())
 	return send(c, fiber.StatusOK, items)
+}
+
+// counting has the records about people that the list of a route returned counted for the audit log.
+func (s *server) counting(r Route, list fiber.Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		err := list(c)
+		if n, listed := c.Locals(localListed).(int); listed {
+			s.tally.Read(principal(c), r.Operation, n)
+		}
+		return err
+	}
 }
 
 // nextLink returns the request's path and query with the cursor replaced, as a Link header (RFC 8288).

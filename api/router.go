@@ -22,6 +22,7 @@ type Route struct {
 	Frames     bool   // the body is evidence frames: Config.MaxFrameBytes is its limit, and any finite number is accepted
 	Spelled    string // a field of the body whose text the handler reads too; see strictjson.Spelling
 	Old        bool   // lists of records and reports on them: may be read from a standby
+	Personal   bool   // a list of records about people: reading it in bulk leaves an audit entry
 	Handler    fiber.Handler
 
 	pathParams []string
@@ -66,7 +67,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/changes/{change_id}/withdraw", Operation: "withdrawChange", Access: AccessServer, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Withdraw)},
 
 		{Method: post, Path: "/api/v1/authorize", Operation: "authorize", Access: AccessServer, Permission: models.PermissionDecide, Spelled: "context", Handler: s.authorizations.authorize},
-		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Permission: models.PermissionDecisionsRead, Old: true, Handler: s.authorizations.list},
+		{Method: get, Path: "/api/v1/authorizations", Operation: "listAuthorizations", Access: AccessServer, Permission: models.PermissionDecisionsRead, Old: true, Personal: true, Handler: s.authorizations.list},
 		{Method: get, Path: "/api/v1/authorizations/{authorization_id}", Operation: "getAuthorization", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.authorizations.get},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/outcome", Operation: "reportOutcome", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.authorizations.outcome},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/review", Operation: "reviewAuthorization", Access: AccessServer, Permission: models.PermissionReview, Waits: true, Handler: s.reviews.review},
@@ -75,7 +76,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: pathAccessBatch, Operation: "evaluateAccessBatch", Access: AccessServer, Permission: models.PermissionDecide, Handler: s.access.batch},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/assignment", Operation: "assignReview", Access: AccessServer, Permission: models.PermissionReview, Handler: s.reviews.assign},
 		{Method: remove, Path: "/api/v1/authorizations/{authorization_id}/assignment", Operation: "unassignReview", Access: AccessServer, Permission: models.PermissionReview, Handler: s.reviews.unassign},
-		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.reviews.list},
+		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: AccessServer, Permission: models.PermissionDecisionsRead, Personal: true, Handler: s.reviews.list},
 		{Method: get, Path: "/api/v1/reviews/counts", Operation: "countReviews", Access: AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.reviews.counts},
 
 		{Method: get, Path: "/api/v1/challenges/{challenge_id}", Operation: "getChallenge", Access: AccessServer, Permission: models.PermissionChallenges, Handler: s.challenges.get},
@@ -89,7 +90,7 @@ func (s *server) routes() []Route {
 		{Method: get, Path: "/.well-known/webauthn", Operation: "getRelatedOrigins", Access: AccessOpen, Handler: s.passkeys.related},
 		{Method: get, Path: "/.well-known/service-proof-keys.json", Operation: "getProofKeys", Access: AccessOpen, Handler: s.proofs.keys},
 
-		{Method: get, Path: "/api/v1/subjects", Operation: "listSubjects", Access: AccessServer, Permission: models.PermissionSubjects, Old: true, Handler: s.subjects.list},
+		{Method: get, Path: "/api/v1/subjects", Operation: "listSubjects", Access: AccessServer, Permission: models.PermissionSubjects, Old: true, Personal: true, Handler: s.subjects.list},
 		{Method: post, Path: "/api/v1/subjects", Operation: "createSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.create},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}", Operation: "getSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.get},
 		{Method: remove, Path: "/api/v1/subjects/{subject_id}", Operation: "deleteSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.erase},
@@ -97,11 +98,11 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/export", Operation: "exportSubject", Access: AccessServer, Permission: models.PermissionSubjects, Waits: true, Handler: s.subjects.export},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/research-consent", Operation: "setResearchConsent", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.consent},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/revoke", Operation: "revokeSubject", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.revoke},
-		{Method: get, Path: "/api/v1/subjects/{subject_id}/enrollments", Operation: "listEnrollments", Access: AccessServer, Permission: models.PermissionEnroll, Handler: s.enrollments.list},
+		{Method: get, Path: "/api/v1/subjects/{subject_id}/enrollments", Operation: "listEnrollments", Access: AccessServer, Permission: models.PermissionEnroll, Personal: true, Handler: s.enrollments.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/enrollments/complete", Operation: "completeEnrollment", Access: AccessServer, Permission: models.PermissionEnroll, Waits: true, Handler: s.enrollments.complete},
-		{Method: get, Path: "/api/v1/subjects/{subject_id}/templates", Operation: "listTemplates", Access: AccessServer, Permission: models.PermissionEnroll, Handler: s.templates.list},
+		{Method: get, Path: "/api/v1/subjects/{subject_id}/templates", Operation: "listTemplates", Access: AccessServer, Permission: models.PermissionEnroll, Personal: true, Handler: s.templates.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/templates/rollback", Operation: "rollbackTemplate", Access: AccessServer, Permission: models.PermissionEnroll, Handler: s.templates.rollback},
-		{Method: get, Path: "/api/v1/subjects/{subject_id}/passkeys", Operation: "listPasskeys", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.list},
+		{Method: get, Path: "/api/v1/subjects/{subject_id}/passkeys", Operation: "listPasskeys", Access: AccessServer, Permission: models.PermissionPasskeys, Personal: true, Handler: s.passkeys.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/import", Operation: "importPasskey", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.imported},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/registration-grants", Operation: "createPasskeyGrant", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.grant},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/options", Operation: "passkeyRegisterOptions", Access: AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.options},
@@ -111,7 +112,7 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/recovery", Operation: "beginRecovery", Access: AccessServer, Permission: models.PermissionSubjects, Handler: s.recoveries.begin},
 		{Method: post, Path: "/api/v1/client-tokens", Operation: "createClientToken", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.credentials.token},
 
-		{Method: get, Path: "/api/v1/sessions", Operation: "listSessions", Access: AccessServer, Permission: models.PermissionEvidence, Old: true, Handler: s.sessions.list},
+		{Method: get, Path: "/api/v1/sessions", Operation: "listSessions", Access: AccessServer, Permission: models.PermissionEvidence, Old: true, Personal: true, Handler: s.sessions.list},
 		{Method: post, Path: "/api/v1/sessions", Operation: "createSession", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.create},
 		{Method: get, Path: "/api/v1/sessions/{session_id}", Operation: "getSession", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.get},
 		{Method: get, Path: "/api/v1/sessions/{session_id}/status", Operation: "getSessionStatus", Access: AccessServer, Permission: models.PermissionEvidence, Handler: s.sessions.status},
@@ -125,11 +126,11 @@ func (s *server) routes() []Route {
 		{Method: post, Path: "/api/v1/evaluations/{evaluation_id}/close", Operation: "closeEvaluation", Access: AccessServer, Permission: models.PermissionEvaluations, Waits: true, Handler: s.evaluations.close},
 		{Method: get, Path: "/api/v1/evaluations/{evaluation_id}/report", Operation: "getEvaluationReport", Access: AccessServer, Permission: models.PermissionConfigRead, Old: true, Handler: s.evaluations.report},
 
-		{Method: get, Path: "/api/v1/activity", Operation: "listActivity", Access: AccessServer, Permission: models.PermissionEvents, Old: true, Handler: s.activity.list},
+		{Method: get, Path: "/api/v1/activity", Operation: "listActivity", Access: AccessServer, Permission: models.PermissionEvents, Old: true, Personal: true, Handler: s.activity.list},
 		{Method: get, Path: "/api/v1/event-types", Operation: "listEventTypes", Access: AccessServer, Permission: models.PermissionEvents, Handler: s.activity.types},
 		{Method: get, Path: "/api/v1/events/stream", Operation: "streamEvents", Access: AccessServer, Permission: models.PermissionEvents, Handler: s.stream.follow},
 
-		{Method: get, Path: "/api/v1/audit", Operation: "listAudit", Access: AccessAdmin, Permission: models.PermissionAudit, Handler: s.audit.list},
+		{Method: get, Path: "/api/v1/audit", Operation: "listAudit", Access: AccessAdmin, Permission: models.PermissionAudit, Personal: true, Handler: s.audit.list},
 		{Method: get, Path: "/api/v1/audit/head", Operation: "getAuditHead", Access: AccessAdmin, Permission: models.PermissionAudit, Handler: s.audit.head},
 		{Method: get, Path: "/api/v1/credentials", Operation: "listCredentials", Access: AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.credentials.list},
 		{Method: post, Path: "/api/v1/credentials", Operation: "createCredential", Access: AccessAdmin, Permission: models.PermissionCredentials, Handler: s.credentials.create},

@@ -44,6 +44,35 @@ func TestRoutesMatchTheContract(t *testing.T) {
 	}
 }
 
+// A list of records about people says so: its items name a subject or a target, or it is a subject's.
+func TestListsOfRecordsAboutPeopleAreCounted(t *testing.T) {
+	t.Parallel()
+	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]struct {
+				Content map[string]struct {
+					Schema struct {
+						Items struct {
+							Ref string `json:"$ref"`
+						}
+					}
+				}
+			}
+		}
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(openapi.Document(), &document))
+	for _, r := range s.table() {
+		ref := document.Paths[r.Path][strings.ToLower(r.Method)].Responses["200"].Content["application/json"].Schema.Items.Ref
+		item := document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")].Properties
+		require.Equal(t, ref != "" && (item["subject"] != nil || item["target"] != nil || strings.HasPrefix(r.Path, "/api/v1/subjects")), r.Personal, r.Operation)
+	}
+}
+
 // A response that may be old must be able to say so.
 func TestRoutesThatMayBeOldDocumentTheirAge(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
-	"github.com/countersign-dev/countersign/internal/account/refusal"
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -42,7 +42,7 @@ type Deps struct {
 	Keys     *keyring.Keyring
 	Identity *identity.Service
 	Limiter  *ratelimit.Limiter
-	Refusals *refusal.Recorder
+	Tally    *tally.Recorder
 	Metrics  *Metrics
 	Services Services
 	Pages    Pages                // nil for none
@@ -59,7 +59,7 @@ type server struct {
 	keys       *keyring.Keyring
 	identity   *identity.Service
 	limiter    *ratelimit.Limiter
-	refusals   *refusal.Recorder
+	tally      *tally.Recorder
 	metrics    *Metrics
 	tracing    trace.TracerProvider
 	tracer     trace.Tracer
@@ -137,7 +137,7 @@ func newServer(base context.Context, config Config, d Deps) (*server, error) {
 	}
 	s := &server{
 		config: config, base: base, log: d.Log, clock: d.Clock, store: d.Store, keys: d.Keys, identity: d.Identity,
-		limiter: d.Limiter, refusals: d.Refusals, metrics: d.Metrics, tracing: d.Tracing, contract: contract, operations: map[string]openapi.Operation{},
+		limiter: d.Limiter, tally: d.Tally, metrics: d.Metrics, tracing: d.Tracing, contract: contract, operations: map[string]openapi.Operation{},
 	}
 	if s.tracing == nil {
 		s.tracing = noop.NewTracerProvider()

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/transport/sse"
@@ -12,6 +13,7 @@ import (
 type streamHandlers struct {
 	Streams *sse.Server
 	Clock   clock.Clock
+	Tally   *tally.Recorder
 }
 
 // follow opens a stream that ends with its credential at the latest.
@@ -27,5 +29,6 @@ func (h *streamHandlers) follow(c *fiber.Ctx) error {
 	return h.Streams.Serve(c, sse.Subscription{
 		Principal: p, Key: p.CredentialID, Life: life,
 		Filter: stream.Filter{Type: query(c, "type"), Subject: query(c, "subject"), Action: query(c, "action")},
+		Sent:   func() { h.Tally.Read(p, "streamEvents", 1) },
 	})
 }

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -85,6 +86,28 @@ func TestEveryRouteChecksPermissions(t *testing.T) {
 		}
 		w.requireRefusals(t, k.actor, "insufficient_scope", refused)
 	}
+}
+
+// A key that reads more than a page of the largest size has an entry, however it pages.
+func TestBulkReadsAreInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	w.subject(t)
+	w.subject(t)
+	key := w.narrowed(t, models.PermissionSubjects, models.PermissionConfigRead)
+	for range 101 {
+		require.Len(t, key.get(t, "/api/v1/subjects?limit=200").is(200).list(), 2)
+		key.get(t, "/api/v1/credentials").is(200)
+	}
+	actor := "credential:" + key.get(t, "/api/v1/credential").is(200).string("credential")
+	eventually(t, func() bool {
+		rows, err := shared.Store.Pool().Query(t.Context(), "select data from events where environment_id = $1 and actor = $2", w.ID, actor)
+		if err != nil {
+			return false
+		}
+		entries, err := pgx.CollectRows(rows, pgx.RowTo[map[string]any])
+		return err == nil && len(entries) == 1 && reflect.DeepEqual(entries[0], map[string]any{"operation": "listSubjects", "count": 202.0})
+	}, "one entry about the subjects, none about the keys")
 }
 
 func TestEveryOperationOfAKeyNamesItsPermission(t *testing.T) {

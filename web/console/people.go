@@ -6,8 +6,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -80,7 +80,7 @@ func (c *console) signIn(v *visit) error {
 	opened, err := c.People.SignIn(v.ctx, in.Credential, request.ID(v.Ctx))
 	if err != nil {
 		person := staff.Identified(err)
-		c.Refusals.SignIn(refusal.SignIn{Tenant: person.TenantID, Person: person.ID}, request.ProblemOf(err).Code, request.ID(v.Ctx))
+		c.Tally.SignInFailed(tally.SignIn{Tenant: person.TenantID, Person: person.ID}, request.ProblemOf(err).Code, request.ID(v.Ctx))
 		return err
 	}
 	return c.enter(v, opened, next(in.Next))

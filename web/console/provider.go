@@ -6,9 +6,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/web"
@@ -69,8 +69,8 @@ func (c *console) providerCallback(v *visit) error {
 	done, err := c.SSO.Finish(v.ctx, v.param("tenant"), v.param("provider"), in, request.ID(v.Ctx))
 	if err != nil {
 		if by := done.Provider; by.ID != "" {
-			failed := refusal.SignIn{Tenant: by.TenantID, IdentityProvider: by.ID, Person: staff.Identified(err).ID, Reason: string(sso.ReasonOf(err))}
-			c.Refusals.SignIn(failed, request.ProblemOf(err).Code, request.ID(v.Ctx))
+			failed := tally.SignIn{Tenant: by.TenantID, IdentityProvider: by.ID, Person: staff.Identified(err).ID, Reason: string(sso.ReasonOf(err))}
+			c.Tally.SignInFailed(failed, request.ProblemOf(err).Code, request.ID(v.Ctx))
 		}
 		return c.refused(v, err)
 	}

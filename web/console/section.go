@@ -13,9 +13,9 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/account/refusal"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -46,7 +46,7 @@ type Deps struct {
 	People         *staff.Service
 	SSO            *sso.Service
 	Credentials    *identity.Service
-	Refusals       *refusal.Recorder
+	Tally          *tally.Recorder
 	Reader         *reads.Reader
 	Holds          *hold.Service
 	Reviewer       *hold.Reviewer

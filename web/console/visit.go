@@ -42,7 +42,7 @@ func (c *console) guard(l line) fiber.Handler {
 		if err != nil {
 			err = v.refuse(err)
 		}
-		c.Refusals.Operation(v.principal(), l.Name, request.ForbiddenCode(f))
+		c.Tally.Refused(v.principal(), l.Name, request.ForbiddenCode(f))
 		return err
 	}
 }

@@ -23,7 +23,7 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	}
 	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version,
 		TrustedProxies: p.options.TrustedProxies, LocalOnly: p.options.LocalOnly}, api.Deps{
-		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter, Refusals: v.refusals,
+		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter, Tally: v.tally,
 		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount, Tracing: p.Tracing,
 		Services: api.Services{
 			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Changes: v.changes, Teams: p.Teams, Evaluations: v.evaluations,
@@ -42,7 +42,7 @@ func (p *Process) capabilities(ctx context.Context) map[string]string {
 	return map[string]string{"challenges": state, "reviews": state, "enrollment": state, "recovery": state, "evaluations": state, "webhooks": state}
 }
 
-// startLoops runs the API's background loops until base ends. The returned function waits for them, writes the refusals
+// startLoops runs the API's background loops until base ends. The returned function waits for them, writes the tallies
 // that are not recorded yet, and returns what was reserved of the quotas.
 func (p *Process) startLoops(base context.Context) (wait func()) {
 	streamGauge(p.Ops.Registry, p.services.hub.Count)
@@ -51,13 +51,13 @@ func (p *Process) startLoops(base context.Context) (wait func()) {
 	running.Go(func() { p.followNotices(base) })
 	running.Go(func() { p.services.activation.Follow(base) })
 	running.Go(func() { p.sweepQuotas(base) })
-	running.Go(func() { p.services.refusals.Run(base) })
+	running.Go(func() { p.services.tally.Run(base) })
 	running.Go(func() { p.sweepTries(base) })
 	return func() {
 		running.Wait()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(base), drainWithin)
 		defer cancel()
-		p.services.refusals.Drain(ctx)
+		p.services.tally.Drain(ctx)
 		if err := p.services.limiter.Drain(ctx); err != nil {
 			p.Log.Warn("reserved quotas were not returned; they expire with their hour", "error", err)
 		}

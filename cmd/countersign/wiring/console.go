@@ -21,7 +21,7 @@ import (
 func (p *Process) console() web.Section {
 	s := p.services
 	return console.Section(console.Deps{
-		Log: p.Log, Clock: p.Clock, People: p.People, SSO: p.SSO, Credentials: p.Identity, Refusals: s.refusals,
+		Log: p.Log, Clock: p.Clock, People: p.People, SSO: p.SSO, Credentials: p.Identity, Tally: s.tally,
 		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
 		Holds:          s.holds,
 		Notices:        s.notices,

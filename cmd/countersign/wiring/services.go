@@ -2,7 +2,7 @@ package wiring
 
 import (
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
-	"github.com/countersign-dev/countersign/internal/account/refusal"
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
@@ -32,7 +32,7 @@ import (
 // services are the services that handlers and activities call.
 type services struct {
 	limiter        *ratelimit.Limiter
-	refusals       *refusal.Recorder
+	tally          *tally.Recorder
 	actions        *action.Service
 	assessor       *assurance.Assessor
 	authorizations *authorization.Service
@@ -59,7 +59,7 @@ type services struct {
 func newServices(p *Process) services {
 	s := services{
 		limiter:     ratelimit.New(ratelimit.Shared{Store: p.Store}, p.Clock),
-		refusals:    refusal.New(refusal.Deps{Store: p.Store, Clock: p.Clock, Log: p.Log, Metrics: p.Ops.Registry}),
+		tally:       tally.New(tally.Deps{Store: p.Store, Clock: p.Clock, Log: p.Log, Metrics: p.Ops.Registry, BaseURL: p.BaseURL}),
 		actions:     action.New(p.Store, p.Clock),
 		assessor:    assurance.New(scoring.Default(), p.Keys),
 		passkeys:    passkey.New(p.Store, p.Keys, p.Clock),

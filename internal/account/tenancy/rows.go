@@ -217,6 +217,14 @@ func RPIDsOfTenant(ctx context.Context, q *pg.Q, tenant string) (models.Strings,
 	return found.Given, err
 }
 
+// TenantOfHost returns the tenant whose RP ID covers a host, the longest if there are several, or else the only tenant of the service; empty for
+// neither.
+func TenantOfHost(ctx context.Context, q *pg.Q, host string) (tenant string, err error) {
+	err = q.QueryRow(ctx, `select coalesce((select tenant_id from rp_ids where right('.' || $1, length(rp_id) + 1) = '.' || rp_id
+			order by length(rp_id) desc limit 1), (select min(id) from tenants having count(*) = 1), '')`, host).Scan(&tenant)
+	return tenant, err
+}
+
 // giveRPID gives an RP ID to a tenant and returns the tenant that has it: a different one if it was given before.
 func giveRPID(ctx context.Context, q *pg.Q, tenant, rpID string) (owner string, err error) {
 	if _, err := q.Exec(ctx, "insert into rp_ids (rp_id, tenant_id) values ($1, $2) on conflict do nothing", rpID, tenant); err != nil {

@@ -179,6 +179,7 @@ var catalogue = []Definition{
 	audit("Two accounts of one person were linked and count as one principal.", PersonLinkedData{}),
 	audit("Sign-ins to the console failed; count is how many of this kind since the entry before.", PersonSignInFailedData{}),
 	audit("Operations were refused to the actor; count is how many of this kind since the entry before.", OperationRefusedData{}),
+	audit("A key read many records about people; count is how many since the entry before.", RecordsReadData{}),
 	audit("The settings of an identity provider of the console changed.", IdentityProviderChangedData{}),
 	audit("An identity provider of the console was removed.", IdentityProviderRemovedData{}),
 	audit("An action was created.", ActionCreatedData{}),

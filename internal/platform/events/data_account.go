@@ -162,6 +162,12 @@ type OperationRefusedData struct {
 	Count     int    `json:"count"`
 }
 
+// RecordsReadData counts the records about people that a key read with one operation, a list or the event stream.
+type RecordsReadData struct {
+	Operation string `json:"operation"`
+	Count     int    `json:"count"`
+}
+
 // IdentityProviderChangedData has the settings after the change, never the client secret. Groups are those that give roles in the
 // environment, such as "payments-leads: reviewer, auditor".
 type IdentityProviderChangedData struct {
@@ -271,6 +277,7 @@ func (PersonIdentityConfirmedData) EventType() Type    { return PersonIdentityCo
 func (PersonLinkedData) EventType() Type               { return PersonLinked }
 func (PersonSignInFailedData) EventType() Type         { return PersonSignInFailed }
 func (OperationRefusedData) EventType() Type           { return OperationRefused }
+func (RecordsReadData) EventType() Type                { return RecordsRead }
 func (IdentityProviderChangedData) EventType() Type    { return IdentityProviderChanged }
 func (IdentityProviderRemovedData) EventType() Type    { return IdentityProviderRemoved }
 func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }

@@ -93,6 +93,7 @@ const (
 	PersonSignInFailed       Type = "person.sign_in_failed"
 
 	OperationRefused Type = "operation.refused"
+	RecordsRead      Type = "records.read"
 
 	IdentityProviderChanged Type = "identity_provider.changed"
 	IdentityProviderRemoved Type = "identity_provider.removed"

@@ -54,6 +54,7 @@ type Subscription struct {
 	Check  func(ctx context.Context) (bool, error)
 	Filter stream.Filter
 	Life   time.Duration // at most Server.Life
+	Sent   func()        // is called after each event; nil for none
 }
 
 // Serve starts the stream as the response of c, from the event after Last-Event-ID if the client sent one. It begins and ends with the id
@@ -84,7 +85,8 @@ func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
-	return s.takeOver(c, sub, begin, min(in.Life, or(s.Life, MaxLife)))
+	in.Life = min(in.Life, or(s.Life, MaxLife))
+	return s.takeOver(c, sub, begin, in)
 }
 
 // position returns the message that gives a client the id to resume with and the time to wait before. It has no data, so that
@@ -99,15 +101,15 @@ func position(ctx context.Context, sub *stream.Subscription) (string, error) {
 
 // takeOver takes the connection from the HTTP server, whose buffers and state of the request would otherwise be held as long as the
 // stream lasts. A message needs no framing: the response ends with the connection (RFC 9112 section 6.3).
-func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, first string, life time.Duration) error {
+func (s *Server) takeOver(c *fiber.Ctx, sub *stream.Subscription, first string, in Subscription) error {
 	if !c.App().Server().KeepHijackedConns {
 		sub.Close()
 		return errNotKept
 	}
 	ctx := c.Context()
 	ctx.Response.Header.SetConnectionClose()
-	w := writer{conn: ctx.Conn(), heartbeat: or(s.Heartbeat, defaultHeartbeat), patience: or(s.Patience, defaultPatience)}
-	end := time.AfterFunc(life, sub.Close)
+	w := writer{conn: ctx.Conn(), heartbeat: or(s.Heartbeat, defaultHeartbeat), patience: or(s.Patience, defaultPatience), sent: in.Sent}
+	end := time.AfterFunc(in.Life, sub.Close)
 	ctx.HijackSetNoResponse(true) // or the server would close the connection of a client that asked for that, with the stream unsent
 	ctx.Hijack(func(net.Conn) {
 		begin := func(out *bufio.Writer) {
@@ -161,6 +163,7 @@ func or(d, otherwise time.Duration) time.Duration {
 type writer struct {
 	conn                net.Conn
 	heartbeat, patience time.Duration
+	sent                func()
 }
 
 // run sends messages and heartbeats until the subscription ends or the client stops reading.
@@ -180,6 +183,9 @@ func (s writer) run(sub *stream.Subscription) {
 		}
 		if err != nil {
 			return
+		}
+		if ok && s.sent != nil {
+			s.sent()
 		}
 	}
 }

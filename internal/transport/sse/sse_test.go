@@ -37,6 +37,7 @@ type streamBundle struct {
 	hub   *stream.Hub
 	as    identity.Principal // the caller; one without a key unless the test sets it before it connects
 	check func(context.Context) (bool, error)
+	sent  atomic.Int64
 }
 
 func setupStream(t testing.TB, beat time.Duration) *streamBundle {
@@ -65,7 +66,7 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 		as := b.as
 		as.EnvironmentID = c.Get("X-Environment", as.EnvironmentID)
 		return s.Serve(c, Subscription{
-			Principal: as, Key: "crd_1", Check: b.check, Life: MaxLife,
+			Principal: as, Key: "crd_1", Check: b.check, Life: MaxLife, Sent: func() { b.sent.Add(1) },
 			Filter: stream.Filter{Type: c.Query("type"), Subject: c.Query("subject"), Action: c.Query("action")},
 		})
 	})
@@ -134,6 +135,7 @@ func TestServeWritesAndResumesServerSentEvents(t *testing.T) {
 	resumed, _ := b.connect("?subject=one", id)
 	resumed()
 	require.Contains(t, resumed(), "id: "+later)
+	require.Eventually(t, func() bool { return b.sent.Load() == 3 }, 20*time.Second, time.Millisecond, "every event is counted, positions are not")
 }
 
 func TestServeWritesHeartbeatsAndEndsWithTheHub(t *testing.T) {

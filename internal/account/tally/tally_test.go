@@ -1,4 +1,4 @@
-package refusal_test
+package tally_test
 
 import (
 	"log/slog"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/account/refusal"
+	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -25,14 +25,16 @@ type bundle struct {
 	clock    *clock.Fake
 	env      models.Environment
 	metrics  *prometheus.Registry
-	recorder *refusal.Recorder
+	recorder *tally.Recorder
 }
 
 func setup(t *testing.T) bundle {
 	t.Helper()
 	b := bundle{store: storetest.New(t), clock: clock.NewFake(storetest.Epoch), metrics: prometheus.NewRegistry()}
 	b.env = storetest.Environment(t, b.store, models.Sandbox)
-	b.recorder = refusal.New(refusal.Deps{Store: b.store, Clock: b.clock, Log: slog.New(slog.DiscardHandler), Metrics: b.metrics})
+	b.recorder = tally.New(tally.Deps{
+		Store: b.store, Clock: b.clock, Log: slog.New(slog.DiscardHandler), Metrics: b.metrics, BaseURL: "https://console.bank.example:8443",
+	})
 	return b
 }
 
@@ -62,13 +64,13 @@ func TestOneEntryAMinuteCountsTheRefusals(t *testing.T) {
 	b := setup(t)
 	refuse := func(n int) {
 		for range n {
-			b.recorder.Operation(b.caller(), "createAction", problem.InsufficientScope)
+			b.recorder.Refused(b.caller(), "createAction", problem.InsufficientScope)
 		}
 	}
 	refuse(1)
 	require.Equal(t, []int{1}, b.written(t, b.env.ID, "operation.refused"))
 	refuse(1000)
-	b.clock.Advance(refusal.Interval - time.Second)
+	b.clock.Advance(tally.Interval - time.Second)
 	require.Equal(t, []int{1}, b.written(t, b.env.ID, "operation.refused"))
 	b.clock.Advance(time.Second)
 	require.Equal(t, []int{1, 1000}, b.written(t, b.env.ID, "operation.refused"))
@@ -104,10 +106,10 @@ func TestEachKindHasItsEntry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.recorder.Operation(b.caller(), "authorize", problem.CallerNotAllowed)
+			b.recorder.Refused(b.caller(), "authorize", problem.CallerNotAllowed)
 			p, operation, code := b.caller(), "authorize", problem.CallerNotAllowed
 			c.change(&p, &operation, &code)
-			b.recorder.Operation(p, operation, code)
+			b.recorder.Refused(p, operation, code)
 			require.Equal(t, c.want, b.written(t, b.env.ID, "operation.refused"))
 		})
 	}
@@ -127,33 +129,96 @@ func TestFailedSignInsAreInTheLogsTheyConcern(t *testing.T) {
 	require.NoError(t, err)
 	const kind = "person.sign_in_failed"
 
-	b.recorder.SignIn(refusal.SignIn{Tenant: person.TenantID, Person: person.ID}, problem.AssertionRefused, "req_1")
+	b.recorder.SignInFailed(tally.SignIn{Tenant: person.TenantID, Person: person.ID}, problem.AssertionRefused, "req_1")
 	require.Empty(t, b.written(t, b.env.ID, kind), "the person has no role there")
 	require.Equal(t, []int{1}, b.written(t, live.ID, kind))
 
-	b.recorder.SignIn(refusal.SignIn{Tenant: person.TenantID, IdentityProvider: "idp_1", Reason: "nonce"}, problem.Forbidden, "req_1")
+	b.recorder.SignInFailed(tally.SignIn{Tenant: person.TenantID, IdentityProvider: "idp_1", Reason: "nonce"}, problem.Forbidden, "req_1")
 	require.Equal(t, []int{1}, b.written(t, b.env.ID, kind), "no person is known")
 	require.Equal(t, []int{1, 1}, b.written(t, live.ID, kind))
 
-	b.recorder.SignIn(refusal.SignIn{}, problem.AssertionRefused, "req_1")
-	b.recorder.SignIn(refusal.SignIn{}, problem.AssertionRefused, "req_2")
+	b.recorder.SignInFailed(tally.SignIn{}, problem.AssertionRefused, "req_1")
+	b.recorder.SignInFailed(tally.SignIn{}, problem.AssertionRefused, "req_2")
 	require.Equal(t, []int{1, 2}, b.written(t, b.env.ID, kind), "an unknown passkey, with one tenant")
 
-	storetest.Environment(t, b.store, models.Sandbox)
-	b.clock.Advance(refusal.Interval)
-	b.recorder.SignIn(refusal.SignIn{}, problem.AssertionRefused, "req_1")
-	b.recorder.SignIn(refusal.SignIn{Tenant: person.TenantID}, problem.Unavailable, "req_1")
-	require.Equal(t, []int{1, 2}, b.written(t, b.env.ID, kind), "an unknown passkey belongs to none of several tenants; a fault of the service is no refusal")
+	b.clock.Advance(tally.Interval)
+	b.recorder.SignInFailed(tally.SignIn{Tenant: person.TenantID}, problem.Unavailable, "req_1")
+	require.Equal(t, []int{1, 2}, b.written(t, b.env.ID, kind), "a fault of the service is no refusal")
+}
+
+// A passkey that no one has names no tenant. Of several, the one whose RP ID covers the console is concerned.
+func TestUnknownPasskeysAreInTheLogOfTheTenantOfTheRPID(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ours, theirs []string
+		want         []int
+	}{
+		"no one has an RP ID":    {want: nil},
+		"the host":               {ours: []string{"console.bank.example"}, want: []int{3}},
+		"a domain above":         {ours: []string{"bank.example"}, want: []int{3}},
+		"the nearer domain":      {ours: []string{"console.bank.example"}, theirs: []string{"bank.example"}, want: []int{3}},
+		"a part of a label":      {ours: []string{"ank.example"}, want: nil},
+		"another tenant's":       {ours: []string{"other.example"}, theirs: []string{"bank.example"}, want: nil},
+		"a domain below":         {ours: []string{"a.console.bank.example"}, want: nil},
+		"an underscore is none":  {ours: []string{"console-bank.example"}, want: nil},
+		"another tenant's below": {ours: []string{"bank.example"}, theirs: []string{"console.bank.example"}, want: nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			other := storetest.Environment(t, b.store, models.Sandbox)
+			for tenant, ids := range map[string][]string{b.env.TenantID: c.ours, other.TenantID: c.theirs} {
+				for _, id := range ids {
+					_, err := b.store.Pool().Exec(t.Context(), "insert into rp_ids (rp_id, tenant_id) values ($1, $2)", id, tenant)
+					require.NoError(t, err)
+				}
+			}
+			for range 3 {
+				b.recorder.SignInFailed(tally.SignIn{}, problem.AssertionRefused, "req_1")
+			}
+			require.Equal(t, c.want, b.written(t, b.env.ID, "person.sign_in_failed"))
+		})
+	}
+}
+
+func TestReadsInBulkHaveAnEntryAnHour(t *testing.T) {
+	t.Parallel()
+	const kind = "records.read"
+	b := setup(t)
+	read := func(records int) { b.recorder.Read(b.caller(), "listSubjects", records) }
+	read(tally.Bulk)
+	require.Empty(t, b.written(t, b.env.ID, kind), "a page is no bulk")
+	b.clock.Advance(tally.ReadInterval)
+	require.Empty(t, b.written(t, b.env.ID, kind))
+	read(tally.Bulk)
+	require.Empty(t, b.written(t, b.env.ID, kind), "nor is a page in each hour")
+	read(1)
+	require.Equal(t, []int{tally.Bulk + 1}, b.written(t, b.env.ID, kind))
+	for range 100 {
+		read(tally.Bulk)
+	}
+	b.clock.Advance(tally.ReadInterval - time.Second)
+	require.Len(t, b.written(t, b.env.ID, kind), 1)
+	b.clock.Advance(time.Second)
+	require.Equal(t, []int{tally.Bulk + 1, 100 * tally.Bulk}, b.written(t, b.env.ID, kind))
+
+	other := b.caller()
+	other.CredentialID = "crd_2"
+	b.recorder.Read(other, "listSubjects", tally.Bulk+1)
+	b.recorder.Read(b.caller(), "listSessions", tally.Bulk+2)
+	b.recorder.Read(b.caller(), "listAuthorizations", tally.Bulk)
+	b.recorder.Drain(t.Context())
+	require.ElementsMatch(t, []int{tally.Bulk + 1, 100 * tally.Bulk, tally.Bulk + 1, tally.Bulk + 2}, b.stored(t, b.env.ID, kind), "each key and list has its own")
 }
 
 func TestAnEntryThatCannotBeWrittenIsCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.recorder.Operation(b.caller(), "authorize", problem.CallerNotAllowed)
-	b.recorder.Operation(b.caller(), "authorize", problem.CallerNotAllowed)
+	b.recorder.Refused(b.caller(), "authorize", problem.CallerNotAllowed)
+	b.recorder.Refused(b.caller(), "authorize", problem.CallerNotAllowed)
 	b.store.Close()
 	b.recorder.Write(t.Context())
 	families, err := b.metrics.Gather()
 	require.NoError(t, err)
-	require.InDelta(t, 2, families[0].GetMetric()[0].GetCounter().GetValue(), 0)
+	require.InDelta(t, 1, families[0].GetMetric()[0].GetCounter().GetValue(), 0)
 }
