@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
@@ -130,12 +131,12 @@ func skewedReplica(t *testing.T, off time.Duration) string {
 	return start(t, p, listen(t), true)
 }
 
-// separateService runs the whole service in this process on a given database and Temporal.
-func separateService(t *testing.T, database, temporal, namespace string) (*wiring.Process, world) {
+// separateService runs the whole service in this process on a given database and Temporal, and with the backends of signing keys.
+func separateService(t *testing.T, database, temporal, namespace string, signers ...keys.Signer) (*wiring.Process, world) {
 	t.Helper()
 	l := listen(t)
 	base := fmt.Sprintf("http://localhost:%d", l.Addr().(*net.TCPAddr).Port)
-	core := open(t, wiring.Settings{Log: shared.log, DatabaseURL: database, BaseURL: base, Keys: shared.keys, MaxConns: 8})
+	core := open(t, wiring.Settings{Log: shared.log, DatabaseURL: database, BaseURL: base, Keys: shared.keys, Signers: signers, MaxConns: 8})
 	ctx := context.WithoutCancel(t.Context())
 	_, _, err := core.Store.Migrate(ctx)
 	require.NoError(t, err)

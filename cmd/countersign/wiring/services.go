@@ -83,10 +83,11 @@ func newServices(p *Process) services {
 	})
 	s.challenges = challenge.New(challenge.Deps{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Assertions: s.passkeys, Decide: s.authorizations.FollowUp,
-		LinkBase: p.BaseURL + challenge.LinkPath,
+		Signable: p.Signing.Signable, LinkBase: p.BaseURL + challenge.LinkPath,
 	})
 	s.holds = hold.New(hold.Deps{
-		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Proofs: p.Signing, Vault: display.NewVault(p.Keys), Notes: reviewnote.NewVault(p.Keys),
+		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Signable: p.Signing.Signable, Proofs: p.Signing,
+		Vault: display.NewVault(p.Keys), Notes: reviewnote.NewVault(p.Keys),
 	})
 	s.changes = change.New(change.Deps{Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Simulate: s.authorizations})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))

@@ -49,7 +49,8 @@ type Deps struct {
 	Keyring    *keyring.Keyring // for the MACs of link tickets and the details that are shown
 	Assertions Assertions
 	Decide     followup.Decider
-	LinkBase   string // URL prefix of challenge links, such as http://localhost:8080/challenge/
+	Signable   followup.Signable // nil: always
+	LinkBase   string            // URL prefix of challenge links, such as http://localhost:8080/challenge/
 }
 
 // Service shows challenges, verifies completions and makes the moves.
@@ -59,13 +60,14 @@ type Service struct {
 	keyring    *keyring.Keyring
 	assertions Assertions
 	decide     followup.Decider
+	signable   followup.Signable
 	linkBase   string
 }
 
 // New returns a Service.
 func New(d Deps) *Service {
 	return &Service{
-		store: d.Store, clock: d.Clock, keyring: d.Keyring, assertions: d.Assertions, decide: d.Decide, linkBase: d.LinkBase,
+		store: d.Store, clock: d.Clock, keyring: d.Keyring, assertions: d.Assertions, decide: d.Decide, signable: d.Signable, linkBase: d.LinkBase,
 	}
 }
 

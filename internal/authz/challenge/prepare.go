@@ -72,6 +72,13 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	if err := s.requireShown(ctx, c); err != nil {
 		return Prepared{}, err
 	}
+	asked, err := RequesterOfDecision(ctx, s.store.Q, p.Store(), c.AuthorizationID)
+	if err != nil {
+		return Prepared{}, err
+	}
+	if err := s.signable.Check(ctx, p.Store(), asked.Mode); err != nil {
+		return Prepared{}, err
+	}
 	request := models.MoveRequest{
 		Target: c.ID, Digest: digest, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: moveComplete, Actor: p.Actor(),
 		RequestID: p.RequestID, Method: &method, RequestedAt: s.clock.Now(),
@@ -86,7 +93,7 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 		}
 		request.PasskeyID, request.SignCount, request.BackupState = &key.ID, &key.SignCount, &key.BackupState
 	}
-	return s.saveRequest(ctx, c, request)
+	return s.saveRequest(ctx, c, request, asked)
 }
 
 // relevantAssertion drops an assertion that the method does not use, so that it cannot turn one request into two.
@@ -144,27 +151,24 @@ func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id st
 	if err != nil {
 		return Prepared{}, err
 	}
+	asked, err := RequesterOfDecision(ctx, s.store.Q, p.Store(), c.AuthorizationID)
+	if err != nil {
+		return Prepared{}, err
+	}
 	return s.saveRequest(ctx, c, models.MoveRequest{
 		Target: c.ID, Digest: digest, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: moveCancel, Actor: p.Actor(),
 		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
-	})
+	}, asked)
 }
 
 // saveRequest stores a request and returns it ready for the workflow.
-func (s *Service) saveRequest(ctx context.Context, c models.Challenge, request models.MoveRequest) (Prepared, error) {
+func (s *Service) saveRequest(ctx context.Context, c models.Challenge, request models.MoveRequest, asked Requester) (Prepared, error) {
 	if err := InsertMove(ctx, s.store.Q, request); err != nil {
 		return Prepared{}, err
 	}
-	in, err := s.workflowInput(ctx, c)
-	return Prepared{Workflow: in, Request: hex.EncodeToString(request.Digest)}, err
-}
-
-// workflowInput returns what the workflow of a challenge starts with.
-func (s *Service) workflowInput(ctx context.Context, c models.Challenge) (WorkflowInput, error) {
-	key, err := RequesterOfDecision(ctx, s.store.Q, pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, c.AuthorizationID)
-	return WorkflowInput{
-		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: key.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
-	}, err
+	return Prepared{Request: hex.EncodeToString(request.Digest), Workflow: WorkflowInput{
+		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: asked.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
+	}}, nil
 }
 
 // WorkflowInput looks up what the workflow of a challenge starts with, for the outbox relay. It returns false if the challenge

@@ -156,18 +156,19 @@ func EffectOfDecision(ctx context.Context, q *pg.Q, environment, id string) (str
 	return pg.OrNotFound(decision, err)
 }
 
-// Requester is the part that a review reads of an authorization that may have no hold: its action and the credential that
+// Requester is the part that a completion or review reads of an authorization that may have no hold: its action, and the credential that
 // requested it.
 type Requester struct {
 	ActionKey    string
 	CredentialID string
+	Mode         models.ActionMode
 }
 
 // RequesterOfDecision returns the requester of an authorization of the environment.
 func RequesterOfDecision(ctx context.Context, q *pg.Q, s pg.Scope, id string) (Requester, error) {
 	var k Requester
-	err := q.QueryRow(ctx, `select action_key, credential_id from authorizations
-		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID)
+	err := q.QueryRow(ctx, `select action_key, credential_id, mode from authorizations
+		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID, &k.Mode)
 	return pg.OrNotFound(k, err)
 }
 

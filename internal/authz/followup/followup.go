@@ -27,6 +27,18 @@ type Request struct {
 	Cause func(followUp models.Authorization) events.Entry
 }
 
+// Signable returns the problem unavailable if the decision that follows one in the mode may have a proof, and none can be signed at
+// present. It is asked before anything of a request is stored or consumed, so that the same request can be sent again.
+type Signable func(ctx context.Context, s pg.Scope, mode models.ActionMode) error
+
+// Check calls f, unless it is nil.
+func (f Signable) Check(ctx context.Context, s pg.Scope, mode models.ActionMode) error {
+	if f == nil {
+		return nil
+	}
+	return f(ctx, s, mode)
+}
+
 // Decider makes the follow-up decision in the caller's transaction. It returns the decision and the body of its
 // AuthorizeResponse.
 type Decider func(ctx context.Context, q *pg.Q, r Request) (followUp models.Authorization, response []byte, err error)

@@ -43,27 +43,29 @@ type Proofs interface {
 
 // Service queues holds for reviewers and makes their moves.
 type Service struct {
-	store  *pg.Store
-	clock  clock.Clock
-	decide followup.Decider
-	proofs Proofs
-	vault  display.Vault
-	notes  reviewnote.Vault
+	store    *pg.Store
+	clock    clock.Clock
+	decide   followup.Decider
+	signable followup.Signable
+	proofs   Proofs
+	vault    display.Vault
+	notes    reviewnote.Vault
 }
 
 // Deps are the dependencies of a Service.
 type Deps struct {
-	Store  *pg.Store
-	Clock  clock.Clock
-	Decide followup.Decider // makes the decision that follows an approval
-	Proofs Proofs           // nil if no receipt has a proof
-	Vault  display.Vault    // opens the details of a request
-	Notes  reviewnote.Vault // seals the notes of reviews
+	Store    *pg.Store
+	Clock    clock.Clock
+	Decide   followup.Decider  // makes the decision that follows an approval
+	Signable followup.Signable // nil: always
+	Proofs   Proofs            // nil if no receipt has a proof
+	Vault    display.Vault     // opens the details of a request
+	Notes    reviewnote.Vault  // seals the notes of reviews
 }
 
 // New returns a Service.
 func New(d Deps) *Service {
-	return &Service{store: d.Store, clock: d.Clock, decide: d.Decide, proofs: d.Proofs, vault: d.Vault, notes: d.Notes}
+	return &Service{store: d.Store, clock: d.Clock, decide: d.Decide, signable: d.Signable, proofs: d.Proofs, vault: d.Vault, notes: d.Notes}
 }
 
 // Effective returns the status of a hold at a time: a pending hold that is due is expired, however late its timer.
@@ -153,6 +155,9 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 	if done != nil || err != nil {
 		return Prepared{Pending: done, Resolution: resolution}, err
 	}
+	if err := s.refuseUnsignable(ctx, h, key.Mode, resolution); err != nil {
+		return Prepared{}, err
+	}
 	prepared, err := s.saveRequest(ctx, p, h, reviewRequest{action: key.ActionKey, resolution: resolution, note: note, repeat: repeat})
 	prepared.withProof = p.MayReceiveProof(key.CredentialID)
 	return prepared, err
@@ -215,6 +220,20 @@ func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Princip
 		return nil, true, nil
 	}
 	return pendingOf(h.AuthorizationID, resolution, tally), false, err
+}
+
+// refuseUnsignable refuses an approval that may settle the hold while the decision that follows could not be signed.
+func (s *Service) refuseUnsignable(ctx context.Context, h models.Hold, mode models.ActionMode, resolution string) error {
+	if resolution != Approve {
+		return nil
+	}
+	if h.ApprovalsRequired > 1 {
+		tally, err := tallyOf(ctx, s.store.Q, h, s.clock.Now())
+		if err != nil || tally.Given+1 < tally.Required {
+			return err
+		}
+	}
+	return s.signable.Check(ctx, scopeOf(h), mode)
 }
 
 // Waiting returns the state of a hold whose workflow has accepted a review and not finished it yet.

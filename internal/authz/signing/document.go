@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // SignDocument signs a document that is no proof, such as the head of an audit log, with the environment's signing key.
@@ -18,6 +19,19 @@ func (s *Service) SignDocument(ctx context.Context, scope pg.Scope, typ string, 
 	}
 	compact, err := k.signer.SignDocument(ctx, typ, payload)
 	return compact, s.signed(scope, k.signer, err)
+}
+
+// trialType is the type of documents that are signed only to learn whether a key signs.
+const trialType = "trial+jws"
+
+// Signable returns the problem unavailable if a decision in the mode may have a proof and none can be signed at present. It signs
+// nothing that is kept. It implements followup.Signable.
+func (s *Service) Signable(ctx context.Context, scope pg.Scope, mode models.ActionMode) error {
+	if mode != models.ModeEnforce {
+		return nil
+	}
+	_, err := s.SignDocument(ctx, scope, trialType, []byte("{}"))
+	return err
 }
 
 // VerifyDocument verifies a document with any key of the environment, including retired ones: documents outlive keys.

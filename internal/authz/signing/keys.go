@@ -265,12 +265,11 @@ func (s *Service) Works(ctx context.Context, row models.SigningKey) error {
 	if err != nil {
 		return err
 	}
-	const typ = "trial+jws"
-	signed, err := signer.SignDocument(ctx, typ, []byte("{}"))
+	signed, err := signer.SignDocument(ctx, trialType, []byte("{}"))
 	if err != nil {
 		return err
 	}
-	if _, err := proof.VerifyDocument(signed, proof.KeySet{row.KID: public}, typ); err != nil {
+	if _, err := proof.VerifyDocument(signed, proof.KeySet{row.KID: public}, trialType); err != nil {
 		return fmt.Errorf("signing key %s does not verify as published: %w", row.KID, err)
 	}
 	return nil

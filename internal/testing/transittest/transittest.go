@@ -26,6 +26,8 @@ type Server struct {
 	URI string
 	// Sealed makes the server refuse every request.
 	Sealed atomic.Bool
+	// TokenFile has the token. A test that writes other text to it withdraws the right to use the keys.
+	TokenFile string
 
 	token string
 	mu    sync.Mutex
@@ -51,11 +53,11 @@ func Start(t testing.TB) *Server {
 		}
 	}))
 	t.Cleanup(server.Close)
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
+	s.TokenFile = filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(s.TokenFile, []byte(s.token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.URI = "vault+transit://" + strings.TrimPrefix(server.URL, "http://") + "/transit?tls=off&token-file=" + file
+	s.URI = "vault+transit://" + strings.TrimPrefix(server.URL, "http://") + "/transit?tls=off&token-file=" + s.TokenFile
 	return s
 }
 
