@@ -24,6 +24,7 @@ type changeView struct {
 	Action        *string                   `json:"action"`
 	PolicyVersion *int                      `json:"policy_version"`
 	Team          *string                   `json:"team"`
+	Endpoint      *string                   `json:"endpoint"`
 	Differences   []change.Difference       `json:"differences"`
 	RequestedBy   string                    `json:"requested_by"`
 	RequestedAt   string                    `json:"requested_at"`
@@ -44,7 +45,9 @@ func viewChange(v change.View) changeView {
 	switch {
 	case v.Team != "":
 		out.Team = &v.Team
-	case v.Kind != models.ChangeEnvironmentSettings:
+	case v.Endpoint != "":
+		out.Endpoint = &v.Endpoint
+	case v.Change.Action != "":
 		out.ActionID, out.Action = &v.Target, &v.Change.Action
 	}
 	if v.PolicyVersion > 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -81,7 +82,9 @@ func setupEvents(t *testing.T) *eventsBundle {
 }
 
 func (b *eventsBundle) mount(endpoints *webhook.Endpoints) {
-	a, w := &activityHandlers{Store: b.st}, &webhookHandlers{Endpoints: endpoints}
+	a, w := &activityHandlers{Store: b.st}, &webhookHandlers{
+		Endpoints: endpoints, Changes: change.New(change.Deps{Store: b.st, Clock: clock.System(), Endpoints: endpoints}),
+	}
 	u := &auditHandlers{Store: b.st, Clock: clock.System(), Signer: noSigner{}}
 	const hooks = "/api/v1/webhook-endpoints"
 	b.app.Get("/api/v1/activity", a.list)

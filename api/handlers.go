@@ -125,7 +125,7 @@ func newHandlers(s *server, d Deps) handlers {
 		subjects:    &subjectHandlers{Subjects: v.Subjects},
 		passkeys:    &passkeyHandlers{Passkeys: v.Passkeys},
 		recoveries:  &recoveryHandlers{Recoveries: v.Recoveries},
-		webhooks:    &webhookHandlers{Endpoints: v.Endpoints},
+		webhooks:    &webhookHandlers{Endpoints: v.Endpoints, Changes: v.Changes},
 		activity:    &activityHandlers{Store: d.Store},
 		audit:       &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
 		stream:      &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock, Tally: d.Tally},

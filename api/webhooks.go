@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -19,6 +20,7 @@ import (
 // webhookHandlers handles webhook endpoints.
 type webhookHandlers struct {
 	Endpoints *webhook.Endpoints
+	Changes   *change.Service
 }
 
 type endpointView struct {
@@ -47,22 +49,12 @@ func viewEndpoint(e models.WebhookEndpoint, secret string) endpointView {
 }
 
 func (h *webhookHandlers) create(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		URL         string   `json:"url"`
-		Events      []string `json:"events"`
-		Description string   `json:"description"`
-		Details     bool     `json:"include_details"`
-	}](c)
+	body, err := bind[change.Endpoint](c)
 	if err != nil {
 		return err
 	}
-	e, secret, err := h.Endpoints.Create(request.Context(c), principal(c), webhook.Draft{
-		URL: body.URL, Events: body.Events, Description: body.Description, IncludeDetails: body.Details,
-	})
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusCreated, viewEndpoint(e, secret))
+	made, err := h.Changes.CreateEndpoint(request.Context(c), principal(c), body)
+	return sendMade(c, made, err, func(e change.CreatedEndpoint) endpointView { return viewEndpoint(e.WebhookEndpoint, e.Secret) }, http.StatusCreated)
 }
 
 func (h *webhookHandlers) list(c *fiber.Ctx) error {
@@ -99,12 +91,9 @@ func (h *webhookHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
-		return h.Endpoints.Update(request.Context(c), principal(c), id,
-			webhook.Patch{
-				URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status, IncludeDetails: body.Details,
-			})
-	})
+	patch := change.Endpoint{URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status, IncludeDetails: body.Details}
+	made, err := h.Changes.UpdateEndpoint(request.Context(c), principal(c), param(c, "endpoint_id"), patch)
+	return sendMade(c, made, err, func(e models.WebhookEndpoint) endpointView { return viewEndpoint(e, "") }, http.StatusOK)
 }
 
 // nullableString distinguishes an omitted field (nil), null (empty) and a string.

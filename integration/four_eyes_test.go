@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -110,11 +111,15 @@ func TestSecondApproverMustBeAnotherPrincipal(t *testing.T) {
 	require.Equal(t, "Nothing happens.", w.Server.get(t, action).is(200).string("consequence"))
 }
 
-// Every field of an action and of an environment waits. A field that is added to the contract needs a value here.
+// Every field of an action, of an environment and of a webhook endpoint waits, except an endpoint's status. A field that is added to the contract needs a value here.
 func TestSecondApproverApprovesEveryField(t *testing.T) {
 	t.Parallel()
 	w, _ := fourEyes(t)
 	action, _ := w.action2(t)
+	execSQL(t, "update environments set second_approver_required = false where id = '"+w.ID+"'")
+	endpoint := "/api/v1/webhook-endpoints/" + w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
+	execSQL(t, "update environments set second_approver_required = true where id = '"+w.ID+"'")
+	w.Admin.patch(t, endpoint, object{"status": "disabled"}).is(200)
 	for path, c := range map[string]struct {
 		schema string
 		values object
@@ -127,12 +132,48 @@ func TestSecondApproverApprovesEveryField(t *testing.T) {
 			"second_approver_required": false, "change_ttl_seconds": 7200, "federated_key_days": 30, "review_notes": true,
 			"case_link": "https://cases.example/search?q={decision_id}", "background": "prior",
 		}},
+		endpoint: {"WebhookEndpointUpdate", object{
+			"url": "https://hooks.example/b", "events": []string{"hold.*"}, "description": "Ledger", "include_details": true, "status": nil,
+		}},
 	} {
 		for _, field := range properties(t, c.schema) {
+			if c.values[field] == nil && field == "status" {
+				continue
+			}
 			require.Contains(t, c.values, field, c.schema)
 			w.Admin.patch(t, path, object{field: c.values[field]}).is(http.StatusAccepted)
 		}
 	}
+}
+
+// Where events go is not one party's choice: nothing is sent to a URL before a second one has approved it.
+func TestSecondApproverApprovesWebhookEndpoints(t *testing.T) {
+	t.Parallel()
+	w, other := fourEyes(t)
+	const endpoints = "/api/v1/webhook-endpoints"
+	receiver := object{"url": "https://hooks.example/a", "events": []string{"hold.*"}}
+	waiting := w.Admin.post(t, endpoints, receiver).is(http.StatusAccepted)
+	require.Equal(t, "webhook.create", waiting.string("kind"))
+	require.NotContains(t, string(waiting.body), "whsec_")
+	require.Empty(t, w.Admin.get(t, endpoints).is(200).list(), "nothing is made yet")
+	w.Server.get(t, changePath(waiting.string("id"))).problem(http.StatusNotFound, "not_found")
+	w.Admin.post(t, changePath(waiting.string("id"), "approve"), nil).problem(http.StatusForbidden, "self_approval")
+	other.post(t, changePath(waiting.string("id"), "approve"), nil).is(200)
+	made := w.Admin.get(t, endpoints).is(200).list()
+	require.Len(t, made, 1)
+	path := endpoints + "/" + fmt.Sprint(made[0]["id"])
+	require.Contains(t, w.Admin.post(t, path+"/rotate", object{"overlap_seconds": 0}).is(200).string("secret"), "whsec_", "the first secret that is shown")
+
+	moved := w.Admin.patch(t, path, object{"url": "https://evil.example/a"}).is(http.StatusAccepted)
+	require.Equal(t, []any{object{"field": "url", "before": "https://hooks.example/a", "after": "https://evil.example/a"}}, moved.value("differences"))
+	require.Equal(t, fmt.Sprint(made[0]["id"]), moved.string("endpoint"))
+	w.Admin.patch(t, path, object{"url": "https://hooks.example/a", "events": []string{"hold.*"}}).is(200)
+	w.Admin.patch(t, path, object{"status": "disabled"}).is(200)
+	w.Admin.patch(t, path, object{"status": "enabled", "include_details": true}).is(http.StatusAccepted)
+	w.Admin.patch(t, path, object{"url": "https://10.0.0.1/"}).is(http.StatusUnprocessableEntity)
+	require.Equal(t, "disabled", w.Admin.get(t, path).is(200).string("status"), "a change waits as a whole")
+	w.Admin.delete(t, path).is(204)
+	other.post(t, changePath(moved.string("id"), "approve"), nil).problem(http.StatusConflict, "change_superseded")
 }
 
 // properties returns the names of the fields of a schema of the contract.

@@ -121,6 +121,8 @@ const (
 	ChangeTeamCreate          ChangeKind = "team.create"
 	ChangeTeamUpdate          ChangeKind = "team.update"
 	ChangeTeamDelete          ChangeKind = "team.delete"
+	ChangeWebhookCreate       ChangeKind = "webhook.create"
+	ChangeWebhookUpdate       ChangeKind = "webhook.update"
 )
 
 // ChangeStatus is the status of a change request.

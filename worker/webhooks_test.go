@@ -15,6 +15,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -78,7 +79,7 @@ func (h *webhooks) deps() worker.Deps {
 
 func (h *webhooks) endpoint(t testing.TB, url string) (id, secret string) {
 	t.Helper()
-	e, secret, err := h.endpoints.Create(t.Context(), h.Principal("crd_1"), webhook.Draft{URL: url, Events: []string{"subject.*"}})
+	e, secret, err := h.endpoints.Create(t.Context(), h.Principal("crd_1"), change.Endpoint{URL: &url, Events: &[]string{"subject.*"}})
 	require.NoError(t, err)
 	return e.ID, secret
 }
@@ -209,7 +210,7 @@ func TestRecoveredEndpointReceivesEverything(t *testing.T) {
 	h.eventually(t, 1, "select count(*) from events where type = 'webhook.failing'")
 	l.set(func() { l.status = http.StatusOK })
 	// The owner repairs the endpoint and updates it. Otherwise the next probe would succeed.
-	_, err := h.endpoints.Update(t.Context(), h.Principal("crd_1"), id, webhook.Patch{})
+	_, err := h.endpoints.Update(t.Context(), h.Principal("crd_1"), id, change.Endpoint{})
 	require.NoError(t, err)
 	h.eventually(t, 25, "select count(*) from webhook_deliveries where status = 'succeeded'")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -80,7 +81,7 @@ func setupDown(t *testing.T, length time.Duration) *down {
 	srv := httptest.NewServer(d.receiver)
 	t.Cleanup(srv.Close)
 	d.fan, d.manage = webhook.NewFanOut(deps), webhook.NewEndpoints(deps)
-	d.endpoint, _, err = d.manage.Create(t.Context(), d.Principal("crd_1"), webhook.Draft{URL: srv.URL, Events: []string{"subject.*"}})
+	d.endpoint, _, err = d.manage.Create(t.Context(), d.Principal("crd_1"), change.Endpoint{URL: &srv.URL, Events: &[]string{"subject.*"}})
 	require.NoError(t, err)
 	return d
 }

@@ -19,9 +19,8 @@ var alone = map[string]string{
 	"approveChange":         "is the second approval", "rejectChange": "makes nothing looser", "withdrawChange": "makes nothing looser",
 	"createCredential": "a key counts as its issuer", "revokeCredential": "makes nothing looser", "rotateCredential": "by the same principal only",
 	"rotateSigningKey":      "verifiers follow the published keys",
-	"createWebhookEndpoint": "programs receive it; its description is for staff", "updateWebhookEndpoint": "as for createWebhookEndpoint",
-	"deleteWebhookEndpoint": "as for createWebhookEndpoint", "rotateWebhookSecret": "as for createWebhookEndpoint",
-	"testWebhookEndpoint": "as for createWebhookEndpoint", "enableWebhookEndpoint": "as for createWebhookEndpoint", "replayWebhookEndpoint": "as for createWebhookEndpoint",
+	"deleteWebhookEndpoint": "makes nothing looser", "rotateWebhookSecret": "the receiver trusts no secret that it was not given",
+	"testWebhookEndpoint": approved, "enableWebhookEndpoint": approved, "replayWebhookEndpoint": approved,
 	"createEvaluation": "a measurement", "closeEvaluation": "a measurement",
 	"createSubject": business, "deleteSubject": business, "freezeAdaptation": business, "completeEnrollment": business, "rollbackTemplate": business,
 	"exportSubject": business, "importPasskey": business, "createPasskeyGrant": business, "passkeyRegisterOptions": business, "passkeyRegisterComplete": business,
@@ -31,6 +30,8 @@ var alone = map[string]string{
 	"cancelChallenge": business, "createChallengeLink": business, "verifyProof": business, "evaluateAccess": business, "evaluateAccessBatch": business,
 	"legacySessionStart": business, "legacyIngest": business, "legacySessionEnd": business, "legacyEnrol": business, "legacyAuth": business,
 }
+
+const approved = "sends to a URL that was approved"
 
 const business = "concerns one subject or one request, not the configuration"
 
@@ -69,7 +70,7 @@ func TestWriteOperationsWaitForASecondApprover(t *testing.T) {
 			seen[op.ID] = true
 		}
 	}
-	require.ElementsMatch(t, []string{"activatePolicyVersion", "updateAction", "updateEnvironment", "createTeam", "updateTeam", "deleteTeam"}, waiting)
+	require.ElementsMatch(t, []string{"activatePolicyVersion", "updateAction", "updateEnvironment", "createTeam", "updateTeam", "deleteTeam", "createWebhookEndpoint", "updateWebhookEndpoint"}, waiting)
 	for id := range alone {
 		require.True(t, seen[id], "%s is no operation", id)
 	}

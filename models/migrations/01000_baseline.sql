@@ -750,7 +750,7 @@ create table changes (
     id             text not null,
     tenant_id      text not null references tenants(id),
     environment_id text not null references environments(id),
-    kind           text not null check (kind in ('policy.activate', 'action.mode', 'environment.settings', 'team.create', 'team.update', 'team.delete')),
+    kind           text not null check (kind in ('policy.activate', 'action.mode', 'environment.settings', 'team.create', 'team.update', 'team.delete', 'webhook.create', 'webhook.update')),
     status         text not null check (status in ('pending', 'approved', 'rejected', 'withdrawn', 'superseded', 'expired')),
     target         text not null,
     action         text default '' not null,

@@ -1238,7 +1238,9 @@ func (c *Client) AllWebhookEndpoints(ctx context.Context, params ListWebhookEndp
 	})
 }
 
-// CreateWebhookEndpoint: Add a webhook endpoint. The secret is returned only in this response. Permission: `webhooks`.
+// CreateWebhookEndpoint: Add a webhook endpoint. The secret is returned only in this response. 202 with a change
+// request if the environment requires a second approver; rotate the secret after the approval to receive one.
+// Permission: `webhooks`.
 //
 // POST /api/v1/webhook-endpoints
 func (c *Client) CreateWebhookEndpoint(ctx context.Context, body WebhookEndpointCreate, options ...RequestOption) (*WebhookEndpointWithSecret, error) {
@@ -1260,7 +1262,8 @@ func (c *Client) GetWebhookEndpoint(ctx context.Context, endpointID string, opti
 	return one[WebhookEndpoint](ctx, c, request{operation: "getWebhookEndpoint", method: http.MethodGet, path: path("/api/v1/webhook-endpoints/{endpoint_id}", endpointID)}, options)
 }
 
-// UpdateWebhookEndpoint: Change a webhook endpoint. Permission: `webhooks`.
+// UpdateWebhookEndpoint: Change a webhook endpoint. 202 with a change request if more than the status changes and the
+// environment requires a second approver. Permission: `webhooks`.
 //
 // PATCH /api/v1/webhook-endpoints/{endpoint_id}
 func (c *Client) UpdateWebhookEndpoint(ctx context.Context, endpointID string, body WebhookEndpointUpdate, options ...RequestOption) (*WebhookEndpoint, error) {

@@ -726,7 +726,7 @@ type ChangeDifference struct {
 }
 
 // ChangeKind: What a change request changes: the active policy version or the mode of an action, settings of the
-// environment, or a team of reviewers.
+// environment, a team of reviewers, or what a webhook endpoint receives.
 type ChangeKind string
 
 // The values of ChangeKind.
@@ -737,13 +737,15 @@ const (
 	ChangeKindTeamCreate          ChangeKind = "team.create"
 	ChangeKindTeamUpdate          ChangeKind = "team.update"
 	ChangeKindTeamDelete          ChangeKind = "team.delete"
+	ChangeKindWebhookCreate       ChangeKind = "webhook.create"
+	ChangeKindWebhookUpdate       ChangeKind = "webhook.update"
 )
 
 // ChangeRequest: A change of the configuration that waits, or waited, for a second approver.
 type ChangeRequest struct {
-	// The action's key; null for settings of the environment and for teams.
+	// The action's key; null for settings of the environment, teams and webhook endpoints.
 	Action string `json:"action,omitzero"`
-	// Id of the action; null for settings of the environment and for teams.
+	// Id of the action; null for settings of the environment, teams and webhook endpoints.
 	ActionID string `json:"action_id,omitzero"`
 	// Whether what it was requested against is in force; an approval of one that does not apply changes nothing. Null in
 	// lists and once it is settled.
@@ -752,12 +754,14 @@ type ChangeRequest struct {
 	Approvable bool `json:"approvable"`
 	// What changes, field by field.
 	Differences []ChangeDifference `json:"differences"`
+	// Id of the webhook endpoint to change; null for other kinds and for a new endpoint.
+	Endpoint string `json:"endpoint,omitzero"`
 	// RFC 3339, UTC, with milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
 	// Id of the change request.
 	ID string `json:"id"`
-	// What a change request changes: the active policy version or the mode of an action, settings of the environment, or
-	// a team of reviewers.
+	// What a change request changes: the active policy version or the mode of an action, settings of the environment, a
+	// team of reviewers, or what a webhook endpoint receives.
 	Kind ChangeKind `json:"kind"`
 	// The version to activate; null for other kinds.
 	PolicyVersion *int64 `json:"policy_version,omitzero"`

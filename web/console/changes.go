@@ -108,6 +108,10 @@ func whatChanges(r change.View) string {
 		return "Change the team " + r.Team
 	case models.ChangeTeamDelete:
 		return "Delete the team " + r.Team
+	case models.ChangeWebhookCreate:
+		return "Create a webhook endpoint"
+	case models.ChangeWebhookUpdate:
+		return "Change the webhook endpoint " + short(r.Endpoint)
 	default:
 		return "Change settings of the environment"
 	}
@@ -118,7 +122,7 @@ type changeView struct {
 	changeRow
 	ID          string
 	Pending     bool
-	TargetURL   string // the version, the action or the team; empty for settings
+	TargetURL   string // the version, the action, the team or the endpoint; empty for settings and a new endpoint
 	Team        string // key; empty for other kinds
 	Differences []changedField
 	Applies     bool
@@ -172,6 +176,8 @@ func targetURL(v *visit, r *change.View) string {
 		return v.at("policies", r.Target)
 	case models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete:
 		return v.at("teams")
+	case models.ChangeWebhookUpdate:
+		return v.at("webhooks", r.Target)
 	default:
 		return ""
 	}

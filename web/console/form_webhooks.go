@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -41,6 +41,10 @@ type endpointBody struct {
 	Details     bool     `json:"include_details"`
 }
 
+func (b endpointBody) settings() change.Endpoint {
+	return change.Endpoint{URL: &b.URL, Events: &b.Events, Description: &b.Description, IncludeDetails: &b.Details}
+}
+
 func (v *visit) endpointForm(e models.WebhookEndpoint) form {
 	return form{
 		Section: "webhooks", Submit: "Create the endpoint", Confirmed: true, Operation: "createWebhookEndpoint",
@@ -62,13 +66,14 @@ func (c *console) newWebhook(v *visit) error {
 
 func (c *console) createWebhook(v *visit) error {
 	return submitted(v, v.endpointForm(models.WebhookEndpoint{}), func(in endpointBody) error {
-		e, secret, err := c.Endpoints.Create(v.ctx, v.principal(), webhook.Draft{
-			URL: in.URL, Events: in.Events, Description: in.Description, IncludeDetails: in.Details,
-		})
-		if err != nil {
+		made, err := c.Changes.CreateEndpoint(v.ctx, v.principal(), in.settings())
+		switch {
+		case err != nil:
 			return err
+		case made.Requested != nil:
+			return v.back("changes", made.Requested.ID)
 		}
-		return v.showEndpointSecret(e, "The endpoint is created", secret)
+		return v.showEndpointSecret(made.Applied.WebhookEndpoint, "The endpoint is created", made.Applied.Secret)
 	})
 }
 
@@ -101,9 +106,12 @@ func (c *console) updateWebhook(v *visit) error {
 		return err
 	}
 	return submitted(v, v.editEndpointForm(e), func(in endpointBody) error {
-		patch := webhook.Patch{URL: &in.URL, Events: &in.Events, Description: &in.Description, IncludeDetails: &in.Details}
-		if _, err := c.Endpoints.Update(v.ctx, v.principal(), e.ID, patch); err != nil {
+		made, err := c.Changes.UpdateEndpoint(v.ctx, v.principal(), e.ID, in.settings())
+		switch {
+		case err != nil:
 			return err
+		case made.Requested != nil:
+			return v.back("changes", made.Requested.ID)
 		}
 		return v.Redirect(v.at("webhooks", e.ID)+"?done=saved", fiber.StatusSeeOther)
 	})

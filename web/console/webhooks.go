@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -158,7 +159,7 @@ func (c *console) enableWebhook(v *visit) error {
 
 func (c *console) disableWebhook(v *visit) error {
 	status := webhook.Disabled
-	if _, err := c.Endpoints.Update(v.ctx, v.principal(), v.param("id"), webhook.Patch{Status: &status}); err != nil {
+	if _, err := c.Endpoints.Update(v.ctx, v.principal(), v.param("id"), change.Endpoint{Status: &status}); err != nil {
 		return err
 	}
 	return v.back("webhooks", v.param("id"))

@@ -94,7 +94,7 @@ func (m *maker) addEndpoint(ctx context.Context, entry string, w countersign.Web
 	}
 	made, err := m.api.CreateWebhookEndpoint(ctx, body)
 	if err != nil {
-		return err
+		return m.done(entry, "", err)
 	}
 	if _, err := fmt.Fprintf(m.secrets, "%s %s\n", w.URL, made.Secret); err != nil {
 		return fmt.Errorf("the endpoint is created, and its signing secret was not written: %w; rotate it", err)

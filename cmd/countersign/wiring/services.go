@@ -89,8 +89,10 @@ func newServices(p *Process) services {
 		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Signable: p.Signing.Signable, Proofs: p.Signing,
 		Vault: display.NewVault(p.Keys), Notes: reviewnote.NewVault(p.Keys),
 	})
-	s.changes = change.New(change.Deps{Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Simulate: s.authorizations})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
+	s.changes = change.New(change.Deps{
+		Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Simulate: s.authorizations, Endpoints: s.endpoints,
+	})
 	s.notices = notify.New(notify.Deps{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Holds: s.holds, Sender: s.sender, Mail: p.options.Mail, BaseURL: p.BaseURL, Log: p.Log,
 	})

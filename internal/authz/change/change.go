@@ -1,6 +1,6 @@
 // Package change implements change requests. In an environment that requires a second approver, the activation of a policy
-// version, a change of an action's mode, a change of the environment's settings and every change of a team are not made at once: they
-// wait until a second principal approves, and apply only if what they were requested against is still in force.
+// version, a change of an action's mode, a change of the environment's settings, every change of a team and what a webhook endpoint
+// receives are not made at once: they wait until a second principal approves, and apply only if what they were requested against is still in force.
 //
 // Service makes every change of these kinds and returns either the result or the change request. It also makes the moves of
 // the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the moves is in
@@ -47,6 +47,8 @@ type Service struct {
 	tenancy  *tenancy.Service
 	teams    *team.Service
 	simulate Simulator
+
+	endpoints Endpoints
 }
 
 // Deps are the dependencies of a Service.
@@ -57,11 +59,13 @@ type Deps struct {
 	Tenancy  *tenancy.Service
 	Teams    *team.Service
 	Simulate Simulator // nil if no change request is shown
+
+	Endpoints Endpoints // nil if no change of a webhook endpoint is made or shown
 }
 
 // New returns a Service.
 func New(d Deps) *Service {
-	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, simulate: d.Simulate}
+	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, simulate: d.Simulate, endpoints: d.Endpoints}
 }
 
 // Made is the result of a change: it is applied, or Requested is set and it waits for a second approver.

@@ -120,25 +120,29 @@ type targets struct {
 	action      func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Action, error)
 	environment func(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error)
 	team        func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Team, error)
+	endpoint    func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (Endpoint, error)
 	at          time.Time // decides who can review
 }
 
 // read reads without locks.
-func read(q *pg.Q, at time.Time) targets {
-	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, at}
+func (s *Service) read(q *pg.Q, at time.Time) targets {
+	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, s.settingsOf(false), at}
 }
 
 // locked locks what it reads until the transaction ends.
-func locked(q *pg.Q, at time.Time) targets {
-	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, at}
+func (s *Service) locked(q *pg.Q, at time.Time) targets {
+	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, s.settingsOf(true), at}
 }
 
 // inForce returns the state that a change request would be requested against now, and false if the change cannot be made any
 // more.
 func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error) {
 	scope := scopeOf(c)
-	if isTeam(c.Kind) {
+	switch {
+	case isTeam(c.Kind):
 		return t.teamBase(ctx, c)
+	case isEndpoint(c.Kind):
+		return t.endpointBase(ctx, c)
 	}
 	if c.Kind == models.ChangeEnvironmentSettings {
 		var in tenancy.Settings
@@ -200,6 +204,8 @@ func (s *Service) apply(ctx context.Context, q *pg.Q, c models.Change, by action
 		return func() { s.tenancy.Changed(by.Scope.Environment) }, err
 	case models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete:
 		return nil, applyTeam(ctx, q, c, by)
+	case models.ChangeWebhookCreate, models.ChangeWebhookUpdate:
+		return s.applyEndpoint(ctx, q, c, by)
 	default:
 		return nil, fmt.Errorf("change %s has the unknown kind %q", c.ID, c.Kind)
 	}
@@ -215,10 +221,14 @@ func found[T any](row T, err error) (T, error) {
 
 // permission returns the permission that a credential needs to make, and to approve, a change of the kind.
 func permission(k models.ChangeKind) models.Permission {
-	if k == models.ChangeEnvironmentSettings {
+	switch {
+	case k == models.ChangeEnvironmentSettings:
 		return models.PermissionConfig
+	case isEndpoint(k):
+		return models.PermissionWebhooks
+	default:
+		return models.PermissionPolicyActivate
 	}
-	return models.PermissionPolicyActivate
 }
 
 // scopeOf returns the environment of a change request.

@@ -149,7 +149,7 @@ func (s *Service) settle(ctx context.Context, q *pg.Q, c models.Change, m Move) 
 		return to, nil, problem.New(problem.Conflict, "resolution must be approve, reject or withdraw.")
 	}
 	if to == models.ChangeApproved {
-		applies, err := stillApplies(ctx, locked(q, m.At), c)
+		applies, err := stillApplies(ctx, s.locked(q, m.At), c)
 		if err != nil {
 			return to, nil, err
 		}

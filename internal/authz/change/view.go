@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -25,6 +26,8 @@ type View struct {
 	PolicyVersion int
 	// Team is the key of the team; empty for other kinds.
 	Team string
+	// Endpoint is the id of the webhook endpoint; empty for other kinds and for a new one.
+	Endpoint string
 	// Own reports that the principal requested it. Approvable reports that the principal may approve it.
 	Own, Approvable bool
 	// Applies reports whether what it was requested against is in force; nil in lists and for a settled change request.
@@ -44,6 +47,9 @@ func view(c models.Change, now time.Time) (*View, error) {
 		var err error
 		v.Team, err = teamOf(c)
 		return &v, err
+	}
+	if c.Kind == models.ChangeWebhookUpdate {
+		v.Endpoint = c.Target
 	}
 	if c.Kind != models.ChangePolicyActivate {
 		return &v, nil
@@ -83,7 +89,8 @@ func (r viewer) see(v *View) *View {
 // administers reports whether the principal is an admin key or a member of staff, whose role the console checks.
 func administers(p identity.Principal) bool { return p.Person != "" || p.Scope == models.ScopeAdmin }
 
-// kinds returns the kinds that the principal may see; nil is all. Settings of the environment are for those who may read them.
+// kinds returns the kinds that the principal may see; nil is all. Settings of the environment and webhook endpoints are for those who may read
+// them.
 func kinds(p identity.Principal) []models.ChangeKind {
 	if administers(p) {
 		return nil
@@ -91,6 +98,11 @@ func kinds(p identity.Principal) []models.ChangeKind {
 	return []models.ChangeKind{
 		models.ChangePolicyActivate, models.ChangeActionMode, models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete,
 	}
+}
+
+// shows reports whether the principal may see change requests of the kind.
+func shows(p identity.Principal, k models.ChangeKind) bool {
+	return administers(p) || slices.Contains(kinds(p), k)
 }
 
 // Filter narrows a list of change requests; empty fields do not.
@@ -104,7 +116,7 @@ func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page
 	now := s.clock.Now()
 	filter := ListFilter{Status: f.Status, Kinds: kinds(p), Now: now}
 	if f.Kind != "" {
-		if !administers(p) && f.Kind == models.ChangeEnvironmentSettings {
+		if !shows(p, f.Kind) {
 			return nil, "", nil
 		}
 		filter.Kinds = []models.ChangeKind{f.Kind}
@@ -144,7 +156,7 @@ func (s *Service) Get(ctx context.Context, p identity.Principal, id string) (*Vi
 	if err != nil || v.Status != models.ChangePending {
 		return v, err
 	}
-	applies, err := stillApplies(ctx, read(s.store.Q, s.clock.Now()), row)
+	applies, err := stillApplies(ctx, s.read(s.store.Q, s.clock.Now()), row)
 	if v.Applies = &applies; err != nil || row.Kind != models.ChangePolicyActivate {
 		return v, err
 	}
@@ -179,7 +191,7 @@ func (s *Service) simulation(ctx context.Context, scope pg.Scope, v *View) (*aut
 // visible returns a change request that the principal may see.
 func (s *Service) visible(ctx context.Context, p identity.Principal, id string) (models.Change, error) {
 	row, err := found(getChange(ctx, s.store.Q, p.Store(), id))
-	if err == nil && row.Kind == models.ChangeEnvironmentSettings && !administers(p) {
+	if err == nil && !shows(p, row.Kind) {
 		return row, problem.NewNotFound()
 	}
 	return row, err

@@ -141,7 +141,7 @@ func (f flow) DecideChange(ctx context.Context, in change.WorkflowInput, d chang
 	return out, errors.Join(err, f.err)
 }
 
-// What a page or a list promises is what permit allows: requester and approver are compared as they count now and as they counted before.
+// A page or a list promises only what permit allows: requester and approver are compared as they count now and as they counted before.
 func TestViewsCompareFormerPrincipals(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -284,7 +285,7 @@ func TestEnableReplaysALongGap(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e, _ := b.endpoint("subject.*")
-	_, err := b.endpoints.Update(t.Context(), b.admin, e.ID, Patch{Status: ptr(Disabled)})
+	_, err := b.endpoints.Update(t.Context(), b.admin, e.ID, change.Endpoint{Status: ptr(Disabled)})
 	require.NoError(t, err)
 	row := b.happen("user-1")
 	many := fmt.Sprintf("select r.* from events e, generate_series(1, %d) n, jsonb_populate_record(e, jsonb_build_object('id', e.id || n)) r where e.id = $1", MaxReplay)

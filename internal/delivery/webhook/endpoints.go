@@ -3,10 +3,14 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -55,41 +59,46 @@ func NewEndpoints(d Deps) *Endpoints {
 	return &Endpoints{store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, waker: d.Waker, logger: d.Log}
 }
 
-// Draft is the specification of a new endpoint.
-type Draft struct {
-	URL         string
-	Events      []string // patterns of event types, such as "hold.*"; empty subscribes to every type
-	Description string
-	// IncludeDetails adds the details of the request to events of holds: they may be personal data, so that it is off by default.
-	IncludeDetails bool
-}
-
-// Create adds an endpoint and returns it with its signing secret, which cannot be read again.
-func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d Draft) (models.WebhookEndpoint, string, error) {
-	if err := s.check(&d.URL, d.Events); err != nil {
-		return models.WebhookEndpoint{}, "", err
-	}
-	if err := displaytext.Check("description", d.Description); err != nil {
-		return models.WebhookEndpoint{}, "", err
-	}
-	now := s.clock.Now()
-	e := models.WebhookEndpoint{ID: ids.New(ids.WebhookEndpoint), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, URL: d.URL,
-		Description: d.Description, Events: d.Events, Status: Enabled, IncludeDetails: d.IncludeDetails, CreatedAt: now, UpdatedAt: now}
-	text, secret, err := newSecret(s.keyring, e.ID, now)
-	if err != nil {
+// Create adds an endpoint, whose URL is given, and returns it with its signing secret, which cannot be read again.
+func (s *Endpoints) Create(ctx context.Context, p identity.Principal, d change.Endpoint) (models.WebhookEndpoint, string, error) {
+	by := s.author(p)
+	var e models.WebhookEndpoint
+	var secret string
+	if err := s.Check(d); err != nil {
 		return e, "", err
 	}
-	err = s.store.Write(ctx, func(q *pg.Q) error {
-		made, err := createEndpoint(ctx, q, e, secret, MaxEndpoints)
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		err := tenancy.RefuseAlone(ctx, q, by.Scope)
 		if err != nil {
 			return err
 		}
-		if !made {
-			return problem.Newf(problem.Conflict, "The environment has %d webhook endpoints, which is the maximum. Delete one first.", MaxEndpoints)
-		}
-		return s.record(ctx, q, p, nil, &e, func(d changed) events.Data { return d })
+		e, secret, err = s.create(ctx, q, by, d)
+		return err
 	})
-	return e, text, err
+	return e, secret, err
+}
+
+// author is the caller as the author of a change now.
+func (s *Endpoints) author(p identity.Principal) action.Author {
+	return action.Author{Scope: p.Store(), Actor: p.Actor(), RequestID: p.RequestID, At: s.clock.Now()}
+}
+
+func (s *Endpoints) create(ctx context.Context, q *pg.Q, by action.Author, d change.Endpoint) (models.WebhookEndpoint, string, error) {
+	e := apply(models.WebhookEndpoint{
+		ID: ids.New(ids.WebhookEndpoint), TenantID: by.Scope.Tenant, EnvironmentID: by.Scope.Environment, Status: Enabled, CreatedAt: by.At,
+	}, d, by.At)
+	text, secret, err := newSecret(s.keyring, e.ID, by.At)
+	if err != nil {
+		return e, "", err
+	}
+	made, err := createEndpoint(ctx, q, e, secret, MaxEndpoints)
+	if err != nil {
+		return e, "", err
+	}
+	if !made {
+		return e, "", problem.Newf(problem.Conflict, "The environment has %d webhook endpoints, which is the maximum. Delete one first.", MaxEndpoints)
+	}
+	return e, text, record(ctx, q, by, nil, &e, func(d changed) events.Data { return d })
 }
 
 // Get returns an endpoint of the caller's environment, or pg.ErrNotFound.
@@ -102,54 +111,86 @@ func (s *Endpoints) List(ctx context.Context, p identity.Principal, page pg.Page
 	return listEndpoints(ctx, s.store.Q, p.Store(), page)
 }
 
-// Patch is a change of an endpoint; a nil field is left unchanged.
-type Patch struct {
-	URL         *string
-	Events      *[]string
-	Description *string
-	Status      *string
-
-	IncludeDetails *bool
-}
-
 // Update changes an endpoint. Disabling discards its pending deliveries. Enabling by Update replays nothing, unlike Enable.
-func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string, patch Patch) (models.WebhookEndpoint, error) {
-	var patterns []string
-	if patch.Events != nil {
-		patterns = *patch.Events
-	}
-	if err := s.check(patch.URL, patterns); err != nil {
+func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string, patch change.Endpoint) (models.WebhookEndpoint, error) {
+	if err := s.Check(patch); err != nil {
 		return models.WebhookEndpoint{}, err
 	}
-	if patch.Description != nil {
-		if err := displaytext.Check("description", *patch.Description); err != nil {
-			return models.WebhookEndpoint{}, err
-		}
-	}
+	by := s.author(p)
 	var after models.WebhookEndpoint
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		before, err := lockEndpoint(ctx, q, p.Store(), id)
+		before, err := lockEndpoint(ctx, q, by.Scope, id)
 		if err != nil {
 			return err
 		}
-		after = patch.apply(before, s.clock.Now())
-		if err := updateEndpoint(ctx, q, after); err != nil {
-			return err
+		// The URL was approved, so that one principal may switch it off and on.
+		now, then := settingsOf(before), settingsOf(apply(before, patch, by.At))
+		now.Status, then.Status = nil, nil
+		if !reflect.DeepEqual(now, then) {
+			if err := tenancy.RefuseAlone(ctx, q, by.Scope); err != nil {
+				return err
+			}
 		}
-		if err := s.switchStatus(ctx, q, before, &after); err != nil {
-			return err
-		}
-		return s.record(ctx, q, p, &before, &after, func(d changed) events.Data { return events.WebhookEndpointUpdatedData(d) })
+		after, err = s.update(ctx, q, by, before, patch)
+		return err
 	})
 	if err != nil {
 		return after, err
 	}
-	s.wake(ctx, p, id)
+	s.wake(ctx, by.Scope.Environment, id)
 	return after, nil
 }
 
+// update changes an endpoint whose row is locked.
+func (s *Endpoints) update(ctx context.Context, q *pg.Q, by action.Author, before models.WebhookEndpoint, patch change.Endpoint) (models.WebhookEndpoint, error) {
+	after := apply(before, patch, by.At)
+	if err := updateEndpoint(ctx, q, after); err != nil {
+		return after, err
+	}
+	if err := s.switchStatus(ctx, q, before, &after); err != nil {
+		return after, err
+	}
+	return after, record(ctx, q, by, &before, &after, func(d changed) events.Data { return events.WebhookEndpointUpdatedData(d) })
+}
+
+// Settings returns the settings of an endpoint, or pg.ErrNotFound, and locks it until the transaction ends if lock is set.
+func (s *Endpoints) Settings(ctx context.Context, q *pg.Q, scope pg.Scope, id string, lock bool) (change.Endpoint, error) {
+	get := getEndpoint
+	if lock {
+		get = lockEndpoint
+	}
+	e, err := get(ctx, q, scope, id)
+	return settingsOf(e), err
+}
+
+// MakeIn makes a change that a second principal has approved, in the caller's transaction: it creates an endpoint, or updates the one with
+// an id. No one has seen the signing secret of a new one: a rotation returns the first that is used.
+func (s *Endpoints) MakeIn(ctx context.Context, q *pg.Q, by action.Author, id string, in change.Endpoint) (func(), error) {
+	if err := s.Check(in); err != nil {
+		return nil, err
+	}
+	if id == "" {
+		_, _, err := s.create(ctx, q, by, in)
+		return func() {}, err
+	}
+	before, err := lockEndpoint(ctx, q, by.Scope, id)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.update(ctx, q, by, before, in)
+	return func() { s.wake(context.WithoutCancel(ctx), by.Scope.Environment, id) }, err
+}
+
+func settingsOf(e models.WebhookEndpoint) change.Endpoint {
+	patterns := append([]string{}, e.Events...)
+	if len(patterns) == 0 {
+		patterns = []string{"*"}
+	}
+	return change.Endpoint{URL: &e.URL, Events: &patterns, Description: &e.Description, Status: &e.Status, IncludeDetails: &e.IncludeDetails}
+}
+
 // apply returns e with the changes; its time of change is now.
-func (c Patch) apply(e models.WebhookEndpoint, now time.Time) models.WebhookEndpoint {
+func apply(e models.WebhookEndpoint, c change.Endpoint, now time.Time) models.WebhookEndpoint {
 	if c.URL != nil {
 		e.URL = *c.URL
 	}
@@ -196,7 +237,7 @@ func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string)
 		if _, err := deleteEndpoint(ctx, q, p.Store(), id, s.clock.Now()); err != nil {
 			return err
 		}
-		return s.record(ctx, q, p, &before, nil, func(d changed) events.Data { return events.WebhookEndpointDeletedData(d) })
+		return record(ctx, q, s.author(p), &before, nil, func(d changed) events.Data { return events.WebhookEndpointDeletedData(d) })
 	})
 }
 
@@ -220,7 +261,7 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 		if !done {
 			return problem.New(problem.RotationInProgress, "The previous secret is still valid. Rotate again when its overlap has ended.")
 		}
-		return s.record(ctx, q, p, &e, &e, func(d changed) events.Data {
+		return record(ctx, q, s.author(p), &e, &e, func(d changed) events.Data {
 			return events.WebhookSecretRotatedData{Endpoint: d.Endpoint, OverlapSeconds: int(overlap.Seconds()), Change: d.Change}
 		})
 	})
@@ -236,20 +277,25 @@ func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id strin
 	return listAttempts(ctx, s.store.Q, e, f, page)
 }
 
-// check validates the URL and the event patterns of an endpoint; a nil URL is not checked.
-func (s *Endpoints) check(url *string, patterns []string) error {
-	if url != nil {
-		if fault := s.sender.policy.CheckURL(*url); fault != "" {
+// Check validates the settings of an endpoint; those that are not given are not checked.
+func (s *Endpoints) Check(e change.Endpoint) error {
+	if e.URL != nil {
+		if fault := s.sender.policy.CheckURL(*e.URL); fault != "" {
 			return problem.Invalid([]any{"body", "url"}, fault, "url_not_allowed")
 		}
 	}
-	for i, pattern := range patterns {
-		if !events.KnownPattern(pattern) {
-			return problem.Invalid([]any{"body", "events", i}, "Unknown event type. GET /api/v1/event-types lists the types.", "event_type_unknown")
+	if e.Events != nil {
+		for i, pattern := range *e.Events {
+			if !events.KnownPattern(pattern) {
+				return problem.Invalid([]any{"body", "events", i}, "Unknown event type. GET /api/v1/event-types lists the types.", "event_type_unknown")
+			}
+			if slices.Index(*e.Events, pattern) < i {
+				return problem.Invalid([]any{"body", "events", i}, "The type is listed twice.", "duplicate")
+			}
 		}
-		if slices.Index(patterns, pattern) < i {
-			return problem.Invalid([]any{"body", "events", i}, "The type is listed twice.", "duplicate")
-		}
+	}
+	if e.Description != nil {
+		return displaytext.Check("description", *e.Description)
 	}
 	return nil
 }
@@ -259,7 +305,7 @@ type changed = events.WebhookEndpointCreatedData
 
 // record appends a change of an endpoint to the audit log. Before is nil if the endpoint was created, after if it was deleted.
 // Data returns the event with the given fields. The event has digests of the settings before and after, not the settings.
-func (s *Endpoints) record(ctx context.Context, q *pg.Q, p identity.Principal, before, after *models.WebhookEndpoint, data func(changed) events.Data) error {
+func record(ctx context.Context, q *pg.Q, by action.Author, before, after *models.WebhookEndpoint, data func(changed) events.Data) error {
 	shown := func(e *models.WebhookEndpoint) any {
 		if e == nil {
 			return nil
@@ -270,7 +316,7 @@ func (s *Endpoints) record(ctx context.Context, q *pg.Q, p identity.Principal, b
 		}
 		return settings
 	}
-	change, err := events.NewChange(shown(before), shown(after))
+	digests, err := events.NewChange(shown(before), shown(after))
 	if err != nil {
 		return err
 	}
@@ -279,13 +325,13 @@ func (s *Endpoints) record(ctx context.Context, q *pg.Q, p identity.Principal, b
 		e = before
 	}
 	return events.Append(ctx, q, events.Entry{
-		Scope: p.Store(), At: s.clock.Now(), Actor: p.Actor(), RequestID: p.RequestID, Data: data(changed{Endpoint: e.ID, Change: change}),
+		Scope: by.Scope, At: by.At, Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID, Data: data(changed{Endpoint: e.ID, Change: digests}),
 	})
 }
 
 // wake resets and wakes the endpoint's workflow after a change. A failure is only logged: the sweep finds overdue deliveries.
-func (s *Endpoints) wake(ctx context.Context, p identity.Principal, id string) {
-	if err := s.waker.WakeEndpoint(ctx, p.EnvironmentID, id, true); err != nil {
+func (s *Endpoints) wake(ctx context.Context, environment, id string) {
+	if err := s.waker.WakeEndpoint(ctx, environment, id, true); err != nil {
 		s.logger.LogAttrs(ctx, slog.LevelWarn, "the workflow of a webhook endpoint could not be woken", slog.String("endpoint", id), slog.String("error", err.Error()))
 	}
 }

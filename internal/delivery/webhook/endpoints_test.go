@@ -10,6 +10,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -179,8 +180,8 @@ func TestEndpointsCreateUpdateAndDelete(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	for _, d := range []Draft{{URL: "http://hooks.example.com/"}, {URL: "https://10.0.0.1/"}, {URL: b.receiver.url, Events: []string{"no.such"}},
-		{URL: b.receiver.url, Events: []string{"action.created"}}, {URL: b.receiver.url, Events: []string{"hold.*", "hold.*"}}} {
+	for _, d := range []change.Endpoint{{URL: ptr("http://hooks.example.com/")}, {URL: ptr("https://10.0.0.1/")}, {URL: &b.receiver.url, Events: &[]string{"no.such"}},
+		{URL: &b.receiver.url, Events: &[]string{"action.created"}}, {URL: &b.receiver.url, Events: &[]string{"hold.*", "hold.*"}}} {
 		_, _, err := b.endpoints.Create(ctx, b.admin, d)
 		require.True(t, problem.Is(err, problem.Unprocessable), "%v", d)
 	}
@@ -188,7 +189,7 @@ func TestEndpointsCreateUpdateAndDelete(t *testing.T) {
 	stranger := b.environment("tnt_2", "env_2")
 	_, err := b.endpoints.Get(ctx, stranger, e.ID)
 	require.ErrorIs(t, err, pg.ErrNotFound)
-	_, err = b.endpoints.Update(ctx, stranger, e.ID, Patch{Status: ptr(Disabled)})
+	_, err = b.endpoints.Update(ctx, stranger, e.ID, change.Endpoint{Status: ptr(Disabled)})
 	require.ErrorIs(t, err, pg.ErrNotFound)
 	require.ErrorIs(t, b.endpoints.Delete(ctx, stranger, e.ID), pg.ErrNotFound)
 	_, _, err = b.endpoints.Rotate(ctx, stranger, e.ID, 0)
@@ -203,11 +204,11 @@ func TestEndpointsCreateUpdateAndDelete(t *testing.T) {
 	require.ErrorIs(t, err, pg.ErrNotFound)
 
 	b.happen("user-1")
-	changed, err := b.endpoints.Update(ctx, b.admin, e.ID, Patch{Status: ptr(Disabled), Description: ptr("off"), Events: &[]string{"*"}})
+	changed, err := b.endpoints.Update(ctx, b.admin, e.ID, change.Endpoint{Status: ptr(Disabled), Description: ptr("off"), Events: &[]string{"*"}})
 	require.NoError(t, err)
 	require.Equal(t, "manual", *changed.DisabledReason)
 	require.Equal(t, map[string]int{"discarded": 1}, b.status(e))
-	changed, err = b.endpoints.Update(ctx, b.admin, e.ID, Patch{Status: ptr(Enabled)})
+	changed, err = b.endpoints.Update(ctx, b.admin, e.ID, change.Endpoint{Status: ptr(Enabled)})
 	require.NoError(t, err)
 	require.Nil(t, changed.DisabledReason)
 	require.Equal(t, models.Strings{"*"}, changed.Events)
@@ -236,7 +237,7 @@ func TestCreateLimitsTheNumberOfEndpoints(t *testing.T) {
 	for range MaxEndpoints {
 		b.endpoint()
 	}
-	_, _, err := b.endpoints.Create(t.Context(), b.admin, Draft{URL: b.receiver.url})
+	_, _, err := b.endpoints.Create(t.Context(), b.admin, change.Endpoint{URL: ptr(b.receiver.url)})
 	require.True(t, problem.Is(err, problem.Conflict))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -58,7 +59,7 @@ func (b *bundle) environment(tenant, env string) identity.Principal {
 
 func (b *bundle) endpoint(patterns ...string) (models.WebhookEndpoint, string) {
 	b.t.Helper()
-	e, secret, err := b.endpoints.Create(b.t.Context(), b.admin, Draft{URL: b.receiver.url, Events: patterns})
+	e, secret, err := b.endpoints.Create(b.t.Context(), b.admin, change.Endpoint{URL: ptr(b.receiver.url), Events: ptr(patterns)})
 	require.NoError(b.t, err)
 	return e, secret
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -76,7 +77,7 @@ func TestEventsAreFannedOutTogether(t *testing.T) {
 	caused := b.happenTogether(events.SubjectRevokedData{}, revoked, revoked)
 	single := b.happenTogether(events.SubjectCreatedData{})
 	other := b.environment("tnt_2", "env_2")
-	theirs, _, err := b.endpoints.Create(t.Context(), other, Draft{URL: b.receiver.url})
+	theirs, _, err := b.endpoints.Create(t.Context(), other, change.Endpoint{URL: ptr(b.receiver.url)})
 	require.NoError(t, err)
 	b.admin = other
 	foreign := b.happenTogether(events.SubjectCreatedData{})

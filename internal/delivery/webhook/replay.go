@@ -64,14 +64,14 @@ func (s *Endpoints) Replay(ctx context.Context, p identity.Principal, id string,
 		if n, err = s.schedule(ctx, q, e, f, missed); err != nil {
 			return err
 		}
-		return s.record(ctx, q, p, &e, &e, func(d changed) events.Data {
+		return record(ctx, q, s.author(p), &e, &e, func(d changed) events.Data {
 			return events.WebhookEndpointReplayedData{Endpoint: d.Endpoint, Scheduled: n, Change: d.Change}
 		})
 	})
 	if err != nil {
 		return 0, err
 	}
-	s.wake(ctx, p, id)
+	s.wake(ctx, p.EnvironmentID, id)
 	return n, nil
 }
 
@@ -93,14 +93,14 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, q, p, &before, &e, func(d changed) events.Data {
+		return record(ctx, q, s.author(p), &before, &e, func(d changed) events.Data {
 			return events.WebhookEndpointEnabledData{Endpoint: d.Endpoint, Scheduled: n, Change: d.Change}
 		})
 	})
 	if err != nil {
 		return e, err
 	}
-	s.wake(ctx, p, id)
+	s.wake(ctx, p.EnvironmentID, id)
 	return e, nil
 }
 

@@ -1550,7 +1550,7 @@ export interface paths {
         put?: never;
         /**
          * Add a webhook endpoint
-         * @description The secret is returned only in this response.
+         * @description The secret is returned only in this response. 202 with a change request if the environment requires a second approver; rotate the secret after the approval to receive one.
          *
          *     Permission: `webhooks`.
          */
@@ -1584,7 +1584,9 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook endpoint
-         * @description Permission: `webhooks`.
+         * @description 202 with a change request if more than the status changes and the environment requires a second approver.
+         *
+         *     Permission: `webhooks`.
          */
         patch: operations["updateWebhookEndpoint"];
         trace?: never;
@@ -2403,10 +2405,10 @@ export interface components {
             after: number;
         };
         /**
-         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, or a team of reviewers.
+         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, a team of reviewers, or what a webhook endpoint receives.
          * @enum {string}
          */
-        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete";
+        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update";
         /**
          * @description Status of a change request. A superseded one was approved when what it was requested against was no longer in force; it was not made.
          * @enum {string}
@@ -2427,14 +2429,16 @@ export interface components {
             id: string;
             kind: components["schemas"]["ChangeKind"];
             status: components["schemas"]["ChangeStatus"];
-            /** @description Id of the action; null for settings of the environment and for teams. */
+            /** @description Id of the action; null for settings of the environment, teams and webhook endpoints. */
             action_id: string | null;
-            /** @description The action's key; null for settings of the environment and for teams. */
+            /** @description The action's key; null for settings of the environment, teams and webhook endpoints. */
             action: string | null;
             /** @description The version to activate; null for other kinds. */
             policy_version: number | null;
             /** @description Key of the team; null for other kinds. */
             team: string | null;
+            /** @description Id of the webhook endpoint to change; null for other kinds and for a new endpoint. */
+            endpoint: string | null;
             /** @description What changes, field by field. */
             differences: components["schemas"]["ChangeDifference"][];
             /** @description The requester: a credential, a member of staff or a command. */
@@ -7142,6 +7146,15 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookEndpointWithSecret"];
                 };
             };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
         };
     };
     getWebhookEndpoint: {
@@ -7211,6 +7224,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WebhookEndpoint"];
+                };
+            };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
                 };
             };
         };

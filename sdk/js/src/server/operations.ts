@@ -37,7 +37,7 @@ export const OPERATIONS = {
   createSession: {"method":"POST","path":"/api/v1/sessions","key":true,"responses":{"201":{"$ref":"Session"}}},
   createSubject: {"method":"POST","path":"/api/v1/subjects","key":true,"responses":{"201":{"$ref":"Subject"}}},
   createTeam: {"method":"POST","path":"/api/v1/teams","key":true,"responses":{"201":{"$ref":"Team"},"202":{"$ref":"ChangeRequest"}}},
-  createWebhookEndpoint: {"method":"POST","path":"/api/v1/webhook-endpoints","key":true,"responses":{"201":{"$ref":"WebhookEndpointWithSecret"}}},
+  createWebhookEndpoint: {"method":"POST","path":"/api/v1/webhook-endpoints","key":true,"responses":{"201":{"$ref":"WebhookEndpointWithSecret"},"202":{"$ref":"ChangeRequest"}}},
   deleteSubject: {"method":"DELETE","path":"/api/v1/subjects/{subject_id}","responses":{"202":{"$ref":"ErasureReceipt"}}},
   deleteTeam: {"method":"DELETE","path":"/api/v1/teams/{team_id}","responses":{"202":{"$ref":"ChangeRequest"},"204":null}},
   deleteWebhookEndpoint: {"method":"DELETE","path":"/api/v1/webhook-endpoints/{endpoint_id}","responses":{"204":null}},
@@ -119,7 +119,7 @@ export const OPERATIONS = {
   updateAction: {"method":"PATCH","path":"/api/v1/actions/{action_id}","responses":{"200":{"$ref":"ProtectedAction"},"202":{"$ref":"ChangeRequest"}}},
   updateEnvironment: {"method":"PATCH","path":"/api/v1/environment","responses":{"200":{"$ref":"Environment"},"202":{"$ref":"ChangeRequest"}}},
   updateTeam: {"method":"PATCH","path":"/api/v1/teams/{team_id}","responses":{"200":{"$ref":"Team"},"202":{"$ref":"ChangeRequest"}}},
-  updateWebhookEndpoint: {"method":"PATCH","path":"/api/v1/webhook-endpoints/{endpoint_id}","responses":{"200":{"$ref":"WebhookEndpoint"}}},
+  updateWebhookEndpoint: {"method":"PATCH","path":"/api/v1/webhook-endpoints/{endpoint_id}","responses":{"200":{"$ref":"WebhookEndpoint"},"202":{"$ref":"ChangeRequest"}}},
   verifyProof: {"method":"POST","path":"/api/v1/verify","responses":{"200":{"$ref":"ProofVerification"}}},
   withdrawChange: {"method":"POST","path":"/api/v1/changes/{change_id}/withdraw","key":true,"responses":{"200":{"$ref":"ChangeRequest"}}},
 } as const satisfies Record<string, Operation>
