@@ -132,9 +132,9 @@ func auditTrailCommand() *cobra.Command {
 			return trail.WriteText(cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all are searched without it")
+	cmd.Flags().StringVar(&environment, "environment", "", environmentHelp+"; all are searched without it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.signing(), s.public()}, s.temporal()...)...)
+	bindCore(cmd, &s, s.temporal()...)
 	return cmd
 }
 

@@ -36,7 +36,7 @@ func (p *peopleSource) bind(cmd *cobra.Command, s *settings) {
 	f.StringVar(&p.data, "data", "recordings", "`folder` searched for recordings")
 	f.BoolVar(&p.research, "from-research", false, "use the research vectors of this deployment instead of recordings")
 	f.StringVar(&p.environment, "environment", "", "research vectors of one environment (env_...) only")
-	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
+	bindCore(cmd, s)
 }
 
 // files are the recordings of a modality below the folder.

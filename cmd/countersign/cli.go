@@ -32,8 +32,17 @@ func openCLI(ctx context.Context, s *settings) (*core, error) {
 	return c, nil
 }
 
+// bindCore adds the flags of a command that opens the core, and more settings.
+func bindCore(cmd *cobra.Command, s *settings, more ...setting) {
+	cmd.Flags().StringVar(&s.dir, "dir", localDir, "folder of make run, whose database is used if COUNTERSIGN_DATABASE_URL is not set")
+	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.signing(), s.public()}, more...)...)
+}
+
 // connectCLI is openCLI without the check of schema and master keys.
 func connectCLI(ctx context.Context, s *settings) (*core, error) {
+	if err := s.useLocal(); err != nil {
+		return nil, err
+	}
 	if err := s.needDatabase(); err != nil {
 		return nil, err
 	}
@@ -63,7 +72,7 @@ func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobr
 		defer c.Close()
 		return run(cmd, c, args)
 	}}
-	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
+	bindCore(cmd, &s)
 	return cmd
 }
 
@@ -84,7 +93,7 @@ func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *c
 		return withFields(run(cmd, c, scope, args))
 	}}
 	cmd.Flags().StringVar(&environment, "environment", "", environmentHelp)
-	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
+	bindCore(cmd, &s)
 	return cmd
 }
 
@@ -102,7 +111,7 @@ func withFields(err error) error {
 }
 
 // environmentHelp describes --environment.
-const environmentHelp = "id of the environment (env_...), or sandbox or live if there is one tenant; not needed if there is one environment"
+const environmentHelp = "the environment: its id (env_...), sandbox or live, or TENANT/sandbox or TENANT/live with the name or the id of a tenant; not needed if there is one"
 
 // actor is the name of the command in the audit log.
 func actor(cmd *cobra.Command) string { return "cli:" + cmd.CommandPath()[len("countersign "):] }

@@ -25,7 +25,7 @@ func configExportCommand() *cobra.Command {
 		Use: "export", Args: cobra.NoArgs, Short: "Write an environment's actions, policies, settings and webhook endpoints as YAML",
 		Example: "  countersign config export --out countersign.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, err := r.client()
+			api, err := r.client(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (c *comparison) plan(cmd *cobra.Command, path string) (*configfile.Plan, er
 	if err != nil {
 		return nil, usage("%s: %v", path, err)
 	}
-	api, err := c.client()
+	api, err := c.client(cmd.Context())
 	if err != nil {
 		return nil, err
 	}

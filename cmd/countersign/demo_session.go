@@ -31,7 +31,7 @@ and one without a template is enrolled first. Send the id as "session" to POST /
 			if !slices.Contains(demo.Typings, demo.Typing(typing)) {
 				return usage("--as is %q: want self, other, replay or program", typing)
 			}
-			api, err := r.client()
+			api, err := r.client(cmd.Context())
 			if err != nil {
 				return err
 			}

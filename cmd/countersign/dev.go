@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/local/dev"
@@ -32,6 +35,7 @@ type devOptions struct {
 	port     int
 	opsPort  int
 	quiet    bool
+	migrate  bool // raise the schema of an earlier build's folder without asking
 	// temporalPort and uiPort are preferred; 0 is any. Machines that start at the same moment on one host must not prefer the same.
 	temporalPort, uiPort int
 	// build builds devstack in place of the go command; nil outside tests.
@@ -54,10 +58,11 @@ func devCommand() *cobra.Command {
 }
 
 func devFlags(cmd *cobra.Command, o *devOptions) {
-	cmd.Flags().StringVar(&o.dir, "dir", ".data", "`folder` for databases, keys and logs")
+	cmd.Flags().StringVar(&o.dir, "dir", localDir, "`folder` for databases, keys and logs")
 	cmd.Flags().StringVar(&o.devstack, "devstack", "bin/devstack", "`path` of the devstack binary (make devstack)")
 	cmd.Flags().StringVar(&o.source, "devstack-source", "", "`folder` to build the devstack binary from, in the background, if it is newer; empty builds nothing")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print the addresses and keys only")
+	cmd.Flags().BoolVar(&o.migrate, "migrate", false, "bring the schema of a folder of an earlier build up to this build's version without asking")
 	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one if it is taken")
 	cmd.Flags().IntVar(&o.opsPort, "ops-port", dev.OpsPort, "`port` of metrics and health on localhost")
 	cmd.Flags().IntVar(&o.temporalPort, "temporal-port", dev.TemporalPort, "`port` of the private Temporal server on localhost; a free one if it is taken")
@@ -251,6 +256,21 @@ func (m *machine) checkGiven(ctx context.Context) error {
 	return nil
 }
 
+// mayRaise asks whether the schema of the folder may be raised, after which earlier builds may refuse it. It returns a usage error if no
+// one is there to answer or the answer is no.
+func mayRaise(have, want int64, in *os.File, out io.Writer) error {
+	how := fmt.Sprintf("the database of this folder is at schema version %d and this build needs %d; an earlier build may refuse it afterwards", have, want)
+	if !term.IsTerminal(int(in.Fd())) { // #nosec G115 -- a file descriptor
+		return usage("%s: give --migrate", how)
+	}
+	_, _ = fmt.Fprintf(out, "- %s. Migrate? [y/N] ", how)
+	answer, _ := bufio.NewReader(in).ReadString('\n')
+	if !strings.EqualFold(strings.TrimSpace(answer), "y") {
+		return usage("the schema was not changed: start the earlier build, or answer y")
+	}
+	return nil
+}
+
 // startService migrates, makes the tenant and starts API and worker in this process.
 func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, operations []net.Listener) error {
 	c, err := wiring.Open(ctx, wiring.Settings{
@@ -260,6 +280,15 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 		return err
 	}
 	m.onStop(c.Close)
+	have, want, err := c.Store.SchemaVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if have > 0 && have < want && !m.o.migrate {
+		if err := mayRaise(have, want, os.Stdin, m.bar); err != nil {
+			return err
+		}
+	}
 	before, after, err := c.Store.Migrate(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -75,4 +76,14 @@ func readiness(t *testing.T, url string) map[string]string {
 	var body struct{ Checks map[string]string }
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&body))
 	return body.Checks
+}
+
+func TestASchemaIsNotRaisedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	in, _, err := os.Pipe() // no terminal
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = in.Close() })
+	err = mayRaise(1000, 1001, in, io.Discard)
+	require.ErrorIs(t, err, errUsage)
+	require.ErrorContains(t, err, "this build needs 1001; an earlier build may refuse it afterwards: give --migrate")
 }

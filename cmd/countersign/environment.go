@@ -12,15 +12,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// environmentOf finds the environment that --tenant and --environment name: an id, or sandbox or live if that names one environment. With
-// neither it is the only environment there is. The command line has no tenant to restrict it to.
+// environmentOf finds the environment that --tenant and --environment name, as environmentHelp says. With neither it is the only
+// environment there is. The command line has no tenant to restrict it to.
 func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.Scope, error) {
 	envs, err := tenancy.ListEnvironments(cmd.Context(), c.Store.Q, tenant)
 	if err != nil {
 		return pg.Scope{}, err
 	}
+	tenants := map[string]string{} // names by id
+	if strings.Contains(environment, "/") {
+		if tenants, err = tenantNames(cmd, c); err != nil {
+			return pg.Scope{}, err
+		}
+	}
 	found := slices.DeleteFunc(slices.Clone(envs), func(e models.Environment) bool {
-		return environment != "" && e.ID != environment && string(e.Kind) != environment
+		return environment != "" && !slices.Contains([]string{e.ID, string(e.Kind), e.TenantID + "/" + string(e.Kind), tenants[e.TenantID] + "/" + string(e.Kind)}, environment)
 	})
 	switch {
 	case len(found) == 1:
@@ -34,6 +40,16 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.
 	default:
 		return pg.Scope{}, usage("there is no environment %q%s: give %s", environment, ofTenant(tenant), choices(envs))
 	}
+}
+
+// tenantNames returns the names of all tenants by id.
+func tenantNames(cmd *cobra.Command, c *core) (map[string]string, error) {
+	rows, err := tenancy.ListTenants(cmd.Context(), c.Store.Q)
+	names := map[string]string{}
+	for _, t := range rows {
+		names[t.ID] = t.Name
+	}
+	return names, err
 }
 
 // choices lists environments for an error, at most six.

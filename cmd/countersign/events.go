@@ -55,7 +55,7 @@ func eventsListenCommand() *cobra.Command {
 const pause = time.Second
 
 func (l *listener) run(ctx context.Context) error {
-	client, err := l.client()
+	client, err := l.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func keyListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&environment, "environment", "", "id of the environment (env_...); all if it is not given")
-	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
+	bindCore(cmd, &s)
 	return cmd
 }
 

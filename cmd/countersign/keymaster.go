@@ -66,6 +66,6 @@ func masterRetireCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&lost, "lost", false, "retire the key although something is still sealed by it, which no one can open from then on")
-	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
+	bindCore(cmd, &s)
 	return cmd
 }

@@ -34,7 +34,7 @@ func (f *personFlags) add(cmd *cobra.Command, withRoles bool) {
 	if withRoles {
 		cmd.Flags().StringSliceVar(&f.roles, "role", nil, "reviewer, operator or auditor; repeatable")
 	}
-	bind(cmd, f.database(), f.direct(), f.master(), f.public())
+	bindCore(cmd, &f.settings)
 }
 
 func (f *personFlags) given() []models.Role {

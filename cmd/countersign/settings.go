@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
@@ -24,6 +26,7 @@ import (
 // A secret can also be read from a file that NAME_FILE names, which keeps it out of the environment. No secret is a flag,
 // because every user of the machine can read the command lines of its processes.
 type settings struct {
+	dir         string // of make run
 	databaseURL string
 	directURL   string
 	standbyURL  string
@@ -174,6 +177,25 @@ func (s *settings) traces() []setting {
 // dataOptions copies the settings about data into o.
 func (s *settings) dataOptions(o *wiring.Options) {
 	o.Research, o.Retention, o.StreamsEach, o.TrustedProxies = s.research, s.retention, s.streamsEach, s.trustedProxies
+}
+
+// localDir is the folder of make run.
+const localDir = ".data"
+
+// useLocal takes the database, the master key and the public URL of make run if no database is set and its folder has them.
+func (s *settings) useLocal() error {
+	if s.databaseURL != "" {
+		return nil
+	}
+	state, err := dev.ReadState(s.dir)
+	if err != nil || state.DatabaseURL == "" {
+		return err
+	}
+	s.databaseURL, s.baseURL = state.DatabaseURL, cmp.Or(s.baseURL, state.BaseURL)
+	if s.masterKey == "" {
+		s.masterKey, err = dev.MasterKey(s.dir)
+	}
+	return err
 }
 
 // needDatabase returns an error if the database URL is missing.

@@ -73,7 +73,7 @@ func tenantCreateCommand() *cobra.Command {
 		"in live, make policy activations, changes of an action's mode and changes of settings wait for a second person or key (recommended); prints a second admin key")
 	cmd.Flags().StringVar((*string)(&spec.Background), "background", "",
 		"whether live learns from the people who enroll: own, shared (with the other environments that share) or prior (nothing is learned); required, because it is a question of law")
-	bind(cmd, s.database(), s.direct(), s.master(), s.signing(), s.public())
+	bindCore(cmd, &s)
 	return cmd
 }
 
@@ -116,7 +116,7 @@ func tenantListCommand() *cobra.Command {
 			})
 		},
 	}
-	bind(cmd, s.database(), s.direct(), s.master())
+	bindCore(cmd, &s)
 	return cmd
 }
 

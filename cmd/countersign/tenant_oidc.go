@@ -50,7 +50,7 @@ func (f *oidcFlags) command(use, short string, named bool, do func(cmd *cobra.Co
 	if named {
 		cmd.Flags().StringVar(&f.name, "name", "company", "name of the identity provider in addresses: lower-case letters, digits and hyphens")
 	}
-	bind(cmd, f.database(), f.direct(), f.master(), f.public(), f.providers(), f.webhooks())
+	bindCore(cmd, &f.settings, f.providers(), f.webhooks())
 	return cmd
 }
 

@@ -43,6 +43,6 @@ func tenantRPIDsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&tenant, "tenant", "", "id of the tenant (tnt_...); not needed if there is one")
 	cmd.Flags().StringSliceVar(&in.Give, "give", nil, "RP ID that the tenant may use from now on, a host name such as bank.example; repeatable")
 	cmd.Flags().StringSliceVar(&in.Take, "take", nil, "RP ID that no environment of the tenant uses any more; repeatable")
-	bind(cmd, s.database(), s.direct(), s.master())
+	bindCore(cmd, &s)
 	return cmd
 }

@@ -36,10 +36,10 @@ func TestWrongCommandLinesExitWithTwoAndSuggest(t *testing.T) {
 		`COUNTERSIGN_BASE_URL and COUNTERSIGN_KEY are not both set`:                     "events listen --dir /no/such/folder",
 		`accepts 1 arg(s), received 0; usage: countersign config diff FILE`:             "config diff",
 		`open /no/such.yaml: no such file or directory`:                                 "config apply /no/such.yaml",
-		`--environment is "prod": want sandbox or live`:                                 "config export --environment prod",
+		`--environment is "prod": want sandbox, live or the id of one of them`:          "config export --environment prod",
 		`--subject is not set: give the id of a subject of the sandbox`:                 "demo session",
 		`--as is "robot": want self, other, replay or program`:                          "demo session --subject ada --as robot",
-		`--environment is "test": want sandbox or live`:                                 "demo session --subject ada --environment test",
+		`--environment is "test": want sandbox, live or the id of one of them`:          "demo session --subject ada --environment test",
 	} {
 		_, err := c.run(strings.Fields(line)...)
 		require.ErrorContains(t, err, says, line)

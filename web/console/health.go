@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 )
 
 // Check is one thing that readiness depends on: ok, starting, degraded or unavailable.
@@ -20,13 +21,6 @@ type Check struct {
 	Name, State string
 	Starting    string // how far the start of the part is, as a sentence without a capital and a full stop; empty unless it starts
 	Loss        string // what cannot be done while it is degraded, in a sentence; empty unless it is
-}
-
-// Worker is a process that polls for Temporal tasks.
-type Worker struct {
-	Identity string
-	Kind     string // workflow or activity
-	LastSeen time.Time
 }
 
 // findingRow is one line of the health page.
@@ -41,7 +35,7 @@ type findingRow struct {
 }
 
 type workerRow struct {
-	Worker
+	durable.Poller
 	Seen stamp
 }
 

@@ -18,7 +18,7 @@ func TestHealthShowsTheStartOfTheWorkflowEngine(t *testing.T) {
 		Checks: func(context.Context) []Check {
 			return []Check{{Name: "postgres", State: "ok"}, {Name: "temporal", State: "starting", Starting: starting.Error()}}
 		},
-		Workers: func(context.Context) ([]Worker, error) { return nil, starting },
+		Workers: func(context.Context) ([]durable.Poller, error) { return nil, starting },
 	}}
 	v, view := &visit{console: c, ctx: t.Context()}, healthView{}
 	c.dependencies(v, &view)

@@ -29,6 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -66,7 +67,7 @@ type Deps struct {
 	// Checks returns the readiness checks of the operations port.
 	Checks func(ctx context.Context) []Check
 	// Workers lists the processes that poll for Temporal tasks; nil if they cannot be listed.
-	Workers func(ctx context.Context) ([]Worker, error)
+	Workers func(ctx context.Context) ([]durable.Poller, error)
 	// TemporalUI is the URL of the Temporal UI with its namespace, such as http://localhost:8233/namespaces/countersign;
 	// empty for no links.
 	TemporalUI string

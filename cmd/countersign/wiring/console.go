@@ -5,13 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/api/enums/v1"
-
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
+	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/console"
 	"github.com/countersign-dev/countersign/workflows"
@@ -58,26 +57,8 @@ func (p *Process) readiness(ctx context.Context) []console.Check {
 }
 
 // pollers are the workers that Temporal has seen within the last minutes.
-func (p *Process) pollers(ctx context.Context) ([]console.Worker, error) {
-	if err := p.options.Startup.Err(); err != nil {
-		return nil, err
-	}
+func (p *Process) pollers(ctx context.Context) ([]durable.Poller, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	var out []console.Worker
-	for kind, queue := range map[string]enums.TaskQueueType{
-		"workflows": enums.TASK_QUEUE_TYPE_WORKFLOW, "activities": enums.TASK_QUEUE_TYPE_ACTIVITY,
-	} {
-		described, err := p.Temporal.DescribeTaskQueue(ctx, workflows.TaskQueue, queue)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range described.GetPollers() {
-			out = append(out, console.Worker{Identity: w.GetIdentity(), Kind: kind, LastSeen: w.GetLastAccessTime().AsTime()})
-		}
-	}
-	slices.SortFunc(out, func(a, b console.Worker) int {
-		return strings.Compare(a.Identity+a.Kind, b.Identity+b.Kind)
-	})
-	return out, nil
+	return p.Flows.Pollers(ctx)
 }

@@ -103,7 +103,7 @@ func (o *Ops) Drain() { o.draining.Store(true) }
 // Stop shuts the port down.
 func (o *Ops) Stop(ctx context.Context) { _ = o.server.Shutdown(ctx) }
 
-// readiness is the state of each check by name, what that takes away, what is being started by name, and the HTTP status of the whole.
+// readiness is the state of each check by name, what cannot be done, what is being started by name, and the HTTP status of the whole.
 type readiness struct {
 	checks   map[string]string
 	lost     map[string]string // by name: what cannot be done, in a sentence

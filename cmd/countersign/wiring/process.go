@@ -146,7 +146,7 @@ func (p *Process) checks() []Check {
 }
 
 // takesTasks is the check of a worker, which does nothing without tasks: it fails before the worker asks Temporal for tasks, and
-// while Temporal gives none because it is away or refuses.
+// while Temporal gives none because it is unavailable or refuses.
 func (p *Process) takesTasks(ctx context.Context) error {
 	if !p.polls.Load() {
 		return errNotPolling

@@ -39,10 +39,15 @@ func (r *Reader) AuditEntries(ctx context.Context, scope pg.Scope, f audit.Filte
 	return links, reach, next, err
 }
 
-// Queues reads the environment's backlog in one read transaction, so that the figures are consistent with each other.
+// Queues reads the environment's backlog.
 func (r *Reader) Queues(ctx context.Context, scope pg.Scope) (Queues, error) {
-	q := Queues{Now: r.clock.Now()}
-	err := r.store.Read(ctx, func(tx *pg.Q) (err error) {
+	return ReadQueues(ctx, r.store, scope, r.clock.Now())
+}
+
+// ReadQueues reads the environment's backlog at a time in one read transaction, so that the figures are consistent with each other.
+func ReadQueues(ctx context.Context, st *pg.Store, scope pg.Scope, now time.Time) (Queues, error) {
+	q := Queues{Now: now}
+	err := st.Read(ctx, func(tx *pg.Q) (err error) {
 		if q.Outbox, err = outboxBacklogs(ctx, tx, scope, q.Now); err != nil {
 			return err
 		}

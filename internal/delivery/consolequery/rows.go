@@ -121,6 +121,9 @@ type Backlog struct {
 	Oldest  time.Time
 }
 
+// QueueSigningKey is the kind of Queue that has the active signing keys.
+const QueueSigningKey = "signing_key"
+
 // Queue is the number of rows of one kind that wait, and how long the oldest has waited.
 type Queue struct {
 	Kind   string        // outbox, deliveries, endpoints_failing, challenges_overdue, holds, holds_overdue, changes_overdue, evaluations_overdue, signing_key

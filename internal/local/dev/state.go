@@ -28,6 +28,17 @@ type Environments struct {
 	Live    Keys `json:"live"`
 }
 
+// Named returns the keys of the environment of that id or kind; sandbox if the name is empty.
+func (e Environments) Named(name string) (Keys, error) {
+	switch name {
+	case "", "sandbox", e.Sandbox.Environment:
+		return e.Sandbox, nil
+	case "live", e.Live.Environment:
+		return e.Live, nil
+	}
+	return Keys{}, errors.New("want sandbox, live or the id of one of them")
+}
+
 // Keys are the credentials of one environment.
 type Keys struct {
 	Environment    string `json:"environment"`

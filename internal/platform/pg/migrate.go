@@ -96,22 +96,26 @@ func up(ctx context.Context, p *goose.Provider, before int64, show func(done, to
 	}
 }
 
+// SchemaVersions returns the version of the database's schema, 0 for an empty database, and the version that Migrate would bring it to.
+func (s *Store) SchemaVersions(ctx context.Context) (have, want int64, err error) {
+	p, err := s.migrations()
+	if err != nil {
+		return 0, 0, err
+	}
+	if have, err = p.GetDBVersion(ctx); err != nil {
+		return 0, 0, err
+	}
+	return have, newest(p), checkBaseline(have)
+}
+
 // CheckSchema returns an error if this binary cannot run on the schema of the database: it is older by a migration, or so
 // new that something this binary needs was removed. A schema with additions is fine, so that the previous version serves
 // during an upgrade. It changes nothing.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	p, err := s.migrations()
+	have, want, err := s.SchemaVersions(ctx)
 	if err != nil {
 		return err
 	}
-	have, err := p.GetDBVersion(ctx)
-	if err != nil {
-		return err
-	}
-	if err := checkBaseline(have); err != nil {
-		return err
-	}
-	want := newest(p)
 	if have < want {
 		return fmt.Errorf("the database is at schema version %d and this binary needs %d: run countersign migrate", have, want)
 	}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+)
+
+func TestDoctorNamesEveryFault(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	made := environmentID.FindAllString(c.ok("tenant", "create", "--background", "prior", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example"), -1)
+	sandbox, live := made[0], made[1]
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	do := func(statement string, args ...any) {
+		_, err := st.Pool().Exec(context.WithoutCancel(t.Context()), statement, args...)
+		require.NoError(t, err)
+	}
+	out, err := c.run("doctor")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "nothing is wrong")
+
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("t"), 0o600))
+	t.Setenv("COUNTERSIGN_SIGNING_KEYS", "software vault+transit://127.0.0.1:1/transit?token-file="+token+"&tls=off")
+	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", "127.0.0.1:1")
+	do("alter table write_probes add constraint no_space check (id < 0) not valid")
+	do("insert into master_keys (id, fingerprint, recorded_at) values ('0123456789abcdef', '\\x00', now())")
+	do("update signing_keys set sealed = '\\x01020304' where environment_id = $1", live)
+	do("update signing_keys set sealed = '\\x01020304', activated_at = now() - interval '200 days' where environment_id = $1 and status = 'active'", sandbox)
+	do("insert into outbox (topic, environment_id, ref, payload, created_at, available_at) values ('hold.start', $1, 'azn_1', '{}', now() - interval '1 hour', now())", sandbox)
+	do(`insert into webhook_endpoints (id, tenant_id, environment_id, url, description, events, status, failing_since, created_at, updated_at)
+		select 'whe_1', tenant_id, id, 'https://bank.example/hook', '', '{*}', 'enabled', now() - interval '1 hour', now(), now() from environments where id = $1`, sandbox)
+	do("update events set at = at - interval '1 hour' where environment_id = $1", sandbox)
+	do("insert into quotas (bucket, full_at, nearly_used_at) values ($1 || '/servers', now() + interval '55 minutes', now())", sandbox)
+	do("update credentials set issuers = '{crd_gone}' where environment_id = $1", live)
+	t.Cleanup(func() { do("update events set at = at + interval '1 hour' where environment_id = $1", sandbox) }) // the order of events is checked
+
+	out, err = c.run("doctor")
+	require.ErrorContains(t, err, "faults found: 12")
+	for _, fault := range []string{
+		"database: takes no writes", "master keys: ", "signing keys: the key backend is unavailable", "temporal: does not answer at 127.0.0.1:1",
+		"signing keys: environments without one that can be opened: 1", "signing keys: environments that sign with another than the active one: 1", "signing keys: one has signed for 200 days",
+		"Bank/sandbox: outbox rows that wait: 1, the oldest for 1h", "Bank/sandbox: webhook endpoints that fail: 1, the oldest for 1h", "audit entries that are not sealed: 5, the oldest for 1h",
+		"Bank/sandbox: the quota " + sandbox + "/servers is used to 9", "Bank/live: keys in force whose source has ended: crd_",
+	} {
+		require.Contains(t, out, fault)
+	}
+	require.Equal(t, strings.Count(out, "\n  "), strings.Count(out, "\n\n"), "each finding has a remedy")
+
+	t.Setenv("COUNTERSIGN_DATABASE_URL", "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
+	out, err = c.run("doctor")
+	require.ErrorContains(t, err, "faults found: 1")
+	require.Contains(t, out, "database: cannot be reached")
+}
+
+func TestBacklogListsWhatWaits(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	require.NotContains(t, c.ok("backlog"), "outbox")
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	_, err = st.Pool().Exec(t.Context(), "insert into outbox (topic, environment_id, ref, payload, created_at, available_at) values ('hold.start', 'env_1', 'azn_1', '{}', now() - interval '1 hour', now())")
+	require.NoError(t, err)
+	require.Regexp(t, `outbox +hold\.start +1 +1h0m`, c.ok("backlog"))
+}
