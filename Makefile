@@ -298,7 +298,7 @@ lint-deploy: ## check the alert rules, the compose file, the Kubernetes manifest
 	@promtool test rules deploy/prometheus/alerts_test.yml
 	@go test -C tools/check -count 1 ./...
 	@if docker compose version >/dev/null 2>&1; then \
-		POSTGRES_PASSWORD=checked COUNTERSIGN_MASTER_KEY=checked docker compose --env-file deploy/compose.env --profile tools config --quiet; \
+		POSTGRES_PASSWORD=checked GRAFANA_PASSWORD=checked COUNTERSIGN_MASTER_KEY=checked docker compose --env-file deploy/compose.env --profile tools config --quiet; \
 	else echo "docker compose is missing: docker-compose.yml was not checked"; fi
 
 .PHONY: chart
