@@ -68,8 +68,14 @@ migrate: $(BIN)/countersign ## migrate the database at COUNTERSIGN_DATABASE_URL 
 	@exec $(BIN)/countersign migrate
 
 .PHONY: accuracy
-accuracy: $(BIN)/countersign ## measure the scorer on recorded people (DATA=folder of recordings, ARGS="--own-people 0,30,300")
-	@exec $(BIN)/countersign accuracy --data $(DATA) $(ARGS)
+accuracy: $(BIN)/countersign ## measure the scorer on recorded people into dist/accuracy/ (DATA=folder of recordings, ARGS="--own-people 0,30,300")
+	@exec $(BIN)/countersign accuracy --data $(DATA) --out dist/accuracy $(ARGS)
+
+REPORTS ?= dist
+.PHONY: reports
+reports: ## write the table of the contract and its tests into dist/ (REPORTS=folder)
+	@mkdir -p $(REPORTS)
+	@go test ./api/openapi/edges -count 1 -run '^TestContractTable$$' -args -out $(REPORTS)/contract.md
 
 ## Build
 
@@ -363,4 +369,4 @@ sbom: $(BIN)/cyclonedx-gomod ## write the modules of the binary with their licen
 
 .PHONY: clean
 clean: ## remove bin/ and dist/; the data under DIR stays
-	@rm -rf $(BIN) dist .npm sdk/js/dist
+	@rm -rf $(BIN) dist .release sdk/js/dist

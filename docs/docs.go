@@ -3,7 +3,7 @@ package docs
 
 import "embed"
 
-// Files contains the guides and their drawings.
+// Files contains the guides.
 //
-//go:embed *.md accuracy/*.md accuracy/*.svg
+//go:embed *.md
 var Files embed.FS

@@ -20,12 +20,12 @@ var sourceLink = regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\((\\.\\./[^)]+\\.go)\
 // TestLinksResolve checks the files.
 func TestCodeTourNamesExistingIdentifiers(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("code-tour.md")
+	text, err := os.ReadFile("architecture.md")
 	require.NoError(t, err)
 	links := sourceLink.FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(links), 30)
 	for _, m := range links {
-		require.Contains(t, declared(t, m[2]), m[1], "docs/code-tour.md links `%s` to %s, which does not declare it", m[1], m[2])
+		require.Contains(t, declared(t, m[2]), m[1], "docs/architecture.md links `%s` to %s, which does not declare it", m[1], m[2])
 	}
 	require.Equal(t, len(links), strings.Count(string(text), ".go)"), "a link to a Go file must name an identifier: [`Name`](../path/file.go)")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // coverageFile names, for each operation and each error code, a test that received it from the running service.
-// docs/contract.md is generated from it. A full run of the tests checks it, or writes it if COUNTERSIGN_TEST_SHOWN=write.
+// make reports lists them. A full run of the tests checks it, or writes it if COUNTERSIGN_TEST_SHOWN=write.
 const (
 	coverageFile = "testdata/shown.json"
 	coverageEnv  = "COUNTERSIGN_TEST_SHOWN"

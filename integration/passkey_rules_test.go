@@ -356,13 +356,13 @@ func TestSimpleWebAuthnPackageAgreesAboutApps(t *testing.T) {
 	}
 }
 
-// TestPasskeyRulesPage runs every command of docs/passkey-rules.md.
+// TestPasskeyRulesPage runs every command of docs/passkeys.md.
 func TestPasskeyRulesPage(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	_, err := shared.Tenancy.UpdateRPIDs(t.Context(), w.TenantID, tenancy.RPIDs{Give: []string{"bank.example.org"}}, "cli:test")
 	require.NoError(t, err)
-	script := strings.ReplaceAll(codeBlocks(t, "../docs/passkey-rules.md", "sh"), "countersign tenant rp-ids", ": countersign tenant rp-ids")
+	script := strings.ReplaceAll(codeBlocks(t, "../docs/passkeys.md", "sh"), "countersign tenant rp-ids", ": countersign tenant rp-ids")
 	output := runShell(t, developerFolder(t, w), script)
 	for _, want := range []string{`"id":"bank.example.org"`, `"attestation":"required"`, `"id":"psk_`} {
 		require.Contains(t, output, want)

@@ -58,9 +58,10 @@ func TestAgentsPage(t *testing.T) {
 func TestREADMECommands(t *testing.T) {
 	t.Parallel()
 	dir := developerFolder(t, newSandbox(t))
-	text := codeBlocks(t, "../README.md", "sh")
-	register, ask := text[strings.Index(text, "KEY=$(sed"):], text[:strings.Index(text, "make run")]
-	output := runShell(t, dir, register+"\n"+ask)
+	_, script, found := strings.Cut(codeBlocks(t, "../README.md", "sh"), "make test ")
+	require.True(t, found)
+	_, script, _ = strings.Cut(script, "\n")
+	output := runShell(t, dir, script)
 	require.Contains(t, output, `"decision":"challenge"`)
 	require.Contains(t, output, "insufficient_evidence")
 }

@@ -62,7 +62,7 @@ func (a response) hasFault(loc []any, typ string, sent any) {
 	require.Contains(a.t, a.faults(), string(at)+" "+typ, "request: %s, response: %s", sent, a.body)
 }
 
-// Each rule of each request body is tested at its boundary and just outside. docs/contract.md refers to these tests.
+// Each rule of each request body is tested at its boundary and just outside. make reports lists these tests.
 func TestRequestBoundaryValues(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/countersign-dev/countersign/api/openapi"
 )
 
-// docs/contract-extensions.md must list exactly the extensions.
+// docs/contract.md must list exactly the extensions.
 func TestExtensionsAreDocumented(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../docs/contract-extensions.md")
+	raw, err := os.ReadFile("../../docs/contract.md")
 	require.NoError(t, err)
 	listed := map[string]string{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `([A-Z]+ /[^`]*)` \\|").FindAllStringSubmatch(string(raw), -1) {
@@ -32,7 +32,7 @@ func TestExtensionsAreDocumented(t *testing.T) {
 // It must list every field that is marked as an extension as well.
 func TestExtensionFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../docs/contract-extensions.md")
+	raw, err := os.ReadFile("../../docs/contract.md")
 	require.NoError(t, err)
 	var document struct {
 		Components struct {

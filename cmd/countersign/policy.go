@@ -14,7 +14,7 @@ func policyCommand() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "test FILE",
 		Short: "Decide the requests of a file and compare the decisions with the expected ones",
-		Long: "Decide the requests of a file and compare the decisions with the expected ones (docs/policy-tests.md).\n" +
+		Long: "Decide the requests of a file and compare the decisions with the expected ones (docs/trying-policies.md).\n" +
 			"Exit codes: 0 all as expected, 1 a decision differs, 2 the command line or the file cannot be used.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -14,7 +14,7 @@ import (
 // chooseBackground refuses a choice that is missing or unknown: no default is right for a live environment.
 func chooseBackground(choice models.BackgroundChoice) error {
 	if !slices.Contains([]models.BackgroundChoice{models.BackgroundOwn, models.BackgroundShared, models.BackgroundPrior}, choice) {
-		return usage("--background is %q: choose own, shared or prior; docs/own-background.md explains what it means and whom to ask", choice)
+		return usage("--background is %q: choose own, shared or prior; docs/background.md explains what it means and whom to ask", choice)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func TestDocsCanBeNavigatedOnAPhone(t *testing.T) {
 	b.requireFits()
 	b.requireAccessible()
 	b.screenshot("docs-contents-390")
-	b.click(`#docs-nav a[href="/docs/guides/webhooks"]`)
-	b.until(`location.pathname === "/docs/guides/webhooks"`)
+	b.click(`#docs-nav a[href="/docs/guides/events"]`)
+	b.until(`location.pathname === "/docs/guides/events"`)
 	b.until(`getComputedStyle(document.querySelector("#docs-nav")).display === "none"`)
 }
 

@@ -30,7 +30,7 @@ func (b *tab) picture(path string) (size int64) {
 // maxGallery is the largest size of the folder, in bytes: it is part of every clone.
 const maxGallery = 4 << 20
 
-// TestGallery writes a picture of each page in each state, on a desktop in light and on a phone in dark colours, with an index of them.
+// TestGallery writes a picture of each page in each state, on a desktop in light and on a phone in dark colours.
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	folder := os.Getenv(galleryEnv)
@@ -43,7 +43,6 @@ func TestGallery(t *testing.T) {
 		require.NoError(t, os.Remove(picture)) // of a page that may no longer exist
 	}
 	w := newPopulated(t)
-	index := "# Screenshots\n\n`make screenshots` writes these pictures from the tests' data: each page in its states, on a desktop, light, and on a phone, dark.\n"
 	size := int64(0)
 	for _, v := range visitors(w) {
 		b := v.enter(t)
@@ -56,9 +55,7 @@ func TestGallery(t *testing.T) {
 				size += b.picture(filepath.Join(folder, fmt.Sprintf("%s-%d.webp", p.name, width)))
 			}
 			b.dark(false)
-			index += fmt.Sprintf("\n## %s\n\n![%s on a desktop](%s-1280.webp) ![%s on a phone](%s-390.webp)\n", p.name, p.name, p.name, p.name, p.name)
 		}
 	}
 	require.Less(t, size, int64(maxGallery), "make the pictures smaller")
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "README.md"), []byte(index), 0o644))
 }

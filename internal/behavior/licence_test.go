@@ -67,14 +67,14 @@ func TestModelAndTablesAreStated(t *testing.T) {
 			var number float64
 			require.NoError(t, json.Unmarshal(value, &number), "one number for all keys")
 		default:
-			t.Errorf("the tables have %q: name their origin in docs/model-card.md", name)
+			t.Errorf("the tables have %q: name their origin in docs/background.md", name)
 		}
 	}
 }
 
 func TestPackagesSayWhatTheModelIsMadeOf(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"README.md", "NOTICE", "sdk/js/README.md", "docs/model-card.md"} {
+	for _, path := range []string{"README.md", "NOTICE", "sdk/js/README.md", "docs/background.md"} {
 		body, err := os.ReadFile(filepath.Join(root, path))
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(strings.Fields(string(body)), " "), "no recordings", path)

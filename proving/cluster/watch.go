@@ -13,7 +13,7 @@ const (
 )
 
 // watchDisks takes the lock from a primary whose disk is nearly full. Patroni does not: Postgres goes on for as long as its log has
-// room and refuses every write that makes a table grow. In production a timer on each member does it (docs/high-availability.md).
+// room and refuses every write that makes a table grow. In production a timer on each member does it (docs/scale-and-failover.md).
 func (c *Cluster) watchDisks(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -1089,7 +1089,7 @@ type Environment struct {
 	Origins []string `json:"origins"`
 	// Origin of links to hosted pages; null for the service's own.
 	PageOrigin string `json:"page_origin,omitzero"`
-	// The rules of passkeys beside `rp_id` and `origins` (`docs/passkey-rules.md`).
+	// The rules of passkeys beside `rp_id` and `origins` (`docs/passkeys.md`).
 	Passkeys PasskeyRules `json:"passkeys"`
 	// Vectors may be stored for research if subject and deployment agree.
 	ResearchEnabled bool `json:"research_enabled"`
@@ -1767,7 +1767,7 @@ type PasskeyRegistrationOptionsRequest struct {
 	RPID string `json:"rp_id,omitzero"`
 }
 
-// PasskeyRules: The rules of passkeys beside `rp_id` and `origins` (`docs/passkey-rules.md`).
+// PasskeyRules: The rules of passkeys beside `rp_id` and `origins` (`docs/passkeys.md`).
 type PasskeyRules struct {
 	// Models of authenticators that may be registered; empty permits all.
 	Aaguids []string `json:"aaguids"`
@@ -1866,7 +1866,7 @@ type PolicyRequirements struct {
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
 	// Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted
-	// (`docs/passkey-rules.md`). Part of the content hash only if it is given.
+	// (`docs/passkeys.md`). Part of the content hash only if it is given.
 	PasskeyAaguids []string `json:"passkey_aaguids,omitzero"`
 	// Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5,
 	// those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content

@@ -103,8 +103,6 @@ func (s *section) renderGuide(g *guide) error {
 			s.heading(g, n, source)
 		case *ast.Link:
 			n.Destination = []byte(s.destination(g.File, string(n.Destination)))
-		case *ast.Image:
-			n.Destination = []byte(guidePath + path.Join(path.Dir(g.File), string(n.Destination)))
 		}
 		return ast.WalkContinue, nil
 	})
@@ -159,7 +157,7 @@ func (s *section) destination(file, target string) string {
 		if page == "README" {
 			return "/docs" + anchor
 		}
-		if s.guides[page] != nil || strings.HasSuffix(page, ".svg") {
+		if s.guides[page] != nil {
 			return guidePath + page + anchor
 		}
 	}

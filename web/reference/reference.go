@@ -18,7 +18,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/docs"
 	"github.com/countersign-dev/countersign/web"
 )
 
@@ -160,21 +159,12 @@ func (s *section) oneSchema(c *fiber.Ctx) error {
 	return s.show(c, "schema.html", found.Name, nil, found)
 }
 
-// guide serves a guide, or a drawing that one shows.
 func (s *section) guide(c *fiber.Ctx) error {
-	name := c.Params("*")
-	if g, ok := s.guides[name]; ok {
-		return s.show(c, "guide.html", g.Title, g.Headings, g)
-	}
-	if !strings.HasSuffix(name, ".svg") || !fs.ValidPath(name) {
+	g, ok := s.guides[c.Params("*")]
+	if !ok {
 		return fiber.ErrNotFound
 	}
-	drawing, err := fs.ReadFile(docs.Files, name)
-	if err != nil {
-		return fiber.ErrNotFound
-	}
-	c.Set(fiber.HeaderContentType, "image/svg+xml")
-	return cached(c, openapi.TagOf(drawing), drawing)
+	return s.show(c, "guide.html", g.Title, g.Headings, g)
 }
 
 func (s *section) search(c *fiber.Ctx) error {

@@ -158,7 +158,7 @@ func TestSearchIndexIsComplete(t *testing.T) {
 func TestUnknownPagesAreNotFound(t *testing.T) {
 	t.Parallel()
 	app := newSite(t)
-	for _, path := range []string{"/docs/nothing", "/docs/guides/nothing", "/docs/guides/..%2fREADME.svg", "/docs/schemas/Nothing", "/docs/operations/nothing", "/docs/guides/contract"} {
+	for _, path := range []string{"/docs/nothing", "/docs/guides/nothing", "/docs/guides/..%2fREADME.svg", "/docs/schemas/Nothing", "/docs/operations/nothing", "/docs/guides/architecture"} {
 		status, _, _ := get(t, app, path)
 		require.Equal(t, 404, status, path)
 	}

@@ -1,7 +1,7 @@
 // Package edges derives the rules of the contract from its document, with boundary values for each rule: values that are just
 // valid and values that are just invalid.
 //
-// Tests send the values to the running service, and docs/contract.md lists the rules. The package panics on a keyword that it
+// Tests send the values to the running service, and make reports lists the rules with their tests. The package panics on a keyword that it
 // does not support, so that no rule is missed. Only tests and generators may import it.
 package edges
 

@@ -3,13 +3,13 @@ package edges_test
 const preamble = `
 # The contract and its tests
 
-Generated from the OpenAPI document (` + "`api/openapi/openapi.json`" + `) by ` + "`go generate ./api/openapi/edges`" + `. A test fails if this page is
-stale, if a line has no test, or if a named test does not exist. Names with a slash are subtests. The tests of operations and
+Generated from the OpenAPI document (` + "`api/openapi/openapi.json`" + `) by ` + "`make reports`" + `. A test fails if a line has no test or a named
+test does not exist. Names with a slash are subtests. The tests of operations and
 error codes are recorded from the running service (` + "`integration/testdata/shown.json`" + `); a full run of the integration tests checks the
 record. Run one test with ` + "`make test PKG=./integration RUN=TestRequestBoundaryValues/ActionCreate`" + `.
 
 The column *part* says where an operation belongs: *current* (the API), *earlier* (endpoints outside of ` + "`/api/v1`" + `, kept for
-existing clients) or *extension* ([contract-extensions.md](contract-extensions.md)).`
+existing clients) or *extension* (docs/contract.md).`
 
 // operationsElsewhere lists operations that the integration tests cannot end by themselves, with the tests that cover them.
 var operationsElsewhere = map[string]string{

@@ -95,7 +95,7 @@ type Response struct {
 	Mode     models.ActionMode `json:"mode"`
 	Action   string            `json:"action"`
 	// ActionHash binds the decision to the action, contract, subject, resource, audience, context and nonce
-	// (docs/action-hash.md).
+	// (docs/proof.md).
 	ActionHash    string `json:"action_hash"`
 	Environment   string `json:"environment"`
 	PolicyVersion int    `json:"policy_version"`

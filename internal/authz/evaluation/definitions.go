@@ -7,7 +7,7 @@ type Definition struct {
 	Definition string `json:"definition"`
 }
 
-// Definitions returns the definition of every metric and check of a report. docs/evaluations.md contains the same, with the
+// Definitions returns the definition of every metric and check of a report. docs/trying-policies.md contains the same, with the
 // rules of the window; a test compares the list with the report.
 func Definitions() []Definition {
 	return []Definition{

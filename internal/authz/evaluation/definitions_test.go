@@ -24,7 +24,7 @@ func TestEveryMetricIsDefined(t *testing.T) {
 	for check := range r.Checks {
 		metrics[check] = nil
 	}
-	docs, err := os.ReadFile("../../../docs/evaluations.md")
+	docs, err := os.ReadFile("../../../docs/trying-policies.md")
 	require.NoError(t, err)
 	defined := map[string]any{}
 	for _, d := range evaluation.Definitions() {

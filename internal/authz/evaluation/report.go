@@ -28,7 +28,7 @@ type Report struct {
 	Result string `json:"result"`
 }
 
-// Metrics is the contract's EvaluationMetrics. docs/evaluations.md defines each metric.
+// Metrics is the contract's EvaluationMetrics. docs/trying-policies.md defines each metric.
 type Metrics struct {
 	// Decisions counts all decisions of the actions in the window, in every mode, including follow-up decisions.
 	Decisions int64 `json:"decisions"`

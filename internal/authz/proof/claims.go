@@ -46,7 +46,7 @@ type Claims struct {
 // Action identifies the authorized action and its contract.
 type Action struct {
 	Key           string `json:"key"`
-	Hash          string `json:"hash"` // action_hash, see docs/action-hash.md
+	Hash          string `json:"hash"` // action_hash, see docs/proof.md
 	PolicyVersion int    `json:"policy_version"`
 	ContentHash   string `json:"content_hash"`
 }

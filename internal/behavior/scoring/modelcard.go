@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Markdown renders the background's model card as a section of docs/model-card.md.
+// Markdown renders the background's model card as a section of docs/background.md.
 func (b *Background) Markdown() string {
 	var s strings.Builder
 	c := b.Card
@@ -55,60 +55,11 @@ func (b *Background) allowance() string {
 	return fmt.Sprintf("%.0f to %.0f %% of the variance between people, by kind of cell", 100*slices.Min(b.DriftCells), 100*slices.Max(b.DriftCells))
 }
 
-// ModelCards renders docs/model-card.md for the active model. A test compares the file with that of the embedded model.
+// ModelCards renders the cards of the active backgrounds. docs/background.md contains those of the embedded ones.
 func (m *Model) ModelCards() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, `# Model card
-
-This page is generated from the backgrounds in the binary (`+"`go test ./internal/behavior/scoring -update`"+`). Model `+"`%s`"+`, rules `+"`%s`"+`.
-
-A background says how people differ from each other and from themselves: means and covariances of feature cells, and no data of
-an individual. The backgrounds in the binary are stated priors: a few dozen rounded numbers with their reasons, from what studies of typing
-and pointing report, made of no recordings. A deployment replaces them by what its own people teach it. While a background rests on fewer than
-30 people no claim is above `+"`likely`"+`, and thresholds are stricter the fewer people there are. Templates are bound to the version of the background they were trained with;
-after a different one is activated they are trained again from their stored sessions.
-
-**Use.** Comparing a session with the one person who enrolled, as one claim among several, with a step-up for a person who is
-not recognized. **Not for** identifying a person among many, for judging a person's state, health or performance, or as the only
-reason to refuse a person something: some people do not resemble themselves from one day to the next.
-
-**Who may fare worse.** People with few days of enrolment, with an injury or a changed keyboard, who type with one hand or another
-layout or language than the background's, and people unlike those it was trained on. Error rates by group have not been
-measured: the recordings do not say who the people are. The profile's limitations name what the service can see of this.
-
-`, m.Version(), RuleVersion)
+	var cards []string
 	for _, b := range m.ordered() {
-		s.WriteString(b.Markdown())
-		s.WriteString("\n")
+		cards = append(cards, b.Markdown())
 	}
-	s.WriteString(`## The tables of the collector
-
-The collector reports times relative to one typical hold and one typical interval, the same for every key (` + "`internal/behavior/features/tables.json`" + `).
-Both are stated. No shipped file derives from recordings whose terms exclude commercial use; a test of ` + "`internal/behavior`" + ` checks that.
-
-## Learned by an environment
-
-An environment with the setting ` + "`background` `own` or `shared`" + ` learns its background from the people who enroll, without recordings and without
-research vectors: [own-background.md](own-background.md). Its card says how many people it rests on, how it was compared and what is rounded.
-
-## Learning your own
-
-    countersign background learn --modality keystroke --version-name acme-1 --out acme-1.json --about "..." --licence "..." FILE...
-    countersign background learn --from-research --version-name acme-1 --out acme-1.json --about "..." --licence "consent"
-    countersign background compare embedded acme-1.json --data DIR
-    countersign background activate acme-1.json --data DIR
-    countersign background list
-
-` + "`learn`" + ` takes recordings in the formats of ` + "`internal/lab/recordings`" + `, or the vectors of subjects who consented to research, and writes the
-background with its model card. 500 people are enough for 104 keystroke cells, some 70 for 84 pointer cells. A share of the people
-(` + "`--hold-back`" + `, a fifth) is left out by a hash of their name, so that two backgrounds can be compared on people neither has seen;
-the same files, name and date give the same background to the byte. Values that stored vectors do not contain (the variance of single
-events, the worth of a bin) come from the base, which is the embedded background unless named: its terms apply to them.
-
-` + "`activate`" + ` measures the candidate against what is in force on people neither was learned from, refuses one that is worse by more than its
-error bars, and keeps the comparison with the row. It holds for the whole deployment: replicas follow on notice, without a restart, and
-every environment's audit log says so (` + "`background.activated`" + `). Templates stay in force: they are learned again from what they keep as they
-are read, and stored so within the hour. ` + "`countersign background retire MODALITY`" + ` goes back to the embedded one.
-`)
-	return s.String()
+	return strings.Join(cards, "\n")
 }

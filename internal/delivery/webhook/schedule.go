@@ -3,7 +3,7 @@ package webhook
 import "time"
 
 // delays are the pauses after each failed attempt: eight attempts in a little over 27 hours. They are documented in
-// docs/webhooks.md.
+// docs/events.md.
 var delays = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
 }

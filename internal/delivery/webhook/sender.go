@@ -14,7 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
-// Limits of one attempt. docs/webhooks.md documents them.
+// Limits of one attempt. docs/events.md documents them.
 const (
 	connectTimeout = 5 * time.Second
 	sendTimeout    = 15 * time.Second // until the response headers are complete

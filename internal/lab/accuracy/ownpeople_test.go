@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -84,21 +83,4 @@ func TestReportDrawsLearningCurves(t *testing.T) {
 	require.Contains(t, string(svg), "<title>0 own people: 7.53 %</title>")
 	require.Equal(t, 1, strings.Count(string(svg), "<polyline"), "one number of people is no curve")
 	require.NoFileExists(t, filepath.Join(dir, "own-people-claims.svg"))
-}
-
-// The plots of the documentation are of the figures in its tables.
-func TestLearningCurvesOfTheDocumentationAreOfItsTables(t *testing.T) {
-	t.Parallel()
-	const docs = "../../../docs/accuracy"
-	tables, err := os.ReadFile(filepath.Join(docs, "tables.md"))
-	require.NoError(t, err)
-	for _, name := range []string{"own-people.svg", "own-people-claims.svg"} {
-		svg, err := os.ReadFile(filepath.Join(docs, name))
-		require.NoError(t, err)
-		points := regexp.MustCompile(`<title>(\d+ own people): ([^<]+)</title>`).FindAllStringSubmatch(string(svg), -1)
-		require.NotEmpty(t, points, name)
-		for _, p := range points {
-			require.Regexp(t, `; `+p[1]+` \|[^|]*\| `+regexp.QuoteMeta(p[2])+` \|`, string(tables), name)
-		}
-	}
 }

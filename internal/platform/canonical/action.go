@@ -33,7 +33,7 @@ type ActionHashInput struct {
 	Environment string
 }
 
-// ActionHash returns the action_hash of an authorization; docs/action-hash.md has the recipe and test vectors. It returns an
+// ActionHash returns the action_hash of an authorization; docs/proof.md has the recipe and test vectors. It returns an
 // error if a field other than Actor and Context is empty, or if Context has no canonical form.
 func ActionHash(in ActionHashInput) (string, error) {
 	if err := in.complete(); err != nil {
@@ -57,7 +57,7 @@ func ContextDigest(context map[string]any) (string, error) {
 	return Digest(orEmpty(context))
 }
 
-// hashed is the document that is hashed; docs/action-hash.md specifies it, so neither a name nor a form may change.
+// hashed is the document that is hashed; docs/proof.md specifies it, so neither a name nor a form may change.
 type hashed struct {
 	Version     string         `json:"v"`
 	Action      policy         `json:"action"`

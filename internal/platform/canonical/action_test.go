@@ -13,7 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
-// vector is one line of testdata/action_hash_vectors.json, which docs/action-hash.md publishes.
+// vector is one line of testdata/action_hash_vectors.json, which docs/proof.md publishes.
 type vector struct {
 	Name       string          `json:"name"`
 	Document   json.RawMessage `json:"document"`
@@ -75,10 +75,10 @@ func TestActionHashVectors(t *testing.T) {
 	require.GreaterOrEqual(t, len(seen), 5)
 }
 
-// TestDocumentHoldsTheVectors holds docs/action-hash.md to the vectors.
+// TestDocumentHoldsTheVectors holds docs/proof.md to the vectors.
 func TestDocumentHoldsTheVectors(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../../docs/action-hash.md")
+	raw, err := os.ReadFile("../../../docs/proof.md")
 	require.NoError(t, err)
 	doc := string(raw)
 	for _, v := range vectors(t) {

@@ -1,7 +1,7 @@
 // Package canonical encodes values as RFC 8785 canonical JSON and computes digests of it.
 //
 // Every digest that the service publishes (content hashes, action hashes, resource and context digests) is computed here, so
-// that a relying party can recompute it in any language from docs/action-hash.md. The package may not read a clock, use
+// that a relying party can recompute it in any language from docs/proof.md. The package may not read a clock, use
 // randomness or do I/O, and it may not repair its input: a value that cannot be represented exactly is an error.
 package canonical
 

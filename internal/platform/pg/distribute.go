@@ -12,7 +12,7 @@ import (
 
 // ErrNotDistributable says that the server has no function that distributes a table.
 var ErrNotDistributable = errors.New("the database has no extension citus: install Citus on every server, add it to shared_preload_libraries, " +
-	"run CREATE EXTENSION citus in this database and add the workers with citus_add_node, then repeat (docs/distribution.md)")
+	"run CREATE EXTENSION citus in this database and add the workers with citus_add_node, then repeat (docs/scale-and-failover.md)")
 
 // anchor is the table that every other distributed table has its rows beside.
 var anchor = models.DistributedTables[0]

@@ -1,6 +1,6 @@
 package problem
 
-// remedies are instructions for each code, one sentence each. The page /docs/errors and docs/contract.md show them.
+// remedies are instructions for each code, one sentence each. The page /docs/errors shows them.
 var remedies = map[Code]string{
 	MalformedJSON:        "Send the whole body as JSON text in UTF-8; the detail names the byte offset of the fault.",
 	BadRequest:           "Check the request line, the headers (16 KiB at most) and the encoding of the path.",

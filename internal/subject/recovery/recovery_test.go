@@ -381,10 +381,10 @@ func TestRecoveryOfAnErasedSubjectIsGone(t *testing.T) {
 	require.False(t, waiting)
 }
 
-// docs/recovery.md must state the current terms.
+// docs/passkeys.md must state the current terms.
 func TestTermsMatchTheDocumentation(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../../docs/recovery.md")
+	raw, err := os.ReadFile("../../../docs/passkeys.md")
 	require.NoError(t, err)
 	for _, anchor := range []string{"none", "customer_session", "idp", "verified_identity", "passkey"} {
 		live, sandbox := recovery.TermsOf(models.Live, anchor), recovery.TermsOf(models.Sandbox, anchor)

@@ -15,7 +15,7 @@ const (
 	AnchorPasskey          = "passkey"           // an active passkey of the subject
 )
 
-// Terms are the durations of a recovery. docs/recovery.md documents them.
+// Terms are the durations of a recovery. docs/passkeys.md documents them.
 type Terms struct {
 	CoolDown time.Duration // from the start until a new enrollment may complete it
 	Life     time.Duration // from the start until it expires

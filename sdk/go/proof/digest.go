@@ -24,7 +24,7 @@ type Request struct {
 	Environment   string // id
 }
 
-// ActionHash is the action_hash of a request (docs/action-hash.md): what binds a proof to it as a whole. The error says
+// ActionHash is the action_hash of a request (docs/proof.md): what binds a proof to it as a whole. The error says
 // what of the context is no JSON.
 func ActionHash(r Request) (string, error) {
 	type object = map[string]any

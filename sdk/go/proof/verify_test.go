@@ -204,7 +204,7 @@ func TestAVerifierSaysWhatItLacks(t *testing.T) {
 	require.ErrorContains(t, err, "must be set")
 }
 
-// The sample and the vectors are those of docs/proof.md and docs/action-hash.md, which the service's own tests hold too.
+// The sample and the vectors are those of docs/proof.md, which the service's own tests hold too.
 func TestTheDocumentedSampleVerifies(t *testing.T) {
 	t.Parallel()
 	var sample struct {

@@ -2176,7 +2176,7 @@ export interface components {
             approval_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness" | "explicit_approval")[];
             /** @description Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5, those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content hash only if it is given. */
             review?: components["schemas"]["TeamReview"][];
-            /** @description Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted (`docs/passkey-rules.md`). Part of the content hash only if it is given. */
+            /** @description Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted (`docs/passkeys.md`). Part of the content hash only if it is given. */
             passkey_aaguids?: string[];
             /** @description Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter value of each field wins. Part of the content hash only if a rule is given. */
             rules?: components["schemas"]["PolicyRule"][];
@@ -3253,7 +3253,7 @@ export interface components {
             /** @description A PNG, base64. */
             logo: string;
         };
-        /** @description The rules of passkeys beside `rp_id` and `origins` (`docs/passkey-rules.md`). */
+        /** @description The rules of passkeys beside `rp_id` and `origins` (`docs/passkeys.md`). */
         PasskeyRules: {
             /** @description Further RP IDs, in addition to `rp_id`. */
             rp_ids: string[];
