@@ -119,6 +119,38 @@ func TestDetailsOrderAndSelection(t *testing.T) {
 	}
 }
 
+// One line of a request names it by the value that the schema marks, and otherwise by its first text.
+func TestOutlineNamesARequest(t *testing.T) {
+	t.Parallel()
+	const schema = `{"x-countersign-display": {"label": "To account", "format": "account"}, "properties": {
+		"amount": {"x-countersign-display": {"label": "Amount", "format": "money", "currency": "EUR"}},
+		"fee": {"x-countersign-display": {"label": "Fee", "format": "money", "currency": "EUR"}},
+		"invoice": {"x-countersign-display": {"label": "Invoice", "format": "text"}},
+		"payee": {"x-countersign-display": {"label": "Payee", "format": "text"%s}}}}`
+	const context = `{"amount": 250, "fee": 1, "invoice": "INV-7", "payee": "Müller"}`
+	account := display.Detail{Label: "To account", Value: "DE89 3704 0044 0532 0130 00"}
+	for name, c := range map[string]struct {
+		schema string
+		want   display.Outline
+	}{
+		"marked":     {fmt.Sprintf(schema, `, "title": true`), display.Outline{Title: "Müller", Amount: "250.00 EUR", Identifying: []display.Detail{account, {"Payee", "Müller"}}}},
+		"first text": {fmt.Sprintf(schema, ""), display.Outline{Title: "INV-7", Amount: "250.00 EUR", Identifying: []display.Detail{account, {"Invoice", "INV-7"}}}},
+		"no text":    {`{"x-countersign-display": {"label": "To account", "format": "account"}}`, display.Outline{Title: account.Value, Identifying: []display.Detail{account}}},
+		"nothing":    {`{}`, display.Outline{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := parse(t, c.schema)
+			details, err := plan.Details("DE89370400440532013000", []byte(context))
+			require.NoError(t, err)
+			require.Equal(t, c.want, plan.Outline(details))
+		})
+	}
+	_, err := display.Parse([]byte(`{"properties": {"a": {"x-countersign-display": {"label": "A", "format": "text", "title": true}},
+		"b": {"x-countersign-display": {"label": "B", "format": "text", "title": true}}}}`))
+	require.ErrorContains(t, err, "title can be true for one value only")
+}
+
 func TestDetailsWithoutAnnotationAreNone(t *testing.T) {
 	t.Parallel()
 	plan := parse(t, `{"type": "object", "properties": {"amount": {"type": "number"}}}`)

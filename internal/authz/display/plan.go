@@ -45,6 +45,7 @@ type Rule struct {
 	Currency     string   // ISO 4217 code, if it is the same for every request
 	CurrencyPath []string // otherwise the property that holds it
 	Order        int      // 1 to 99; 0 is after all others
+	Title        bool     // the value that names the request in lists
 }
 
 // Plan lists the fields that an action shows, in order. The zero value shows nothing.
@@ -81,6 +82,7 @@ type setting struct {
 	Format   Format `json:"format"`
 	Currency string `json:"currency"`
 	Order    int    `json:"order"`
+	Title    bool   `json:"title"`
 }
 
 // Parse reads the annotations of a context_schema. On the schema itself an annotation describes the resource. One that cannot
@@ -96,6 +98,9 @@ func Parse(schema []byte) (Plan, error) {
 		if err != nil {
 			return Plan{}, err
 		}
+		if err := oneTitle(rules, r, f.Place); err != nil {
+			return Plan{}, err
+		}
 		rules = append(rules, r)
 	}
 	if len(rules) > MaxDetails {
@@ -103,6 +108,14 @@ func Parse(schema []byte) (Plan, error) {
 	}
 	slices.SortStableFunc(rules, byOrder)
 	return Plan{rules}, nil
+}
+
+// oneTitle refuses a second value that is marked as the title.
+func oneTitle(rules []Rule, next Rule, place string) error {
+	if next.Title && slices.ContainsFunc(rules, func(r Rule) bool { return r.Title }) {
+		return &annotation.Fault{Place: place, Why: "title can be true for one value only"}
+	}
+	return nil
 }
 
 // byOrder puts rules with an order first, then amounts, then the resource, then the rest by the names of their properties: an
@@ -138,7 +151,7 @@ func rule(f annotation.Found) (Rule, error) {
 	if why := s.fault(); why != "" {
 		return Rule{}, &annotation.Fault{Place: f.Place, Why: why}
 	}
-	r := Rule{Path: f.Path, Label: s.Label, Format: s.Format, Order: s.Order}
+	r := Rule{Path: f.Path, Label: s.Label, Format: s.Format, Order: s.Order, Title: s.Title}
 	if strings.HasPrefix(s.Currency, "/") {
 		r.CurrencyPath = annotation.Split(s.Currency)
 	} else {
