@@ -28,7 +28,7 @@ func (w world) pays(t *testing.T, action string, amount float64, payee string) h
 // review submits a review in the console and returns the page that follows.
 func (v *visitor) review(w world, held, resolution string) string {
 	v.t.Helper()
-	done := v.submit("/console/"+w.ID+"/reviews/"+held, url.Values{"resolution": {resolution}})
+	done := v.submit("/console/"+w.ID+"/reviews/"+held, url.Values{"resolution": {resolution}, "note": {"Not expected."}})
 	require.Equal(v.t, 303, done.status, done.body)
 	return v.get(done.location).body
 }
@@ -93,6 +93,8 @@ func TestConsoleSearchesTheQueue(t *testing.T) {
 		"a detail":               {"?q=birch", []string{large.id}},
 		"the action's name":      {"?q=send+a&sort=amount", []string{large.id, small.id}},
 		"part of the amount":     {"?q=12%2C500", []string{large.id}},
+		"the amount as typed":    {"?q=12500", []string{large.id}},
+		"with a comma":           {"?q=12.500,00", []string{large.id}},
 		"something else":         {"?q=oak", nil},
 		"assigned to me":         {"?mine=1", nil},
 	} {
@@ -100,6 +102,23 @@ func TestConsoleSearchesTheQueue(t *testing.T) {
 	}
 	require.Contains(t, ann.get("/console/"+w.ID+"/reviews/"+small.id+"?sort=amount").body, "2 of 2")
 	require.Contains(t, ann.get("/console/"+w.ID+"/reviews/"+small.id+"?q=birch").body, `aria-current="true"`, "the open hold stays in the list")
+}
+
+// Amounts of different currencies are not compared: each currency has its own order.
+func TestConsoleOrdersAmountsByCurrency(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	key := w.showing(t, holding)
+	in := func(currency string, amount float64) string {
+		body := with(payment(w.subject(t), key), object{"context": object{"amount": amount, "currency": currency, "payee": "Birch Ltd"}})
+		return w.Server.post(t, "/api/v1/authorize", body).is(200).string("id")
+	}
+	yen, small, large := in("JPY", 90000), in("EUR", 40), in("EUR", 1250.5)
+	var got []string
+	for _, m := range rowIDs.FindAllStringSubmatch(w.signedIn(t, models.RoleReviewer).get("/console/"+w.ID+"/reviews?sort=amount").body, -1) {
+		got = append(got, m[1])
+	}
+	require.Equal(t, []string{large, small, yen}, got)
 }
 
 // A reviewer takes a hold, a colleague sees it and takes it over, and the stale form of the first changes nothing.

@@ -699,11 +699,11 @@ type ListReviewsParams struct {
 	OpenedBefore time.Time
 	// Only holds that are due before this time (RFC 3339).
 	DueBefore time.Time
-	// `newest` first, soonest `due` first, or the largest `amount` among the displayed details first, whatever its
-	// currency.
+	// `newest` first, soonest `due` first, or by the first `amount` among the displayed details: by currency, and the
+	// largest of each first.
 	Order string
-	// Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper
-	// or lower case.
+	// Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, whatever
+	// the case, accents, spaces and separators.
 	Q string
 	// Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it.
 	AssignedTo string

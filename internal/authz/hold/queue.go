@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	reviewteams "github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -18,8 +19,9 @@ type Queued struct {
 	QueuedHold
 	// Barred reports that self-review is barred and the request is by a credential of this reviewer.
 	Barred bool
-	// Shown are the details of the request; nil for an action that shows none.
-	Shown []display.Detail
+	// Shown are the details of the request, and Outline is the request in one line; nil and empty for an action that shows none.
+	Shown   []display.Detail
+	Outline display.Outline
 	// Teams are those that the hold requires, with what each has given; nil if it requires none.
 	Teams []Wanted
 	// Approvable reports whether an approval by this reviewer can count: false for one who belongs to none of the teams, and for a key that
@@ -45,6 +47,14 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 	if err != nil {
 		return nil, "", err
 	}
+	actions := make([]string, len(rows))
+	for i, row := range rows {
+		actions[i] = row.ActionID
+	}
+	plans, err := s.plansOf(ctx, p.Store(), actions)
+	if err != nil {
+		return nil, "", err
+	}
 	own, err := s.ownRequests(ctx, p, by, env, rows)
 	out := make([]Queued, len(rows))
 	for i, row := range rows {
@@ -56,12 +66,22 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 		if err != nil {
 			return nil, "", err
 		}
-		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Approvable: by.Former == ""}
+		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Outline: plans[row.ActionID].Outline(shown), Approvable: by.Former == ""}
 	}
 	if err != nil {
 		return nil, "", err
 	}
 	return out, next, s.addTeams(ctx, p, out, env)
+}
+
+// Need returns the caller as a reviewer whom holds may need, for Filter.Need.
+func (s *Service) Need(ctx context.Context, p identity.Principal) (*Need, error) {
+	as, err := standingOfHolds(ctx, s.store.Q, p.Store(), p.Actor(), s.clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	teams, err := reviewteams.TeamsOf(ctx, s.store.Q, p.Store(), []string{as.Reviewer, as.Absent})
+	return &Need{Reviewer: p.Actor(), Teams: slices.Concat(teams[as.Reviewer], teams[as.Absent])}, err
 }
 
 // ownRequests returns the credentials of the reviewer among those that requested holds which bar self-review.

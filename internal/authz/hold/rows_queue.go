@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -22,6 +23,7 @@ type Filter struct {
 	OpenedBefore *time.Time // only holds opened before it
 	MostUrgent   bool       // soonest due first, instead of newest first
 	Assignee     string     // only holds assigned to this reviewer; empty for all
+	Need         *Need      // only holds that need this reviewer; nil for all
 	Skip         int        // rows to leave out at the beginning, instead of a cursor
 	Reviewer     string     // the reviewer whose OwnResolution to return
 	Now          time.Time
@@ -29,10 +31,25 @@ type Filter struct {
 	stored models.HoldStatus // of an expired hold: only those stored with this status; empty for all
 }
 
+// Need is a reviewer with the teams as whose member, or as the deputy of whose absent member, the reviewer may approve. A hold needs the
+// reviewer who has not approved it and may fill one of its approvals.
+type Need struct {
+	Reviewer string
+	Teams    []string
+}
+
+// needed is the condition that the hold h needs a reviewer with teams at a time.
+const needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id
+	and r.reviewer = @reviewer and r.resolution = 'approve')
+	and (h.approvals_required > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id)
+	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id
+		and (t.team in @teams or t.escalate_team in @teams and t.escalate_at <= @now)))`
+
 // QueuedHold is a hold as reviewers see it.
 type QueuedHold struct {
 	AuthorizationID   string
 	CredentialID      string // that requested the authorization
+	ActionID          string
 	ActionKey         string
 	ActionName        string
 	Subject           string
@@ -48,6 +65,7 @@ type QueuedHold struct {
 	AssignedTo        *string // the reviewer who took the hold; nil if no one has
 	OwnResolution     *string // of HoldFilter.Reviewer; nil if none
 	Details           []byte  // sealed; nil for an action that shows none
+	Stated            string  // the reasons that the author of the policy gave to the rules that applied
 }
 
 // queryQueue lists holds, newest first or soonest due first.
@@ -73,13 +91,17 @@ func queryQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) (
 	return rows, next, nil
 }
 
+// stated joins the reasons of the rules that applied to the authorization a.
+const stated = `(select coalesce(string_agg(e->>'wanted', ' '), '') from jsonb_array_elements(a.explanation) e where starts_with(e->>'requirement', '` + policy.RulePrefix + `'))`
+
 // queuedHolds is the statement of one page of the queue.
 func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) (*gorm.DB, error) {
 	tx := f.narrow(q.Gorm(ctx).Table("holds h").
-		Select(`h.authorization_id, a.credential_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
+		Select(`h.authorization_id, a.credential_id, h.action_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
 			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.reviewer = ?) as own_resolution,
+			`+stated+` as stated,
 			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = h.environment_id) as details`, f.Now, f.Reviewer).
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join actions act on act.id = h.action_id").
@@ -161,6 +183,9 @@ func (f Filter) narrow(tx *gorm.DB) *gorm.DB {
 	if f.Assignee != "" {
 		tx = tx.Where("h.assigned_to = ?", f.Assignee)
 	}
+	if f.Need != nil {
+		tx = tx.Where(needed, map[string]any{"reviewer": f.Need.Reviewer, "teams": append([]string{""}, f.Need.Teams...), "now": f.Now})
+	}
 	if f.RiskClass != "" {
 		tx = tx.Where("h.risk_class = ?", f.RiskClass)
 	}
@@ -224,4 +249,43 @@ func CountHolds(ctx context.Context, q *pg.Q, s pg.Scope, action, risk string, n
 		return c, err
 	}
 	return c, json.Unmarshal(raw, &c)
+}
+
+// relatedEach is the number of holds of each status whose details are searched for related cases.
+const relatedEach = 150
+
+// relatedStatement reads the newest holds of each status, each from its range of the index holds_newest.
+const relatedStatement = `select h.authorization_id, h.action_id, s.external_id as subject, h.status, h.opened_at, h.due_at, coalesce(a.outcome, '') as outcome, d.details
+	from unnest(array['pending', 'approved', 'rejected', 'expired']) as each(status)
+	cross join lateral (select * from holds where tenant_id = @tenant and environment_id = @environment and status = each.status and authorization_id <> @id
+		order by opened_at desc, authorization_id desc limit @limit) h
+	join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id
+	join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id
+	join shown_details d on d.authorization_id = h.authorization_id and d.environment_id = h.environment_id
+	order by h.opened_at desc, h.authorization_id desc`
+
+// relatedHold is a hold with its sealed details.
+type relatedHold struct {
+	AuthorizationID, ActionID, Subject, Outcome string
+	Status                                      models.HoldStatus
+	OpenedAt, DueAt                             time.Time
+	Details                                     []byte
+}
+
+// newestHolds returns the newest holds of each status that show details, except one, newest first.
+func newestHolds(ctx context.Context, q *pg.Q, s pg.Scope, except string) ([]relatedHold, error) {
+	var rows []relatedHold
+	err := q.Gorm(ctx).Raw(relatedStatement, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": except, "limit": relatedEach}).Find(&rows).Error
+	return rows, err
+}
+
+// schemasOf returns the context schemas of actions, by id.
+func schemasOf(ctx context.Context, q *pg.Q, s pg.Scope, actions []string) (map[string]models.JSON, error) {
+	var rows []models.Action
+	err := q.Gorm(ctx).Select("id, context_schema").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, actions).Find(&rows).Error
+	out := make(map[string]models.JSON, len(rows))
+	for _, a := range rows {
+		out[a.ID] = a.ContextSchema
+	}
+	return out, err
 }

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/big"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -23,9 +24,9 @@ const SearchLimit = 1000
 // Search is a search for holds.
 type Search struct {
 	// Text matches the beginning of the subject's or the authorization's id, and any part of the action's key or name or of a
-	// value that the request shows, in upper or lower case; empty for all holds of the filter.
+	// value that the request shows, whatever its case, accents, spaces and separators (displaytext.Fold); empty for all holds of the filter.
 	Text string
-	// ByAmount sorts by the first amount of money among the details, largest first, whatever its currency.
+	// ByAmount sorts by the first amount of money among the details: by currency, and the largest of each first.
 	ByAmount bool
 }
 
@@ -36,11 +37,12 @@ func (s *Service) Search(ctx context.Context, p identity.Principal, f Filter, in
 	if err != nil {
 		return nil, false, err
 	}
-	if text := strings.ToLower(in.Text); text != "" {
-		rows = slices.DeleteFunc(rows, func(q Queued) bool { return !q.matches(text) })
+	if in.Text != "" {
+		text := displaytext.Fold(in.Text)
+		rows = slices.DeleteFunc(rows, func(q Queued) bool { return text == "" || !q.matches(text) })
 	}
 	if in.ByAmount {
-		slices.SortStableFunc(rows, func(a, b Queued) int { return cmp.Compare(amount(b.Shown), amount(a.Shown)) })
+		slices.SortStableFunc(rows, func(a, b Queued) int { return amountOf(a.Shown).compare(amountOf(b.Shown)) })
 	}
 	return rows, next == "", nil
 }
@@ -83,25 +85,48 @@ func positionOf(cursor string) (int, error) {
 	return int(at.UnixMicro()), nil
 }
 
+// matches reports whether a folded text is found in what the queue shows of the hold.
 func (q Queued) matches(text string) bool {
-	has := func(value string) bool { return strings.Contains(strings.ToLower(value), text) }
-	return strings.HasPrefix(strings.ToLower(q.Subject), text) || strings.HasPrefix(q.AuthorizationID, text) || has(q.ActionKey) ||
+	has := func(value string) bool { return strings.Contains(displaytext.Fold(value), text) }
+	return strings.HasPrefix(displaytext.Fold(q.Subject), text) || strings.HasPrefix(displaytext.Fold(q.AuthorizationID), text) || has(q.ActionKey) ||
 		has(q.ActionName) || slices.ContainsFunc(q.Shown, func(d display.Detail) bool { return has(d.Value) })
 }
 
 // money is the form in which internal/authz/display writes an amount.
 var money = regexp.MustCompile(`^-?[0-9,]+(\.[0-9]+)? [A-Z]{3}$`)
 
-// amount returns the first amount of money among the details; -1 if there is none.
-func amount(shown []display.Detail) float64 {
+// amount is an amount of money; its value is nil if there is none.
+type amount struct {
+	value    *big.Rat
+	currency string
+}
+
+// amountOf returns the first amount of money among the details.
+func amountOf(shown []display.Detail) amount {
 	for _, d := range shown {
 		if !money.MatchString(d.Value) {
 			continue
 		}
-		number, _, _ := strings.Cut(d.Value, " ")
-		if n, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64); err == nil {
-			return n
+		number, currency, _ := strings.Cut(d.Value, " ")
+		if value, ok := new(big.Rat).SetString(strings.ReplaceAll(number, ",", "")); ok {
+			return amount{value, currency}
 		}
 	}
-	return -1
+	return amount{}
+}
+
+// compare orders amounts by currency, the largest of each first, and no amount last.
+func (a amount) compare(b amount) int {
+	switch {
+	case a.value == nil && b.value == nil:
+		return 0
+	case a.value == nil:
+		return 1
+	case b.value == nil:
+		return -1
+	case a.currency != b.currency:
+		return cmp.Compare(a.currency, b.currency)
+	default:
+		return b.value.Cmp(a.value)
+	}
 }

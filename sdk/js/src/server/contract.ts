@@ -4697,9 +4697,9 @@ export interface components {
         dueBefore: string;
         /** @description Only holds that were opened before this time (RFC 3339). */
         openedBefore: string;
-        /** @description `newest` first, soonest `due` first, or the largest `amount` among the displayed details first, whatever its currency. */
+        /** @description `newest` first, soonest `due` first, or by the first `amount` among the displayed details: by currency, and the largest of each first. */
         reviewOrder: "newest" | "due" | "amount";
-        /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper or lower case. */
+        /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, whatever the case, accents, spaces and separators. */
         reviewSearch: string;
         /** @description The admin key that is given the keys that rest on the revoked one. It must have their permissions, expire no earlier and be of the caller's principal or of the revoked key's. They count as its principal from then on; without it they are revoked too. */
         childrenTo: string;
@@ -6491,9 +6491,9 @@ export interface operations {
                 opened_before?: components["parameters"]["openedBefore"];
                 /** @description Only holds that are due before this time (RFC 3339). */
                 due_before?: components["parameters"]["dueBefore"];
-                /** @description `newest` first, soonest `due` first, or the largest `amount` among the displayed details first, whatever its currency. */
+                /** @description `newest` first, soonest `due` first, or by the first `amount` among the displayed details: by currency, and the largest of each first. */
                 order?: components["parameters"]["reviewOrder"];
-                /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, in upper or lower case. */
+                /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, whatever the case, accents, spaces and separators. */
                 q?: components["parameters"]["reviewSearch"];
                 /** @description Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it. */
                 assigned_to?: components["parameters"]["assignedTo"];
