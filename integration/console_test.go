@@ -75,7 +75,7 @@ func (v *visitor) send(r console.Route, path string) visit {
 	case strings.Contains(path, "/confirm"):
 		return v.script(path, object{"credential": object{}})
 	default:
-		return v.submit(path, url.Values{"resolution": {"reject"}, "status": {"failed"}})
+		return v.submit(path, url.Values{"resolution": {"reject"}, "note": {"Not expected."}, "status": {"failed"}})
 	}
 }
 
@@ -159,7 +159,7 @@ func TestConsoleChangesAreInTheAuditLog(t *testing.T) {
 	require.Contains(t, operator.submit(at+"/webhooks/"+x.endpoint+"/test", nil).body, "The test failed")
 	reviewer := w.signedIn(t, models.RoleReviewer)
 	require.Equal(t, 303, reviewer.submit(at+"/reviews/"+x.held, url.Values{"resolution": {"approve"}, "note": {"checked"}}).status)
-	require.Equal(t, 409, reviewer.submit(at+"/reviews/"+x.held, url.Values{"resolution": {"reject"}}).status)
+	require.Equal(t, 409, reviewer.submit(at+"/reviews/"+x.held, url.Values{"resolution": {"reject"}, "note": {"Not expected."}}).status)
 
 	want := map[string][]string{
 		operator.person: {"person.joined", "person.signed_in", "policy.activated", "policy.retired", "webhook_endpoint.updated", "webhook_endpoint.enabled", "webhook_endpoint.replayed"},

@@ -273,7 +273,7 @@ func TestSingleSignOnRequiresAPasskeyForChanges(t *testing.T) {
 	require.NotNil(t, v.cookie)
 	held := c.w.consoleRecords(t).held
 	review := "/console/" + c.w.ID + "/reviews/" + held
-	require.Equal(t, http.StatusForbidden, v.submit(review, url.Values{"resolution": {"reject"}}).status)
+	require.Equal(t, http.StatusForbidden, v.submit(review, url.Values{"resolution": {"reject"}, "note": {"Not expected."}}).status)
 	refused := v.script("/console/"+c.w.ID+"/confirm/options", object{})
 	require.Equal(t, http.StatusForbidden, refused.status)
 	require.Contains(t, refused.body, "You have no passkey yet")
@@ -285,7 +285,7 @@ func TestSingleSignOnRequiresAPasskeyForChanges(t *testing.T) {
 	v.register(token)
 	require.NotContains(t, v.get("/console/"+c.w.ID+"/reviews").body, "You have no passkey yet")
 	require.Equal(t, http.StatusConflict, v.submit("/console/first-passkey", nil).status, "one passkey is enough")
-	resolved := v.submit(review, url.Values{"resolution": {"reject"}})
+	resolved := v.submit(review, url.Values{"resolution": {"reject"}, "note": {"Not expected."}})
 	require.Equal(t, http.StatusSeeOther, resolved.status, resolved.body)
 
 	options := v.script("/console/sign-in/options", object{})

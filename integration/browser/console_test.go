@@ -114,7 +114,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.see("Why it is held")
 	require.Equal(t, w.console("reviews", id), b.address())
 	b.waitForStream()
-	for _, shown := range []string{"insufficient_evidence", "Money leaves the account", "Only a SHA-256 digest", "coverage"} {
+	for _, shown := range []string{"Coverage must be at least partial", "Money leaves the account", "Only a SHA-256 digest", "Codes, digests and log"} {
 		b.see(shown)
 	}
 	b.requireAccessible()
@@ -154,6 +154,7 @@ func TestConsoleReviewerRejectsAHold(t *testing.T) {
 	b.waitForStream()
 	b.press("r")
 	b.until(`document.activeElement.matches("[data-reject]")`)
+	b.write("note", "Not expected.")
 	b.review("[data-reject]", "This hold is rejected")
 	trace := w.get(t, "/api/v1/authorizations/"+id).is(200)
 	require.Equal(t, "rejected", trace.string("review_status"))
@@ -176,6 +177,7 @@ func TestConsoleReportsAConcurrentReview(t *testing.T) {
 	second.waitForStream()
 	second.press("n")
 	second.press("I am still writing")
+	first.write("note", "Not expected.")
 	first.review("[data-reject]", "This hold is rejected")
 	second.see("This hold was settled in the meantime")
 	second.expect("status of 409")

@@ -70,10 +70,10 @@ func TestReviewPageBeginsWithTheReasons(t *testing.T) {
 		b.see("Coverage must be at least partial. It is none.")
 		b.until(`(() => { // the reasons precede the review form, the evidence and the history
 			const top = (s) => document.querySelector(s).getBoundingClientRect().top;
-			return top(".case-head .stakes") < top("#why-heading") && top("#why-heading") <= top("#decide-heading") && top("#why-heading") < top("#evidence-heading");
+			return top(".case-title") < top("#why-heading") && top("#why-heading") < top("[data-approve]") && top("#why-heading") < top("#evidence-heading");
 		})()`)
-		b.until(`!document.querySelector("details.requirements").open && document.querySelector("details.requirements summary").textContent.includes("met")`)
-		b.eval(`document.querySelector("details.requirements").open = true`, nil)
+		b.until(`!document.querySelector(".record").open && document.querySelector(".record").textContent.includes("met")`)
+		b.eval(`document.querySelector(".record").open = true`, nil)
 		b.requireNoOverflow()
 		b.requireAccessible()
 		b.screenshot(fmt.Sprintf("console-review-reasons-%d", width))

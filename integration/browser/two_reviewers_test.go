@@ -56,7 +56,7 @@ func TestTwoReviewersWorkOnOneQueue(t *testing.T) {
 
 			bob.open(w.console("reviews"))
 			bob.waitForStream()
-			ann.review("[data-approve]", "This hold is approved")
+			ann.review("[data-approve]", "Approved: allowed, proof issued.")
 			bob.until(row + `.matches(".settled")`)
 			bob.until(`document.querySelector('[data-live="counts"] dd').textContent === "1"`)
 			bob.requireClean()
@@ -73,6 +73,7 @@ func TestTwoReviewersWorkOnOneQueue(t *testing.T) {
 			bob.see("A different reviewer has taken this hold in the meantime. Nothing was changed.")
 			bob.requireNoOverflow()
 			bob.requireClean()
+			bob.write("note", "Not expected.")
 			bob.review("[data-reject]", "This hold is rejected")
 			ann.see("This hold is rejected")
 			require.Equal(t, "rejected", w.get(t, "/api/v1/authorizations/"+second).is(200).string("review_status"))

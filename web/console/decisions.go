@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -43,6 +44,8 @@ type caseView struct {
 	CaseURL    string // of the customer's case system; empty if the environment sets none
 	Workflows  []link
 	Claims     []claimRow
+	Evidence   []evidenceLine
+	Ending     *ending // nil for a decision that was not held, and while its hold is pending
 }
 
 type claimRow struct {
@@ -76,12 +79,35 @@ type logRow struct {
 	Who  actor
 }
 
+// proofView is a proof. Ended is when it was used or revoked, and By is who used it or why it was revoked.
 type proofView struct {
-	ID      string
-	Status  tag
-	Expires *stamp
-	Ended   *stamp
-	By      string
+	ID                     string
+	Status                 tag
+	Issued, Expires, Ended *stamp
+	By                     string
+}
+
+// proof formats a proof; nil for none.
+func (s stamps) proof(p *audit.Proof) *proofView {
+	if p == nil {
+		return nil
+	}
+	view := &proofView{ID: p.ID, Status: tagOf(p.Status), Issued: s.text(p.IssuedAt), Expires: s.text(p.ExpiresAt)}
+	switch {
+	case p.ConsumedAt != nil:
+		view.Ended = s.read(p.ConsumedAt)
+		if p.ConsumedBy != nil {
+			view.By = *p.ConsumedBy
+		}
+	case p.RevokedAt != nil:
+		view.Ended = s.read(p.RevokedAt)
+		if p.RevokedReason != nil {
+			view.By = plain(*p.RevokedReason)
+		}
+	case view.Expires != nil && !s.now.Before(view.Expires.Time):
+		view.Status = tagOf("expired")
+	}
+	return view
 }
 
 type challengeView struct {
@@ -115,6 +141,7 @@ func (c *console) caseOf(v *visit, id string) (caseView, error) {
 			})
 		}
 	}
+	view.Evidence = evidenceOf(seen.Account.Evidence)
 	for _, k := range seen.Account.Evidence.Claims {
 		view.Claims = append(view.Claims, claimRow{Name: k.Name, Coverage: k.Coverage, Status: tagOf(k.Status), ReasonCodes: k.ReasonCodes})
 	}
@@ -146,21 +173,8 @@ func (view *caseView) addConsequences(now stamps) {
 	for _, l := range seen.Log {
 		view.Log = append(view.Log, logRow{At: now.text(l.At), Type: l.Type, Who: actorOf(l.Actor, seen.Names)})
 	}
-	if p := seen.Account.Proof; p != nil && t.Proof != nil {
-		view.Proof = &proofView{ID: p.ID, Status: tagOf(t.Proof.Status), Expires: now.text(p.ExpiresAt)}
-		switch {
-		case p.ConsumedAt != nil:
-			view.Proof.Ended = now.read(p.ConsumedAt)
-			if p.ConsumedBy != nil {
-				view.Proof.By = *p.ConsumedBy
-			}
-		case p.RevokedAt != nil:
-			view.Proof.Ended = now.read(p.RevokedAt)
-			if p.RevokedReason != nil {
-				view.Proof.By = plain(*p.RevokedReason)
-			}
-		}
-	}
+	view.Proof = now.proof(seen.Account.Proof)
+	view.Ending = endingOf(seen, now)
 	if ch := seen.Account.Challenge; ch != nil && t.Challenge != nil {
 		view.Challenge = &challengeView{
 			ID: ch.ID, Status: tagOf(t.Challenge.Status), Expires: now.text(ch.ExpiresAt), Method: ch.Method, Strength: ch.Strength, Failures: ch.Failures,

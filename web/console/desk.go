@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -32,7 +33,9 @@ type reviewView struct {
 	Taken    taken
 	Standing standingView
 	Viewers  []string // names of the other reviewers who have the hold open
+	Settled  *settled // the user's last review, of the hold before this one
 	Notice   *notice
+	Related  []related
 }
 
 // reviewForm is the form of a review.
@@ -43,7 +46,21 @@ type reviewForm struct {
 	StoresNotes     bool // the environment's setting
 	Given, Required int
 	Own             string
-	LastOne         bool // one more approval settles the hold
+	LastOne         bool    // one more approval settles the hold
+	By              []actor // who has approved
+}
+
+// Title names the request: what the schema of the action marks as its title, or otherwise the subject.
+func (view caseView) Title() string {
+	return cmp.Or(view.Case.Outline.Title, view.Case.Trace.Subject, view.Case.Display.Action)
+}
+
+// Urgency is the CSS class of the due time.
+func (view caseView) Urgency() string {
+	if view.Due == nil {
+		return ""
+	}
+	return urgency(*view.Due)
 }
 
 func (c *console) reviewPage(v *visit) error {
@@ -64,24 +81,31 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 		return err
 	}
 	view := reviewView{caseView: seen, Standing: standing, Notice: n}
-	if n == nil {
-		view.Notice = v.flash(seen, approvals.Given)
-	}
 	if view.Queue, err = c.queue(v, id); err != nil {
 		return err
 	}
-	view.PrevURL, view.NextURL, view.Position = view.Queue.neighbours(id)
+	view.PrevURL, view.NextURL, view.Position = view.Queue.neighbours(*seen.Case.Hold)
 	if view.Queue.Place == 0 {
 		view.Queue.Rows = append([]heldRow{c.openRow(v, view)}, view.Queue.Rows...)
 	}
 	view.Taken = c.takenBy(v, seen.Case.Hold)
 	c.ask(v, &view, approvals, note)
+	if n == nil {
+		if view.Settled, err = c.settled(v); err != nil {
+			return err
+		}
+	}
+	if v.Get(refreshHeader) == "" { // a refresh replaces the parts that change only
+		if view.Related, err = c.related(v, seen); err != nil {
+			return err
+		}
+	}
 	if view.Form != nil {
 		if view.Viewers, err = c.viewers(v, id); err != nil {
 			return err
 		}
 	}
-	return v.page(status, "review.html", "Review "+view.Case.Trace.Action, "reviews", view)
+	return v.page(status, "review.html", "Review "+view.Title(), "reviews", view)
 }
 
 // ask fills in the review form, or the reason why there is none.
@@ -93,6 +117,9 @@ func (c *console) ask(v *visit, view *reviewView, approvals hold.Standing, note 
 	for _, r := range view.Reviews {
 		if r.Who.Raw == v.principal().Actor() {
 			form.Own = r.Resolution
+		}
+		if r.Resolution == hold.Approve {
+			form.By = append(form.By, r.Who)
 		}
 	}
 	form.LastOne = form.Given+1 >= form.Required && approvals.Obstacle == ""
@@ -106,20 +133,28 @@ func (c *console) ask(v *visit, view *reviewView, approvals hold.Standing, note 
 	}
 }
 
-// resolve makes the review and shows the hold again, with a notice if it was settled in the meantime.
+// resolve makes the review and opens the next hold, or shows this one again with a notice if the review was not made.
 func (c *console) resolve(v *visit) error {
-	resolution, note := v.form("resolution"), strings.TrimSpace(v.form("note"))
+	id, resolution, note := v.param("id"), v.form("resolution"), strings.TrimSpace(v.form("note"))
 	if resolution != hold.Approve && resolution != hold.Reject {
 		return problem.New(problem.BadRequest, "resolution must be approve or reject.")
 	}
-	if n := utf8.RuneCountInString(note); n > maxNote {
-		return c.showReview(v, http.StatusUnprocessableEntity, &notice{"bad", "The note has " + strconv.Itoa(n) + " characters; the limit is " + strconv.Itoa(maxNote) + "."}, note)
+	again, err := c.askAgain(v, resolution, note)
+	if err != nil {
+		return err
+	}
+	if again != nil {
+		return c.showReview(v, http.StatusUnprocessableEntity, again, note)
+	}
+	following, err := c.following(v, id)
+	if err != nil {
+		return err
 	}
 	var given *string
 	if note != "" {
 		given = &note
 	}
-	done, err := c.Reviewer.Review(v.ctx, v.principal(), v.param("id"), resolution, given)
+	done, err := c.Reviewer.Review(v.ctx, v.principal(), id, resolution, given)
 	if p := problem.As(err); p != nil && p.Code != problem.NotFound && p.Code != problem.NotHeld {
 		request.SetProblemCode(v.Ctx, p.Code)
 		return c.showReview(v, problem.Of(p.Code).Status, refusedReview(p), note)
@@ -127,17 +162,44 @@ func (c *console) resolve(v *visit) error {
 	if err != nil {
 		return err
 	}
-	said := "resolved"
+	q := v.deskFilter().values()
+	q.Set("done", said(done))
+	q.Set("of", id)
+	return v.Redirect(v.at("reviews", following)+"?"+q.Encode(), fiber.StatusSeeOther)
+}
+
+// said is the word of the URL that asks the next page to say what became of a review.
+func said(done hold.Reviewed) string {
 	switch {
 	case done.Pending == nil:
+		return "resolved"
 	case done.Pending.Approvals.Given == 0: // the workflow run has accepted the review but not completed it in time
-		said = "accepted"
+		return "accepted"
 	default:
-		said = "counted"
+		return "counted"
 	}
-	q := v.deskFilter().values()
-	q.Set("done", said)
-	return v.Redirect(v.at("reviews", v.param("id"))+"?"+q.Encode(), fiber.StatusSeeOther)
+}
+
+// askAgain returns what a reviewer has to do before a review is made; nil for nothing. A rejection needs a reason here, although the API
+// requires none, and an approval that has become the last one since the page was opened is asked for once more.
+func (c *console) askAgain(v *visit, resolution, note string) (*notice, error) {
+	if n := utf8.RuneCountInString(note); n > maxNote {
+		return &notice{"bad", "The note has " + strconv.Itoa(n) + " characters; the limit is " + strconv.Itoa(maxNote) + "."}, nil
+	}
+	if resolution == hold.Reject {
+		if note == "" {
+			return &notice{"bad", "Say in the note why you reject the request."}, nil
+		}
+		return nil, nil
+	}
+	if v.form("last") != "no" {
+		return nil, nil
+	}
+	s, err := c.Holds.Standing(v.ctx, v.principal(), v.param("id"))
+	if err == nil && s.Obstacle == "" && s.Given < s.Required && s.Given+1 >= s.Required {
+		return &notice{"warn", "A colleague has approved in the meantime: yours is now the last approval and decides the request. Approve again to give it."}, nil
+	}
+	return nil, err
 }
 
 // refusedReview returns the notice for a review that was refused.

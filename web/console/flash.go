@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -12,44 +13,70 @@ type notice struct {
 	Tone, Text string
 }
 
-// flash says what became of the user's last review. The words after "done" in the URL only ask for it: what it says is read
-// from the record. given are the approvals that count.
-func (v *visit) flash(seen caseView, given int) *notice {
-	done := v.query("done")
-	if seen.Case.Hold == nil || (done != "resolved" && done != "counted" && done != "accepted") {
-		return nil
+// settled is the user's last review, on the page of the next hold.
+type settled struct {
+	notice
+	Title, URL string // of the hold that was reviewed; empty if it is the open one
+}
+
+// settled says what became of the user's last review; nil if the URL names none. The URL only asks for it: what it says is read from the
+// record.
+func (c *console) settled(v *visit) (*settled, error) {
+	done, of := v.query("done"), v.query("of")
+	if done != "resolved" && done != "counted" && done != "accepted" {
+		return nil, nil
 	}
+	seen, err := c.caseOf(v, cmp.Or(of, v.param("id")))
+	if isAbsent(err) || err == nil && seen.Case.Hold == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, approvals, err := c.standing(v, seen.Case.Hold)
+	if err != nil {
+		return nil, err
+	}
+	out := &settled{notice: flash(seen, done, approvals.Given)}
+	if of != "" && of != v.param("id") {
+		out.Title, out.URL = strings.TrimSpace(seen.Title()+" "+seen.Case.Outline.Amount), v.at("reviews", of)
+	}
+	return out, nil
+}
+
+// flash says what became of a review. given are the approvals that count.
+func flash(seen caseView, done string, given int) notice {
 	switch seen.Case.Hold.Status {
 	case models.HoldApproved:
 		return approvedFlash(seen)
 	case models.HoldRejected:
-		return &notice{"good", "Rejected: the request is denied."}
+		return notice{"good", "Rejected: the request is denied."}
 	case models.HoldExpired:
-		return &notice{"warn", "The hold has expired and was not approved."}
+		return notice{"warn", "The hold has expired and was not approved."}
 	}
 	if done == "accepted" {
-		return &notice{"good", "Your review is accepted and being processed. This page shows the result."}
+		return notice{"good", "Your review is accepted and being processed."}
 	}
-	return &notice{"good", "Approved: " + itoa(given) + " of " + itoa(seen.Case.Hold.ApprovalsRequired) + " approvals."}
+	return notice{"good", "Approved: " + itoa(given) + " of " + itoa(seen.Case.Hold.ApprovalsRequired) + " approvals."}
 }
 
 // approvedFlash describes the decision that followed an approval.
-func approvedFlash(seen caseView) *notice {
+func approvedFlash(seen caseView) notice {
 	hold := seen.Case.Hold
 	for _, l := range seen.Case.Chain {
 		if hold.ChildAuthorizationID == nil || l.ID != *hold.ChildAuthorizationID {
 			continue
 		}
 		switch {
-		case l.Decision == string(policy.Allow) && l.Proof:
-			return &notice{"good", "Approved: allowed, proof issued."}
+		case l.Decision == string(policy.Allow) && l.Proof != nil:
+			return notice{"good", "Approved: allowed, proof issued."}
 		case l.Decision == string(policy.Allow):
-			return &notice{"good", "Approved: allowed. No proof is issued in mode " + seen.Mode + "."}
+			return notice{"good", "Approved: allowed. No proof is issued in mode " + seen.Mode + "."}
 		case l.Decision == string(policy.Deny):
-			return &notice{"warn", "Approved, but denied: the facts have changed (" + strings.Join(l.ReasonCodes, ", ") + ")."}
+			return notice{"warn", "Approved, but denied: the facts have changed (" + strings.Join(l.ReasonCodes, ", ") + ")."}
 		default:
-			return &notice{"warn", "Approved: the follow-up decision is " + l.Decision + "."}
+			return notice{"warn", "Approved: the follow-up decision is " + l.Decision + "."}
 		}
 	}
-	return &notice{"good", "Approved."}
+	return notice{"good", "Approved."}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -21,14 +21,11 @@ const (
 	deskBefore = 20
 )
 
-// rowDetails is the number of details that a row of the queue shows. The page of the hold shows all.
-const rowDetails = 3
-
 // The orders of the queue.
 const (
 	byDue    = "due"    // soonest due first
 	byOpened = "opened" // newest first
-	byAmount = "amount" // largest amount first, whatever its currency
+	byAmount = "amount" // by currency, the largest amount of each first
 )
 
 // deskFilter is the filter of the queue.
@@ -105,7 +102,8 @@ type heldRow struct {
 	Name            string // of the action
 	Risk            tag
 	Reasons         []code
-	Shown           []display.Detail // the first of them
+	Title, Amount   string // empty if the request shows none
+	Why             string // the author's reason, or otherwise the reason codes in words
 	Opened, Due     stamp
 	Urgency         string // over, hour, day or none
 	Status          tag
@@ -153,14 +151,9 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 	f := v.deskFilter()
 	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: riskWords, ClearFilter: v.at("reviews"),
 		BarsSelfReview: v.grant.Environment.BarSelfReview, Export: v.exports(f.values(), "reviews")}
-	filter := f.holds(v.principal().Actor())
-	read := c.listed
-	if f.searches() {
-		read = c.searched
-	}
-	rows, err := read(v, &view, filter, open)
+	rows, err := c.rows(v, &view, open)
 	if err != nil {
-		return view, cursorFault(err)
+		return view, err
 	}
 	names, err := c.takers(v, rows)
 	if err != nil {
@@ -190,6 +183,19 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 		view.Statuses = append(view.Statuses, item{Label: s, URL: v.at("reviews") + q.suffix(), Current: s == f.Status})
 	}
 	return view, nil
+}
+
+// rows reads the part of the queue that the page shows.
+func (c *console) rows(v *visit, view *deskView, open string) ([]hold.Queued, error) {
+	read := c.listed
+	if view.Filter.searches() {
+		read = c.searched
+	}
+	rows, err := read(v, view, view.Filter.holds(v.principal().Actor()), open)
+	if err != nil {
+		return nil, cursorFault(err)
+	}
+	return rows, nil
 }
 
 // listed reads one page of the queue: the one behind the cursor, or the one around the open hold.
@@ -237,21 +243,55 @@ func (c *console) searched(v *visit, view *deskView, filter hold.Filter, open st
 }
 
 // neighbours returns the pages of the holds before and after the open one, and its position in words.
-func (d deskView) neighbours(id string) (previous, next, position string) {
-	here := slices.IndexFunc(d.Rows, func(row heldRow) bool { return row.ID == id })
-	if here < 0 {
-		if len(d.Rows) > 0 {
-			next = d.Rows[0].URL
+func (d deskView) neighbours(open models.Hold) (previous, next, position string) {
+	here := slices.IndexFunc(d.Rows, func(row heldRow) bool { return row.ID == open.AuthorizationID })
+	after := here + 1
+	if here < 0 { // it has left the queue: its neighbours are those of the place that it had
+		after = slices.IndexFunc(d.Rows, func(row heldRow) bool { return d.Filter.precedes(open, row) })
+		if after < 0 {
+			after = len(d.Rows)
 		}
-		return "", next, ""
+		here = after
 	}
 	if here > 0 {
 		previous = d.Rows[here-1].URL
 	}
-	if here+1 < len(d.Rows) {
-		next = d.Rows[here+1].URL
+	if after < len(d.Rows) {
+		next = d.Rows[after].URL
 	}
-	return previous, next, strconv.FormatInt(d.Place, 10) + " of " + strconv.FormatInt(d.Total, 10)
+	if d.Place > 0 {
+		position = strconv.FormatInt(d.Place, 10) + " of " + strconv.FormatInt(d.Total, 10)
+	}
+	return previous, next, position
+}
+
+// precedes reports whether a hold that has left the queue stood before a row of it.
+func (f deskFilter) precedes(open models.Hold, row heldRow) bool {
+	switch f.Sort {
+	case byDue:
+		return open.DueAt.Before(row.Due.Time)
+	case byOpened:
+		return open.OpenedAt.After(row.Opened.Time)
+	default:
+		return true
+	}
+}
+
+// following returns the hold to open after a review: the next one of the queue, the previous one if there is no next, or
+// the hold itself if it is the only one.
+func (c *console) following(v *visit, id string) (string, error) {
+	rows, err := c.rows(v, &deskView{Filter: v.deskFilter()}, id)
+	here := slices.IndexFunc(rows, func(q hold.Queued) bool { return q.AuthorizationID == id })
+	switch {
+	case err != nil || here < 0:
+		return id, err
+	case here+1 < len(rows):
+		return rows[here+1].AuthorizationID, nil
+	case here > 0:
+		return rows[here-1].AuthorizationID, nil
+	default:
+		return id, nil
+	}
 }
 
 func (c *console) heldRow(v *visit, r hold.Queued, f deskFilter, open string) heldRow {
@@ -265,11 +305,20 @@ func (c *console) heldRow(v *visit, r hold.Queued, f deskFilter, open string) he
 	if r.OwnResolution != nil {
 		row.Own = *r.OwnResolution
 	}
-	row.Shown = r.Shown[:min(len(r.Shown), rowDetails)]
+	row.Title, row.Amount, row.Why = cmp.Or(r.Outline.Title, r.Subject), r.Outline.Amount, cmp.Or(r.Stated, whyOf(r.ReasonCodes))
 	if row.Pending {
 		row.Urgency = urgency(row.Due)
 	}
 	return row
+}
+
+// whyOf writes reason codes as one sentence of words.
+func whyOf(codes []string) string {
+	words := make([]string, len(codes))
+	for i, c := range codes {
+		words[i] = plain(c)
+	}
+	return capital(strings.Join(words, ", "))
 }
 
 func urgency(due stamp) string {
@@ -299,6 +348,7 @@ func (c *console) openRow(v *visit, view reviewView) heldRow {
 		ID: t.ID, URL: v.at("reviews", t.ID) + view.Queue.Suffix, Short: short(t.ID), Subject: t.Subject, Action: t.Action, Name: view.Case.Display.Action,
 		Risk: view.Risk, Opened: now.at(h.OpenedAt), Due: now.at(h.DueAt), Status: view.Status,
 		Pending: hold.Effective(*h, now.now) == models.HoldPending, Required: h.ApprovalsRequired, Here: true,
+		Title: view.Title(), Amount: view.Case.Outline.Amount,
 	}
 	if row.Pending {
 		row.Urgency = urgency(row.Due)

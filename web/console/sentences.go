@@ -9,14 +9,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 // unmet are the requirements that a decision did not meet, in words.
 type unmet struct {
 	Decisive []string // led to the decision
 	Others   []string // not met either, with a less severe effect
-	Rules    []string // the policy's rules that applied to the request
+	Stated   []stated // the rules of the policy that applied to the request
 	Met      int
+}
+
+// stated is a rule that applied: the reason in the words of the policy's author, with the values that it read.
+type stated struct {
+	Reason, Rule string
+	Values       []policy.ShownValue
+	Found        string // what the condition found, in the words of the record
 }
 
 // NotMet counts the requirements that were not met.
@@ -29,9 +37,11 @@ func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
 		rule, isRule := strings.CutPrefix(r.Requirement, policy.RulePrefix)
 		switch {
 		case isRule:
-			out.Rules = append(out.Rules, "The rule "+rule+" applied ("+r.Wanted+"): "+r.Found+".")
+			out.Stated = append(out.Stated, stated{Reason: r.Wanted, Rule: rule, Values: r.Shown, Found: r.Found})
 		case r.Passed:
 			out.Met++
+		case isList(r) && r.Found == reason.RuleMatched:
+			// The rules that applied say it, in the words of their author.
 		case r.Effect == decision:
 			out.Decisive = append(out.Decisive, sentence(r))
 		default:
@@ -61,13 +71,20 @@ func sentence(r policy.RequirementResult) string {
 		return "The subject must be able to complete a challenge by " + wanted + ". Available: " + found + "."
 	case "max_challenges":
 		return "The request must have had " + wanted + " challenges. It had " + found + "."
-	case "hold_on", "deny_on":
-		return "The request must have " + wanted + " (" + r.Requirement + "). It has " + found + "."
+	case "hold_on":
+		return "The policy holds requests with: " + found + "."
+	case "deny_on":
+		return "The policy denies requests with: " + found + "."
 	case "subject", "action":
 		return "The " + r.Requirement + " must be " + wanted + ". It is " + found + "."
 	default:
 		return capital(plain(r.Requirement)) + " must be " + wanted + ". Found: " + found + "."
 	}
+}
+
+// isList reports whether a requirement is a list of codes.
+func isList(r policy.RequirementResult) bool {
+	return r.Requirement == "hold_on" || r.Requirement == "deny_on"
 }
 
 var milliseconds = regexp.MustCompile(`\d+ ms\b`)

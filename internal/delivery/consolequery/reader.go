@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
@@ -44,8 +45,9 @@ type Case struct {
 	Hold        *models.Hold               // nil if the decision was not held
 	RiskClass   string
 	ActionID    string
-	Asked       string      // the credential that requested the decision
-	Chain       []ChainLink // the decision with its follow-up decisions, in order
+	Outline     display.Outline // of the request; empty for an action that shows no details
+	Asked       string          // the credential that requested the decision
+	Chain       []ChainLink     // the decision with its follow-up decisions, in order
 	Log         []audit.LogLine
 	Names       map[string]string // names of the staff who appear in the case, by id
 }
@@ -56,9 +58,9 @@ type ChainLink struct {
 	At          string // RFC 3339
 	Decision    string
 	ReasonCodes []string
-	Proof       bool   // a proof was issued, whatever its status
-	Why         string // the cause in words, as the console shows it
-	This        bool   // the decision that the case is about
+	Proof       *audit.Proof // nil if none was issued
+	Why         string       // the cause in words, as the console shows it
+	This        bool         // the decision that the case is about
 }
 
 // Case reads one decision of the scope with its chain. It returns the problem not_found if there is none.
@@ -79,7 +81,7 @@ func (r *Reader) Case(ctx context.Context, scope pg.Scope, id string) (Case, err
 		if d.ID == id {
 			c.Account, c.Asked = d, d.Credential
 		}
-		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, ReasonCodes: d.ReasonCodes, Proof: d.Proof != nil, Why: cause(d, trail.Decisions), This: d.ID == id})
+		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, ReasonCodes: d.ReasonCodes, Proof: d.Proof, Why: cause(d, trail.Decisions), This: d.ID == id})
 	}
 	if err := r.display(ctx, scope, &c); err != nil {
 		return c, err
@@ -136,6 +138,13 @@ func (r *Reader) display(ctx context.Context, scope pg.Scope, c *Case) error {
 		return err
 	}
 	c.ActionID = act.ID
+	if shown := c.Trace.Display; shown != nil {
+		plan, err := display.Parse(act.ContextSchema)
+		if err != nil {
+			return err
+		}
+		c.Outline = plan.Outline(shown.Details)
+	}
 	if a.Challenge == nil {
 		c.Display.Action, c.Display.Consequence = act.Name, act.Consequence
 	}

@@ -5,6 +5,7 @@ import { finder } from "./console/finder";
 import { keyboard } from "./console/keys";
 import { labelValues } from "./console/labels";
 import { follow, watchSession } from "./console/live";
+import { keepNote } from "./console/notes";
 import { confirmForm, invitation, signIn } from "./console/passkeys";
 import { keepTimes } from "./console/times";
 
@@ -23,6 +24,8 @@ if (shell) {
   keyboard();
   finder();
   keepTimes();
+  keepNote();
+  document.querySelector(".beside .here")?.scrollIntoView({ block: "nearest" });
   labelValues(document);
   watchSession(shell);
   const confirm = data(shell, "confirm");

@@ -36,8 +36,10 @@ function replace(old: Element, fresh: Element): number {
   const had = new Set([...old.querySelectorAll("[data-row]")].map(key));
   const marked = old.querySelector("[data-row].marked");
   const focused = old.contains(document.activeElement) ? document.activeElement?.closest("[data-row]") : null;
+  const button = [...old.querySelectorAll("button, a")].indexOf(document.activeElement as HTMLElement);
   const fit = document.importNode(fresh, true);
   old.replaceWith(fit);
+  if (button >= 0) fit.querySelectorAll<HTMLElement>("button, a")[button]?.focus({ preventScroll: true });
   let arrived = 0;
   for (const row of fit.querySelectorAll("[data-row]")) {
     if (!had.has(key(row))) {

@@ -1,0 +1,214 @@
+package browser_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// supplierPayments creates an action whose requests show twelve values, with a rule that holds those over 1,000.
+func (w world) supplierPayments(t testing.TB, requirements object) string {
+	t.Helper()
+	shown := func(label, format string, more object) object {
+		of := object{"label": label, "format": format}
+		maps.Copy(of, more)
+		kind := "string"
+		if format == "money" {
+			kind = "number"
+		}
+		return object{"type": kind, "x-countersign-display": of}
+	}
+	key := "payment.supplier_" + unique()
+	id := w.post(t, "/api/v1/actions", object{
+		"key": key, "name": "Pay a supplier", "consequence": "The money leaves the account at once and cannot be called back.",
+		"allowed_audiences": []string{audience}, "resource_type": "account",
+		"context_schema": object{"type": "object", "required": []string{"amount"}, "x-countersign-display": object{"label": "To account", "format": "account", "order": 3}, "properties": object{
+			"amount":   shown("Amount", "money", object{"currency": "EUR", "order": 1}),
+			"payee":    shown("Payee", "text", object{"order": 2, "title": true}),
+			"fee":      shown("Fee", "money", object{"currency": "EUR", "order": 4}),
+			"invoice":  shown("Invoice", "text", nil),
+			"due":      shown("Payment date", "date", nil),
+			"bank":     shown("Bank", "text", nil),
+			"country":  shown("Country", "text", nil),
+			"purpose":  shown("Purpose", "text", nil),
+			"cost":     shown("Cost centre", "text", nil),
+			"contract": shown("Contract", "text", nil),
+			"ordered":  shown("Ordered by", "text", nil),
+		}},
+	}).is(201).string("id")
+	requirements["rules"] = []object{{"name": "large_payment", "when": "context.amount > 1000.0", "reason": "Payments over 1,000 EUR need a second pair of eyes.",
+		"requirements": object{"hold_on": []string{"rule_matched"}}}}
+	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": requirements}).is(201)
+	w.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
+	w.do(t, "PATCH", "/api/v1/actions/"+id, object{"mode": "enforce"}).is(200)
+	return key
+}
+
+// pays requests a payment to a supplier, which is held, and returns the id of its authorization.
+func (w world) pays(t testing.TB, action string, amount float64, payee string) string {
+	t.Helper()
+	subject := w.subject(t)
+	return w.post(t, "/api/v1/authorize", object{
+		"subject": subject, "action": action, "audience": audience, "requested_at": time.Now().Unix(), "nonce": rand.Text(), "idempotency_key": rand.Text(),
+		"actor": object{"type": "human", "id": subject}, "resource": object{"type": "account", "id": "DE89370400440532013000"},
+		"context": object{"amount": amount, "payee": payee, "fee": 2.5, "invoice": "INV-2026-1187", "due": "2026-12-01", "bank": "Commerzbank Frankfurt", "country": "Germany",
+			"purpose": "Steel profiles, second delivery of November", "cost": "4711 Workshop", "contract": "C-2024-031", "ordered": "Eva Einkauf"},
+	}).is(200).string("id")
+}
+
+// overOneThousand holds payments by the rule alone.
+func overOneThousand() object { return object{"coverage_min": "none"} }
+
+var suppliers = []string{"Müller & Söhne", "Ørsted Wind Power A/S", "Société Générale d’Électricité", "Acme GmbH", "Łódź Steel Works"}
+
+// The head of a hold says who is paid how much and why it is held in the author's words, with the buttons, whatever the number of details.
+func TestHoldBeginsWithPayeeAmountAndReason(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	for i := range 8 {
+		w.pays(t, action, 1250.5+float64(i)*417, suppliers[i%len(suppliers)])
+	}
+	held := w.pays(t, action, 48210, "Müller & Söhne")
+	b := newTab(t)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	for _, c := range []struct{ width, height, approve int64 }{{1280, 800, 800}, {390, 664, 664}} {
+		b.size(c.width, c.height)
+		b.open(w.console("reviews", held))
+		b.see("Payments over 1,000 EUR need a second pair of eyes.")
+		require.Equal(t, "Müller & Söhne", b.text(".case-title"))
+		require.Equal(t, "48,210.00 EUR", b.text(".case-amount"))
+		require.Contains(t, b.text(".reason"), "48,210.00 EUR", "the value that the rule read")
+		require.NotContains(t, b.text(".case-head"), "rule_matched")
+		var labels string
+		b.eval(`[...document.querySelectorAll(".shown dt")].map((dt) => dt.textContent).join()`, &labels)
+		require.Equal(t, "Amount,Payee,To account,Fee,Bank,Contract,Cost centre,Country,Payment date,Invoice,Ordered by,Purpose", labels, "each value once, in the order of the schema")
+		b.until(fmt.Sprintf(`document.querySelector("[data-approve]").getBoundingClientRect().bottom < %d`, c.approve))
+		b.eval(`scrollTo(0, document.body.scrollHeight)`, nil)
+		b.until(fmt.Sprintf(`(({top, bottom}) => top > 0 && bottom < %d)(document.querySelector("[data-approve]").getBoundingClientRect())`, c.approve))
+		b.eval(`scrollTo(0, 0)`, nil)
+		b.until(`document.querySelector(".related").textContent.includes("Payee: Müller & Söhne")`)
+		b.until(`(([line, ...others]) => others.length === 0 && line.className.trim() === "evidence" && line.textContent.includes("not assessed"))(document.querySelectorAll(".evidence"))`)
+		b.until(`!document.querySelector(".record").open`)
+		b.requireNoOverflow()
+		b.requireClean()
+		b.screenshot("hold-" + widthName(c.width))
+	}
+}
+
+// A hold takes two keys, after which the next one of the queue is open and says what became of it. A few Tabs lead to Approve.
+func TestHoldTakesTwoKeys(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	var held []string
+	for i := range 4 {
+		held = append(held, w.pays(t, action, 2000+float64(i), suppliers[i]))
+	}
+	b := newTab(t)
+	b.size(1280, 800)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	b.open(w.console("reviews", held[1]))
+	b.waitForStream()
+	b.press("a")
+	b.until(`document.activeElement.matches("[data-approve]")`)
+	b.press(kb.Enter)
+	b.until(fmt.Sprintf("location.pathname.endsWith(%q)", held[2]))
+	b.see("Ørsted Wind Power A/S 2,001.00 EUR: Approved")
+	b.waitForStream()
+	b.press("j")
+	b.until(fmt.Sprintf("location.pathname.endsWith(%q)", held[3]))
+	b.waitForStream()
+	b.press("k")
+	b.until(fmt.Sprintf("location.pathname.endsWith(%q)", held[2]))
+	b.waitForStream()
+
+	b.eval("document.activeElement.blur()", nil)
+	b.press(kb.Tab)
+	b.until(`document.activeElement.matches(".skip")`)
+	b.press(kb.Enter)
+	b.until(`document.activeElement.id === "main"`)
+	var on bool
+	tabs := 1
+	for ; !on && tabs < 7; tabs++ {
+		b.press(kb.Tab)
+		b.eval(`document.activeElement.matches("[data-approve]")`, &on)
+	}
+	require.LessOrEqual(t, tabs, 6, "Tabs to Approve")
+	require.True(t, on)
+
+	b.open(w.console("reviews", held[1])) // settled: the neighbours are those of the place that it had
+	b.waitForStream()
+	b.press("j")
+	b.until(fmt.Sprintf("location.pathname.endsWith(%q)", held[2]))
+}
+
+// A rejection needs a reason in the console. The note outlives the session.
+func TestRejectionNeedsAReason(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	held := w.pays(t, w.supplierPayments(t, overOneThousand()), 2000, suppliers[0])
+	b := newTab(t)
+	in := b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	b.open(w.console("reviews", held))
+	b.waitForStream()
+	b.click("[data-reject]")
+	b.until(`document.querySelector("#note:invalid") === document.activeElement`)
+	b.eval(`document.querySelector("#note").required = false`, nil)
+	b.expect("status of 422")
+	b.click("[data-reject]")
+	b.see("Say in the note why you reject the request.")
+	b.waitForStream()
+	b.press("n")
+	b.press("Not our invoice.")
+	_, err := staff.EndConsoleSessions(t.Context(), shared.Store.Q, in.Person.ID, shared.Clock.Now())
+	require.NoError(t, err)
+	b.expect("status of 401")
+	b.click("[data-reject]")
+	b.see("Sign in to the console")
+	b.click("[data-start]")
+	b.see("Why it is held")
+	b.until(`document.querySelector("#note").value.endsWith("Not our invoice.")`)
+	b.review("[data-reject]", "This hold is rejected")
+	b.until(`Object.keys(sessionStorage).length === 0`)
+	b.see("Why it was held")
+	require.Regexp(t, `rejected by Ann Reviewer on \d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2} UTC`, b.text(".ending"))
+	b.requireClean()
+}
+
+// A reviewer whose approval has become the last one since the page was opened reads so, also while writing, and is asked once more.
+func TestLastApprovalIsAskedForTwice(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	wanted := overOneThousand()
+	wanted["approvals_required"] = 2
+	ann, bob := newTab(t), newTab(t)
+	ann.enter(w, "Ann Reviewer", models.RoleReviewer)
+	bob.enter(w, "Bob Reviewer", models.RoleReviewer)
+	held := w.pays(t, w.supplierPayments(t, wanted), 2000, suppliers[0])
+	bob.open(w.console("reviews", held))
+	bob.waitForStream()
+	bob.press("n")
+	bob.press("I have called them.")
+	ann.open(w.console("reviews", held))
+	ann.review("[data-approve]", "Your review is approve")
+	bob.see("1 of 2: Ann Reviewer")
+	bob.see("Yours is the last approval")
+	bob.expect("status of 422")
+	bob.click("[data-approve]")
+	bob.see("yours is now the last approval and decides the request")
+	bob.until(`document.querySelector("#note").value.endsWith("I have called them.")`)
+	bob.review("[data-approve]", "This hold is approved")
+	require.Regexp(t, `approved by Ann Reviewer and Bob Reviewer on .* UTC`, bob.text(".ending"))
+	require.Regexp(t, `(?s)The decision that followed was allow.*Its proof prf_\w+ was issued on .* UTC\. It is valid until .* UTC`, bob.text(".ending"))
+	bob.requireClean()
+	bob.screenshot("hold-ended")
+}
