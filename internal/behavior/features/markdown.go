@@ -3,6 +3,7 @@ package features
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -26,9 +27,9 @@ func Markdown() string {
 Schema `+"`%s`"+`, tables `+"`%s`"+`. This page is generated from the code (`+"`go test ./internal/behavior/features -update`"+`).
 
 A frame describes how a person typed and moved, never what was typed. It is a set of cells; a cell is the mean of a timing value over the
-events of the frame that belong to it. Every cell is sent as `+"`[n, mean]`"+`: the count only as a bin (0 absent and left out, %d for 1
-to 3 events, %d for 4 and more), because exact counts can single out a known text, and the mean with two decimals. Presence
-scalars are single numbers that distinguish a person from a program; they never enter a template.
+events of the frame that belong to it. Every cell is sent as `+"`[n, mean]`"+`: the count as a bin (omitted for 0, %d for 1 to 3 events,
+%d for 4 and more), because exact counts can single out a known text, and the mean with two decimals. Presence scalars are single
+numbers that distinguish a person from a program; they never enter a template.
 
 ## The features object
 
@@ -41,9 +42,7 @@ scalars are single numbers that distinguish a person from a program; they never 
 	writeRules(&b)
 	for _, m := range Modalities() {
 		fmt.Fprintf(&b, "## %s: %d cells\n\n%s\n\n| cell | definition | unit | from | to |\n|---|---|---|---|---|\n", m, Dim(m), modalityNotes[m])
-		for _, c := range Cells(m) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %.2f | %.2f |\n", c.Name, cellText(c.Definition), c.Unit, c.Min, c.Max)
-		}
+		writeCells(&b, Cells(m))
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "## Presence: %d scalars\n\nKeystroke scalars need %d press to press times, pointer scalars %d moving steps; below that they are left out.\n\n"+
@@ -54,13 +53,43 @@ scalars are single numbers that distinguish a person from a program; they never 
 	return b.String()
 }
 
+// series matches what the cells of a series differ by in their definitions.
+var series = regexp.MustCompile(`\b(group|class|octant|band) ([^\s:;]+)`)
+
+// writeCells writes one row for each series of cells, whose definitions differ in their group, class, octant or band only.
+func writeCells(b *strings.Builder, cells []Cell) {
+	row := func(c Cell) (name, member, rest string) {
+		name, rest = c.Name, fmt.Sprintf(" | %s | %s | %.2f | %.2f |\n", cellText(series.ReplaceAllString(c.Definition, "$1 x")), c.Unit, c.Min, c.Max)
+		if m := series.FindStringSubmatch(c.Definition); m != nil && strings.HasSuffix(c.Name, m[2]) {
+			return strings.TrimSuffix(c.Name, m[2]) + "x", m[2], rest
+		}
+		return name, "", rest
+	}
+	for len(cells) > 0 {
+		name, member, rest := row(cells[0])
+		members := []string{member}
+		for cells = cells[1:]; member != "" && len(cells) > 0; cells = cells[1:] {
+			n, m, r := row(cells[0])
+			if n != name || r != rest {
+				break
+			}
+			members = append(members, m)
+		}
+		fmt.Fprintf(b, "| `%s`", name)
+		if member != "" {
+			fmt.Fprintf(b, " for x: %s", strings.Join(members, ", "))
+		}
+		b.WriteString(rest)
+	}
+}
+
 // cellText escapes a bar in a definition, which would end the column of the table.
 func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 // writeRules writes the rules of binning, rounding and residuals.
 func writeRules(b *strings.Builder) {
-	fmt.Fprintf(b, `- `+"`schema`"+` is required. `+"`clock_ms`"+` is the resolution of the collector's clock, 0 to %d; leave it out where unknown.
-- A modality holds `+"`events`"+` (presses, pointer or scroll events; 0 to %d), `+"`active_ms`"+` (0 to %d; typing counts pauses of at most 2 s, the
+	fmt.Fprintf(b, `- `+"`schema`"+` is required. `+"`clock_ms`"+` is the resolution of the collector's clock, 0 to %d; omit it if it is unknown.
+- A modality has `+"`events`"+` (presses, pointer or scroll events; 0 to %d), `+"`active_ms`"+` (0 to %d; typing counts pauses of at most 2 s, the
   pointer pauses under 1 s, scrolling time within bursts, rhythm the whole span) and `+"`cells`"+`.
 - Any other name, any text, any array but `+"`[n, mean]`"+`, any number out of range is refused with a reason code.
 
@@ -68,11 +97,11 @@ func writeRules(b *strings.Builder) {
 |---|---|---|
 `, MaxClockMS, MaxEvents, MaxActiveMS)
 	for _, r := range [][3]string{
-		{ReasonMalformed, "rejected", "not an object, or a part of it that must be one is none"},
-		{ReasonSchema, "rejected", "another schema version, or none"},
+		{ReasonMalformed, "rejected", "not an object, or a part that must be an object is not one"},
+		{ReasonSchema, "rejected", "a different schema version, or none"},
 		{ReasonRawContent, "rejected", "text, nesting, long arrays, or a name under which raw input is sent"},
 		{ReasonUnknown, "rejected", "a cell, scalar or field the schema does not have"},
-		{ReasonImpossible, "rejected", "a number its formula cannot give"},
+		{ReasonImpossible, "rejected", "a number that its formula cannot return"},
 		{ReasonNotBinned, "rejected", "an exact count"},
 		{ReasonContradicts, "rejected", "cells without events, or more events in a cell than in the block"},
 		{ReasonEmpty, "neutral", "nothing happened"},
@@ -82,8 +111,8 @@ func writeRules(b *strings.Builder) {
 	b.WriteString(`
 ## For writers of collectors
 
-The residual tables, clips and the map from ` + "`KeyboardEvent.code`" + ` to key names are in ` + "`internal/behavior/features/tables.json`" + `; carry that file as it is.
-` + "`internal/behavior/features/testdata/golden_extraction.json`" + ` holds made-up events and the object each must give; the Go code and the browser
+The residual tables, clips and the map from ` + "`KeyboardEvent.code`" + ` to key names are in ` + "`internal/behavior/features/tables.json`" + `; use that file unchanged.
+` + "`internal/behavior/features/testdata/golden_extraction.json`" + ` has made-up events and the object for each; the Go code and the browser
 collector both pass it. Cut frames after 10 to 20 s or about 50 keys, and compute pairs only within a frame.
 
 `)
