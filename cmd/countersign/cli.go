@@ -35,7 +35,7 @@ func openCLI(ctx context.Context, s *settings) (*core, error) {
 // bindCore adds the flags of a command that opens the core, and more settings.
 func bindCore(cmd *cobra.Command, s *settings, more ...setting) {
 	cmd.Flags().StringVar(&s.dir, "dir", localDir, "folder of make run, whose database is used if COUNTERSIGN_DATABASE_URL is not set")
-	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.signing(), s.public()}, more...)...)
+	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.root(), s.signing(), s.public()}, more...)...)
 }
 
 // connectCLI is openCLI without the check of schema and master keys.
@@ -46,7 +46,7 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	if err := s.needDatabase(); err != nil {
 		return nil, err
 	}
-	ring, err := s.keyring()
+	ring, err := s.keyring(ctx)
 	if err != nil {
 		return nil, err
 	}

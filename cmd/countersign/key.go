@@ -19,20 +19,61 @@ import (
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "key", Short: "Make a master key; list, rotate and retire the keys that sign proofs, and master keys", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(keyGenerateCommand(), keyListCommand(), keyRotateCommand(), keyRetireCommand(), keyAdoptCommand(), keyCheckCommand(), masterCommand())
+	cmd.AddCommand(keyGenerateCommand(), keyWrapCommand(), keyListCommand(), keyRotateCommand(), keyRetireCommand(), keyAdoptCommand(), keyCheckCommand(), masterCommand())
 	return cmd
 }
 
 func keyGenerateCommand() *cobra.Command {
-	return &cobra.Command{
+	var s settings
+	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Print a new master key, for COUNTERSIGN_MASTER_KEY",
+		Short: "Print a new master key, for COUNTERSIGN_MASTER_KEY, wrapped by the root key if there is one",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), keyring.Generate())
+			key := keyring.Generate()
+			if s.rootKey != nil {
+				ring, err := keyring.Parse(key)
+				if err != nil {
+					return err
+				}
+				if key, err = s.wrapped(cmd.Context(), ring); err != nil {
+					return err
+				}
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), key)
 			return err
 		},
 	}
+	bind(cmd, s.root())
+	return cmd
+}
+
+func keyWrapCommand() *cobra.Command {
+	var s, before settings
+	cmd := &cobra.Command{
+		Use:   "wrap",
+		Short: "Print the master keys of COUNTERSIGN_MASTER_KEY as the root key wraps them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.rootKey == nil {
+				return usage("COUNTERSIGN_ROOT_KEY is not set: want the key to wrap the master keys with")
+			}
+			before.masterKey = s.masterKey
+			ring, err := before.keyring(cmd.Context())
+			if err != nil {
+				return err
+			}
+			text, err := s.wrapped(cmd.Context(), ring)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.Flags().Var(rootKey(&before.rootKey), "from", "root key that wraps them now; not needed if they are not wrapped")
+	bind(cmd, s.master(), s.root())
+	return cmd
 }
 
 func keyListCommand() *cobra.Command {

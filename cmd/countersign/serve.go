@@ -68,7 +68,7 @@ func workerCommand() *cobra.Command {
 
 // table lists the settings of serve and worker. Only serve listens; the worker passes an empty address.
 func (s *settings) table(listen string) []setting {
-	table := []setting{s.database(), s.direct(), s.master(), s.signing(), s.public(), s.webhooks(), s.providers()}
+	table := []setting{s.database(), s.direct(), s.master(), s.root(), s.signing(), s.public(), s.webhooks(), s.providers()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
 		table = append(append(append(table, s.streams(), s.ui(), s.proxies()), s.codec.table()...), s.standby()...)
@@ -123,7 +123,7 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 // process checks every setting before it connects to anything.
 func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*wiring.Process, error) {
 	baseURL, urlErr := s.publicURL()
-	ring, keyErr := s.keyring()
+	ring, keyErr := s.keyring(ctx)
 	temporal, tlsErr := s.temporalOptions()
 	mailer, mailErr := s.mail.mailer()
 	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr, s.codec.check(), s.worker.check()); err != nil {
@@ -134,6 +134,9 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: ring, Signers: s.signers, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {
 		return nil, err
+	}
+	if s.rootKey != nil {
+		c.Log.Info("the root key unwrapped the master keys", "root_key", s.rootKey.Name(), "active_master_key", ring.ActiveID())
 	}
 	if err := c.Check(ctx); err != nil {
 		c.Close()

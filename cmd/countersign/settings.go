@@ -15,7 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/local/dev"
-	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
@@ -32,6 +31,7 @@ type settings struct {
 	standbyURL  string
 	standbyAge  time.Duration // 0: the store's default
 	masterKey   string
+	rootKey     keys.RootKey  // nil: the master keys are not wrapped
 	signers     []keys.Signer // nil: software
 	baseURL     string
 	listen      string
@@ -91,7 +91,7 @@ func (s *settings) standby() []setting {
 }
 
 func (s *settings) master() setting {
-	return setting{"", "COUNTERSIGN_MASTER_KEY", "", "master keys, 32 bytes each in base64 or hex, the active one first", text(&s.masterKey)}
+	return setting{"", "COUNTERSIGN_MASTER_KEY", "", "master keys, 32 bytes each in base64 or hex, or wrapped by the root key, the active one first", text(&s.masterKey)}
 }
 
 func (s *settings) public() setting {
@@ -212,18 +212,6 @@ func (s *settings) needTemporal() error {
 		return usage("COUNTERSIGN_TEMPORAL_ADDRESS is not set: want host:port of the Temporal frontend")
 	}
 	return nil
-}
-
-// keyring parses the master keys.
-func (s *settings) keyring() (*keyring.Keyring, error) {
-	if s.masterKey == "" {
-		return nil, usage("COUNTERSIGN_MASTER_KEY is not set: want the key that sealed the database; for a new database create one with countersign key generate, and store it safely")
-	}
-	keys, err := keyring.Parse(s.masterKey)
-	if err != nil {
-		return nil, usage("COUNTERSIGN_MASTER_KEY: %v", err)
-	}
-	return keys, nil
 }
 
 // publicURL returns the base URL without a slash at the end. It must be https, or http on this machine.

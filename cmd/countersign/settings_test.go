@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -124,7 +125,7 @@ func valid() settings {
 // check reports the first setting that keeps a process from starting.
 func check(s *settings) error {
 	_, urlErr := s.publicURL()
-	_, keyErr := s.keyring()
+	_, keyErr := s.keyring(context.Background())
 	_, tlsErr := s.temporalOptions()
 	return first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr)
 }

@@ -45,16 +45,61 @@ type master struct {
 // Parse reads master keys from a setting: one or more keys of 32 bytes, each in hex (64 characters) or base64
 // (standard or URL alphabet, padded or not), separated by commas or white space. The first is the active one.
 func Parse(setting string) (*Keyring, error) {
+	keys, err := each(setting, func(field string) ([]byte, error) {
+		if strings.HasPrefix(field, wrappedPrefix) {
+			return nil, errors.New("is wrapped, and there is no root key to unwrap it with")
+		}
+		return decodeKey(field)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return New(keys...)
+}
+
+// wrappedPrefix precedes the text of a wrapped master key in a setting.
+const wrappedPrefix = "wrapped:"
+
+// ParseWrapped is Parse of keys that a root key has wrapped. All of them must be: a key in the clear would be as weak as without a root key.
+func ParseWrapped(setting string, unwrap func(wrapped string) ([]byte, error)) (*Keyring, error) {
+	keys, err := each(setting, func(field string) ([]byte, error) {
+		wrapped, ok := strings.CutPrefix(field, wrappedPrefix)
+		if !ok {
+			return nil, errors.New("is not wrapped by the root key: countersign key wrap does it")
+		}
+		return unwrap(wrapped)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return New(keys...)
+}
+
+// Wrapped returns the setting of the same keys in the form that ParseWrapped reads.
+func (k *Keyring) Wrapped(wrap func(master []byte) (string, error)) (string, error) {
+	var fields []string
+	for _, m := range k.masters {
+		wrapped, err := wrap(m.secret)
+		if err != nil {
+			return "", err
+		}
+		fields = append(fields, wrappedPrefix+wrapped)
+	}
+	return strings.Join(fields, ","), nil
+}
+
+// each reads every key of a setting.
+func each(setting string, read func(field string) ([]byte, error)) ([][]byte, error) {
 	fields := strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
 	keys := make([][]byte, 0, len(fields))
 	for i, field := range fields {
-		key, err := decodeKey(field)
+		key, err := read(field)
 		if err != nil {
 			return nil, fmt.Errorf("master key %d of %d: %w", i+1, len(fields), err)
 		}
 		keys = append(keys, key)
 	}
-	return New(keys...)
+	return keys, nil
 }
 
 // New returns a keyring over raw master keys, the active one first. It refuses no keys at all, a key of the wrong

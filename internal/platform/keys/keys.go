@@ -1,5 +1,5 @@
-// Package keys separates the service from its private keys. A Signer holds keys that sign.
-// Either may be software, in the memory of this process, or a backend that never releases its keys, such as a vault.
+// Package keys separates the service from its private keys. A Signer holds keys that sign, and a RootKey encrypts the master keys. Either
+// may be in a backend that never releases it, such as a vault; a Signer may also be software, in the memory of this process.
 package keys
 
 import (
@@ -35,4 +35,12 @@ type Signer interface {
 	// Check returns an error if the backend cannot be used at present.
 	Check(ctx context.Context) error
 	Close() error
+}
+
+// RootKey encrypts the master keys of an installation with a key that never leaves its backend.
+type RootKey interface {
+	// Name identifies the key to operators. It contains no secret.
+	Name() string
+	Wrap(ctx context.Context, master []byte) (wrapped string, err error)
+	Unwrap(ctx context.Context, wrapped string) (master []byte, err error)
 }

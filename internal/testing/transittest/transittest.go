@@ -1,8 +1,10 @@
 // Package transittest is a stand-in for the Transit engine of OpenBao and Vault, written from the documentation of its HTTP API:
-// it creates, returns and uses ecdsa-p256 keys.
+// it creates, returns and uses ecdsa-p256 keys, and wraps with one key of type aes256-gcm96.
 package transittest
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,26 +24,42 @@ import (
 
 // Server is the stand-in.
 type Server struct {
-	// URI is the setting of the backend.
-	URI string
+	// URI is the setting of the backend of signing keys, and RootURI that of the root key.
+	URI, RootURI string
 	// Sealed makes the server refuse every request.
 	Sealed atomic.Bool
 	// TokenFile has the token. A test that writes other text to it withdraws the right to use the keys.
 	TokenFile string
 
-	token string
-	mu    sync.Mutex
-	keys  map[string]*ecdsa.PrivateKey
+	token  string
+	secret []byte // of the root key
+	root   cipher.AEAD
+	mu     sync.Mutex
+	keys   map[string]*ecdsa.PrivateKey
 }
+
+// rootName is the name of the key that encrypts.
+const rootName = "root"
 
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{token: rand.Text(), keys: map[string]*ecdsa.PrivateKey{}}
+	s := &Server{token: rand.Text(), secret: make([]byte, 32), keys: map[string]*ecdsa.PrivateKey{}}
+	_, _ = rand.Read(s.secret)
+	block, err := aes.NewCipher(s.secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.root, err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		t.Fatal(err)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/transit/keys/{name}", s.create)
 	mux.HandleFunc("GET /v1/transit/keys/{name}", s.read)
+	mux.HandleFunc("GET /v1/transit/keys/"+rootName, s.readRoot)
 	mux.HandleFunc("POST /v1/transit/sign/{name}", s.sign)
+	mux.HandleFunc("POST /v1/transit/encrypt/"+rootName, s.encrypt)
+	mux.HandleFunc("POST /v1/transit/decrypt/"+rootName, s.decrypt)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.Sealed.Load():
@@ -57,8 +75,55 @@ func Start(t testing.TB) *Server {
 	if err := os.WriteFile(s.TokenFile, []byte(s.token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.URI = "vault+transit://" + strings.TrimPrefix(server.URL, "http://") + "/transit?tls=off&token-file=" + s.TokenFile
+	mount, parameters := "vault+transit://"+strings.TrimPrefix(server.URL, "http://")+"/transit", "?tls=off&token-file="+s.TokenFile
+	s.URI, s.RootURI = mount+parameters, mount+"/"+rootName+parameters
 	return s
+}
+
+// Secrets returns what must be in no other process: the root key and the private scalars.
+func (s *Server) Secrets(t testing.TB) [][]byte {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := [][]byte{s.secret}
+	for _, key := range s.keys {
+		scalar, err := key.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, scalar)
+	}
+	return out
+}
+
+func (s *Server) readRoot(w http.ResponseWriter, _ *http.Request) {
+	respond(w, map[string]any{"type": "aes256-gcm96", "latest_version": 1, "exportable": false, "allow_plaintext_backup": false})
+}
+
+func (s *Server) encrypt(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Plaintext []byte `json:"plaintext"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		refuse(w, http.StatusBadRequest, "invalid request")
+		return
+	}
+	sealed := s.root.Seal(nil, nil, in.Plaintext, nil) // #nosec G407 -- each nonce is drawn at random
+	respond(w, map[string]any{"ciphertext": "vault:v1:" + base64.StdEncoding.EncodeToString(sealed)})
+}
+
+func (s *Server) decrypt(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Ciphertext string `json:"ciphertext"`
+	}
+	err := json.NewDecoder(r.Body).Decode(&in)
+	sealed, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(in.Ciphertext, "vault:v1:"))
+	plaintext, openErr := s.root.Open(nil, nil, sealed, nil)
+	if err != nil || openErr != nil {
+		refuse(w, http.StatusBadRequest, "cipher: message authentication failed")
+		return
+	}
+	respond(w, map[string]any{"plaintext": plaintext})
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Package transit signs with keys in the Transit engine of OpenBao or Vault, which never releases them. It uses three operations
-// of the HTTP API: create a key, read a key, sign.
+// Package transit signs with keys in the Transit engine of OpenBao or Vault, which never releases them, and wraps the master keys with one.
+// It uses five operations of the HTTP API: create a key, read a key, sign, encrypt, decrypt.
 package transit
 
 import (
@@ -105,11 +105,10 @@ func (s *Signer) Adopt(ctx context.Context, id string) (reference []byte, key ke
 		return nil, nil, fmt.Errorf("%q is not the name of a key", name)
 	}
 	var found struct {
-		Type       string `json:"type"`
-		Latest     int    `json:"latest_version"`
-		Exportable bool   `json:"exportable"`
-		Plain      bool   `json:"allow_plaintext_backup"`
-		Keys       map[string]struct {
+		custody
+		Type   string `json:"type"`
+		Latest int    `json:"latest_version"`
+		Keys   map[string]struct {
 			PublicKey string `json:"public_key"`
 		} `json:"keys"`
 	}
@@ -119,11 +118,11 @@ func (s *Signer) Adopt(ctx context.Context, id string) (reference []byte, key ke
 	if version == "" {
 		version = strconv.Itoa(found.Latest)
 	}
-	switch {
-	case found.Type != "ecdsa-p256":
+	if found.Type != "ecdsa-p256" {
 		return nil, nil, fmt.Errorf("the key %s is of type %s, not ecdsa-p256", name, found.Type)
-	case found.Exportable || found.Plain:
-		return nil, nil, fmt.Errorf("the key %s can be exported", name)
+	}
+	if err := found.stays(name); err != nil {
+		return nil, nil, err
 	}
 	public, err := parsePublic(found.Keys[version].PublicKey)
 	if err != nil {
@@ -132,6 +131,20 @@ func (s *Signer) Adopt(ctx context.Context, id string) (reference []byte, key ke
 	reference = []byte(name + ":" + version)
 	key, err = s.Open(reference, public)
 	return reference, key, err
+}
+
+// custody is whether a key can leave the server.
+type custody struct {
+	Exportable bool `json:"exportable"`
+	Plain      bool `json:"allow_plaintext_backup"`
+}
+
+// stays returns an error if the key can leave the server.
+func (c custody) stays(name string) error {
+	if c.Exportable || c.Plain {
+		return fmt.Errorf("the key %s can be exported", name)
+	}
+	return nil
 }
 
 func parsePublic(text string) (*ecdsa.PublicKey, error) {
