@@ -14,7 +14,8 @@ RUN  ?=
 RACE ?=
 
 BIN     := bin
-VERSION := $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo unknown)
+RELEASE := $(shell cat VERSION)
+VERSION := $(RELEASE)-dev.$(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 comma   := ,
 # go build with a bar, or with a line every ten seconds if there is no terminal. The flags are those of what it builds, for one build cache.
@@ -347,19 +348,18 @@ vulnerabilities: $(BIN)/govulncheck ## report known vulnerabilities in code that
 		echo "$$tool:"; $(GOVULNCHECK) -mode binary $$tool || [ $$? = 3 ]; \
 	done
 
-.PHONY: release-check
-release-check: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## check .goreleaser.yaml and build a release into dist/ without signing or publishing it
+TAGS := v$(RELEASE) $(addsuffix /v$(RELEASE),sdk/go sdk/go/mcpgate sdk/go/protect/fibergate)
+.PHONY: packages
+packages: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## build what a release of VERSION has into dist/, without signing or publishing it
 	@$(BIN)/goreleaser check
-	@PATH="$$PWD/$(BIN):$$PATH" $(BIN)/goreleaser release --snapshot --clean --skip=sign
-	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*.tar.gz | wc -l) ] || { echo "a binary has no inventory"; exit 1; }
+	@RELEASE='$(RELEASE)' PATH="$$PWD/$(BIN):$$PATH" $(BIN)/goreleaser release --snapshot --clean --skip=sign
+	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*_linux_*.tar.gz dist/*_darwin_*.tar.gz | wc -l) ] || { echo "a binary has no inventory"; exit 1; }
+	@cp .release/* dist && printf '%s\n' $(TAGS) > dist/tags && (cd dist && sha256sum --quiet --check checksums.txt) && ls dist/*.*
 
 .PHONY: tag
-tag: ## tag this commit as a release of the service and of the Go SDK's module (VERSION=v0.2.0); push both tags to publish
-	@[[ '$(VERSION)' =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$$ ]] || { echo "VERSION is '$(VERSION)': give a version such as v0.2.0"; exit 2; }
-	@[ "$$(node -p 'require("./sdk/js/package.json").version' 2>/dev/null)" = '$(VERSION:v%=%)' ] || { echo "sdk/js/package.json has another version: set it to $(VERSION:v%=%)"; exit 1; }
-	@git tag -a -m 'Countersign $(VERSION)' '$(VERSION)'
-	@git tag -a -m 'Countersign for Go $(VERSION)' 'sdk/go/$(VERSION)'
-	@echo "git push origin $(VERSION) sdk/go/$(VERSION)"
+tag: ## tag this commit as the release of VERSION and of the modules of the Go SDK; push the tags to publish
+	@for tag in $(TAGS); do git tag -a -m "Countersign $$tag" "$$tag"; done
+	@echo git push origin $(TAGS)
 
 .PHONY: sbom
 sbom: $(BIN)/cyclonedx-gomod ## write the modules of the binary with their licences as CycloneDX JSON: dist/countersign.cdx.json

@@ -6,7 +6,7 @@ require (
 	cel.dev/cel-go v0.33.2
 	github.com/bojanz/currency v1.4.2
 	github.com/coreos/go-oidc/v3 v3.21.0
-	github.com/countersign-dev/countersign/sdk/go v0.0.0-00010101000000-000000000000
+	github.com/countersign-dev/countersign/sdk/go v1.0.0
 	github.com/descope/virtualwebauthn v1.0.3
 	github.com/exaring/otelpgx v0.13.0
 	github.com/go-webauthn/webauthn v0.18.2

@@ -3,6 +3,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -137,6 +138,30 @@ func testsOf(t *testing.T, folder string) string {
 		all.Write(text)
 	}
 	return all.String()
+}
+
+// TestPackagesHaveTheVersion checks that everything that a release contains has the version of the file VERSION.
+func TestPackagesHaveTheVersion(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../VERSION")
+	require.NoError(t, err)
+	version := strings.TrimSpace(string(raw))
+	for file, line := range map[string]string{
+		"../sdk/js/package.json": `"version": "%s"`,
+		"../sdk/js/package-lock.json": `"name": "@countersign/sdk",
+  "version": "%s"`,
+		"../sdk/go/mcpgate/go.mod":                "countersign/sdk/go v%s\n",
+		"../sdk/go/protect/fibergate/go.mod":      "countersign/sdk/go v%s\n",
+		"../deploy/kubernetes/kustomization.yaml": `newTag: "%s"`,
+		"../deploy/helm/countersign/Chart.yaml":   `appVersion: "%s"`,
+		"../docs/sdks.md":                         "countersign-sdk-%s.tgz",
+		"../sdk/js/README.md":                     "countersign-sdk-%s.tgz",
+		"../CHANGELOG.md":                         "\n## [%s]",
+	} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), fmt.Sprintf(strings.ReplaceAll(line, `\n`, "\n"), version), file)
+	}
 }
 
 // A tag of an action can be moved to other code; a commit cannot.

@@ -6,7 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/countersign-dev/countersign v0.0.0-00010101000000-000000000000
-	github.com/countersign-dev/countersign/sdk/go v0.0.0-00010101000000-000000000000
+	github.com/countersign-dev/countersign/sdk/go v1.0.0
 	github.com/descope/virtualwebauthn v1.0.3
 	github.com/go-webauthn/webauthn v0.18.2
 	github.com/gofiber/fiber/v2 v2.52.15

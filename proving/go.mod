@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/countersign-dev/countersign v0.0.0-00010101000000-000000000000
-	github.com/countersign-dev/countersign/sdk/go v0.0.0-00010101000000-000000000000
+	github.com/countersign-dev/countersign/sdk/go v1.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1
 	github.com/valyala/fasthttp v1.51.0

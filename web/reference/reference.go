@@ -26,7 +26,8 @@ var files embed.FS
 
 // Options say which pages the front page leads to.
 type Options struct {
-	Try bool // the deployment has the page for trying the service
+	Version string // of the build
+	Try     bool   // the deployment has the page for trying the service
 }
 
 // section has the handlers of the pages, with everything they show.
@@ -94,6 +95,7 @@ func (s *section) routes(r *web.Router) {
 // view is the data of every page of the documentation.
 type view struct {
 	Path        string
+	Version     string // of the build
 	Groups      []group
 	GuideGroups []guideGroup
 	Contents    []link // of this page
@@ -116,7 +118,7 @@ func (s *section) page(c *fiber.Ctx, p web.Page) error {
 func (s *section) show(c *fiber.Ctx, template, title string, contents []link, body any) error {
 	return s.page(c, web.Page{
 		Template: template, Title: title, Script: "docs.js", Style: "docs.css", Wide: true,
-		Data: view{Path: c.Path(), Groups: s.groups, GuideGroups: s.guideGroups, Contents: contents, Body: body},
+		Data: view{Path: c.Path(), Version: s.Version, Groups: s.groups, GuideGroups: s.guideGroups, Contents: contents, Body: body},
 	})
 }
 

@@ -23,7 +23,7 @@ import (
 // newSite returns an application with only the front page and the documentation.
 func newSite(t *testing.T) *fiber.App {
 	t.Helper()
-	section, err := reference.Section(reference.Options{Try: true})
+	section, err := reference.Section(reference.Options{Version: "1.2.3", Try: true})
 	require.NoError(t, err)
 	site, err := web.New(web.Config{BaseURL: "http://localhost", Log: slog.New(slog.DiscardHandler)}, section)
 	require.NoError(t, err)
@@ -152,6 +152,12 @@ func TestSearchIndexIsComplete(t *testing.T) {
 	} {
 		require.Equal(t, url, found[words], words)
 	}
+}
+
+func TestDocumentationSaysTheVersion(t *testing.T) {
+	t.Parallel()
+	_, _, text := get(t, newSite(t), "/docs")
+	require.Contains(t, text, "Countersign 1.2.3.")
 }
 
 // A path that is no page of the documentation is not found.

@@ -35,7 +35,7 @@ func (p *Process) sections() ([]web.Section, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := reference.Section(reference.Options{Try: p.options.TryKey != ""})
+	docs, err := reference.Section(reference.Options{Version: p.options.Version, Try: p.options.TryKey != ""})
 	if err != nil {
 		return nil, err
 	}
