@@ -109,6 +109,25 @@ type KeptValues struct {
 	DecidedAt       time.Time
 }
 
+// AggregateValue is an amount of a request, or the digest of a value, by which rules count (internal/authz/aggregate).
+type AggregateValue struct {
+	RequestID      string `gorm:"primaryKey"` // the first decision about the request
+	Field          string `gorm:"primaryKey"`
+	Decision       string `gorm:"primaryKey"`
+	EnvironmentID  string `gorm:"primaryKey"`
+	TenantID       string
+	SubjectUID     string `gorm:"column:subject_uid"`
+	ResourceDigest string
+	ActionKey      string
+	First          bool // the row of the first decision
+	Currency       string
+	Amount         *string // an exact decimal; nil for a digest
+	Digest         []byte
+	DecidedAt      time.Time
+	Reserved       string
+	ReservedAt     time.Time // since when Reserved has its value
+}
+
 // ChallengeLink opens one challenge in a browser.
 type ChallengeLink struct {
 	MAC           []byte `gorm:"column:mac;primaryKey"`

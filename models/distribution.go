@@ -20,7 +20,7 @@ var DistributedTables = []string{
 	"client_tokens", "background_shares", "background_sums",
 	"research_consents", "research_links", "research_vectors",
 	"authorizations", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
-	"move_requests", "notices", "proofs", "kept_values", "shown_details",
+	"move_requests", "notices", "proofs", "kept_values", "shown_details", "aggregate_values", "aggregate_locks",
 	"events", "audit_heads", "audit_chain", "webhook_deliveries", "webhook_attempts",
 	"erasures", "erased_terms", "evaluations", "changes",
 }

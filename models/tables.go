@@ -72,6 +72,8 @@ var SubjectTables = []SubjectTable{
 	{Name: "research_consents", Stays: "a ledger", Erased: DeletedBySubject},
 	{Name: "shown_details", Stays: "a record", Erased: DeletedBySubject},
 	{Name: "kept_values", Stays: "a record", Erased: DeletedBySubject},
+	{Name: "aggregate_values", Stays: "counts what was decided; what is revoked or ends is given back", Erased: DeletedBySubject},
+	{Name: "aggregate_locks", Stays: "says nothing", Erased: DeletedBySubject},
 	{Name: "move_requests", Stays: "moves only a challenge or a hold that is open", Erased: DeletedWithRow},
 	{Name: "authorizations", Stays: "a record; what is open of one is in the tables above", Erased: DeletedBySubject},
 	{Name: "events", Stays: "the audit chain", Erased: NotDeleted},

@@ -93,7 +93,8 @@ var subjectKeys = map[string]string{ // #nosec G101 -- names of columns
 	"frame_digests": "digest", "typed_passages": "device_class, block", "frames": "session_id, frame_id", "background_shares": "modality",
 	"templates": "id", "enrollments": "id", "sessions": "id", "client_tokens": "mac", "registration_grants": "mac", "passkeys": "id",
 	"recoveries": "id", "research_consents": "id", "challenges": "id", "review_notes": "authorization_id, reviewer, note_digest",
-	"holds": "authorization_id", "shown_details": "authorization_id", "kept_values": "authorization_id", "proofs": "jti", "authorizations": "id",
+	"holds": "authorization_id", "shown_details": "authorization_id", "kept_values": "authorization_id", "aggregate_values": "request_id, field, decision",
+	"aggregate_locks": "resource_digest, field", "proofs": "jti", "authorizations": "id",
 }
 
 // eraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
@@ -303,6 +304,8 @@ const researchSection = "research_vectors"
 
 // exportedTables are ordered by name, like the keys of the export's data.
 var exportedTables = []exportSection{
+	{"aggregate_values", "request_id resource_digest field action_key decision first currency amount #digest @decided_at reserved @reserved_at",
+		"aggregate_values where environment_id = $2 and subject_uid = $1 order by decided_at, request_id, field, decision"},
 	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
 		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
 		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
@@ -75,7 +76,7 @@ func (v Void) revokeProofs(ctx context.Context, q *pg.Q) ([]challenge.Voided, er
 func (v Void) recordProofs(ctx context.Context, q *pg.Q, rows []challenge.Voided) error {
 	for _, r := range rows {
 		e := v.entry(events.ProofRevokedData{ProofID: r.ID, Reason: v.Reason}, r)
-		if err := events.Append(ctx, q, e); err != nil {
+		if err := v.release(ctx, q, e); err != nil {
 			return err
 		}
 	}
@@ -111,9 +112,17 @@ func (v Void) holds(ctx context.Context, q *pg.Q) error {
 	return nil
 }
 
-// settle appends the event of something that Void ended and notifies its workflow.
+// release appends the event of something that Void ended, which gives back what its request counts towards caps.
+func (v Void) release(ctx context.Context, q *pg.Q, e events.Entry) error {
+	if err := aggregate.Release(ctx, q, v.Subject.EnvironmentID, v.At, e.AuthorizationID); err != nil {
+		return err
+	}
+	return events.Append(ctx, q, e)
+}
+
+// settle ends something that Void ended with its event and notifies its workflow.
 func (v Void) settle(ctx context.Context, q *pg.Q, topic string, data events.Data, r challenge.Voided) error {
-	if err := events.Append(ctx, q, v.entry(data, r)); err != nil {
+	if err := v.release(ctx, q, v.entry(data, r)); err != nil {
 		return err
 	}
 	return outbox.Add(ctx, q, outbox.Item{Topic: topic, Environment: v.Subject.EnvironmentID, Ref: r.ID, At: v.At})

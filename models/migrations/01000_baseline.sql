@@ -878,6 +878,48 @@ create table kept_values (
 create index kept_values_age on kept_values using brin (decided_at);
 create index kept_values_subject on kept_values (subject_uid);
 
+-- Amounts and digests of values of requests, by which rules count. A row is a request with one of the decisions about it: request_id
+-- is the first decision, and first marks its row. What is distinct is the MAC of a value. reserved says whether the latest decision in
+-- mode enforce counts towards a cap: final (it was allowed), open (it is challenged or held), executed (it was reported as executed
+-- although it was not allowed), released (given back or denied); no for every other row.
+create table aggregate_values (
+    request_id      text not null,
+    tenant_id       text not null,
+    environment_id  text not null,
+    subject_uid     text not null,
+    resource_digest text not null,
+    field           text not null,
+    action_key      text not null,
+    decision        text not null check (decision in ('allow', 'challenge', 'hold', 'deny')),
+    first           boolean not null,
+    currency        text default '' not null,
+    amount          numeric,
+    digest          bytea,
+    decided_at      timestamptz not null,
+    reserved        text not null check (reserved in ('no', 'open', 'final', 'executed', 'released')),
+    reserved_at     timestamptz not null,
+    primary key (request_id, field, decision, environment_id),
+    constraint aggregate_values_request_id_fkey foreign key (request_id, environment_id) references authorizations(id, environment_id) on delete cascade
+);
+create index aggregate_values_age on aggregate_values using brin (decided_at);
+create index aggregate_values_subject on aggregate_values (environment_id, subject_uid, field, action_key, decision, decided_at);
+create index aggregate_values_resource on aggregate_values (environment_id, resource_digest, field, action_key, decision, decided_at);
+create index aggregate_values_subject_open on aggregate_values (environment_id, subject_uid, field) where (reserved in ('open', 'executed'));
+create index aggregate_values_resource_open on aggregate_values (environment_id, resource_digest, field) where (reserved in ('open', 'executed'));
+create index aggregate_values_seen on aggregate_values (environment_id, subject_uid, digest, decided_at) where (digest is not null and decision = 'allow');
+
+-- One row for each subject, or resource, and field under a cap: decisions that reserve lock it.
+create table aggregate_locks (
+    tenant_id       text not null,
+    environment_id  text not null,
+    subject_uid     text not null,
+    resource_digest text not null,
+    field           text not null,
+    locked_at       timestamptz not null,
+    primary key (environment_id, subject_uid, resource_digest, field)
+);
+create index aggregate_locks_age on aggregate_locks (locked_at);
+
 -- Challenges of decisions.
 create table challenges (
     id                     text not null,

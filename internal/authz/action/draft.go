@@ -3,6 +3,7 @@ package action
 import (
 	"encoding/json"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -11,6 +12,7 @@ import (
 type Draft struct {
 	Requirements  policy.Requirements // resolved
 	ContextSchema map[string]any
+	Aggregates    aggregate.Plan
 	schema        contextSchema
 }
 
@@ -27,9 +29,14 @@ func NewDraft(r policy.Requirements, schema json.RawMessage, kind policy.Environ
 	if d.schema, err = compileSchema(raw); err != nil {
 		return d, err
 	}
+	if d.Aggregates, err = aggregate.Parse(raw); err != nil {
+		return d, err
+	}
 	return d, json.Unmarshal(raw, &d.ContextSchema)
 }
 
 // ContextFaults returns the violations of the context_schema in a request's context, as the items of the 422 response with which
 // the service would refuse the request.
-func (d Draft) ContextFaults(context map[string]any) []problem.Field { return d.schema.faults(context) }
+func (d Draft) ContextFaults(context map[string]any) []problem.Field {
+	return append(d.schema.faults(context), amountFaults(d.Aggregates, context)...)
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
@@ -37,14 +38,29 @@ type InForce struct {
 	Contract policy.Contract
 	Display  display.Plan // what a person is shown of a request
 	Kept     kept.Plan    // the values of a request that are kept for simulations
-	Rules    *rules.Set   // of the contract's requirements
-	schema   contextSchema
-	weight   int // bytes in the cache
+	// Aggregates are the values of a request by which rules count.
+	Aggregates aggregate.Plan
+	Rules      *rules.Set // of the contract's requirements
+	schema     contextSchema
+	weight     int // bytes in the cache
 }
 
-// ContextFaults returns the violations of the contract's context_schema in a request's context.
+// ContextFaults returns the violations of the contract's context_schema in a request's context, and the amounts that cannot be added up.
 func (f *InForce) ContextFaults(context map[string]any) []problem.Field {
-	return f.schema.faults(context)
+	return append(f.schema.faults(context), amountFaults(f.Aggregates, context)...)
+}
+
+// amountFaults returns the amounts of a context that cannot be added up.
+func amountFaults(plan aggregate.Plan, context map[string]any) []problem.Field {
+	var out []problem.Field
+	for _, fault := range plan.Faults(context) {
+		loc := []any{"body", "context"}
+		for _, step := range fault.Path {
+			loc = append(loc, step)
+		}
+		out = append(out, problem.Field{Loc: loc, Msg: "context." + strings.Join(fault.Path, ".") + " " + fault.Why + ".", Type: "amount_invalid"})
+	}
+	return out
 }
 
 // AudienceAllowed reports whether the audience may receive proofs.
@@ -120,11 +136,15 @@ func (s *Service) At(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Acti
 	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}
+	counted, err := aggregate.Parse(v.ContextSchema)
+	if err != nil && !errors.As(err, &unusable) {
+		return nil, err
+	}
 	// The shape of a set grows with its rules and with the schema.
 	weight := cacheEach + len(v.ContextSchema) + len(contract.Requirements.Rules)*cacheRule
 	return &InForce{
 		Rules:  rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema),
-		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values,
+		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values, Aggregates: counted,
 		schema: schema, weight: weight,
 	}, nil
 }

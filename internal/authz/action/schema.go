@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
@@ -72,6 +73,11 @@ func checkAnnotations(raw []byte) error {
 	}
 	if _, err := kept.Parse(raw); errors.As(err, &fault) {
 		return invalidSchema(fault.Error()+".", "keep_invalid")
+	} else if err != nil {
+		return err
+	}
+	if _, err := aggregate.Parse(raw); errors.As(err, &fault) {
+		return invalidSchema(fault.Error()+".", "aggregate_invalid")
 	} else if err != nil {
 		return err
 	}

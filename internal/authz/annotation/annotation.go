@@ -12,6 +12,7 @@ import (
 // Found is one occurrence of a keyword.
 type Found struct {
 	Value any
+	Type  any      // of the schema that has the keyword: the value of "type"
 	Place string   // JSON pointer to the keyword in the schema
 	Path  []string // names of the properties from the context down; nil for the schema itself
 }
@@ -53,7 +54,7 @@ func (f *finder) object(schema any, place string, path []string) {
 		return
 	}
 	if value, given := fields[f.keyword]; given {
-		f.found = append(f.found, Found{value, place + "/" + Escape(f.keyword), path})
+		f.found = append(f.found, Found{value, fields["type"], place + "/" + Escape(f.keyword), path})
 	}
 	properties, _ := fields["properties"].(map[string]any)
 	names := make([]string, 0, len(properties))

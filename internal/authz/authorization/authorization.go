@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
@@ -37,6 +38,7 @@ type Service struct {
 	proofs   *signing.Service
 	vault    display.Vault
 	kept     kept.Vault
+	digests  aggregate.Vault
 	envs     cache.Cache[models.Environment] // settings, which change rarely
 	replays  *admission.Gate                 // limits concurrent simulations
 }
@@ -45,7 +47,7 @@ type Service struct {
 func New(st *pg.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
 	return &Service{
 		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
-		vault: display.NewVault(keys), kept: kept.NewVault(keys), replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
+		vault: display.NewVault(keys), kept: kept.NewVault(keys), digests: aggregate.NewVault(keys), replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
 	}
 }
 

@@ -30,6 +30,7 @@ type Answer struct {
 	Stages   Stages        // zero if Replayed
 	// RuleFailed reports that a rule of the policy could not be evaluated and applied for that reason; false if Replayed.
 	RuleFailed bool
+	queued     bool // a workflow is to be started
 }
 
 // Stages are the durations of the parts of a decision: reading the facts, deciding and signing, and the transaction that writes
@@ -53,77 +54,143 @@ func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Reques
 }
 
 // wanted returns which facts the request needs.
-func (r *request) wanted(tallied []DecisionTally) Wanted {
-	return Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Tallies: tallied}
+func (r *request) wanted() Wanted {
+	return Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, ResourceDigest: r.resourceDigest}
 }
 
 // attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
-// same idempotency key was faster.
-func (s *Service) attempt(ctx context.Context, r *request) (Answer, bool, error) {
-	scope, began := r.principal.Store(), s.clock.Now()
-	force, refusal := s.actions.InForce(ctx, scope, r.Action) // first: its rules determine which decisions are counted
-	var counts []rules.Count
-	var tallied []DecisionTally
-	if refusal == nil {
-		counts = force.Rules.CountsFor(ctx, r.vars(force))
-		tallied = tallies(force.Rules, counts, began)
+// same idempotency key was faster. A decision under a cap is all of this in one transaction, so that others under the cap wait for it.
+func (s *Service) attempt(ctx context.Context, r *request) (answer Answer, done bool, err error) {
+	p := prepared{began: s.clock.Now()}
+	p.force, p.refusal = s.actions.InForce(ctx, r.principal.Store(), r.Action) // first: its rules determine what is counted
+	p.wanted = r.wanted()
+	p.wanted.At = p.began
+	if p.refusal == nil {
+		if err := s.count(ctx, r, &p); err != nil {
+			return Answer{}, false, err
+		}
 	}
-	facts, err := ReadFacts(ctx, s.store.Q, scope, r.wanted(tallied))
-	if err != nil && !errors.Is(err, pg.ErrNotFound) {
+	if len(p.wanted.Locks) == 0 {
+		answer, err = s.attemptOn(ctx, s.store.Q, r, p)
+	} else {
+		err = s.store.Write(ctx, func(q *pg.Q) (err error) {
+			answer, err = s.attemptOn(ctx, q, r, p)
+			return err
+		})
+	}
+	var before repeated
+	switch {
+	case errors.Is(err, errAgain):
+		return Answer{}, false, nil
+	case errors.Is(err, errNonce):
+		return s.nonceTaken(ctx, r)
+	case errors.As(err, &before):
+		answer, err = s.replay(ctx, r.principal.Store(), before.decision, r.hash)
+		return answer, true, err
+	case pg.IsLocked(err):
+		return Answer{}, false, problem.NewUnavailable("Other requests under the same limit are being decided. Nothing was decided; retry the request.", err)
+	case err != nil:
 		return Answer{}, false, err
+	}
+	if answer.queued {
+		s.store.Wake(pg.ChannelOutbox)
+	}
+	return answer, true, nil
+}
+
+// The ends of an attempt in which nothing was decided. What follows uses another connection, which a transaction must not wait for.
+var (
+	errAgain = errors.New("authorization: the request is to be decided again")
+	errNonce = errors.New("authorization: the nonce is used already")
+)
+
+// repeated is the end of an attempt that found the decision about the same request.
+type repeated struct{ decision *models.Authorization }
+
+// Error implements error.
+func (repeated) Error() string { return "authorization: the request is decided already" }
+
+// prepared is what is known of a decision before its facts are read.
+type prepared struct {
+	began      time.Time
+	force      *action.InForce
+	refusal    error // of the action
+	wanted     Wanted
+	counts     []rules.Count     // those of wanted.Tallies
+	aggregates []rules.Aggregate // those of wanted.Reads
+}
+
+// count adds what the rules of the action count.
+func (s *Service) count(ctx context.Context, r *request, p *prepared) error {
+	known := r.vars(p.force)
+	p.counts = p.force.Rules.CountsFor(ctx, known)
+	p.wanted.Tallies = tallies(p.force.Rules, p.counts, p.began)
+	p.wanted.Locks = locks(p.force)
+	var err error
+	p.aggregates, p.wanted.Reads, err = s.reads(p.force, r, p.force.Rules.AggregatesFor(ctx, known), p.began)
+	return err
+}
+
+// attemptOn makes an attempt with the statements of q.
+func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared) (Answer, error) {
+	scope, force := r.principal.Store(), p.force
+	facts, err := ReadFacts(ctx, q, scope, p.wanted)
+	if err != nil && !errors.Is(err, pg.ErrNotFound) {
+		return Answer{}, err
 	}
 	// Replay before any check: a repetition must succeed even if the action or the policy has changed since.
 	if facts.Prior != nil {
-		answer, err := s.replay(ctx, r.principal.Store(), facts.Prior, r.hash)
-		return answer, true, err
+		return Answer{}, repeated{facts.Prior}
 	}
 	now := s.clock.Now()
-	if err := admit(r, force, refusal, now); err != nil {
-		return Answer{}, false, err
+	if err := admit(r, force, p.refusal, now); err != nil {
+		return Answer{}, err
 	}
 	if facts.Subject.UID == "" {
-		return Answer{}, false, problem.NotFoundBy("subject")
+		return Answer{}, problem.NotFoundBy("subject")
 	}
 	if r.Session != nil && facts.Session == nil {
-		return Answer{}, false, problem.NotFoundBy("session")
+		return Answer{}, problem.NotFoundBy("session")
 	}
 	in, err := s.input(force, r, facts)
 	if err != nil {
-		return Answer{}, false, err
+		return Answer{}, err
 	}
-	in.counts = counts
-	d, err := s.decide(ctx, s.store.Q, in, now)
+	in.counts, in.aggregates = p.counts, p.aggregates
+	d, err := s.decide(ctx, q, in, now)
 	if err != nil {
-		return Answer{}, false, err
+		return Answer{}, err
 	}
 	decided := s.clock.Now()
-	answer, done, err := s.write(ctx, r, d)
-	answer.Stages = Stages{Read: now.Sub(began), Decide: decided.Sub(now), Write: s.clock.Now().Sub(decided)}
-	return answer, done, err
+	answer, err := s.write(ctx, q, d)
+	answer.Stages = Stages{Read: now.Sub(p.began), Decide: decided.Sub(now), Write: s.clock.Now().Sub(decided)}
+	return answer, err
 }
 
-// write stores the decision and wakes the outbox relay if it has a workflow to start.
-func (s *Service) write(ctx context.Context, r *request, d *decision) (Answer, bool, error) {
-	written, err := InsertDecision(ctx, s.store.Q, &d.row)
+// write stores the decision.
+func (s *Service) write(ctx context.Context, q *pg.Q, d *decision) (Answer, error) {
+	written, err := InsertDecision(ctx, q, &d.row)
 	switch {
 	case pg.Violates(err, "authorizations_idempotency"):
-		return Answer{}, false, nil // the same request was faster: the next attempt reads its response
+		return Answer{}, errAgain // the same request was faster: the next attempt reads its response
 	case pg.Violates(err, "authorizations_nonce"):
-		return s.nonceTaken(ctx, r)
-	case err != nil || !written:
-		return Answer{}, false, err
-	}
-	if len(d.row.Outbox) > 0 {
-		s.store.Wake(pg.ChannelOutbox)
+		return Answer{}, errNonce
+	case err != nil:
+		return Answer{}, err
+	case !written:
+		return Answer{}, errAgain
 	}
 	a := &d.row.Authorization
-	return Answer{Body: d.body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed)}, true, nil
+	return Answer{
+		Body: d.body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed),
+		queued: len(d.row.Outbox) > 0,
+	}, nil
 }
 
 // nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which
 // is refused.
 func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
-	facts, err := ReadFacts(ctx, s.store.Q, r.principal.Store(), r.wanted(nil))
+	facts, err := ReadFacts(ctx, s.store.Q, r.principal.Store(), r.wanted())
 	if err == nil && facts.Prior != nil {
 		answer, err := s.replay(ctx, r.principal.Store(), facts.Prior, r.hash)
 		return answer, true, err

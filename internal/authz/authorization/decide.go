@@ -26,8 +26,9 @@ import (
 type decisionInput struct {
 	base       models.Authorization // the fields of the row that are known before deciding
 	force      *action.InForce
-	details    []display.Detail // of the request; nil for an action that shows none
-	kept       *kept.Values     // of the request; nil for an action that keeps none
+	details    []display.Detail  // of the request; nil for an action that shows none
+	kept       *kept.Values      // of the request; nil for an action that keeps none
+	aggregates []rules.Aggregate // those of facts.Numbers
 	facts      Facts
 	counts     []rules.Count   // those of facts.Tallies
 	request    *request        // nil for a follow-up decision
@@ -87,6 +88,9 @@ func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now tim
 		return nil, err
 	}
 	if d.row.Kept, err = s.keptValues(a, in.kept); err != nil {
+		return nil, err
+	}
+	if err := s.addAggregates(d); err != nil {
 		return nil, err
 	}
 	if err := s.addConsequences(ctx, q, d); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -18,7 +19,8 @@ type Facts struct {
 	Passkeys int               // number that are not revoked
 	// Prior has the columns of the decision with the same idempotency key that its response is made of; nil if there is none.
 	Prior   *models.Authorization
-	Tallies []int // the numbers of Wanted.Tallies, in their order
+	Tallies []int     // the numbers of Wanted.Tallies, in their order
+	Numbers []*string // those of Wanted.Reads, in their order, as decimals; nil for one that is not known
 }
 
 // Wanted selects the facts of a decision.
@@ -27,6 +29,10 @@ type Wanted struct {
 	Session        *string // nil for the latest
 	IdempotencyKey string  // of a first decision
 	Tallies        []DecisionTally
+	Reads          []aggregate.Read // of a first decision
+	Locks          []aggregate.Lock // that the transaction takes first
+	ResourceDigest string
+	At             time.Time // of the locks
 }
 
 // DecisionTally is a number of stored decisions about the subject: those about an action, with one of the effects, since a time. It is
@@ -48,7 +54,12 @@ const (
 // idempotency key. It returns ErrNotFound if there is neither a subject nor a decision. Session is nil if the requested
 // session is not the subject's.
 func ReadFacts(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
-	f, b := Facts{}, &pgx.Batch{}
+	f, b := Facts{Numbers: make([]*string, len(w.Reads))}, &pgx.Batch{}
+	of := aggregate.Of{Scope: s, Subject: w.Subject, ResourceDigest: w.ResourceDigest}
+	aggregate.QueueLocks(b, of, w.Locks, w.At)
+	for i, r := range w.Reads {
+		aggregate.QueueRead(b, of, r, func(number *string) { f.Numbers[i] = number })
+	}
 	b.Queue(`select id, request_hash, decision, mode, action_key, action_hash, policy_version, reason_codes, trace_id, decided_at, latency_ms,
 		assurance, response from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
 		s.Environment, w.IdempotencyKey).Query(func(rows pgx.Rows) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -21,8 +22,10 @@ type Decision struct {
 	Teams         []models.HoldTeam // of Hold
 	Details       *models.ShownDetails
 	Kept          *models.KeptValues
-	Events        []models.Event  // announced to webhooks
-	Outbox        []models.Outbox // workflows to start
+	Aggregates    []models.AggregateValue // of a first decision
+	Counted       bool                    // a follow-up decision counts with the values of the request
+	Events        []models.Event          // announced to webhooks
+	Outbox        []models.Outbox         // workflows to start
 	// SubjectAsOf is the updated_at of the subject that was decided about.
 	SubjectAsOf time.Time
 }
@@ -63,6 +66,12 @@ func InsertDecision(ctx context.Context, q *pg.Q, d *Decision) (bool, error) {
 		b.Queue(`insert into kept_values (authorization_id, tenant_id, environment_id, subject_uid, kept, decided_at)
 			values ($1, $2, $3, $4, $5, $6)`,
 			k.AuthorizationID, k.TenantID, k.EnvironmentID, k.SubjectUID, k.Kept, k.DecidedAt)
+	}
+	for _, v := range d.Aggregates {
+		aggregate.QueueInsert(b, v)
+	}
+	if d.Counted {
+		aggregate.QueueFollowUp(b, *a)
 	}
 	causes := q.Causes()
 	for _, e := range d.Events { // in their order, by which they are numbered

@@ -63,6 +63,7 @@ func (s *Service) matched(ctx context.Context, in decisionInput, profile assuran
 	}
 	subject := in.facts.Subject
 	v.Assurance, v.Now, v.Counts = profile.Facts(), now, counted(in.counts, in.facts.Tallies)
+	v.Aggregates = numbered(in.aggregates, in.facts.Numbers)
 	v.Subject = rules.Subject{
 		ID: subject.ExternalID, Enrollment: string(subject.Enrollment), CreatedAt: subject.CreatedAt, Passkeys: in.facts.Passkeys,
 		RecentlyRecovered: subject.Capped(now),

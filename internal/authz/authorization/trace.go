@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
@@ -232,6 +233,9 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 		receipt = OutcomeReceipt{Authorization: id, Outcome: *a.Outcome, ReportedAt: apitime.Time(*a.OutcomeReportedAt)}
 		if !moved {
 			return nil
+		}
+		if err := aggregate.Report(ctx, q, a.EnvironmentID, a.ID, outcome, now); err != nil {
+			return err
 		}
 		return events.Append(ctx, q, events.Entry{
 			Scope: p.Store(), At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -141,6 +142,9 @@ func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
 		e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
 		e.Data = events.ChallengeCancelledData{Challenge: m.ID}
 		out = Outcome{Status: models.ChallengeCancelled}
+		if err := aggregate.Release(ctx, q, m.Environment, m.At, c.Parent.ID); err != nil {
+			return err
+		}
 		return events.Append(ctx, q, e)
 	})
 	return out, err
@@ -168,6 +172,9 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 		e := entryOf(c, m.At, "workflow:"+m.WorkflowID)
 		e.WorkflowID = m.WorkflowID
 		e.Data = events.ChallengeExpiredData{Challenge: m.ID, ExpiresAt: apitime.Time(c.Challenge.ExpiresAt)}
+		if err := aggregate.Release(ctx, q, m.Environment, m.At, c.Parent.ID); err != nil {
+			return err
+		}
 		return events.Append(ctx, q, e)
 	})
 	return out, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -249,6 +250,9 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 			return events.Append(ctx, q, entry)
 		}
 		entry.Data = data
+		if err := aggregate.Release(ctx, q, c.EnvironmentID, now, c.AuthorizationID); err != nil {
+			return err
+		}
 		if err := events.Append(ctx, q, entry); err != nil {
 			return err
 		}

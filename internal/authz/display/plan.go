@@ -65,6 +65,16 @@ func (p Plan) Labels(path []string) []string {
 	return out
 }
 
+// CurrencyOf returns the currency of an amount that is shown as money, or the property that has it; neither for any other property.
+func (p Plan) CurrencyOf(path []string) (code string, at []string) {
+	for _, r := range p.rules {
+		if len(r.Path) > 0 && slices.Equal(r.Path, path) {
+			return r.Currency, r.CurrencyPath
+		}
+	}
+	return "", nil
+}
+
 // ResourceLabels returns the label of the resource's id; none if it is not shown.
 func (p Plan) ResourceLabels() []string {
 	var out []string

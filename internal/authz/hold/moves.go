@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -106,6 +107,9 @@ func (r review) reject(ctx context.Context) (Outcome, error) {
 	}
 	outcome, reportedAt, err := recordRejection(ctx, r.q, r.held.Hold, r.request.NoteDigest, r.move.At)
 	if err != nil {
+		return Outcome{}, err
+	}
+	if err := aggregate.Release(ctx, r.q, r.held.Hold.EnvironmentID, r.move.At, r.held.Parent.ID); err != nil {
 		return Outcome{}, err
 	}
 	receipt, err := json.Marshal(rejectedReceipt{
@@ -232,7 +236,11 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 		return events.HoldExpiredData{OpenedAt: apitime.Time(h.OpenedAt), DueAt: apitime.Time(h.DueAt)}
 	}
 	return s.byTime(ctx, m, data, func(q *pg.Q, environment string) (bool, error) {
-		return expireHold(ctx, q, environment, m.ID, m.At)
+		expired, err := expireHold(ctx, q, environment, m.ID, m.At)
+		if err == nil && expired {
+			err = aggregate.Release(ctx, q, environment, m.At, m.ID)
+		}
+		return expired, err
 	}, "")
 }
 

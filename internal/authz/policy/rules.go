@@ -14,6 +14,8 @@ type Rule struct {
 	When         string   `json:"when"`         // a CEL expression of type bool
 	Requirements Stricter `json:"requirements"` // at least one, merged by Merge
 	Reason       string   `json:"reason"`       // shown in the explanation
+	// Reserve has the sums of the condition hold while decisions are made at the same time: what is allowed, or may still be, counts.
+	Reserve bool `json:"reserve,omitzero"`
 }
 
 // Stricter is the partial Requirements of a rule. An omitted field has no effect, and Rules is never set.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
+
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 )
 
 // path is a value that a condition reads: a variable and the properties below it.
@@ -30,7 +33,11 @@ type analysis struct {
 	values  []path // of reads, those that are more than a test of presence
 	counts  []Count
 	most    map[Count]int // where each count can stop without changing the result
-	faults  []Fault
+	plan    aggregate.Plan
+	// aggregates are the numbers that are made of stored values, and limits say from where on each may be any higher one; nil is nowhere.
+	aggregates []Aggregate
+	limits     map[Aggregate]*big.Rat
+	faults     []Fault
 }
 
 // visit examines an expression. Present lists the properties whose presence a has() around it has established.
@@ -123,10 +130,14 @@ func (a *analysis) call(e ast.Expr, present []string) {
 			a.count(e, MaxCounted)
 			return
 		}
+		if isAggregate(e) {
+			a.aggregate(e, nil)
+			return
+		}
 	}
 	a.comparison(e)
 	a.zone(e)
-	if a.limit(e) {
+	if a.limit(e, present) {
 		return
 	}
 	if c.IsMemberFunction() {

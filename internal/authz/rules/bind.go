@@ -23,6 +23,9 @@ func (s *Set) bind(v Vars) (bound map[string]any, unusable map[string]error) {
 	if len(s.counts) > 0 {
 		bound[varCounts] = s.counted(v.Counts)
 	}
+	if len(s.aggregates) > 0 {
+		s.bindAggregates(bound, v.Aggregates)
+	}
 	return bound, unusable
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,7 +28,9 @@ const anyOutcome = "any"
 var outcomes = []string{string(policy.Allow), string(policy.Challenge), string(policy.Hold), string(policy.Deny), anyOutcome}
 
 // windows are the spans of time over which decisions are counted.
-var windows = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
+var windows = map[string]time.Duration{
+	"15m": 15 * time.Minute, "1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour,
+}
 
 // actionKey is the form of an action's key, as in the contract.
 var actionKey = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
@@ -36,7 +39,7 @@ var actionKey = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
 type Count struct {
 	Action  string
 	Outcome string // allow, challenge, hold, deny or any
-	Window  string // 1h, 24h or 7d
+	Window  string // 15m, 1h, 24h, 7d or 30d
 }
 
 // Span returns the length of the window.
@@ -56,6 +59,20 @@ func (c Count) key() string { return c.Action + " " + c.Outcome + " " + c.Window
 // text is the count as a condition writes it.
 func (c Count) text() string {
 	return `subject.decisions("` + c.Action + `", "` + c.Outcome + `", "` + c.Window + `")`
+}
+
+// fault returns which of the fields cannot be used, and what it is instead; an empty text if all can.
+func (c Count) fault() (at int, why string) {
+	switch {
+	case len(c.Action) > 128 || !actionKey.MatchString(c.Action):
+		return 0, "an action's key such as payments.transfer"
+	case !slices.Contains(outcomes, c.Outcome):
+		return 1, "one of " + strings.Join(outcomes, ", ")
+	case windows[c.Window] == 0:
+		return 2, "one of " + windowNames
+	default:
+		return 0, ""
+	}
 }
 
 // countFrom parses the key of a count.
@@ -83,13 +100,8 @@ func countsMacro() cel.EnvOption {
 			texts[i] = literal
 		}
 		c := Count{texts[0], texts[1], texts[2]}
-		switch {
-		case len(c.Action) > 128 || !actionKey.MatchString(c.Action):
-			return nil, eh.NewError(args[0].ID(), "the first argument of subject.decisions() is an action's key such as payments.transfer")
-		case !slices.Contains(outcomes, c.Outcome):
-			return nil, eh.NewError(args[1].ID(), "the second argument of subject.decisions() is one of "+strings.Join(outcomes, ", "))
-		case windows[c.Window] == 0:
-			return nil, eh.NewError(args[2].ID(), "the third argument of subject.decisions() is one of 1h, 24h, 7d")
+		if at, why := c.fault(); why != "" {
+			return nil, eh.NewError(args[at].ID(), fmt.Sprintf("argument %d of subject.decisions() is %s", at+1, why))
 		}
 		return eh.NewCall("_[_]", eh.NewIdent(varCounts), eh.NewLiteral(types.String(c.key()))), nil
 	}))
@@ -139,10 +151,10 @@ func (a *analysis) count(e ast.Expr, most int) {
 	a.most[count] = max(a.most[count], most)
 }
 
-// limit adds the count that is compared with a literal, and reports whether e is such a comparison. From one more than the
+// limit adds the count, or the aggregate, that is compared with a literal, and reports whether e is such a comparison. From one more than the
 // literal on the comparison has the same result, so that decisions beyond it need not be counted: most of the cost of a rule is
 // that of counting.
-func (a *analysis) limit(e ast.Expr) bool {
+func (a *analysis) limit(e ast.Expr, present []string) bool {
 	switch e.AsCall().FunctionName() {
 	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
 	default:
@@ -151,6 +163,13 @@ func (a *analysis) limit(e ast.Expr) bool {
 	args := e.AsCall().Args()
 	for i, arg := range args {
 		other := args[1-i]
+		if number, ok := a.addedTo(arg); ok {
+			if above, literal := numberLiteral(other); literal {
+				a.aggregate(number, above)
+				a.visitAmount(arg, present)
+				return true
+			}
+		}
 		if !isCount(arg) || other.Kind() != ast.LiteralKind {
 			continue
 		}
@@ -162,13 +181,16 @@ func (a *analysis) limit(e ast.Expr) bool {
 	return false
 }
 
-// isCount reports whether an expression is an entry of the hidden variable.
-func isCount(e ast.Expr) bool {
+// isCount reports whether an expression is a count.
+func isCount(e ast.Expr) bool { return isEntryOf(e, varCounts) }
+
+// isEntryOf reports whether an expression is an entry of a hidden variable.
+func isEntryOf(e ast.Expr, variable string) bool {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operators.Index {
 		return false
 	}
 	of := e.AsCall().Args()[0]
-	return of.Kind() == ast.IdentKind && of.AsIdent() == varCounts
+	return of.Kind() == ast.IdentKind && of.AsIdent() == variable
 }
 
 // stringLiteral returns the value of a literal string.

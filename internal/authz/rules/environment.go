@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
@@ -51,25 +53,34 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 	for name, o := range fixed {
 		options = append(options, cel.Variable(name, types.NewObjectType(o.name)))
 	}
-	return cel.NewCustomEnv(slices.Concat(options, zoneFunctions(), decimalFunctions())...)
+	return cel.NewCustomEnv(slices.Concat(options, zoneFunctions(), decimalFunctions(), aggregateVariables())...)
 })
 
 // environment compiles the conditions of one context.
 type environment struct {
 	*cel.Env
-	types  *provider
-	sizes  sizes
-	replay bool // plan conditions so that values can be unknown
+	reserving *cel.Env // of rules that reserve
+	plan      aggregate.Plan
+	types     *provider
+	sizes     sizes
+	replay    bool // plan conditions so that values can be unknown
 }
 
-func newEnvironment(context *object) (environment, error) {
+func newEnvironment(context *object, plan aggregate.Plan) (environment, error) {
 	shared, err := base()
 	if err != nil {
 		return environment{}, err
 	}
 	p := newProvider(shared.CELTypeProvider(), context)
-	extended, err := shared.Extend(cel.CustomTypeProvider(p), cel.Variable(varContext, types.NewObjectType(context.name)))
-	return environment{Env: extended, types: p, sizes: sizes{context: context}}, err
+	extend := func(reserve bool) (*cel.Env, error) {
+		return shared.Extend(cel.CustomTypeProvider(p), cel.Variable(varContext, types.NewObjectType(context.name)), aggregateMacros(plan, reserve))
+	}
+	out := environment{plan: plan, types: p, sizes: sizes{context: context}}
+	if out.Env, err = extend(false); err != nil {
+		return environment{}, err
+	}
+	out.reserving, err = extend(true)
+	return out, err
 }
 
 // compile compiles one rule.
@@ -77,6 +88,9 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	out := compiled{Rule: rule}
 	if n := utf8.RuneCountInString(rule.When); n > MaxWhen {
 		return out, []Fault{{Line: 1, Column: 1, Why: fmt.Sprintf("a condition has at most %d characters; this one has %d", MaxWhen, n)}}
+	}
+	if rule.Reserve {
+		e.Env = e.reserving
 	}
 	checked, issues := e.Compile(rule.When)
 	if err := issues.Err(); err != nil {
@@ -86,14 +100,19 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	if checked.OutputType() != types.BoolType {
 		return out, []Fault{{Line: 1, Column: 1, Why: "a condition must be true or false; this one has the type " + typeText(checked.OutputType().String())}}
 	}
-	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}}
+	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}, plan: e.plan, limits: map[Aggregate]*big.Rat{}}
 	a.visit(tree.Expr(), nil)
+	if rule.Reserve && !slices.ContainsFunc(a.aggregates, func(g Aggregate) bool { return g.Reserved }) {
+		a.fault(tree.Expr().ID(), "a rule that reserves reads a sum or a number of distinct values that it limits")
+	}
 	if len(a.faults) > 0 {
 		slices.SortFunc(a.faults, compareFaults)
 		return out, a.faults
 	}
 	out.reads, out.values, out.counts, out.most = a.reads, a.values, a.counts, a.most
-	out.request = slices.ContainsFunc(a.reads, path.ofRequest)
+	out.aggregates, out.limits = a.aggregates, a.limits
+	// The numbers are those of the request's currency and resource, and do not contain the request itself.
+	out.request = len(a.aggregates) > 0 || slices.ContainsFunc(a.reads, path.ofRequest)
 	out.evaded = (&presence{analysis: a, sizes: e.sizes}).evaded(tree.Expr())
 	if fault, bad := e.expensive(checked); bad {
 		return out, []Fault{fault}

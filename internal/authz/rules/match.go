@@ -23,8 +23,9 @@ type Vars struct {
 	Environment policy.EnvironmentKind
 	Assurance   policy.Assurance
 	Subject     Subject
-	Counts      map[Count]int // an entry for each of Set.Counts, at most MaxCounted
-	Now         time.Time     // the time of the decision
+	Counts      map[Count]int        // an entry for each of Set.Counts, at most MaxCounted
+	Aggregates  map[Aggregate]string // decimals, for each of Set.Aggregates
+	Now         time.Time            // the time of the decision
 }
 
 // Resource is the target of the action.
@@ -212,6 +213,7 @@ func (r compiled) described(bound map[string]any) string {
 		}
 		parts = append(parts, text)
 	}
+	parts = append(parts, r.describeAggregates(bound)...)
 	if len(parts) == 0 {
 		return "it reads nothing"
 	}

@@ -142,6 +142,20 @@ func (r compiled) unknown(bound map[string]any, unusable map[string]error, known
 			patterns, names = append(patterns, cel.AttributePattern(varCounts).QualString(c.key())), append(names, c.text())
 		}
 	}
+	sums, _ := bound[varSums].(map[string]decimal)
+	numbers, _ := bound[varNumbers].(map[string]int64)
+	for _, g := range r.aggregates {
+		_, sum := sums[g.key()]
+		_, number := numbers[g.key()]
+		if sum || number {
+			continue
+		}
+		in := varNumbers
+		if g.IsSum() {
+			in = varSums
+		}
+		patterns, names = append(patterns, cel.AttributePattern(in).QualString(g.key())), append(names, g.text())
+	}
 	return patterns, names
 }
 

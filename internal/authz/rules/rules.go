@@ -8,11 +8,14 @@ package rules
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
 
 	"cel.dev/cel-go/cel"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
@@ -23,7 +26,7 @@ const (
 	maxDepth = 40
 	// MaxCost limits one evaluation, in the cost units of cel-go, each at most some 100 ns.
 	MaxCost = 10_000
-	// MaxCounts is the maximum number of different counts of a policy. Each is a range of an index.
+	// MaxCounts is the maximum number of different counts and aggregates of a policy. Each is a range of an index.
 	MaxCounts = 16
 )
 
@@ -48,18 +51,23 @@ type Set struct {
 	reads  []string // top-level properties of the context that a rule reads
 	counts []Count
 	most   map[Count]int // where each of counts stops
+	// aggregates are the numbers that are made of stored values; limits are explained at analysis.
+	aggregates []Aggregate
+	limits     map[Aggregate]*big.Rat
 }
 
 // compiled is one rule.
 type compiled struct {
 	policy.Rule
-	program cel.Program
-	reads   []path
-	values  []path // of reads, those that it does more with than to test their presence
-	counts  []Count
-	most    map[Count]int // where each of counts can stop without changing the result
-	request bool          // reads the context or the resource's id, neither of which is stored
-	evaded  []string      // properties of the context without which a request can skip the rule
+	program    cel.Program
+	reads      []path
+	values     []path // of reads, those that it does more with than to test their presence
+	counts     []Count
+	most       map[Count]int // where each of counts can stop without changing the result
+	request    bool          // reads the context, the resource's id or an aggregate, none of which a follow-up decision knows
+	aggregates []Aggregate
+	limits     map[Aggregate]*big.Rat
+	evaded     []string // properties of the context without which a request can skip the rule
 }
 
 // Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.
@@ -83,8 +91,8 @@ func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, [
 	if len(list) == 0 {
 		return nil, nil
 	}
-	set := &Set{shape: shapeOf(schema), most: map[Count]int{}}
-	env, err := newEnvironment(set.shape)
+	set := &Set{shape: shapeOf(schema), most: map[Count]int{}, limits: map[Aggregate]*big.Rat{}}
+	env, err := newEnvironment(set.shape, planOf(schema))
 	if err != nil {
 		for _, rule := range list {
 			set.add(compiled{Rule: rule})
@@ -101,9 +109,9 @@ func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, [
 		}
 		set.add(made)
 	}
-	if len(set.counts) > MaxCounts {
+	if n := len(set.counts) + len(set.aggregates); n > MaxCounts {
 		last := len(list) - 1
-		why := fmt.Sprintf("the rules of a policy read at most %d different counts of decisions, and these read %d", MaxCounts, len(set.counts))
+		why := fmt.Sprintf("the rules of a policy read at most %d different counts, sums and values, and these read %d", MaxCounts, n)
 		faults = append(faults, Fault{Rule: last, Name: list[last].Name, Line: 1, Column: 1, Why: why})
 	}
 	return set, faults
@@ -129,6 +137,23 @@ func (s *Set) add(rule compiled) {
 		}
 		s.most[c] = max(s.most[c], rule.most[c])
 	}
+	for _, g := range rule.aggregates {
+		if slices.Contains(s.aggregates, g) {
+			s.limits[g] = higher(s.limits[g], rule.limits[g])
+		} else {
+			s.aggregates, s.limits[g] = append(s.aggregates, g), rule.limits[g]
+		}
+	}
+}
+
+// planOf returns the fields by which rules can count. A schema that declares them wrongly is refused elsewhere.
+func planOf(schema map[string]any) aggregate.Plan {
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return aggregate.Plan{}
+	}
+	plan, _ := aggregate.Parse(raw)
+	return plan
 }
 
 // Empty reports whether there is no rule.
@@ -156,21 +181,6 @@ func (s *Set) AgainCounts() []Count {
 			if !r.request && !slices.Contains(out, c) {
 				out = append(out, c)
 			}
-		}
-	}
-	return out
-}
-
-// ReadsRequest returns the names of the rules that read the context or the resource's id. They can be evaluated with the
-// request only: neither is stored.
-func (s *Set) ReadsRequest() []string {
-	var out []string
-	if s == nil {
-		return nil
-	}
-	for _, r := range s.rules {
-		if r.request {
-			out = append(out, r.Name)
 		}
 	}
 	return out

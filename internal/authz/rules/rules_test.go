@@ -323,7 +323,6 @@ func TestSetNeeds(t *testing.T) {
 		`has(context.payee) && context.payee.name == "x"`)
 	require.Equal(t, []rules.Count{{"a", "deny", "1h"}, {"b", "any", "7d"}}, set.Counts())
 	require.Equal(t, []rules.Count{{"b", "any", "7d"}}, set.AgainCounts())
-	require.Equal(t, []string{"r0", "r2", "r4"}, set.ReadsRequest())
 	require.Equal(t, [][]string{{"amount"}, {"payee"}, {"payee", "name"}}, set.ReadsContext())
 	require.Equal(t, []string{"allow", "challenge", "hold", "deny"}, set.Counts()[1].Outcomes())
 	require.Equal(t, 7*24*time.Hour, set.Counts()[1].Span())

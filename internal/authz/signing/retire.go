@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -122,6 +123,13 @@ func (s *Service) revokeSome(ctx context.Context, k models.SigningKey, actor str
 			return err
 		}
 		revoked = len(rows)
+		decisions := make([]string, revoked)
+		for i, r := range rows {
+			decisions[i] = r.AuthorizationID
+		}
+		if err := aggregate.Release(ctx, q, k.EnvironmentID, now, decisions...); err != nil {
+			return err
+		}
 		for _, r := range rows {
 			err := events.Append(ctx, q, events.Entry{
 				Scope: pg.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, At: now,

@@ -408,6 +408,7 @@ const (
 	ExpiringAuthorizations Expiring = "authorizations"
 	ExpiringDetails        Expiring = "details"
 	ExpiringKept           Expiring = "kept"
+	ExpiringAggregates     Expiring = "aggregates"
 	ExpiringNotes          Expiring = "notes"
 	ExpiringEvents         Expiring = "events"
 	ExpiringResearch       Expiring = "research"

@@ -48,6 +48,12 @@ func Changed(err error) bool {
 	return errors.As(err, &pg) && pg.Code == "22012"
 }
 
+// IsLocked reports whether a statement waited for a lock for longer than lock_timeout allows.
+func IsLocked(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
+}
+
 // IsUnavailable reports whether err says that the database could not be reached or could not do its work now, rather than
 // that it refused a statement. The caller may return 503, and a retry is safe.
 func IsUnavailable(err error) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
@@ -39,6 +40,7 @@ type Retention struct {
 	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
 	Details        time.Duration // what was shown of requests that are settled
 	Kept           time.Duration // values of requests that are kept for simulations
+	Aggregates     time.Duration // amounts and digests by which rules count, and their locks
 	Notes          time.Duration // notes on settled holds
 	Events         time.Duration // the personal part of the event log
 	Research       time.Duration // research vectors
@@ -51,7 +53,7 @@ type Retention struct {
 // DefaultRetention returns the retention that applies unless the operator configures a different one.
 func DefaultRetention() Retention {
 	return Retention{
-		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Kept: 90 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
+		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Kept: 90 * day, Aggregates: 30 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
 		Deliveries: 30 * day, Idempotency: day, Spent: day,
 	}
 }
@@ -73,6 +75,7 @@ var classes = []class{
 	{"authorizations", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
 	{"details", func(r *Retention) *time.Duration { return &r.Details }, day, true},
 	{"kept", func(r *Retention) *time.Duration { return &r.Kept }, day, false},
+	{"aggregates", func(r *Retention) *time.Duration { return &r.Aggregates }, 30 * day, false},
 	{"notes", func(r *Retention) *time.Duration { return &r.Notes }, day, false},
 	{"events", func(r *Retention) *time.Duration { return &r.Events }, 30 * day, true},
 	{"research", func(r *Retention) *time.Duration { return &r.Research }, day, false},
@@ -152,6 +155,7 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{audit.ExpiringAuthorizations, d.Retention.Authorizations},
 		{audit.ExpiringDetails, d.Retention.Details},
 		{audit.ExpiringKept, d.Retention.Kept},
+		{audit.ExpiringAggregates, d.Retention.Aggregates},
 		{audit.ExpiringNotes, d.Retention.Notes},
 		{audit.ExpiringEvents, d.Retention.Events},
 		{audit.ExpiringResearch, d.Retention.Research},
@@ -229,6 +233,7 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, identity.DropClientTokens},
 		{d.Retention.Spent, passkey.DropGrants},
 		{d.Retention.Spent, challenge.DropLinks},
+		{d.Retention.Aggregates, aggregate.DropLocks},
 		{d.Retention.Spent, staff.DropExpired},
 		{d.Retention.Spent, research.DropPeriods},
 		{0, subject.DropErasedTerms},

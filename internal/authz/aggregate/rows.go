@@ -1,0 +1,252 @@
+package aggregate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// What a request counts towards a cap. The comment on aggregate_values says what each means.
+const (
+	reservedNo       = "no"
+	reservedOpen     = "open"
+	reservedFinal    = "final"
+	reservedReleased = "released"
+)
+
+// Reserved returns what a decision counts towards a cap: only in mode enforce, and not if it is a denial.
+func Reserved(mode models.ActionMode, decision string) string {
+	switch {
+	case mode != models.ModeEnforce:
+		return reservedNo
+	case decision == "allow":
+		return reservedFinal
+	case decision == "deny":
+		return reservedReleased
+	default:
+		return reservedOpen
+	}
+}
+
+// QueueInsert adds a value of a first decision.
+func QueueInsert(b *pgx.Batch, v models.AggregateValue) {
+	b.Queue(`insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first,
+		currency, amount, digest, decided_at, reserved, reserved_at) values ($1, $2, $3, $4, $5, $6, $7, $8, true, $9, $10, $11, $12, $13, $12)`,
+		v.RequestID, v.TenantID, v.EnvironmentID, v.SubjectUID, v.ResourceDigest, v.Field, v.ActionKey, v.Decision, v.Currency, v.Amount, v.Digest,
+		v.DecidedAt, v.Reserved)
+}
+
+// requestOf selects the first decision about the request of a decision, which have the nonce in common. $1 is the environment.
+const requestOf = `select r.id from authorizations r where r.environment_id = $1 and r.parent_id is null and r.nonce = `
+
+// QueueFollowUp adds the values of a follow-up decision, which are those of the request. From then on the follow-up decision counts
+// towards caps, and no earlier one. A request counts once for each of the decisions about it.
+func QueueFollowUp(b *pgx.Batch, a models.Authorization) {
+	reserved := Reserved(a.Mode, a.Decision)
+	b.Queue(`update aggregate_values set reserved = 'no', reserved_at = $4
+		where environment_id = $1 and request_id = (`+requestOf+`$2) and decision <> $3 and reserved <> 'no' and ($3 <> 'deny' or reserved <> 'executed')`,
+		a.EnvironmentID, a.Nonce, a.Decision, a.DecidedAt)
+	b.Queue(`insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first,
+			currency, amount, digest, decided_at, reserved, reserved_at)
+		select distinct on (v.field) v.request_id, v.tenant_id, v.environment_id, v.subject_uid, v.resource_digest, v.field, v.action_key, $3, false,
+			v.currency, v.amount, v.digest, $4::timestamptz, $5, $4
+		from aggregate_values v where v.environment_id = $1 and v.request_id = (`+requestOf+`$2) order by v.field
+		on conflict (request_id, field, decision, environment_id) do update set reserved = excluded.reserved, reserved_at = excluded.reserved_at`,
+		a.EnvironmentID, a.Nonce, a.Decision, a.DecidedAt, reserved)
+}
+
+// Release gives back what the requests of decisions count towards caps: they will not be executed. One that was reported as executed
+// stays.
+func Release(ctx context.Context, q *pg.Q, environment string, at time.Time, decisions ...string) error {
+	if len(decisions) == 0 {
+		return nil
+	}
+	_, err := q.Exec(ctx, `update aggregate_values set reserved = 'released', reserved_at = $3
+		where environment_id = $1 and reserved in ('open', 'final') and request_id in (`+requestOf+`any (select d.nonce from authorizations d
+			where d.environment_id = $1 and d.id = any ($2) and (d.outcome is null or d.outcome <> all ($4))))`, environment, decisions, at, executed)
+	return err
+}
+
+// The outcomes that a relying party reports of a request which it has executed, and of one which it has not.
+var (
+	executed    = []string{"executed", "manually_approved", "customer_override"}
+	notExecuted = []string{"not_executed", "manually_rejected"}
+)
+
+// Report applies the outcome of a decision: a request that was not executed is given back, and one that was executed although it was
+// denied, has expired or still waits counts.
+func Report(ctx context.Context, q *pg.Q, environment, decision, outcome string, at time.Time) error {
+	switch {
+	case slices.Contains(notExecuted, outcome):
+		return Release(ctx, q, environment, at, decision)
+	case slices.Contains(executed, outcome):
+		_, err := q.Exec(ctx, `update aggregate_values set reserved = 'executed', reserved_at = $3
+			where environment_id = $1 and reserved in ('open', 'released') and request_id in (`+requestOf+`any (select d.nonce from authorizations d
+				where d.environment_id = $1 and d.id = $2))`, environment, decision, at)
+		return err
+	default:
+		return nil
+	}
+}
+
+// lockWait is how long a decision waits for the others under the same cap.
+const lockWait = 3 * time.Second
+
+// Lock is a cap: of a field of the subject, or of the resource.
+type Lock struct {
+	Resource bool
+	Field    string
+}
+
+// compareLocks orders locks: those of the resource first, then by field. Every decision takes them in this order, so that no two wait for
+// each other.
+func compareLocks(a, b Lock) int {
+	if a.Resource != b.Resource {
+		if a.Resource {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.Field, b.Field)
+}
+
+// QueueLocks adds the locks of a decision that reserves. Others under the same caps wait for it until it is written; pg.IsLocked says that
+// the wait was too long.
+func QueueLocks(b *pgx.Batch, of Of, locks []Lock, at time.Time) {
+	if len(locks) == 0 {
+		return
+	}
+	b.Queue("select set_config('lock_timeout', $1, true)", fmt.Sprint(lockWait.Milliseconds()))
+	const locked = ` on conflict (environment_id, subject_uid, resource_digest, field) do update set locked_at = excluded.locked_at`
+	for _, l := range slices.SortedFunc(slices.Values(locks), compareLocks) {
+		if l.Resource {
+			b.Queue(`insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at)
+				values ($1, $2, '', $3, $4, $5)`+locked, of.Scope.Tenant, of.Scope.Environment, of.ResourceDigest, l.Field, at)
+			continue
+		}
+		b.Queue(`insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at)
+			select $1, $2, s.uid, '', $4, $5::timestamptz from subjects s
+				where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'`+locked,
+			of.Scope.Tenant, of.Scope.Environment, of.Subject, l.Field, at)
+	}
+}
+
+// DropLocks deletes at most limit locks that were last taken before t.
+func DropLocks(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
+	return q.Exec(ctx, `delete from aggregate_locks where (environment_id, subject_uid, resource_digest, field) in
+		(select environment_id, subject_uid, resource_digest, field from aggregate_locks where locked_at < $1 limit $2) and locked_at < $1`, t, limit)
+}
+
+// Of is whose values are read.
+type Of struct {
+	Scope          pg.Scope
+	Subject        string // the relying party's id
+	ResourceDigest string
+}
+
+// Read is a number that a rule reads: of the subject, or of the resource.
+type Read struct {
+	Resource bool
+	Field    string
+	Kind     Kind
+	Action   string
+	// Decisions are those that count; all of them for each request once. Reserved reads instead what counts towards a cap.
+	Decisions []string
+	Each      bool // only the first decision of a request counts
+	Reserved  bool
+	Currency  string
+	Since     time.Time
+	// Above is from where on the number may be any that is higher; empty for an exact one.
+	Above *string
+	// Seen are digests of a value: the number is 1 if a request with it was allowed, and 0 otherwise. It is nil for a number.
+	Seen [][]byte
+}
+
+// MaxRead is how many values one number is made of. A number of more is not known.
+const MaxRead = 10_000
+
+// few is how many values are read first. If they already exceed Read.Above, no more are.
+const few = 100
+
+// QueueRead adds the statement of one number, which set receives: a decimal, or nil if it is not known.
+func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
+	holder := of.Subject
+	if r.Resource {
+		holder = of.ResourceDigest
+	}
+	args := []any{of.Scope.Tenant, of.Scope.Environment, holder, r.Field}
+	if r.Seen != nil {
+		b.Queue(seenQuery, append(args[:3:3], r.Seen, r.Since)...).QueryRow(func(row pgx.Row) error {
+			var n string
+			err := row.Scan(&n)
+			set(&n)
+			return err
+		})
+		return
+	}
+	args = append(args, r.Action, r.Currency, r.Since, r.Above, few, MaxRead+1)
+	if !r.Reserved {
+		args = append(args, r.Decisions, r.Each)
+	}
+	b.Queue(numberQueries[variant{r.Resource, r.Reserved, r.Kind}], args...).QueryRow(func(row pgx.Row) error {
+		var number string
+		var read int
+		if err := row.Scan(&number, &read); err != nil {
+			return err
+		}
+		if read <= MaxRead {
+			set(&number)
+		} else {
+			set(nil)
+		}
+		return nil
+	})
+}
+
+// ofSubject makes the planner look the subject up once: $1 is the tenant, $2 the environment and $3 the relying party's id.
+const ofSubject = `v.subject_uid = (select s.uid from subjects s where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing')`
+
+const seenQuery = `select count(*)::text from (select from aggregate_values v where v.environment_id = $2 and ` + ofSubject + `
+	and v.digest = any ($4) and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5 limit 1) seen`
+
+// variant selects a statement of numberQueries.
+type variant struct {
+	resource, reserved bool
+	kind               Kind
+}
+
+// numberQueries are the statements of numbers. What is open counts towards a cap however old it is: it may be executed any time.
+var numberQueries = func() map[variant]string {
+	out := map[variant]string{}
+	for _, resource := range []bool{false, true} {
+		holder := ofSubject
+		if resource {
+			holder = "v.resource_digest = $3"
+		}
+		rows := `select v.amount, v.digest from aggregate_values v where v.tenant_id = $1 and v.environment_id = $2 and ` + holder + `
+			and v.field = $4 and v.action_key = $5 and v.currency = $6 and `
+		decided := rows + `v.decision = any ($11) and v.decided_at > $7 and (v.first or not $12)`
+		counting := rows + `v.decision = 'allow' and v.decided_at > $7 and v.reserved = 'final' union all ` +
+			rows + `v.reserved in ('open', 'executed') and (v.reserved = 'open' or v.reserved_at > $7)`
+		for kind, number := range map[Kind]string{Sum: "coalesce(sum(r.amount), 0)", Distinct: "count(distinct r.digest)"} {
+			out[variant{resource, false, kind}] = firstFew(number, decided)
+			out[variant{resource, true, kind}] = firstFew(number, counting)
+		}
+	}
+	return out
+}()
+
+// firstFew reads a number of the first rows if that suffices, and otherwise of all.
+func firstFew(number, rows string) string {
+	of := func(limit, having string) string {
+		return fmt.Sprintf(`(select %s::text, count(*) from (%s limit %s) r %s)`, number, rows, limit, having)
+	}
+	return of("$9", "having "+number+" > $8::numeric or count(*) < $9") + " union all " + of("$10", "") + " limit 1"
+}

@@ -1,0 +1,301 @@
+package authorization_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// counted is a context_schema with an amount by currency and a payee by which rules count.
+const counted = `{"type": "object", "required": ["amount", "payee"], "properties": {
+	"amount": {"type": "string", "maxLength": 30, "x-countersign-aggregate": "sum",
+		"x-countersign-display": {"label": "Amount", "format": "money", "currency": "/currency"}},
+	"currency": {"type": "string"}, "payee": {"type": "string", "maxLength": 40, "x-countersign-aggregate": "distinct"}}}`
+
+// denyRule denies what its condition matches.
+func denyRule(name, when string, reserve bool) policy.Rule {
+	return policy.Rule{Name: name, When: when, Requirements: policy.Stricter{DenyOn: []string{reason.RuleMatched}}, Reason: "Because of " + name, Reserve: reserve}
+}
+
+// counting is a bundle whose policy allows without evidence, counts by an amount and a payee, and has these rules.
+func counting(t *testing.T, list ...policy.Rule) *bundle {
+	t.Helper()
+	b := setup(t, allowing)
+	b.activateCounting(t, allowing, list...)
+	return b
+}
+
+func (b *bundle) activateCounting(t *testing.T, requirements policy.Requirements, list ...policy.Rule) {
+	t.Helper()
+	requirements.Rules = list
+	b.activate(t, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(counted)})
+}
+
+// send authorizes an amount in euros to a payee and returns the decision.
+func (b *bundle) send(t *testing.T, amount, payee string) policy.Effect {
+	t.Helper()
+	return b.pay(t, fmt.Sprintf(`{"amount": %q, "currency": "EUR", "payee": %q}`, amount, payee)).Decision
+}
+
+func TestRuleAddsAmountsUpByCurrency(t *testing.T) {
+	t.Parallel()
+	b := counting(t, denyRule("much", `subject.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 1000`, false))
+	require.Equal(t, policy.Allow, b.send(t, "600.10", "a"))
+	require.Equal(t, policy.Deny, b.send(t, "399.91", "a"))
+	require.Equal(t, policy.Allow, b.send(t, "399.90", "a"), "to the cent")
+	require.Equal(t, policy.Deny, b.send(t, "0.01", "a"))
+	require.Equal(t, policy.Allow, b.pay(t, `{"amount": "1000", "currency": "USD", "payee": "a"}`).Decision, "another currency")
+	b.clock.Advance(24 * time.Hour)
+	require.Equal(t, policy.Allow, b.send(t, "1000", "a"), "the window has passed")
+}
+
+func TestRuleCountsDifferentValues(t *testing.T) {
+	t.Parallel()
+	b := counting(t, denyRule("payees", `subject.distinct("payee", "payments.transfer", "allow", "1h") >= 2 && !subject.seen("payee", context.payee, "1h")`, false))
+	require.Equal(t, policy.Allow, b.send(t, "1", "a"))
+	require.Equal(t, policy.Allow, b.send(t, "1", "b"))
+	require.Equal(t, policy.Deny, b.send(t, "1", "c"), "a third payee")
+	require.Equal(t, policy.Allow, b.send(t, "1", "a"), "a payee of before")
+	require.Equal(t, 2, b.Count("select count(distinct digest) from aggregate_values where decision = 'allow' and digest is not null"))
+	require.Zero(t, b.Count("select count(*) from aggregate_values where amount is null and length(digest) <> 32"))
+}
+
+func TestRuleCountsOfTheResource(t *testing.T) {
+	t.Parallel()
+	b := counting(t, denyRule("mule", `resource.distinct("subject", "payments.transfer", "allow", "24h") >= 1 && resource.sum("amount", "payments.transfer", "any", "24h") >= 100`, false))
+	require.Equal(t, policy.Allow, b.send(t, "100", "a"))
+	require.Equal(t, policy.Deny, b.send(t, "1", "a"))
+	r := b.request()
+	r.Resource.ID, r.Context = "acc_2", json.RawMessage(`{"amount": "1", "currency": "EUR", "payee": "a"}`)
+	got, err := b.authorize(t, r)
+	require.NoError(t, err)
+	require.Equal(t, policy.Allow, got.Decision, "another resource")
+}
+
+func TestAmountThatCannotBeAddedUpIsRefused(t *testing.T) {
+	t.Parallel()
+	b := counting(t)
+	for name, context := range map[string]string{
+		"negative": `{"amount": "-1", "currency": "EUR", "payee": "a"}`, "no number": `{"amount": "1,50", "currency": "EUR", "payee": "a"}`, "no currency": `{"amount": "1", "payee": "a"}`,
+		"another form": `{"amount": "1", "currency": "eur", "payee": "a"}`, "exponent": `{"amount": "1e9", "currency": "EUR", "payee": "a"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := b.request()
+			r.Context = json.RawMessage(context)
+			_, err := b.authorize(t, r)
+			requireProblem(t, err, problem.Unprocessable)
+		})
+	}
+	require.Zero(t, b.Count("select count(*) from aggregate_values"))
+}
+
+// limit is a cap of 1,000 a day that reserves.
+var limit = denyRule("limit", `subject.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 1000`, true)
+
+// toHold is limit beside a rule that holds payments to a payee.
+func toHold(rule string, method policy.Stricter) policy.Rule {
+	return policy.Rule{Name: "to", When: `context.payee == "` + rule + `"`, Requirements: method, Reason: "To " + rule}
+}
+
+// left returns how much of the cap is left: the highest of some amounts that is allowed now.
+func (b *bundle) left(t *testing.T) string {
+	t.Helper()
+	for _, amount := range []string{"1000", "600", "400", "100"} {
+		r := b.request()
+		r.Context = json.RawMessage(fmt.Sprintf(`{"amount": %q, "currency": "EUR", "payee": "probe"}`, amount))
+		got, err := b.authorize(t, r)
+		require.NoError(t, err)
+		b.Exec("delete from authorizations where id = $1", got.ID)
+		if got.Decision == policy.Allow {
+			return amount
+		}
+	}
+	return "0"
+}
+
+func TestCapCountsUntilTheAmountIsGivenBack(t *testing.T) {
+	t.Parallel()
+	holds, challenges := policy.Stricter{HoldOn: []string{reason.RuleMatched}}, policy.Stricter{ExplicitApprovalRequired: true}
+	type world struct {
+		*bundle
+		first authorization.Response
+	}
+	followUp := func(t *testing.T, w world, r followup.Request) models.Authorization {
+		t.Helper()
+		parent, err := authorization.TraceDecision(t.Context(), w.Store.Q, w.Scope, w.first.ID)
+		require.NoError(t, err)
+		r.Parent, r.At, r.Actor = parent.Authorization, w.clock.Now(), "test"
+		var second models.Authorization
+		require.NoError(t, w.Store.Write(t.Context(), func(q *pg.Q) (err error) {
+			second, _, err = w.Service.FollowUp(t.Context(), q, r)
+			return err
+		}))
+		return second
+	}
+	report := func(t *testing.T, w world, id, outcome string) {
+		t.Helper()
+		_, err := w.Outcome(t.Context(), w.principal, id, outcome, nil)
+		require.NoError(t, err)
+	}
+	for name, c := range map[string]struct {
+		with policy.Stricter // of the first decision about 900; nothing is left of another 100 as long as it counts
+		then func(t *testing.T, w world)
+		left string
+	}{
+		"allowed":              {policy.Stricter{}, func(*testing.T, world) {}, "100"},
+		"allowed, a day later": {policy.Stricter{}, func(_ *testing.T, w world) { w.clock.Advance(24 * time.Hour) }, "1000"},
+		"not executed":         {policy.Stricter{}, func(t *testing.T, w world) { report(t, w, w.first.ID, "not_executed") }, "1000"},
+		"not executed, reported twice": {policy.Stricter{}, func(t *testing.T, w world) {
+			report(t, w, w.first.ID, "not_executed")
+			report(t, w, w.first.ID, "not_executed")
+		}, "1000"},
+		"unknown, then not executed": {policy.Stricter{}, func(t *testing.T, w world) {
+			report(t, w, w.first.ID, "unknown")
+			report(t, w, w.first.ID, "not_executed")
+		}, "1000"},
+		"executed":                        {policy.Stricter{}, func(t *testing.T, w world) { report(t, w, w.first.ID, "executed") }, "100"},
+		"held":                            {holds, func(*testing.T, world) {}, "100"},
+		"held for longer than the window": {holds, func(_ *testing.T, w world) { w.clock.Advance(30 * time.Hour) }, "100"},
+		"held and approved": {holds, func(t *testing.T, w world) {
+			w.clock.Advance(30 * time.Hour)
+			followUp(t, w, followup.Request{HoldApproved: true})
+		}, "100"},
+		"held and approved, a day later": {holds, func(t *testing.T, w world) {
+			followUp(t, w, followup.Request{HoldApproved: true})
+			w.clock.Advance(24 * time.Hour)
+		}, "1000"},
+		"held and executed nevertheless": {holds, func(t *testing.T, w world) { report(t, w, w.first.ID, "executed") }, "100"},
+		"held, approved, then not executed": {holds, func(t *testing.T, w world) {
+			report(t, w, followUp(t, w, followup.Request{HoldApproved: true}).ID, "not_executed")
+		}, "1000"},
+		"held, approved, the hold reported": {holds, func(t *testing.T, w world) {
+			followUp(t, w, followup.Request{HoldApproved: true})
+			report(t, w, w.first.ID, "not_executed")
+		}, "1000"},
+		"held, approved, the hold executed": {holds, func(t *testing.T, w world) {
+			followUp(t, w, followup.Request{HoldApproved: true})
+			report(t, w, w.first.ID, "executed")
+		}, "100"},
+		"challenged":               {challenges, func(*testing.T, world) {}, "100"},
+		"challenged and completed": {challenges, func(t *testing.T, w world) { followUp(t, w, followup.Request{ChallengeMethod: "sandbox_confirm"}) }, "100"},
+		"challenged, and the follow-up is denied": {challenges, func(t *testing.T, w world) {
+			w.Exec("update subjects set status = 'revoked'")
+			require.Equal(t, "deny", followUp(t, w, followup.Request{ChallengeMethod: "sandbox_confirm"}).Decision)
+			w.Exec("update subjects set status = 'active'")
+		}, "1000"},
+		"executed although the follow-up was denied": {challenges, func(t *testing.T, w world) {
+			w.Exec("update subjects set status = 'revoked'")
+			report(t, w, followUp(t, w, followup.Request{ChallengeMethod: "sandbox_confirm"}).ID, "customer_override")
+			w.Exec("update subjects set status = 'active'")
+		}, "100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := []policy.Rule{limit}
+			if len(c.with.HoldOn) > 0 || c.with.ExplicitApprovalRequired {
+				list = append(list, toHold("a", c.with))
+			}
+			w := world{bundle: counting(t, list...)}
+			w.first = w.pay(t, `{"amount": "900", "currency": "EUR", "payee": "a"}`)
+			require.Equal(t, "100", w.left(t), "the amount counts from the decision on")
+			c.then(t, w)
+			require.Equal(t, c.left, w.left(t))
+		})
+	}
+}
+
+// Test and shadow reserve nothing, and a rule that does not reserve counts what was allowed, whatever became of it.
+func TestWhatACapDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []models.ActionMode{models.ModeTest, models.ModeShadow} {
+		b := counting(t, limit)
+		b.setMode(t, mode)
+		require.Equal(t, policy.Allow, b.send(t, "900", "a"))
+		b.setMode(t, models.ModeEnforce)
+		require.Equal(t, "1000", b.left(t), mode)
+		require.Equal(t, policy.Allow, b.send(t, "900", "a"))
+		b.setMode(t, mode)
+		require.Equal(t, policy.Deny, b.send(t, "200", "a"), "what is reserved counts in every mode")
+	}
+	plain := limit
+	plain.Reserve = false
+	b := counting(t, plain)
+	first := b.pay(t, `{"amount": "900", "currency": "EUR", "payee": "a"}`)
+	_, err := b.Outcome(t.Context(), b.principal, first.ID, "not_executed", nil)
+	require.NoError(t, err)
+	require.Equal(t, "100", b.left(t))
+}
+
+func (b *bundle) setMode(t *testing.T, mode models.ActionMode) {
+	t.Helper()
+	b.Exec("update actions set mode = $1", string(mode))
+	b.actions.Forget("")
+}
+
+// A sum that reserves holds whatever is decided at the same time.
+func TestConcurrentDecisionsNeverExceedACap(t *testing.T) {
+	t.Parallel()
+	b := counting(t, limit)
+	const at = 64
+	requests := make([]authorization.Request, at)
+	for i := range requests {
+		requests[i] = b.request()
+		requests[i].Context = json.RawMessage(`{"amount": "70", "currency": "EUR", "payee": "a"}`)
+	}
+	var allowed, denied atomic.Int32
+	var group sync.WaitGroup
+	for i := range requests {
+		group.Go(func() {
+			for range 2 { // a repetition counts once
+				answer, err := b.Authorize(t.Context(), b.principal, requests[i], b.clock.Now())
+				switch {
+				case err != nil:
+					t.Error(err)
+				case answer.Replayed:
+				case answer.Decision == policy.Allow:
+					allowed.Add(1)
+				default:
+					denied.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, 14, allowed.Load())
+	require.EqualValues(t, at-14, denied.Load())
+	require.Equal(t, 980, b.Count("select sum(amount)::int from aggregate_values where decision = 'allow' and amount is not null"))
+	require.Equal(t, 14, b.Count("select count(*) from proofs"))
+}
+
+// The wait for others under a cap is bounded.
+func TestDecisionUnderACapThatIsHeldIsUnavailable(t *testing.T) {
+	t.Parallel()
+	b := counting(t, limit)
+	require.Equal(t, policy.Allow, b.send(t, "1", "a"))
+	tx, err := b.Store.Pool().Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), "update aggregate_locks set locked_at = locked_at")
+	require.NoError(t, err)
+	r := b.request()
+	r.Context = json.RawMessage(`{"amount": "1", "currency": "EUR", "payee": "a"}`)
+	_, err = b.authorize(t, r)
+	requireProblem(t, err, problem.Unavailable)
+	require.NoError(t, tx.Rollback(t.Context()))
+	_, err = b.authorize(t, r)
+	require.NoError(t, err, "nothing was decided before")
+}

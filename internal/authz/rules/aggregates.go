@@ -1,0 +1,381 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/parser"
+
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+)
+
+// The functions of an aggregate.
+const (
+	functionSum      = "sum"
+	functionDistinct = "distinct"
+	functionSeen     = "seen"
+)
+
+// SubjectField is the field of resource.distinct("subject", ...): no property of a context has this name.
+const SubjectField = "@subject"
+
+// Aggregate is a number that is made of stored values of requests: about the subject or the resource, of one action with one outcome,
+// up to now. Outcome and Action are empty for seen, which is 1 or 0.
+type Aggregate struct {
+	Resource bool
+	Function string // sum, distinct or seen
+	Field    string
+	Action   string
+	Outcome  string
+	Window   string // 15m, 1h, 24h, 7d or 30d
+	// Value is what seen looks for: the path of a property, or a text in quotes.
+	Value string
+	// Reserved counts what is allowed or may still be, for a rule that reserves.
+	Reserved bool
+}
+
+// Span returns the length of the window.
+func (g Aggregate) Span() time.Duration { return windows[g.Window] }
+
+// Outcomes returns the outcomes that are counted. With each, a request counts once: by the first decision about it.
+func (g Aggregate) Outcomes() (outcomes []string, each bool) {
+	return Count{Outcome: g.Outcome}.Outcomes(), g.Outcome == anyOutcome
+}
+
+// IsSum reports whether the number is a sum of amounts, and not one of values.
+func (g Aggregate) IsSum() bool { return g.Function == functionSum }
+
+// IsSeen reports whether the number says if a value was seen.
+func (g Aggregate) IsSeen() bool { return g.Function == functionSeen }
+
+// Sought returns the value that seen looks for in a decoded context; false if the context does not have it.
+func (g Aggregate) Sought(context map[string]any) (value any, given bool) {
+	if text, err := strconv.Unquote(g.Value); err == nil {
+		return text, true
+	}
+	value, given = annotation.Lookup(context, strings.Split(g.Value, ".")[1:])
+	return value, given && value != nil
+}
+
+// key is the name of the number in the hidden variables.
+func (g Aggregate) key() string {
+	return strings.Join([]string{strconv.FormatBool(g.Resource), g.Function, g.Field, g.Action, g.Outcome, g.Window, strconv.FormatBool(g.Reserved), g.Value}, " ")
+}
+
+// aggregateFrom parses a key. Only the value, which is last, can contain spaces.
+func aggregateFrom(key string) Aggregate {
+	p := strings.SplitN(key, " ", 8)
+	return Aggregate{
+		Resource: p[0] == "true", Function: p[1], Field: p[2], Action: p[3], Outcome: p[4], Window: p[5], Reserved: p[6] == "true", Value: p[7],
+	}
+}
+
+// text is the aggregate as a condition writes it.
+func (g Aggregate) text() string {
+	of := varSubject
+	if g.Resource {
+		of = varResource
+	}
+	if g.Function == functionSeen {
+		return fmt.Sprintf("%s.seen(%q, %s, %q)", of, g.Field, g.Value, g.Window)
+	}
+	return fmt.Sprintf("%s.%s(%q, %q, %q, %q)", of, g.Function, strings.TrimPrefix(g.Field, "@"), g.Action, g.Outcome, g.Window)
+}
+
+// The hidden variables with the sums and the other numbers, and the function that makes a number true or false. No condition can name
+// them.
+const (
+	varSums    = "@sums"
+	varNumbers = "@numbers"
+	isSeen     = "@seen"
+)
+
+// aggregateVariables declares what the macros of aggregates expand to. The second argument of isSeen is the value that is sought, so that
+// it is checked like any other.
+func aggregateVariables() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.Variable(varSums, types.NewMapType(types.StringType, decimalType)), cel.Variable(varNumbers, types.NewMapType(types.StringType, types.IntType)),
+		cel.Function(isSeen, cel.Overload("seen_value", []*types.Type{types.IntType, types.DynType}, types.BoolType, cel.BinaryBinding(func(n, _ ref.Val) ref.Val {
+			return types.Bool(n.Equal(types.Int(0)) != types.True)
+		}))),
+	}
+}
+
+// aggregateMacros replaces the functions of a rule by entries of the hidden variables. Their arguments are literals, so that what a policy
+// needs is known before any request.
+func aggregateMacros(plan aggregate.Plan, reserve bool) cel.EnvOption {
+	m := macros{plan, reserve}
+	return cel.Macros(
+		cel.ReceiverMacro(functionSum, 4, m.number(functionSum, aggregate.Sum)),
+		cel.ReceiverMacro(functionDistinct, 4, m.number(functionDistinct, aggregate.Distinct)),
+		cel.ReceiverMacro(functionSeen, 3, m.seen),
+	)
+}
+
+// macros expands aggregates of the fields of a plan.
+type macros struct {
+	plan    aggregate.Plan
+	reserve bool
+}
+
+// literals returns the literal strings among the arguments at some positions.
+func literals(eh parser.ExprHelper, function string, args []ast.Expr, at ...int) ([]string, *cel.Error) {
+	out := make([]string, len(at))
+	for i, position := range at {
+		text, ok := stringLiteral(args[position])
+		if !ok {
+			return nil, eh.NewError(args[position].ID(), fmt.Sprintf("argument %d of %s() is a literal string", position+1, function))
+		}
+		out[i] = text
+	}
+	return out, nil
+}
+
+// of returns whether a function is called of the resource.
+func of(eh parser.ExprHelper, function string, target ast.Expr) (resource bool, err *cel.Error) {
+	if target.Kind() == ast.IdentKind && (target.AsIdent() == varSubject || target.AsIdent() == varResource && function != functionSeen) {
+		return target.AsIdent() == varResource, nil
+	}
+	if function == functionSeen {
+		return false, eh.NewError(target.ID(), `seen() is a function of subject: subject.seen("payee", context.payee, "30d")`)
+	}
+	return false, eh.NewError(target.ID(), fmt.Sprintf(`%s() is a function of subject and resource: subject.%s("amount", "payments.transfer", "allow", "24h")`, function, function))
+}
+
+// number returns the expander of sum() or distinct().
+func (m macros) number(function string, kind aggregate.Kind) cel.MacroFactory {
+	return func(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+		resource, fault := of(eh, function, target)
+		if fault != nil {
+			return nil, fault
+		}
+		texts, fault := literals(eh, function, args, 0, 1, 2, 3)
+		if fault != nil {
+			return nil, fault
+		}
+		g := Aggregate{Resource: resource, Function: function, Field: texts[0], Action: texts[1], Outcome: texts[2], Window: texts[3], Reserved: m.reserve}
+		if resource && kind == aggregate.Distinct && g.Field == varSubject {
+			g.Field = SubjectField
+		} else if why := m.undeclared(g.Field, kind); why != "" {
+			return nil, eh.NewError(args[0].ID(), why)
+		}
+		if at, why := (Count{g.Action, g.Outcome, g.Window}).fault(); why != "" {
+			return nil, eh.NewError(args[at+1].ID(), fmt.Sprintf("argument %d of %s() is %s", at+2, function, why))
+		}
+		if m.reserve && g.Outcome != string(policy.Allow) {
+			return nil, eh.NewError(args[2].ID(), `a rule that reserves counts what is allowed and what may still be: its outcome is "allow"`)
+		}
+		in := varNumbers
+		if g.IsSum() {
+			in = varSums
+		}
+		return eh.NewCall(operators.Index, eh.NewIdent(in), eh.NewLiteral(types.String(g.key()))), nil
+	}
+}
+
+// seen expands seen().
+func (m macros) seen(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	if _, fault := of(eh, functionSeen, target); fault != nil {
+		return nil, fault
+	}
+	texts, fault := literals(eh, functionSeen, args, 0, 2)
+	if fault != nil {
+		return nil, fault
+	}
+	g := Aggregate{Function: functionSeen, Field: texts[0], Window: texts[1]}
+	if why := m.undeclared(g.Field, aggregate.Distinct); why != "" {
+		return nil, eh.NewError(args[0].ID(), why)
+	}
+	if text, ok := stringLiteral(args[1]); ok {
+		g.Value = strconv.Quote(text)
+	} else if p := pathOf(args[1]); len(p) > 1 && p[0] == varContext {
+		g.Value = p.String()
+	} else {
+		return nil, eh.NewError(args[1].ID(), "argument 2 of seen() is a property of the context or a literal string")
+	}
+	if g.Span() == 0 {
+		return nil, eh.NewError(args[2].ID(), "argument 3 of seen() is one of "+windowNames)
+	}
+	return eh.NewCall(isSeen, eh.NewCall(operators.Index, eh.NewIdent(varNumbers), eh.NewLiteral(types.String(g.key()))), args[1]), nil
+}
+
+// undeclared returns why a field cannot be counted by; empty if it can.
+func (m macros) undeclared(name string, kind aggregate.Kind) string {
+	if f, declared := m.plan.Field(name); declared && f.Kind == kind {
+		return ""
+	}
+	why := fmt.Sprintf("%q is not stored for this: mark the property of context_schema with %q: %q", name, aggregate.Annotation, kind)
+	if names := m.plan.Names(kind); len(names) > 0 {
+		why += "; marked are " + strings.Join(names, ", ")
+	}
+	return why
+}
+
+// Aggregates returns the aggregates that the rules read.
+func (s *Set) Aggregates() []Aggregate {
+	if s == nil {
+		return nil
+	}
+	return s.aggregates
+}
+
+// Above returns the limit of an aggregate: no rule has another result for any number above it. It is nil if the exact number is needed.
+func (s *Set) Above(g Aggregate) *big.Rat { return s.limits[g] }
+
+// AggregatesFor returns the aggregates on which the rules still depend when the request is known, as CountsFor does.
+func (s *Set) AggregatesFor(ctx context.Context, v Vars) []Aggregate {
+	if s == nil || len(s.aggregates) == 0 {
+		return nil
+	}
+	bound, _ := s.bound(v, s.asked)
+	var out []Aggregate
+	for _, r := range s.rules {
+		if len(r.aggregates) > 0 && !r.isFalse(ctx, bound) {
+			out = union(out, r.aggregates)
+		}
+	}
+	return out
+}
+
+// union returns a with the items of b that it lacks.
+func union[T comparable](a, b []T) []T {
+	for _, item := range b {
+		if !slices.Contains(a, item) {
+			a = append(a, item)
+		}
+	}
+	return a
+}
+
+// bindAggregates adds the hidden variables. A rule whose number is not known cannot be evaluated.
+func (s *Set) bindAggregates(bound map[string]any, known map[Aggregate]string) {
+	sums, numbers := map[string]decimal{}, map[string]int64{}
+	for g, text := range known {
+		exact, ok := new(big.Rat).SetString(text)
+		switch {
+		case !ok:
+		case g.IsSum():
+			sums[g.key()] = decimal{exact}
+		default:
+			numbers[g.key()] = exact.Num().Int64()
+		}
+	}
+	bound[varSums], bound[varNumbers] = sums, numbers
+}
+
+// aggregate records that the condition reads a number, and that its result is the same for every one above a limit; nil is no limit.
+func (a *analysis) aggregate(e ast.Expr, above *big.Rat) {
+	key, _ := stringLiteral(e.AsCall().Args()[1])
+	g := aggregateFrom(key)
+	if !slices.Contains(a.aggregates, g) {
+		a.aggregates, a.limits[g] = append(a.aggregates, g), above
+		return
+	}
+	a.limits[g] = higher(a.limits[g], above)
+}
+
+// higher returns the higher of two limits; nil is no limit.
+func higher(a, b *big.Rat) *big.Rat {
+	if a == nil || b == nil {
+		return nil
+	}
+	if a.Cmp(b) < 0 {
+		return b
+	}
+	return a
+}
+
+// isAggregate reports whether an expression is an entry of a hidden variable with aggregates.
+func isAggregate(e ast.Expr) bool { return isEntryOf(e, varSums) || isEntryOf(e, varNumbers) }
+
+// addedTo returns the aggregate to which an expression adds at most an amount of the request, which is never less than 0: a number above
+// a limit then stays above it.
+func (a *analysis) addedTo(e ast.Expr) (ast.Expr, bool) {
+	if isAggregate(e) {
+		return e, true
+	}
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operators.Add {
+		return nil, false
+	}
+	args := e.AsCall().Args()
+	for i, arg := range args {
+		if isAggregate(arg) && a.isAmount(args[1-i]) {
+			return arg, true
+		}
+	}
+	return nil, false
+}
+
+// visitAmount examines what an expression adds to an aggregate.
+func (a *analysis) visitAmount(e ast.Expr, present []string) {
+	if isAggregate(e) {
+		return
+	}
+	for _, arg := range e.AsCall().Args() {
+		if !isAggregate(arg) {
+			a.visit(arg, present)
+		}
+	}
+}
+
+// isAmount reports whether an expression is decimal(context.FIELD) of a field that is added up.
+func (a *analysis) isAmount(e ast.Expr) bool {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "decimal" || len(e.AsCall().Args()) != 1 {
+		return false
+	}
+	p := pathOf(e.AsCall().Args()[0])
+	if len(p) < 2 || p[0] != varContext {
+		return false
+	}
+	f, declared := a.plan.Field(p[1:].String())
+	return declared && f.Kind == aggregate.Sum
+}
+
+// numberLiteral returns the value of a literal number, or of decimal() of a literal.
+func numberLiteral(e ast.Expr) (*big.Rat, bool) {
+	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "decimal" && len(e.AsCall().Args()) == 1 {
+		e = e.AsCall().Args()[0]
+	}
+	if e.Kind() != ast.LiteralKind {
+		return nil, false
+	}
+	d, ok := newDecimal(e.AsLiteral()).(decimal)
+	return d.r, ok
+}
+
+// describeAggregates lists the numbers that a rule read. A sum is named without its value, which the amounts of requests can be derived
+// from: internal/authz/authorization stores it as shown details are stored.
+func (r compiled) describeAggregates(bound map[string]any) []string {
+	var parts []string
+	numbers, _ := bound[varNumbers].(map[string]int64)
+	for _, g := range r.aggregates {
+		text := g.text()
+		if n, known := numbers[g.key()]; known && g.Function == functionDistinct {
+			sign := "="
+			if above := r.limits[g]; above != nil && above.Cmp(new(big.Rat).SetInt64(n)) < 0 {
+				sign, n = ">", above.Num().Int64()
+			}
+			text = fmt.Sprintf("%s %s %d", text, sign, n)
+		} else if known {
+			text = fmt.Sprintf("%s = %t", text, n > 0)
+		}
+		parts = append(parts, text)
+	}
+	return parts
+}
+
+// windowNames lists the windows for messages.
+var windowNames = strings.Join(slices.SortedFunc(maps.Keys(windows), func(a, b string) int { return int(windows[a] - windows[b]) }), ", ")
