@@ -109,6 +109,11 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	require.NoError(t, err)
 	b.exec(t, `insert into kept_values (authorization_id, tenant_id, environment_id, subject_uid, kept, decided_at) values ($1, $2, $3, $4, $5, $6)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, kept, now)
+	b.exec(t, `insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first, currency,
+		amount, decided_at, reserved, reserved_at) values ($1, $2, $3, $4, 'sha256:1', 'amount', 'payment.release', 'challenge', true, 'EUR', 250.00, $5, 'open', $5)`,
+		out.authorization, s.TenantID, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at) values ($1, $2, $3, '', 'amount', $4)`,
+		s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into challenge_links (mac, environment_id, challenge_id, created_at, expires_at) values ($1, $4, $2, $3, $3)`, []byte(out.challenge), out.challenge, now, s.EnvironmentID)
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))

@@ -194,7 +194,8 @@ type ActionCreate struct {
 	// JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000
 	// subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`.
 	// Extensions: `x-countersign-display` on a property shows its value to the user, and `x-countersign-keep` keeps it
-	// for simulations; one that cannot be used is 422 `display_invalid` or `keep_invalid`.
+	// for simulations, and `x-countersign-aggregate` (`sum` or `distinct`) has rules count by it; one that cannot be used
+	// is 422 `display_invalid`, `keep_invalid` or `aggregate_invalid`.
 	ContextSchema map[string]any `json:"context_schema,omitzero"`
 	// Dotted lower-case key.
 	Key string `json:"key"`
@@ -1889,6 +1890,9 @@ type PolicyRule struct {
 	Reason string `json:"reason"`
 	// Extension: the requirements that a rule adds, at least one. An omitted field adds none.
 	Requirements PolicyRuleRequirements `json:"requirements"`
+	// Whether the sums and numbers of values in the condition hold while decisions are made at the same time. They then
+	// count what is allowed and what may still be allowed.
+	Reserve bool `json:"reserve,omitzero"`
 	// A condition in the Common Expression Language (CEL), checked against `context_schema` when the version is created.
 	When string `json:"when"`
 }

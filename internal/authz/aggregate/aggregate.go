@@ -129,7 +129,7 @@ func unusable(f Field, typ any) string {
 	return ""
 }
 
-// Value is what is stored of one field of one request.
+// Value is the stored part of one field of one request.
 type Value struct {
 	Field    string
 	Currency string // of Amount; empty for an amount without one

@@ -110,7 +110,7 @@ type repeated struct{ decision *models.Authorization }
 // Error implements error.
 func (repeated) Error() string { return "authorization: the request is decided already" }
 
-// prepared is what is known of a decision before its facts are read.
+// prepared has everything that is known of a decision before its facts are read.
 type prepared struct {
 	began      time.Time
 	force      *action.InForce

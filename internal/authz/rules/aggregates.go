@@ -41,7 +41,7 @@ type Aggregate struct {
 	Action   string
 	Outcome  string
 	Window   string // 15m, 1h, 24h, 7d or 30d
-	// Value is what seen looks for: the path of a property, or a text in quotes.
+	// Value is sought by seen: the path of a property, or a text in quotes.
 	Value string
 	// Reserved counts what is allowed or may still be, for a rule that reserves.
 	Reserved bool
@@ -331,7 +331,7 @@ func (a *analysis) visitAmount(e ast.Expr, present []string) {
 	}
 }
 
-// isAmount reports whether an expression is decimal(context.FIELD) of a field that is added up.
+// isAmount reports whether an expression is decimal() of a property that is added up.
 func (a *analysis) isAmount(e ast.Expr) bool {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "decimal" || len(e.AsCall().Args()) != 1 {
 		return false

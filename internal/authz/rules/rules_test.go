@@ -239,7 +239,7 @@ func TestCompileRefuses(t *testing.T) {
 		"count of a variable":            {`subject.decisions(action.key, "allow", "24h") > 1`, 1, 25, "are literal strings"},
 		"count of no key":                {`subject.decisions("Payments", "allow", "24h") > 1`, 1, 19, "an action's key such as"},
 		"count of no outcome":            {`subject.decisions("a", "allowed", "24h") > 1`, 1, 24, "one of allow, challenge, hold, deny, any"},
-		"count of no window":             {`subject.decisions("a", "allow", "30d") > 1`, 1, 33, "one of 1h, 24h, 7d"},
+		"count of no window":             {`subject.decisions("a", "allow", "2h") > 1`, 1, 33, "one of 15m, 1h, 24h, 7d, 30d"},
 		"count of something else":        {`context.decisions("a", "allow", "1h") > 1`, 1, 1, "a function of subject"},
 		"a literal that is no time":      {`now > timestamp("today")`, 1, 1, ""},
 		"too expensive":                  {`has(context.many) && context.many.exists(a, context.many.exists(b, a == b))`, 1, 1, "state maxItems and maxLength"},

@@ -66,6 +66,13 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 			b.Write(authorization.Decision{Authorization: a, Kept: &models.KeptValues{AuthorizationID: a.ID, TenantID: a.TenantID,
 				EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Kept: []byte{1}, DecidedAt: at}})
 		}, "select count(*) from kept_values", "retention.executed"},
+		"aggregates": {kept.Aggregates, func(b *bundle, at time.Time) {
+			a := b.Authorization("allow")
+			a.DecidedAt = at
+			amount := "250.00"
+			b.Write(authorization.Decision{Authorization: a, Aggregates: []models.AggregateValue{{RequestID: a.ID, TenantID: a.TenantID,
+				EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Field: "amount", Decision: a.Decision, Amount: &amount, DecidedAt: at, Reserved: "final"}}})
+		}, "select count(*) from aggregate_values", "retention.executed"},
 		"notes": {kept.Notes, func(b *bundle, at time.Time) {
 			h := b.Hold(time.Hour, 1)
 			b.Exec("update holds set status = 'rejected' where authorization_id = $1", h.AuthorizationID)

@@ -20,6 +20,7 @@ var acrossEnvironments = map[string]string{
 	"passkey.getRegistrationGrant": byToken,
 
 	"challenge.OverdueChallenges":        upkeep,
+	"aggregate.DropLocks":                upkeep,
 	"challenge.DropLinks":                upkeep,
 	"subject.DropErasedTerms":            upkeep,
 	"change.OverdueChanges":              upkeep,
