@@ -193,9 +193,9 @@ type ActionCreate struct {
 	Consequence string `json:"consequence"`
 	// JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000
 	// subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`.
-	// Extensions: `x-countersign-display` on a property shows its value to the user, and `x-countersign-keep` keeps it
-	// for simulations, and `x-countersign-aggregate` (`sum` or `distinct`) has rules count by it; one that cannot be used
-	// is 422 `display_invalid`, `keep_invalid` or `aggregate_invalid`.
+	// Extensions: `x-countersign-display` on a property shows its value to the user, `x-countersign-keep` keeps it for
+	// simulations, and `x-countersign-aggregate` (`sum` or `distinct`) has rules count by it; one that cannot be used is
+	// 422 `display_invalid`, `keep_invalid` or `aggregate_invalid`.
 	ContextSchema map[string]any `json:"context_schema,omitzero"`
 	// Dotted lower-case key.
 	Key string `json:"key"`

@@ -1,4 +1,4 @@
-// Package aggregate selects the values of a request that rules may add up or tell apart, from the annotations
+// Package aggregate selects the values of a request that rules may add up or count, from the annotations
 // "x-countersign-aggregate" of an action's context_schema, stores them apart from the decision, and reads what they come to.
 //
 // An amount is stored as an exact decimal with its currency, a distinct value as a digest under a key of the installation. Nothing

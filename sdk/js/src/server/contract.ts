@@ -2087,7 +2087,7 @@ export interface components {
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize; empty permits any server credential in the environment. */
             allowed_callers?: string[];
-            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`. Extensions: `x-countersign-display` on a property shows its value to the user, and `x-countersign-keep` keeps it for simulations; one that cannot be used is 422 `display_invalid` or `keep_invalid`. */
+            /** @description JSON Schema (object) describing the `context` field of authorize requests: at most 16 KiB, 16 levels and 1,000 subschemas, 10,000 with its references written out; a schema that costs more to check is 422 `schema_too_complex`. Extensions: `x-countersign-display` on a property shows its value to the user, `x-countersign-keep` keeps it for simulations, and `x-countersign-aggregate` (`sum` or `distinct`) has rules count by it; one that cannot be used is 422 `display_invalid`, `keep_invalid` or `aggregate_invalid`. */
             context_schema?: {
                 [key: string]: unknown;
             };
@@ -2190,6 +2190,8 @@ export interface components {
             requirements: components["schemas"]["PolicyRuleRequirements"];
             /** @description Why the rule exists; shown in the explanation. */
             reason: string;
+            /** @description Whether the sums and numbers of values in the condition hold while decisions are made at the same time. They then count what is allowed and what may still be allowed. */
+            reserve?: boolean;
         };
         /** @description Extension: the requirements that a rule adds, at least one. An omitted field adds none. */
         PolicyRuleRequirements: {
