@@ -14,7 +14,7 @@ import (
 )
 
 func backgroundCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "background", Short: "Learn, compare and activate the models of how people differ", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "background", Short: "Learn, compare and activate background models", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(backgroundLearnCommand(), backgroundCompareCommand(), backgroundActivateCommand(), backgroundListCommand(), backgroundShowCommand(), backgroundUpdateCommand(), backgroundRollbackCommand(),
 		backgroundRetireCommand(), backgroundCardCommand())

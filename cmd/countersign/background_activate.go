@@ -210,7 +210,7 @@ func backgroundActivateCommand() *cobra.Command {
 	var acceptWorse bool
 	cmd := &cobra.Command{
 		Use:   "activate FILE",
-		Short: "Compare a background with the one in force and put it in force for the whole deployment",
+		Short: "Compare a background with the active one and activate it for the whole deployment",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body, err := os.ReadFile(args[0])

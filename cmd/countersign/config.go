@@ -110,7 +110,7 @@ func configApplyCommand() *cobra.Command {
 	var dryRun bool
 	var secrets string
 	cmd := &cobra.Command{
-		Use: "apply FILE", Args: cobra.ExactArgs(1), Short: "Make an environment as a file says",
+		Use: "apply FILE", Args: cobra.ExactArgs(1), Short: "Change an environment to match a file",
 		Example: "  countersign config apply countersign.yaml --dry-run\n  countersign config apply countersign.yaml --secrets webhook-secrets.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := c.plan(cmd, args[0])

@@ -46,7 +46,7 @@ func masterRetireCommand() *cobra.Command {
 	var lost bool
 	cmd := &cobra.Command{
 		Use:   "retire ID",
-		Short: "Take a master key out of use that nothing needs any more; processes then start without it",
+		Short: "Retire an unused master key; processes then start without it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := connectCLI(cmd.Context(), &s)

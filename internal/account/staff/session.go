@@ -161,7 +161,7 @@ type verifiedAssertion struct {
 }
 
 // withAssertion verifies an assertion with its passkey's row locked, stores the passkey's new counter and flags, and calls
-// then in the same transaction. If the signature counter went back, the authenticator may have been cloned: the transaction
+// then in the same transaction. If the signature counter decreased, the authenticator may have been cloned: the transaction
 // records a warning instead of calling then, and the caller gets an error.
 func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, about string, now time.Time, then func(*pg.Q, verifiedAssertion) error) error {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(assertion)
@@ -189,7 +189,7 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 			return err
 		}
 		if a.key.CloneWarning {
-			cloned = errRefused(errors.New("the authenticator's counter went back"))
+			cloned = errRefused(errors.New("the authenticator's counter decreased"))
 			data := events.PersonPasskeyCloneWarnedData{Person: a.person.ID, Passkey: a.key.ID}
 			return byPerson(q, a.person, "", now).append(ctx, a.person, data)
 		}
@@ -203,7 +203,7 @@ func (s *Service) withAssertion(ctx context.Context, assertion json.RawMessage, 
 
 // verifyAssertion verifies the assertion with the WebAuthn library and returns the passkey as it is to be stored. With an error it returns
 // the person alone, if the passkey belongs to one. The library
-// only sets CloneWarning when the counter went back; the caller must reject such an assertion.
+// only sets CloneWarning when the counter decreased; the caller must reject such an assertion.
 func (s *Service) verifyAssertion(ctx context.Context, q *pg.Q, rp *webauthn.WebAuthn, parsed *protocol.ParsedCredentialAssertionData, now time.Time) (verifiedAssertion, error) {
 	key, p, err := lockPasskey(ctx, q, parsed.RawID)
 	if errors.Is(err, pg.ErrNotFound) {

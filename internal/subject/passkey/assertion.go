@@ -227,7 +227,7 @@ func classifyCeremony(client protocol.CollectedClientData, kind protocol.Ceremon
 	return problem.AssertionRefused, "The credential does not verify."
 }
 
-// refuseClone records a clone warning and rejects the assertion: the signature counter went back, so the authenticator may have
+// refuseClone records a clone warning and rejects the assertion: the signature counter decreased, so the authenticator may have
 // been copied.
 func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
 	scope := pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}

@@ -206,7 +206,7 @@ func TestVerifyAssertionAcceptsTheSubjectsPasskeysOnly(t *testing.T) {
 	})
 }
 
-// The library accepts a counter that went back and only sets a flag.
+// The library accepts a counter that decreased and only sets a flag.
 func TestVerifyAssertionRejectsAClone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,7 +1,7 @@
 // Package passkey registers WebAuthn credentials of subjects and verifies the assertions that complete challenges.
 //
 // The package github.com/go-webauthn/webauthn verifies both ceremonies. This package stores the credentials, rejects what the
-// library accepts (a signature counter that went back), and gives each rejection its problem code.
+// library accepts (a signature counter that decreased), and gives each rejection its problem code.
 //
 // Registration takes three steps: the relying party requests a grant for a subject (Grant), the subject's browser exchanges the
 // grant for options (Options), and sends the new credential (Complete). An assertion takes two: AssertionOptions, and

@@ -124,7 +124,7 @@ type AuthorizationDecided struct {
 // EventType is authorization.decided.
 func (*AuthorizationDecided) EventType() string { return TypeAuthorizationDecided }
 
-// ChallengeRequested is the payload of challenge.requested. A step-up was asked of the subject.
+// ChallengeRequested is the payload of challenge.requested. The subject was asked for a step-up.
 type ChallengeRequested struct {
 	Action        string    `json:"action"`
 	Authorization string    `json:"authorization"`
@@ -358,8 +358,8 @@ type ChangeWithdrawn struct {
 // EventType is change.withdrawn.
 func (*ChangeWithdrawn) EventType() string { return TypeChangeWithdrawn }
 
-// ChangeSuperseded is the payload of change.superseded. A change was approved after what it was requested against had
-// changed; it was not made.
+// ChangeSuperseded is the payload of change.superseded. A change was approved after its base had changed, and was not
+// applied.
 type ChangeSuperseded struct {
 	Action      string `json:"action,omitzero"`
 	After       string `json:"after,omitzero"`
@@ -388,7 +388,7 @@ type ChangeExpired struct {
 // EventType is change.expired.
 func (*ChangeExpired) EventType() string { return TypeChangeExpired }
 
-// TrustStateChanged is the payload of trust.state_changed. The trust state of a session moved.
+// TrustStateChanged is the payload of trust.state_changed. The trust state of a session changed.
 type TrustStateChanged struct {
 	Coverage    string   `json:"coverage,omitzero"` // none, sparse, partial, sufficient
 	Environment string   `json:"environment"`
@@ -403,8 +403,8 @@ type TrustStateChanged struct {
 // EventType is trust.state_changed.
 func (*TrustStateChanged) EventType() string { return TypeTrustStateChanged }
 
-// SessionAnomaly is the payload of session.anomaly. Evidence of a session shows something that should not be:
-// automation, replay or another operator.
+// SessionAnomaly is the payload of session.anomaly. The evidence of a session is anomalous: automation, replay or a
+// different operator.
 type SessionAnomaly struct {
 	Claim       string   `json:"claim,omitzero"`
 	Environment string   `json:"environment"`
@@ -436,8 +436,7 @@ type EnrollmentCompleted struct {
 // EventType is enrollment.completed.
 func (*EnrollmentCompleted) EventType() string { return TypeEnrollmentCompleted }
 
-// EnrollmentFailed is the payload of enrollment.failed. There was too little evidence to learn a template from, or too
-// little of it fits together.
+// EnrollmentFailed is the payload of enrollment.failed. There was too little consistent evidence to learn a template.
 type EnrollmentFailed struct {
 	Anchor          string   `json:"anchor,omitzero"`
 	DeviceClass     string   `json:"device_class,omitzero"`
@@ -498,7 +497,7 @@ type RecoveryCompleted struct {
 // EventType is recovery.completed.
 func (*RecoveryCompleted) EventType() string { return TypeRecoveryCompleted }
 
-// RecoveryExpired is the payload of recovery.expired. The recovery ran out before a new enrollment.
+// RecoveryExpired is the payload of recovery.expired. The recovery expired before a new enrollment.
 type RecoveryExpired struct {
 	Anchor      string     `json:"anchor"` // none, customer_session, idp, passkey, verified_identity
 	Environment string     `json:"environment"`
@@ -522,8 +521,8 @@ type SubjectCreated struct {
 // EventType is subject.created.
 func (*SubjectCreated) EventType() string { return TypeSubjectCreated }
 
-// SubjectRevoked is the payload of subject.revoked. A subject was revoked: its proofs are void and every decision
-// about it is deny.
+// SubjectRevoked is the payload of subject.revoked. A subject was revoked: its proofs are void and every later
+// decision is deny.
 type SubjectRevoked struct {
 	ChallengesCancelled *int64 `json:"challenges_cancelled,omitzero"`
 	Environment         string `json:"environment"`
@@ -558,7 +557,7 @@ type SubjectConsentChanged struct {
 // EventType is subject.consent_changed.
 func (*SubjectConsentChanged) EventType() string { return TypeSubjectConsentChanged }
 
-// SubjectExported is the payload of subject.exported. Everything held about the subject was exported.
+// SubjectExported is the payload of subject.exported. Everything stored about the subject was exported.
 type SubjectExported struct {
 	Digest      string `json:"digest,omitzero"`
 	Environment string `json:"environment"`
@@ -578,7 +577,7 @@ type SubjectErasureRequested struct {
 // EventType is subject.erasure_requested.
 func (*SubjectErasureRequested) EventType() string { return TypeSubjectErasureRequested }
 
-// SubjectErased is the payload of subject.erased. Everything held about a subject was removed. The event names the
+// SubjectErased is the payload of subject.erased. Everything stored about a subject was removed. The event names the
 // erasure, not the subject.
 type SubjectErased struct {
 	Environment string `json:"environment"`
@@ -590,8 +589,8 @@ type SubjectErased struct {
 // EventType is subject.erased.
 func (*SubjectErased) EventType() string { return TypeSubjectErased }
 
-// TemplateRolledBack is the payload of template.rolled_back. An earlier version of what was learned of the subject is
-// in force again.
+// TemplateRolledBack is the payload of template.rolled_back. A template of the subject was rolled back to an earlier
+// version.
 type TemplateRolledBack struct {
 	DeviceClass string `json:"device_class"`
 	Environment string `json:"environment"`
@@ -715,7 +714,7 @@ type WebhookDisabled struct {
 func (*WebhookDisabled) EventType() string { return TypeWebhookDisabled }
 
 // QuotaNearlyUsed is the payload of quota.nearly_used. A key, or the environment's servers or browsers, used 80 % of
-// their quota. The event is repeated once half of it was free.
+// their quota. It is recorded again only after half of the quota was free.
 type QuotaNearlyUsed struct {
 	Credential  string `json:"credential,omitzero"`
 	Environment string `json:"environment"`
