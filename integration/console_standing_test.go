@@ -36,7 +36,7 @@ func TestConsoleSaysWhoseApprovalsAreWanted(t *testing.T) {
 		}
 	}
 	has(ann, "You may approve for Finance.", "<bdi>Leads of Finance</bdi> may approve as well", "0 of 1", "Risk &amp; fraud")
-	has(out, "you are in none of these teams")
+	has(out, "Only members of these teams")
 	_, err := shared.Teams.NameDeputy(t.Context(), w.scope(), team.By{Actor: "person:" + ann.person},
 		team.Absence{Person: ann.person, Deputy: deb.person, StartsAt: shared.Clock.Now(), EndsAt: shared.Clock.Now().AddDate(0, 0, 7)})
 	require.NoError(t, err)
@@ -51,5 +51,5 @@ func TestConsoleSaysWhoseApprovalsAreWanted(t *testing.T) {
 	has(ann, "You have approved this hold already.", "1 of 1")
 	cat.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"}).is(200)
 	has(out, "approved", "1 of 1")
-	require.NotContains(t, out.get(page).body, "in none of these teams", "the hold is settled")
+	require.NotContains(t, out.get(page).body, "Only members of these teams", "the hold is settled")
 }

@@ -282,7 +282,7 @@ func backgroundListCommand() *cobra.Command {
 }
 
 func backgroundRetireCommand() *cobra.Command {
-	return onDatabase("retire MODALITY", "Take the background of a modality out of force; the embedded one stands again", cobra.ExactArgs(1),
+	return onDatabase("retire MODALITY", "Retire the background of a modality and return to the embedded one", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, args []string) error {
 			return population.Retire(cmd.Context(), c.Store, features.Modality(args[0]), actor(cmd), c.Clock.Now())
 		})

@@ -107,7 +107,7 @@ func showSums(cmd *cobra.Command, c *core, scope pg.Scope) error {
 }
 
 func backgroundUpdateCommand() *cobra.Command {
-	return onEnvironment("update", "Learn an environment's background now: count, form, compare, and put in force if it is not worse", cobra.NoArgs,
+	return onEnvironment("update", "Learn an environment's background now: count, form, compare, and activate it if it is not worse", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
 			u := &backgroundUpdate{cmd: cmd, core: c, scope: scope}
 			var err error

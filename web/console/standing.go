@@ -88,7 +88,7 @@ func (view *standingView) describe(s hold.Standing, names, people map[string]str
 	case s.Obstacle == hold.ObstacleUnconfirmed:
 		view.Why = "You may not approve this hold: it asks for two people, and no second operator had confirmed you when it was opened. You may reject it."
 	case s.Obstacle == hold.ObstacleTeam:
-		view.Why = "You may not approve this hold: you are in none of these teams, nor the deputy of an absent member. You may reject it."
+		view.Why = "Only members of these teams, or the deputy of an absent member, can approve this hold. You may reject it."
 	case s.Obstacle == hold.ObstacleGiven && len(s.Teams) > 0:
 		view.Why = "You have approved this hold already. The approvals that are missing are for others."
 	case s.Absent != "":

@@ -23,7 +23,7 @@ func checkBackground(choice models.BackgroundChoice) error {
 	return problem.Invalid([]any{"body", "background"}, fmt.Sprintf("background is %q: choose prior, own or shared.", choice), "enum")
 }
 
-// forgetLearned deletes the sums of an environment that learns no more and takes its backgrounds out of force.
+// forgetLearned deletes the sums of an environment that has stopped learning and retires its backgrounds.
 func forgetLearned(ctx context.Context, q *pg.Q, by events.Entry) error {
 	for _, modality := range []string{"keystroke", "pointer"} {
 		if err := ResetLearned(ctx, q, by.Scope, modality); err != nil {

@@ -156,7 +156,7 @@ func ResetLearned(ctx context.Context, q *pg.Q, s pg.Scope, modality string) err
 	return nil
 }
 
-// RetireLearned takes the background of a modality out of force and notifies every process. It returns its version, or ErrNotFound if none is in
+// RetireLearned retires the background of a modality and notifies every process. It returns its version, or ErrNotFound if none is in
 // force.
 func RetireLearned(ctx context.Context, q *pg.Q, s pg.Scope, modality string, at time.Time) (string, error) {
 	var version string

@@ -23,7 +23,7 @@ func money(amount, code string) string {
 	return grouped(amount, int(scale)) + " " + code
 }
 
-// grouped writes an exact decimal with at least so many decimals and its thousands separated; what is no number as it is.
+// grouped formats a number with thousands separators and at least that many decimals; other text is returned unchanged.
 func grouped(text string, decimals int) string {
 	if !number.MatchString(text) {
 		return text

@@ -235,7 +235,7 @@ func (s *Service) refuseOutsider(ctx context.Context, p identity.Principal, h mo
 	for _, w := range b.count(nil).Open() {
 		names = append(names, `"`+w+`"`)
 	}
-	return problem.Newf(problem.Forbidden, "The hold requires approvals of the team %s, and the reviewer is not a member, nor the deputy of an absent one. "+
+	return problem.Newf(problem.Forbidden, "The hold requires approvals of the team %s, and only its members, or the deputy of an absent one, can approve. "+
 		"Ask a member to approve it. Rejecting it does not require a team.", strings.Join(names, " or "))
 }
 

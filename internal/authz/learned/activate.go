@@ -57,7 +57,7 @@ func (s *Service) store(ctx context.Context, row models.EnvironmentBackground, b
 	})
 }
 
-// withdraw takes the background in force out of force, because too few people remain.
+// withdraw retires the active background because too few people remain.
 func (s *Service) withdraw(ctx context.Context, f *forming) error {
 	if f.active() == nil {
 		return nil
@@ -78,7 +78,7 @@ type retirement struct {
 	by                     string // actor of the event
 }
 
-// retire takes a background out of force and records it. It returns pg.ErrNotFound if none is in force.
+// retire retires a background and records it. It returns pg.ErrNotFound if none is active.
 func (s *Service) retire(ctx context.Context, q *pg.Q, scope pg.Scope, r retirement) error {
 	version, err := tenancy.RetireLearned(ctx, q, scope, r.modality, r.at)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 			return err
 		}
 		if choice != row.Source || row.Status != models.BackgroundCandidate {
-			return problem.Newf(problem.Conflict, "The background %s is %s and cannot be put in force.", version, row.Status)
+			return problem.Newf(problem.Conflict, "The background %s is %s and cannot be activated.", version, row.Status)
 		}
 		replaces, err := tenancy.RetireLearned(ctx, q, scope, row.Modality, at)
 		if errors.Is(err, pg.ErrNotFound) {
@@ -168,7 +168,7 @@ func activation(row models.EnvironmentBackground, replaces string) (events.Data,
 	}, err
 }
 
-// Rollback takes the background in force out of force and puts the previous one in its place, or the deployment's if there is none. It
+// Rollback replaces the active background by the previous one, or by the deployment's if there is none. It
 // returns the version in force, or the problem not_found if the environment has no background of its own in force.
 func (s *Service) Rollback(ctx context.Context, environment string, m features.Modality, at time.Time, by string) (string, error) {
 	scope, err := s.Scope(ctx, environment)

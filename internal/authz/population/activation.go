@@ -62,7 +62,7 @@ func (s *Service) Load(ctx context.Context) error {
 			if row.Status == models.BackgroundActive && !errors.Is(err, scoring.ErrSchema) {
 				return fmt.Errorf("population: background %s: %w", row.Version, err)
 			}
-			s.log.Warn("a background cannot be used; the embedded one is in its place, and its templates need a new enrollment",
+			s.log.Warn("a background cannot be used; the embedded one replaces it, and its templates need a new enrollment",
 				"version", row.Version, "status", row.Status, "error", err)
 			continue
 		}

@@ -31,7 +31,7 @@ func (s *Service) own(ctx context.Context) (map[string]assurance.Own, error) {
 		bg := s.prepared.byVersion[row.Version]
 		if bg == nil {
 			if bg, err = scoring.ParseBackground(row.Body); err != nil {
-				s.log.Warn("a background that an environment learned cannot be used; the deployment's is in its place", "version", row.Version, "error", err)
+				s.log.Warn("a background that an environment learned cannot be used; the deployment's replaces it", "version", row.Version, "error", err)
 				continue
 			}
 		}

@@ -22,7 +22,7 @@ import (
 // concurrency is the maximum number of concurrent requests to one endpoint.
 const concurrency = 8
 
-// readAhead is the number of due deliveries that are read at once: a busy endpoint then costs one query for so many.
+// readAhead is the number of due deliveries that one query reads.
 const readAhead = 64
 
 // Observer receives every attempt, for metrics. It must return at once.

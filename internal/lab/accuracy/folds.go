@@ -94,7 +94,7 @@ func (e *env) split(set recordings.Set, m features.Modality, people int, learn f
 	return out, nil
 }
 
-// parts returns who is tested in each fold of a set with so many people.
+// parts returns who is tested in each fold of a set of n people.
 func (e *env) parts(people int) []func(i int) bool {
 	if people < 300 {
 		return []func(i int) bool{func(i int) bool { return i%2 == 0 }, func(i int) bool { return i%2 == 1 }}

@@ -94,7 +94,7 @@ func closed(marks []mark, head HeadRow, after time.Duration) (top int64) {
 	return top
 }
 
-// sealedUpTo returns how many links are known to seal no event above a number.
+// sealedUpTo returns the number of links that are known to seal only events up to a number.
 func sealedUpTo(marks []mark, number int64) (links int64) {
 	for _, m := range marks {
 		if m.Top <= number {

@@ -22,7 +22,7 @@ type HeadRow struct {
 	Settled       int64       // sealing looks for events behind it
 	Late          int64       // an event at or below it is never sealed
 	Marks         models.JSON // earlier values of Top with their times, which Settled and Late follow
-	// Of a locked head: the highest number in the log, a number of links that seal no event above it, and the server's time.
+	// Of a locked head: the highest number in the log, a number of links that seal only events up to it, and the server's time.
 	Seen  int64     `gorm:"->"`
 	Links int64     `gorm:"->"`
 	Now   time.Time `gorm:"->"`
@@ -35,7 +35,7 @@ type HeadRow struct {
 // Stretch is a part of the log of an environment.
 type Stretch struct {
 	After, UpTo int64 // the numbers of events that it is behind, and ends with
-	Links       int64 // so many links seal no event of it; 0 if none are known, or if it is the whole log
+	Links       int64 // number of links without an event of it; 0 if none are known, or if it is the whole log
 }
 
 // Link is one link of an audit chain. Event is nil if the event is gone.

@@ -170,9 +170,9 @@ func lastMove(log []templateMove, t models.Template) (last templateMove, sure bo
 func (c *comparison) inForce(t models.Template, last templateMove) {
 	switch active := t.Status == models.TemplateActive; {
 	case active && !last.names(t):
-		c.add(Contradicted, "template.status", last.source, t.ID, "a version of a template is in force that the log did not put in force last")
+		c.add(Contradicted, "template.status", last.source, t.ID, "the active version of a template is not the one that the log activated last")
 	case !active && last.names(t):
-		c.add(Contradicted, "template.status", t.ID, string(t.Status), "the version of a template that the log put in force last is not in force")
+		c.add(Contradicted, "template.status", t.ID, string(t.Status), "the version of a template that the log activated last is not active")
 	}
 }
 

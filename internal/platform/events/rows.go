@@ -12,7 +12,7 @@ import (
 )
 
 // WithCauses returns events, by environment and ids, each behind at most limit events that precede it in its transaction, in
-// order; the first event of the transaction is always among them. An event that is gone is left out, and one may be there twice.
+// order; the first event of the transaction is always among them. Deleted events are omitted; the result may contain duplicates.
 func WithCauses(ctx context.Context, q *pg.Q, environment string, ids []string, limit int) ([]models.Event, error) {
 	var found, out []models.Event
 	if err := q.Gorm(ctx).Where("environment_id = ? and id in ?", environment, ids).Order("seq").Find(&found).Error; err != nil {

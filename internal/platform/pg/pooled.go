@@ -34,7 +34,7 @@ func configure(url string, o Options) (pool *pgxpool.Config, direct *pgx.ConnCon
 		limit(pool.ConnConfig, o.StatementTimeout)
 		return pool, pool.ConnConfig, nil
 	}
-	// Without a statement that the server remembers, every pooler will do. Prepared statements need one that keeps track of them.
+	// Without server-side prepared statements any pooler works; with them the pooler has to track them.
 	if !strings.Contains(url, execMode+"=") {
 		pool.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}

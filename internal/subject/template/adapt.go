@@ -184,7 +184,7 @@ func (s *Service) evaluate(ctx context.Context, q *pg.Q, scope pg.Scope, sub mod
 	return e, "", nil
 }
 
-// clean reports whether nothing speaks against the session being the subject's: continuity is confirmed, a human is at least
+// clean reports whether the session is certain to be the subject's: continuity is confirmed, a human is at least
 // likely, and no automation, replay or change of person was detected.
 func (e evaluation) clean() bool {
 	status := func(claim string) scoring.Status { return e.profile.Claim(claim).Status }
