@@ -22,7 +22,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/research"
 )
 
-const day = 24 * time.Hour
+const (
+	day        = 24 * time.Hour
+	sevenYears = 2555 * day // longer than the limitation periods of most contracts
+)
 
 // retentionBatch is the maximum number of rows of one class that one transaction deletes.
 const retentionBatch = 2000
@@ -53,7 +56,7 @@ type Retention struct {
 // DefaultRetention returns the retention that applies unless the operator configures a different one.
 func DefaultRetention() Retention {
 	return Retention{
-		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Details: 400 * day, Kept: 90 * day, Aggregates: 30 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
+		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Authorizations: sevenYears, Events: sevenYears, Details: 400 * day, Kept: 90 * day, Aggregates: 30 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
 		Deliveries: 30 * day, Idempotency: day, Spent: day,
 	}
 }

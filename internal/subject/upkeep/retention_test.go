@@ -165,6 +165,7 @@ func TestParseRetention(t *testing.T) {
 	r, err := upkeep.ParseRetention("")
 	require.NoError(t, err)
 	require.Equal(t, upkeep.DefaultRetention(), r)
+	require.Equal(t, 2555*day, r.Authorizations, "decisions are not stored for ever unless the operator says so")
 	r, err = upkeep.ParseRetention(" frames=30d, authorizations=2555d,events=never ,")
 	require.NoError(t, err)
 	require.Equal(t, 30*day, r.Frames)
