@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,13 +21,14 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -89,21 +91,24 @@ type runsBundle struct {
 	holds       *hold.Service
 	evaluations *evaluation.Service
 	app         *fiber.App
+	context     context.Context // of requests; nil for their own
 }
 
 func setupRuns(t *testing.T) *runsBundle {
 	t.Helper()
-	st := testenv.Store(t)
+	return setupRunsOn(t, testenv.Store(t))
+}
+
+func setupRunsOn(t *testing.T, st *pg.Store) *runsBundle {
+	t.Helper()
 	b := &runsBundle{World: fixture.New(t, st, runsNow), clock: clock.NewFake(runsNow)}
 	b.challenges = challenge.New(challenge.Deps{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
-			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, nil, err
+		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
+			return b.FollowUp(ctx, q, a, "allow")
 		}})
 	b.holds = hold.New(hold.Deps{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
-			followUp, err := b.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
+		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
+			return b.FollowUp(ctx, q, a, "allow")
 		}})
 	b.evaluations = evaluation.New(st, b.clock)
 	b.runs = &directRuns{b: b}
@@ -113,6 +118,9 @@ func setupRuns(t *testing.T) *runsBundle {
 	}})
 	b.app.Use(func(c *fiber.Ctx) error {
 		c.Locals(localPrincipal, b.Principal("crd_1"))
+		if b.context != nil {
+			request.SetContext(c, b.context)
+		}
 		return c.Next()
 	})
 	b.mount()
@@ -179,6 +187,40 @@ func TestChallengeHandlers(t *testing.T) {
 	require.Equal(t, "challenge_closed", body["code"])
 	status, _ = b.do(t, http.MethodGet, "/challenges/chl_unknown", "")
 	require.Equal(t, 404, status)
+}
+
+// What a person does over HTTP sends few statements. Of a decision that follows, its own two are not counted: the guard of its subject and its row.
+func TestReviewsAndCompletionsSendFewStatements(t *testing.T) {
+	t.Parallel()
+	st, meter := storetest.NewMeasured(t)
+	b := setupRunsOn(t, st)
+	review := func(approvals int) func() string {
+		return func() string { return "/authorizations/" + b.Hold(time.Hour, approvals).AuthorizationID + "/review" }
+	}
+	challenge := func(move string) func() string {
+		return func() string { return "/challenges/" + b.Challenge(time.Hour, "sandbox_confirm").ID + move }
+	}
+	for name, c := range map[string]struct {
+		path           func() string
+		body           string
+		followUp, want int
+	}{
+		"the last approval": {review(1), `{"resolution":"approve"}`, 2, 14},
+		"an approval":       {review(2), `{"resolution":"approve"}`, 0, 12},
+		"a rejection":       {review(1), `{"resolution":"reject"}`, 0, 14},
+		"a completion":      {challenge("/complete"), confirmBody, 2, 9},
+		"a cancel":          {challenge("/cancel"), "", 0, 10},
+	} {
+		for range 2 { // the first request fills the caches
+			path := c.path()
+			cost := meter.Of(t.Context(), func(ctx context.Context) {
+				b.context = ctx
+				status, body := b.do(t, http.MethodPost, path, c.body)
+				require.Less(t, status, 300, body)
+			})
+			require.Equal(t, c.want, cost.Statements-c.followUp, "%s\n%s", name, strings.Join(meter.Sent(), "\n"))
+		}
+	}
 }
 
 // The error of the workflow client, and the response that the caller gets.

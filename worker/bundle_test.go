@@ -13,8 +13,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -58,28 +58,19 @@ func setup(t testing.TB) *bundle {
 	t.Cleanup(b.temporal.Close)
 	b.runs = workflows.NewClient(b.temporal, namespace)
 	b.challenges = challenge.New(challenge.Deps{Store: st, Clock: clock.System(), Keyring: keys, Decide: allow(b.World, func() {})})
-	b.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(), Decide: allowWithResponse(b.World, func() {})})
+	b.holds = hold.New(hold.Deps{Store: st, Clock: clock.System(), Decide: allow(b.World, func() {})})
 	b.evaluations = evaluation.New(st, clock.System())
 	return b
 }
 
 // decide makes a follow-up decision.
-type decide = func(context.Context, *pg.Q, followup.Request) (models.Authorization, []byte, error)
+type decide = func(context.Context, *pg.Q, settle.FollowUp) (models.Authorization, error)
 
 // allow makes follow-up decisions that allow. It calls before first.
 func allow(w *fixture.World, before func()) decide {
-	return func(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
+	return func(ctx context.Context, q *pg.Q, r settle.FollowUp) (models.Authorization, error) {
 		before()
-		followUp, err := w.FollowUp(ctx, q, r.Parent, "allow", r.Cause)
-		return followUp, nil, err
-	}
-}
-
-// allowWithResponse is allow with the response that the receipt of a review contains.
-func allowWithResponse(w *fixture.World, before func()) decide {
-	return func(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
-		followUp, _, err := allow(w, before)(ctx, q, r)
-		return followUp, []byte(`{"id":"` + followUp.ID + `"}`), err
+		return w.FollowUp(ctx, q, r, "allow")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -31,10 +31,10 @@ func TestStoppedWorkerMoveIsMadeOnce(t *testing.T) {
 	defer close(never)
 	var once sync.Once
 	dying := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.System(),
-		Decide: func(context.Context, *pg.Q, followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(context.Context, *pg.Q, settle.FollowUp) (models.Authorization, error) {
 			once.Do(func() { close(entered) })
 			<-never // the process is gone: no response and no commit
-			return models.Authorization{}, nil, context.Canceled
+			return models.Authorization{}, context.Canceled
 		}})
 	options := worker.DefaultTuning().Options()
 	options.WorkerStopTimeout = time.Millisecond
@@ -65,9 +65,8 @@ func TestWorkerClockSkewIsIgnored(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			skewed := challenge.New(challenge.Deps{Store: b.Store, Clock: clock.Offset(clock.System(), off),
-				Decide: func(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
-					followUp, err := b.FollowUp(ctx, q, r.Parent, "allow", r.Cause)
-					return followUp, nil, err
+				Decide: func(ctx context.Context, q *pg.Q, r settle.FollowUp) (models.Authorization, error) {
+					return b.FollowUp(ctx, q, r, "allow")
 				}})
 			services := b.services()
 			services.Challenges = skewed

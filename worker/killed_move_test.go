@@ -30,7 +30,7 @@ func TestBlockedMoveProcess(t *testing.T) {
 		select {} // until it is killed
 	}}
 	m.challenges = challenge.New(challenge.Deps{Store: c.world.Store, Clock: clock.System(), Keyring: c.keys, Decide: allow(c.world, m.beforeCommit)})
-	m.holds = hold.New(hold.Deps{Store: c.world.Store, Clock: clock.System(), Decide: allowWithResponse(c.world, m.beforeCommit)})
+	m.holds = hold.New(hold.Deps{Store: c.world.Store, Clock: clock.System(), Decide: allow(c.world, m.beforeCommit)})
 	require.NoError(t, worker.Run(t.Context(), worker.Deps{
 		Temporal: c.temporal, Log: slog.New(slog.DiscardHandler),
 		Services: worker.Services{Challenges: challengeMover{m.challenges, m}, Holds: holdMover{m.holds, m}, Log: slog.New(slog.DiscardHandler)},

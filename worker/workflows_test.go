@@ -15,6 +15,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -52,7 +53,7 @@ func TestRelayStartsAChallengeWorkflow(t *testing.T) {
 	require.NoError(t, err, "the same request after the workflow has closed")
 	require.Equal(t, out, again)
 	other := models.MoveRequest{Target: c.ID, Digest: []byte("another request"), EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: "cancel", Actor: "x", RequestID: "x", RequestedAt: b.Now}
-	require.NoError(t, challenge.InsertMove(t.Context(), b.Store.Q, other))
+	require.NoError(t, settle.InsertMove(t.Context(), b.Store.Q, other))
 	_, err = b.runs.CancelChallenge(t.Context(), p.Workflow, "616e6f74686572")
 	require.ErrorIs(t, err, durable.ErrClosed)
 
@@ -219,7 +220,7 @@ func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.runProcess(nil)
 	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
-		if _, err := challenge.CancelChallenge(t.Context(), q, c.EnvironmentID, c.ID, b.Now); err != nil {
+		if _, err := challenge.CancelChallengesOfSubject(t.Context(), q, b.Scope, c.SubjectUID, b.Now); err != nil {
 			return err
 		}
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})

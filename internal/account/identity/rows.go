@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
@@ -332,6 +333,27 @@ func PrincipalBehind(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (Be
 	return all[id], err
 }
 
+// ActorsBehind is PrincipalBehind of several actors, by actor. It reads all credentials in one statement.
+func ActorsBehind(ctx context.Context, q *pg.Q, s pg.Scope, actors ...string) (map[string]Behind, error) {
+	out := make(map[string]Behind, len(actors))
+	var credentials []string
+	for _, actor := range actors {
+		if id, ok := strings.CutPrefix(actor, actorCredential); ok {
+			credentials = append(credentials, id)
+			continue
+		}
+		var err error
+		if out[actor], err = PrincipalBehind(ctx, q, s, actor); err != nil {
+			return nil, err
+		}
+	}
+	behind, err := PrincipalsBehind(ctx, q, s, credentials)
+	for id, b := range behind {
+		out[actorCredential+id] = b
+	}
+	return out, err
+}
+
 // GetPrincipal returns the principal of an actor, with the errors of Behind.
 func GetPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (string, error) {
 	b, err := PrincipalBehind(ctx, q, s, actor)
@@ -346,6 +368,15 @@ func HoldPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (stri
 		}
 	}
 	return GetPrincipal(ctx, q, s, actor)
+}
+
+// QueueSamePrincipal adds a guard to a transaction that stores the principal of an actor: it fails if a person has a different one by now, and the accounts
+// of the person are not linked until the transaction ends.
+func QueueSamePrincipal(b *pgx.Batch, s pg.Scope, actor, principal string) {
+	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+		b.Queue(`select 1 / (count(*) filter (where coalesce(same.principal, $3) <> $4) = 0)::int
+			from (select principal from people where tenant_id = $1 and id = $2 for share) same`, s.Tenant, id, actor, principal)
+	}
 }
 
 // IsConfirmed reports whether a principal was known to be a person of its own, or is none, at a time and ever since.

@@ -12,9 +12,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/models"
@@ -134,16 +133,11 @@ func TestCapCountsUntilTheAmountIsGivenBack(t *testing.T) {
 		*bundle
 		first authorization.Response
 	}
-	followUp := func(t *testing.T, w world, r followup.Request) models.Authorization {
+	followUp := func(t *testing.T, w world, r settle.FollowUp) models.Authorization {
 		t.Helper()
-		parent, err := authorization.TraceDecision(t.Context(), w.Store.Q, w.Scope, w.first.ID)
+		r.Scope, r.Parent, r.At, r.Actor = w.Scope, w.first.ID, w.clock.Now(), "test"
+		second, err := w.Service.FollowUp(t.Context(), w.Store.Q, r)
 		require.NoError(t, err)
-		r.Parent, r.At, r.Actor = parent.Authorization, w.clock.Now(), "test"
-		var second models.Authorization
-		require.NoError(t, w.Store.Write(t.Context(), func(q *pg.Q) (err error) {
-			second, _, err = w.Service.FollowUp(t.Context(), q, r)
-			return err
-		}))
 		return second
 	}
 	report := func(t *testing.T, w world, id, outcome string) {
@@ -172,34 +166,34 @@ func TestCapCountsUntilTheAmountIsGivenBack(t *testing.T) {
 		"held for longer than the window": {holds, func(_ *testing.T, w world) { w.clock.Advance(30 * time.Hour) }, "100"},
 		"held and approved": {holds, func(t *testing.T, w world) {
 			w.clock.Advance(30 * time.Hour)
-			followUp(t, w, followup.Request{HoldApproved: true})
+			followUp(t, w, settle.FollowUp{HoldApproved: true})
 		}, "100"},
 		"held and approved, a day later": {holds, func(t *testing.T, w world) {
-			followUp(t, w, followup.Request{HoldApproved: true})
+			followUp(t, w, settle.FollowUp{HoldApproved: true})
 			w.clock.Advance(24 * time.Hour)
 		}, "1000"},
 		"held and executed nevertheless": {holds, func(t *testing.T, w world) { report(t, w, w.first.ID, "executed") }, "100"},
 		"held, approved, then not executed": {holds, func(t *testing.T, w world) {
-			report(t, w, followUp(t, w, followup.Request{HoldApproved: true}).ID, "not_executed")
+			report(t, w, followUp(t, w, settle.FollowUp{HoldApproved: true}).ID, "not_executed")
 		}, "1000"},
 		"held, approved, the hold reported": {holds, func(t *testing.T, w world) {
-			followUp(t, w, followup.Request{HoldApproved: true})
+			followUp(t, w, settle.FollowUp{HoldApproved: true})
 			report(t, w, w.first.ID, "not_executed")
 		}, "1000"},
 		"held, approved, the hold executed": {holds, func(t *testing.T, w world) {
-			followUp(t, w, followup.Request{HoldApproved: true})
+			followUp(t, w, settle.FollowUp{HoldApproved: true})
 			report(t, w, w.first.ID, "executed")
 		}, "100"},
 		"challenged":               {challenges, func(*testing.T, world) {}, "100"},
-		"challenged and completed": {challenges, func(t *testing.T, w world) { followUp(t, w, followup.Request{ChallengeMethod: "sandbox_confirm"}) }, "100"},
+		"challenged and completed": {challenges, func(t *testing.T, w world) { followUp(t, w, settle.FollowUp{ChallengeMethod: "sandbox_confirm"}) }, "100"},
 		"challenged, and the follow-up is denied": {challenges, func(t *testing.T, w world) {
 			w.Exec("update subjects set status = 'revoked'")
-			require.Equal(t, "deny", followUp(t, w, followup.Request{ChallengeMethod: "sandbox_confirm"}).Decision)
+			require.Equal(t, "deny", followUp(t, w, settle.FollowUp{ChallengeMethod: "sandbox_confirm"}).Decision)
 			w.Exec("update subjects set status = 'active'")
 		}, "1000"},
 		"executed although the follow-up was denied": {challenges, func(t *testing.T, w world) {
 			w.Exec("update subjects set status = 'revoked'")
-			report(t, w, followUp(t, w, followup.Request{ChallengeMethod: "sandbox_confirm"}).ID, "customer_override")
+			report(t, w, followUp(t, w, settle.FollowUp{ChallengeMethod: "sandbox_confirm"}).ID, "customer_override")
 			w.Exec("update subjects set status = 'active'")
 		}, "100"},
 	} {

@@ -4,36 +4,40 @@ import (
 	"context"
 	"errors"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// FollowUp decides the parent's request again, in the caller's transaction. It assesses the subject as of r.At, applies the
+// FollowUp decides the parent's request again. It assesses the subject as of r.At, applies the
 // policy version that decided the parent, and reads anew whether the action is archived or the subject revoked: a follow-up
-// decision may be a denial. It has the parent's nonce and hashes and a proof of its own. FollowUp is a followup.Decider.
-func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r followup.Request) (models.Authorization, []byte, error) {
-	now := r.At
-	parent := r.Parent
-	scope := pg.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}
+// decision may be a denial. It has the parent's nonce and hashes and a proof of its own. FollowUp is a settle.Decider.
+func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (models.Authorization, error) {
+	now, scope := r.At, r.Scope
+	parent, err := parentOf(ctx, q, scope, r.Parent)
+	if err != nil {
+		return parent, err
+	}
 	act, err := action.GetActionOrArchived(ctx, q, scope, parent.ActionID)
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	force, err := s.actions.At(ctx, q, scope, act, parent.PolicyVersion)
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	env, err := tenancy.GetEnvironment(ctx, q, scope) // not from the cache: a worker does not follow notifications of changed settings
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	var pinned *string
 	if parent.SessionPinned {
@@ -44,22 +48,22 @@ func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r followup.Request) (mo
 	wanted := Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, counts, now)}
 	facts, err := ReadFactsForFollowUp(ctx, q, scope, wanted)
 	if errors.Is(err, pg.ErrNotFound) {
-		return parent, nil, problem.NewNotFound()
+		return parent, problem.NewNotFound()
 	}
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	details, err := s.detailsOf(ctx, q, force, parent)
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	values, err := s.keptOf(ctx, q, force, parent)
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	earlier, err := earlierRules(parent.Explanation)
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
 	base := parent
 	base.ParentID, base.IdempotencyKey, base.Mode = &parent.ID, nil, parent.Mode
@@ -74,16 +78,20 @@ func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r followup.Request) (mo
 		cause: r.Cause,
 	}, now)
 	if err != nil {
-		return parent, nil, err
+		return parent, err
+	}
+	if r.Settle != nil {
+		d.row.Settle = func(b *pgx.Batch) error { return r.Settle(b, d.row.Authorization, d.body) }
 	}
 	written, err := InsertDecision(ctx, q, &d.row)
+	if err == nil && !written {
+		err = settle.ErrChanged
+	}
 	if err != nil {
-		return parent, nil, err
+		return parent, err
 	}
-	if !written {
-		return parent, nil, problem.NewUnavailable("The subject was changed while the decision was made. Send the request again.", nil)
-	}
-	return d.row.Authorization, d.body, nil
+	s.store.Wake(pg.ChannelOutbox)
+	return d.row.Authorization, nil
 }
 
 // detailsOf opens the details that the parent shows: a follow-up decision is about the same request and shows the same. They are

@@ -78,6 +78,12 @@ func ReadFacts(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error
 	return f, err
 }
 
+// parentOf returns the authorization that a follow-up decision follows.
+func parentOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Authorization, error) {
+	var row models.Authorization
+	return pg.OrNotFound(row, q.Gorm(ctx).Where(pg.InScope+" and id = ?", s.Tenant, s.Environment, id).Take(&row).Error)
+}
+
 // ReadFactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func ReadFactsForFollowUp(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
 	f := Facts{}

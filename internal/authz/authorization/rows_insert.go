@@ -26,17 +26,24 @@ type Decision struct {
 	Counted       bool                    // a follow-up decision counts with the values of the request
 	Events        []models.Event          // announced to webhooks
 	Outbox        []models.Outbox         // workflows to start
+	// Settle adds the statements of the move that a follow-up decision belongs to, with their guards; nil adds none.
+	Settle func(b *pgx.Batch) error
 	// SubjectAsOf is the updated_at of the subject that was decided about.
 	SubjectAsOf time.Time
 }
 
 // InsertDecision writes a decision in one transaction, whose statements are sent together. It returns false, and has written nothing, if the
-// subject has changed since SubjectAsOf (it may have been revoked): the caller reads the facts again and decides again. A reused
+// subject has changed since SubjectAsOf (it may have been revoked) or a guard of Settle fails: the caller reads the facts again and decides again. A reused
 // idempotency key or nonce violates authorizations_idempotency or authorizations_nonce. In a caller's transaction, either ends it.
 func InsertDecision(ctx context.Context, q *pg.Q, d *Decision) (bool, error) {
 	b := &pgx.Batch{}
 	a := &d.Authorization
 	b.Queue(unchangedSubject, a.EnvironmentID, a.SubjectUID, d.SubjectAsOf)
+	if d.Settle != nil {
+		if err := d.Settle(b); err != nil {
+			return false, err
+		}
+	}
 	queueAuthorization(b, a)
 	if p := d.Proof; p != nil {
 		b.Queue(`insert into proofs (jti, tenant_id, environment_id, authorization_id, subject_uid, kid, audience, status, issued_at,

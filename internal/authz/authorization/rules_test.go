@@ -10,9 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
@@ -182,17 +181,11 @@ func TestFollowUpKeepsTheRulesOfTheRequest(t *testing.T) {
 	)
 	first := b.pay(t, `{"amount": 15000}`)
 	require.Equal(t, policy.Challenge, first.Decision)
-	parent, err := authorization.TraceDecision(t.Context(), b.Store.Q, b.Scope, first.ID)
-	require.NoError(t, err)
-
 	b.clock.Advance(2 * time.Hour)
-	var second models.Authorization
-	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
-		second, _, err = b.Service.FollowUp(t.Context(), q, followup.Request{
-			Parent: parent.Authorization, ChallengeMethod: "sandbox_confirm", At: b.clock.Now(), Actor: "test",
-		})
-		return err
-	}))
+	second, err := b.Service.FollowUp(t.Context(), b.Store.Q, settle.FollowUp{
+		Scope: b.Scope, Parent: first.ID, ChallengeMethod: "sandbox_confirm", At: b.clock.Now(), Actor: "test",
+	})
+	require.NoError(t, err)
 	require.Equal(t, "hold", second.Decision)
 	require.Equal(t, []string{reason.HoldOnMatched, reason.RuleMatched, reason.ChallengeSatisfied}, []string(second.ReasonCodes))
 	large, _ := b.explained(t, second.ID, "large")

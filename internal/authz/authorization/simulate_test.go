@@ -9,8 +9,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -158,7 +158,7 @@ func TestSimulateFollowUpKeepsTheRulesOfItsRequest(t *testing.T) {
 	parent, err := authorization.TraceDecision(t.Context(), b.Store.Q, b.Scope, ids[0])
 	require.NoError(t, err)
 	b.clock.Advance(time.Minute)
-	next, _, err := b.Service.FollowUp(t.Context(), b.Store.Q, followup.Request{Parent: parent.Authorization, At: b.clock.Now(), Actor: "workflow:test", HoldApproved: true})
+	next, err := b.Service.FollowUp(t.Context(), b.Store.Q, settle.FollowUp{Scope: b.Scope, Parent: parent.Authorization.ID, At: b.clock.Now(), Actor: "workflow:test", HoldApproved: true})
 	require.NoError(t, err)
 
 	b.Exec("delete from kept_values where authorization_id = $1", next.ID)

@@ -13,7 +13,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -48,9 +48,9 @@ type Deps struct {
 	Clock      clock.Clock
 	Keyring    *keyring.Keyring // for the MACs of link tickets and the details that are shown
 	Assertions Assertions
-	Decide     followup.Decider
-	Signable   followup.Signable // nil: always
-	LinkBase   string            // URL prefix of challenge links, such as http://localhost:8080/challenge/
+	Decide     settle.Decider
+	Signable   settle.Signable // nil: always
+	LinkBase   string          // URL prefix of challenge links, such as http://localhost:8080/challenge/
 }
 
 // Service shows challenges, verifies completions and makes the moves.
@@ -59,8 +59,8 @@ type Service struct {
 	clock      clock.Clock
 	keyring    *keyring.Keyring
 	assertions Assertions
-	decide     followup.Decider
-	signable   followup.Signable
+	decide     settle.Decider
+	signable   settle.Signable
 	linkBase   string
 }
 
@@ -123,8 +123,11 @@ type Binding struct {
 
 // Options returns the options of the passkey ceremony. An empty rpID leaves the choice to the environment and the subject's passkeys.
 func (s *Service) Options(ctx context.Context, scope pg.Scope, id, rpID string) (Options, error) {
-	c, err := s.open(ctx, scope, id)
+	c, err := GetChallenge(ctx, s.store.Q, scope, id)
 	if err != nil {
+		return Options{}, err
+	}
+	if err := refuseSettled(Effective(c, s.clock.Now())); err != nil {
 		return Options{}, err
 	}
 	if err := offered(c, MethodPasskey); err != nil {
@@ -136,15 +139,6 @@ func (s *Service) Options(ctx context.Context, scope pg.Scope, id, rpID string) 
 	publicKey, err := s.assertions.AssertionOptions(ctx, scope, c, rpID)
 	random := base64.RawURLEncoding.EncodeToString(c.Random)
 	return Options{publicKey, Binding{random, c.ID, c.ActionHash, c.DisplayDigest}}, err
-}
-
-// open returns the challenge if it can still be completed, and a refusal if not.
-func (s *Service) open(ctx context.Context, scope pg.Scope, id string) (models.Challenge, error) {
-	c, err := GetChallenge(ctx, s.store.Q, scope, id)
-	if err != nil {
-		return c, err
-	}
-	return c, refuseSettled(Effective(c, s.clock.Now()))
 }
 
 // refuseSettled returns the refusal of a challenge that is not open, and nil for an open one.

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -97,13 +97,12 @@ func setupOn(t *testing.T, st *pg.Store) *bundle {
 		b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, now)
 	b.service = challenge.New(challenge.Deps{
 		Store: st, Clock: b.clock, Keyring: k, Assertions: b.assertions, LinkBase: linkBase,
-		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
 			b.decided++
 			if b.deciding != nil {
 				ctx = b.deciding(ctx)
 			}
-			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
-			return followUp, nil, err
+			return b.FollowUp(ctx, q, a, b.decision)
 		},
 	})
 	return b

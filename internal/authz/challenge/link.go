@@ -38,8 +38,11 @@ type Link struct {
 // CreateLink creates a link. The ticket is only in the URL; the database stores its MAC. After the challenge the page sends the
 // user to returnURL, unless it is empty.
 func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, returnURL string) (Link, error) {
-	c, err := s.open(ctx, p.Store(), id)
+	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
+		return Link{}, err
+	}
+	if err := refuseSettled(Effective(c.Challenge, s.clock.Now())); err != nil {
 		return Link{}, err
 	}
 	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
@@ -61,13 +64,8 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 		if err := insertLink(ctx, q, row); err != nil {
 			return err
 		}
-		full, err := readCase(ctx, q, c.EnvironmentID, c.ID)
-		if err != nil {
-			return err
-		}
-		e := entryOf(full, now, p.Actor())
+		e := c.entry(now, p.Actor(), events.ChallengeLinkCreatedData{Challenge: c.ID})
 		e.RequestID = p.RequestID
-		e.Data = events.ChallengeLinkCreatedData{Challenge: c.ID}
 		return events.Append(ctx, q, e)
 	})
 	return Link{URL: s.linkPrefix(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -26,14 +28,8 @@ import (
 // The last four states are final. A recovery cancels open challenges without the workflow, which is then signaled. An erasure
 // of the subject removes the row in any state (Gone).
 
-// Move is a request for one move of one challenge. Every move is safe to repeat.
-type Move struct {
-	ID          string
-	Environment string
-	Request     []byte // digest of the stored request; empty for an expiry
-	At          time.Time
-	WorkflowID  string
-}
+// Move is a request for one move of one challenge.
+type Move = settle.Move
 
 // Outcome is the state of a challenge after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {
@@ -46,119 +42,95 @@ type Outcome struct {
 // Gone is the status of a challenge that was erased with its subject.
 const Gone models.ChallengeStatus = "gone"
 
-// Complete completes the challenge with a verified request and makes the follow-up decision, in one transaction.
+// Complete completes the challenge with a verified request and makes the follow-up decision.
 func (s *Service) Complete(ctx context.Context, m Move) (Outcome, error) {
-	var out Outcome
-	err := s.store.Write(ctx, func(q *pg.Q) error {
-		r, err := GetMove(ctx, q, m.Environment, m.ID, m.Request)
-		if notFound(err) || (err == nil && (r.Method == nil || r.Move != moveComplete)) {
+	return s.byRequest(ctx, m, models.ChallengeCompleted, s.complete)
+}
+
+// Cancel cancels the challenge.
+func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
+	return s.byRequest(ctx, m, models.ChallengeCancelled, s.cancel)
+}
+
+// byRequest makes the move of an open challenge that its stored request asks for. Of a settled challenge it returns the outcome if the same
+// request made the move already, and a refusal otherwise.
+func (s *Service) byRequest(ctx context.Context, m Move, to models.ChallengeStatus, move func(context.Context, Move, Case) (Outcome, error)) (out Outcome, err error) {
+	err = settle.Retry(func() error {
+		c, err := readCase(ctx, s.store.Q, m.Scope(), m.ID, m.Request)
+		if notFound(err) {
+			return problem.NewNotFound()
+		}
+		if err != nil {
+			return err
+		}
+		if c.Request == nil || moveTo[c.Request.Move] != to {
 			return problem.New(problem.Conflict, "No verified request has this digest.")
 		}
-		if err != nil {
+		if c.Status == to && (to == models.ChallengeCancelled || bytes.Equal(c.CompletionHash, m.Request)) {
+			out, err = s.outcomeOf(ctx, c.Challenge)
 			return err
 		}
-		// The UPDATE names the status open and the time, so that exactly one of several moves succeeds.
-		moved, err := completeChallenge(ctx, q, m.Environment, m.ID, Completion{
-			Method: *r.Method, Strength: strength(*r.Method), Digest: m.Request, At: m.At,
-		})
-		if err != nil {
+		if err := refuseSettled(Effective(c.Challenge, m.At)); err != nil {
 			return err
 		}
-		if !moved {
-			out, err = repeatOrRefuse(ctx, q, m, models.ChallengeCompleted)
-			return err
-		}
-		out, err = s.completed(ctx, q, m, r)
+		out, err = move(ctx, m, c)
 		return err
 	})
 	return out, err
 }
 
-// completed applies the consequences of a completion: the passkey's counter, the event and the follow-up decision.
-func (s *Service) completed(ctx context.Context, q *pg.Q, m Move, r models.MoveRequest) (Outcome, error) {
-	if err := useAssertion(ctx, q, r, m.At); err != nil {
+// moveTo has the status that each move leads to.
+var moveTo = map[string]models.ChallengeStatus{moveComplete: models.ChallengeCompleted, moveCancel: models.ChallengeCancelled}
+
+// complete settles an open challenge with the follow-up decision, and raises the counter of the passkey.
+func (s *Service) complete(ctx context.Context, m Move, c Case) (Outcome, error) {
+	r := *c.Request
+	if err := offered(c.Challenge, *r.Method); err != nil {
 		return Outcome{}, err
 	}
-	c, err := readCase(ctx, q, m.Environment, m.ID)
-	if err != nil {
-		return Outcome{}, err
+	if r.PasskeyID != nil {
+		ok, err := isSpendable(ctx, s.store.Q, r)
+		if err == nil && !ok {
+			err = problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
+		}
+		if err != nil {
+			return Outcome{}, err
+		}
 	}
-	followUp, _, err := s.decide(ctx, q, followup.Request{
-		Parent: c.Parent, ChallengeMethod: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
+	followUp, err := s.decide(ctx, s.store.Q, settle.FollowUp{
+		Scope: c.scope(), Parent: c.AuthorizationID, ChallengeMethod: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
-			e := entryOf(c, m.At, r.Actor)
-			e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
-			e.Data = events.ChallengeCompletedData{
+			return c.entryOf(m, r, events.ChallengeCompletedData{
 				Challenge: m.ID, Method: *r.Method, Strength: strength(*r.Method),
 				ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
+			})
+		},
+		Settle: func(b *pgx.Batch, followUp models.Authorization, _ []byte) error {
+			queueComplete(b, c.Challenge, completion{*r.Method, strength(*r.Method), m.Request, m.At, followUp.ID})
+			if r.PasskeyID != nil {
+				QueueSpend(b, r, m.At)
 			}
-			return e
+			return nil
 		},
 	})
-	if err != nil {
+	return Outcome{Status: models.ChallengeCompleted, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision)}, err
+}
+
+// cancel settles an open challenge.
+func (s *Service) cancel(ctx context.Context, m Move, c Case) (Outcome, error) {
+	b := &pgx.Batch{}
+	queueCancel(b, c.Challenge, m.At)
+	if err := events.Queue(b, c.entryOf(m, *c.Request, events.ChallengeCancelledData{Challenge: m.ID}), pg.Causes{}); err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Status: models.ChallengeCompleted, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision)}
-	return out, setChallengeFollowUp(ctx, q, m.Environment, m.ID, followUp.ID)
-}
-
-// useAssertion marks the verified assertion as used. It is refused if, since the verification, the passkey was revoked or its
-// counter was reached by a different assertion.
-func useAssertion(ctx context.Context, q *pg.Q, r models.MoveRequest, at time.Time) error {
-	if r.PasskeyID == nil {
-		return nil
-	}
-	ok, err := SpendAssertion(ctx, q, r, at)
-	if err == nil && !ok {
-		return problem.New(problem.AssertionRefused, "The passkey was revoked, or its counter used, since the assertion was verified.")
-	}
-	return err
-}
-
-// Cancel cancels the challenge.
-func (s *Service) Cancel(ctx context.Context, m Move) (Outcome, error) {
-	var out Outcome
-	err := s.store.Write(ctx, func(q *pg.Q) error {
-		r, err := GetMove(ctx, q, m.Environment, m.ID, m.Request)
-		if notFound(err) {
-			return problem.New(problem.Conflict, "No request has this digest.")
-		}
-		if err != nil {
-			return err
-		}
-		moved, err := CancelChallenge(ctx, q, m.Environment, m.ID, m.At)
-		if err != nil {
-			return err
-		}
-		if !moved {
-			out, err = repeatOrRefuse(ctx, q, m, models.ChallengeCancelled)
-			return err
-		}
-		c, err := readCase(ctx, q, m.Environment, m.ID)
-		if err != nil {
-			return err
-		}
-		e := entryOf(c, m.At, r.Actor)
-		e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
-		e.Data = events.ChallengeCancelledData{Challenge: m.ID}
-		out = Outcome{Status: models.ChallengeCancelled}
-		if err := aggregate.Release(ctx, q, m.Environment, m.At, c.Parent.ID); err != nil {
-			return err
-		}
-		return events.Append(ctx, q, e)
-	})
-	return out, err
+	aggregate.QueueRelease(b, c.EnvironmentID, m.At, c.AuthorizationID)
+	return Outcome{Status: models.ChallengeCancelled}, settle.Commit(ctx, s.store, b)
 }
 
 // Expire expires an open challenge that is due, and returns the state of the challenge in any case.
-func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
-	var out Outcome
-	err := s.store.Write(ctx, func(q *pg.Q) error {
-		moved, err := expireChallenge(ctx, q, m.Environment, m.ID, m.At)
-		if err != nil {
-			return err
-		}
-		c, err := readCase(ctx, q, m.Environment, m.ID)
+func (s *Service) Expire(ctx context.Context, m Move) (out Outcome, err error) {
+	err = settle.Retry(func() error {
+		c, err := readCase(ctx, s.store.Q, m.Scope(), m.ID, m.Request)
 		if notFound(err) {
 			out = Outcome{Status: Gone}
 			return nil
@@ -166,59 +138,51 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 		if err != nil {
 			return err
 		}
-		if out, err = outcomeOf(ctx, q, c.Challenge); err != nil || !moved {
+		if c.Status != models.ChallengeOpen || m.At.Before(c.ExpiresAt) {
+			out, err = s.outcomeOf(ctx, c.Challenge)
 			return err
 		}
-		e := entryOf(c, m.At, "workflow:"+m.WorkflowID)
-		e.WorkflowID = m.WorkflowID
-		e.Data = events.ChallengeExpiredData{Challenge: m.ID, ExpiresAt: apitime.Time(c.Challenge.ExpiresAt)}
-		if err := aggregate.Release(ctx, q, m.Environment, m.At, c.Parent.ID); err != nil {
+		b := &pgx.Batch{}
+		queueExpire(b, c.Challenge, m.At)
+		aggregate.QueueRelease(b, c.EnvironmentID, m.At, c.AuthorizationID)
+		e := c.entryOf(m, models.MoveRequest{Actor: "workflow:" + m.WorkflowID}, events.ChallengeExpiredData{Challenge: m.ID, ExpiresAt: apitime.Time(c.ExpiresAt)})
+		if err := events.Queue(b, e, pg.Causes{}); err != nil {
 			return err
 		}
-		return events.Append(ctx, q, e)
+		out = Outcome{Status: models.ChallengeExpired, ExpiresAt: c.ExpiresAt.UTC()}
+		return settle.Commit(ctx, s.store, b)
 	})
 	return out, err
 }
 
-// repeatOrRefuse handles a move that found the challenge in a different state. It returns the outcome if the same request made the
-// move already, and a refusal otherwise.
-func repeatOrRefuse(ctx context.Context, q *pg.Q, m Move, target models.ChallengeStatus) (Outcome, error) {
-	c, err := readCase(ctx, q, m.Environment, m.ID)
-	if notFound(err) {
-		return Outcome{}, problem.NewNotFound()
-	}
-	if err != nil {
-		return Outcome{}, err
-	}
-	same := target == models.ChallengeCancelled || bytes.Equal(c.Challenge.CompletionHash, m.Request)
-	if c.Challenge.Status == target && same {
-		return outcomeOf(ctx, q, c.Challenge)
-	}
-	if err := refuseSettled(Effective(c.Challenge, m.At)); err != nil {
-		return Outcome{}, err
-	}
-	return Outcome{}, problem.New(problem.MethodNotOffered, "The challenge does not offer this method.")
-}
-
 // outcomeOf returns the state of a challenge as an Outcome.
-func outcomeOf(ctx context.Context, q *pg.Q, c models.Challenge) (Outcome, error) {
+func (s *Service) outcomeOf(ctx context.Context, c models.Challenge) (Outcome, error) {
 	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt.UTC()}
 	if c.ChildAuthorizationID == nil {
 		return out, nil
 	}
 	out.Authorization = *c.ChildAuthorizationID
-	effect, err := EffectOfDecision(ctx, q, c.EnvironmentID, out.Authorization)
+	effect, err := settle.EffectOfDecision(ctx, s.store.Q, c.EnvironmentID, out.Authorization)
 	out.Decision = policy.Effect(effect)
 	return out, err
 }
 
-// entryOf returns an event about the challenge.
-func entryOf(c Case, at time.Time, actor string) events.Entry {
+// scope returns the scope of the challenge.
+func (c Case) scope() pg.Scope { return pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID} }
+
+// entry returns an event about the challenge.
+func (c Case) entry(at time.Time, actor string, data events.Data) events.Entry {
 	return events.Entry{
-		Scope: pg.Scope{Tenant: c.Challenge.TenantID, Environment: c.Challenge.EnvironmentID}, At: at,
-		SubjectUID: c.Challenge.SubjectUID, Subject: c.Subject, Action: c.Parent.ActionKey,
-		AuthorizationID: c.Parent.ID, Decision: c.Parent.Decision, Actor: actor,
+		Scope: c.scope(), At: at, SubjectUID: c.SubjectUID, Subject: c.Subject, Action: c.ActionKey,
+		AuthorizationID: c.AuthorizationID, Decision: c.Decision, Actor: actor, Data: data,
 	}
+}
+
+// entryOf returns the event of a move that a request asks for.
+func (c Case) entryOf(m Move, r models.MoveRequest, data events.Data) events.Entry {
+	e := c.entry(m.At, r.Actor, data)
+	e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID
+	return e
 }
 
 // notFound reports whether a row does not exist.

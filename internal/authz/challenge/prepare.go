@@ -10,6 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -52,7 +53,7 @@ type Receipt struct {
 // counted; the fifth fails the challenge. Repeating the request that completed the challenge returns its receipt.
 func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, id, method string, assertion json.RawMessage) (Prepared, error) {
 	assertion = relevantAssertion(method, assertion)
-	c, err := GetChallenge(ctx, s.store.Q, p.Store(), id)
+	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -61,23 +62,19 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 		return Prepared{}, err
 	}
 	// A repetition must return the receipt even though the assertion could not be verified a second time.
-	if r := receiptOf(c, digest); r != nil {
+	if r := receiptOf(c.Challenge, digest); r != nil {
 		return Prepared{Receipt: r}, nil
 	}
-	if err := s.refuseUnlessOpen(ctx, p, c, moveComplete); err != nil {
+	if err := s.refuseUnlessOpen(ctx, p, c.Challenge, moveComplete); err != nil {
 		return Prepared{}, err
 	}
-	if err := completable(c, p, method, assertion); err != nil {
+	if err := completable(c.Challenge, p, method, assertion); err != nil {
 		return Prepared{}, err
 	}
-	if err := s.requireShown(ctx, c); err != nil {
+	if err := s.requireShown(ctx, c.Challenge); err != nil {
 		return Prepared{}, err
 	}
-	asked, err := RequesterOfDecision(ctx, s.store.Q, p.Store(), c.AuthorizationID)
-	if err != nil {
-		return Prepared{}, err
-	}
-	if err := s.signable.Check(ctx, p.Store(), asked.Mode); err != nil {
+	if err := s.signable.Check(ctx, p.Store(), c.Mode); err != nil {
 		return Prepared{}, err
 	}
 	request := models.MoveRequest{
@@ -85,7 +82,7 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 		RequestID: p.RequestID, Method: &method, RequestedAt: s.clock.Now(),
 	}
 	if method == MethodPasskey {
-		key, err := s.assertions.VerifyAssertion(ctx, p.Store(), c, assertion, s.clock.Now())
+		key, err := s.assertions.VerifyAssertion(ctx, p.Store(), c.Challenge, assertion, s.clock.Now())
 		if problem.Is(err, problem.ChallengeClosed) { // by the same request, it may be: it has its receipt now
 			return s.PrepareCompletion(ctx, p, id, method, assertion)
 		}
@@ -94,7 +91,7 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 		}
 		request.PasskeyID, request.SignCount, request.BackupState = &key.ID, &key.SignCount, &key.BackupState
 	}
-	return s.saveRequest(ctx, c, request, asked)
+	return s.saveRequest(ctx, c, request)
 }
 
 // relevantAssertion drops an assertion that the method does not use, so that it cannot turn one request into two.
@@ -118,7 +115,7 @@ func (s *Service) refuseUnlessOpen(ctx context.Context, p identity.Principal, c 
 	if status == c.Status {
 		return refuseSettled(status)
 	}
-	repeated, err := MoveRequested(ctx, s.store.Q, models.MoveRequest{EnvironmentID: c.EnvironmentID, Target: c.ID, Move: move, Actor: p.Actor()})
+	repeated, err := settle.MoveRequested(ctx, s.store.Q, models.MoveRequest{EnvironmentID: c.EnvironmentID, Target: c.ID, Move: move, Actor: p.Actor()})
 	if err != nil || repeated {
 		return err
 	}
@@ -141,51 +138,43 @@ func completable(c models.Challenge, p identity.Principal, method string, assert
 
 // PrepareCancel stores the request to cancel the challenge for the workflow.
 func (s *Service) PrepareCancel(ctx context.Context, p identity.Principal, id string) (Prepared, error) {
-	c, err := GetChallenge(ctx, s.store.Q, p.Store(), id)
+	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
 		return Prepared{}, err
 	}
-	if err := s.refuseUnlessOpen(ctx, p, c, moveCancel); err != nil {
+	if err := s.refuseUnlessOpen(ctx, p, c.Challenge, moveCancel); err != nil {
 		return Prepared{}, err
 	}
 	digest, err := requestDigest(moveCancel, id, "", nil)
 	if err != nil {
 		return Prepared{}, err
 	}
-	asked, err := RequesterOfDecision(ctx, s.store.Q, p.Store(), c.AuthorizationID)
-	if err != nil {
-		return Prepared{}, err
-	}
 	return s.saveRequest(ctx, c, models.MoveRequest{
 		Target: c.ID, Digest: digest, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: moveCancel, Actor: p.Actor(),
 		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
-	}, asked)
+	})
 }
 
 // saveRequest stores a request and returns it ready for the workflow.
-func (s *Service) saveRequest(ctx context.Context, c models.Challenge, request models.MoveRequest, asked Requester) (Prepared, error) {
-	if err := InsertMove(ctx, s.store.Q, request); err != nil {
-		return Prepared{}, err
+func (s *Service) saveRequest(ctx context.Context, c Case, request models.MoveRequest) (Prepared, error) {
+	return Prepared{Workflow: workflowInput(c), Request: hex.EncodeToString(request.Digest)}, settle.InsertMove(ctx, s.store.Q, request)
+}
+
+// workflowInput returns what the workflow of a challenge starts with.
+func workflowInput(c Case) WorkflowInput {
+	return WorkflowInput{
+		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: c.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
 	}
-	return Prepared{Request: hex.EncodeToString(request.Digest), Workflow: WorkflowInput{
-		Challenge: c.ID, Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: asked.ActionKey, ExpiresAt: c.ExpiresAt.UTC(),
-	}}, nil
 }
 
 // WorkflowInput looks up what the workflow of a challenge starts with, for the outbox relay. It returns false if the challenge
 // is settled or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	c, err := readCase(ctx, s.store.Q, environment, id)
+	c, err := readCase(ctx, s.store.Q, pg.Scope{Environment: environment}, id, nil)
 	if notFound(err) {
 		return WorkflowInput{}, false, nil
 	}
-	if err != nil {
-		return WorkflowInput{}, false, err
-	}
-	return WorkflowInput{
-		Challenge: c.Challenge.ID, Authorization: c.Parent.ID, Environment: c.Challenge.EnvironmentID,
-		Action: c.Parent.ActionKey, ExpiresAt: c.Challenge.ExpiresAt.UTC(),
-	}, c.Challenge.Status == models.ChallengeOpen, nil
+	return workflowInput(c), c.Status == models.ChallengeOpen, err
 }
 
 // Receipt returns the receipt of a request that completed the challenge, and nil if it did not.
@@ -227,7 +216,7 @@ func receiptOf(c models.Challenge, digest []byte) *Receipt {
 }
 
 // countRefusal counts a refused assertion and returns the refusal. Errors that are no refusal are not counted.
-func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c models.Challenge, refusal error) error {
+func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c Case, refusal error) error {
 	e := problem.As(refusal)
 	if e == nil || !strings.HasPrefix(string(e.Code), "assertion_") {
 		return refusal
@@ -238,15 +227,10 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c mode
 		if err != nil || failures == 0 {
 			return err
 		}
-		full, err := readCase(ctx, q, c.EnvironmentID, c.ID)
-		if err != nil {
-			return err
-		}
-		entry := entryOf(full, now, p.Actor())
-		entry.RequestID = p.RequestID
 		data := events.ChallengeFailedData{Challenge: c.ID, Failures: &failures, Reason: string(e.Code)}
+		entry := c.entry(now, p.Actor(), events.ChallengeAttemptFailedData(data))
+		entry.RequestID = p.RequestID
 		if !failed {
-			entry.Data = events.ChallengeAttemptFailedData(data)
 			return events.Append(ctx, q, entry)
 		}
 		entry.Data = data

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -16,25 +19,19 @@ func GetChallenge(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.C
 	return pg.OrNotFound(row, err)
 }
 
-// Case is a challenge with the rows that a transition of it needs.
+// Case is a challenge with everything that its moves read of it.
 type Case struct {
-	Challenge models.Challenge
-	Parent    models.Authorization
-	Subject   string // the relying party's id of the subject
+	models.Challenge
+	settle.Case
 }
 
-// readCase returns a challenge of an environment, for the challenge's own workflow.
-func readCase(ctx context.Context, q *pg.Q, environment, id string) (Case, error) {
+const caseOfChallenge = "select r.*, " + settle.CaseColumns + " from challenges r" + settle.CaseTables +
+	" where r.environment_id = ? and r.id = ? and ? in ('', r.tenant_id)"
+
+// readCase returns a challenge, and the request of a move of it if there is a digest. The scope of its own workflow has no tenant.
+func readCase(ctx context.Context, q *pg.Q, s pg.Scope, id string, request []byte) (Case, error) {
 	var c Case
-	if err := q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&c.Challenge).Error; err != nil {
-		return pg.OrNotFound(c, err)
-	}
-	if err := q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, c.Challenge.AuthorizationID).Take(&c.Parent).Error; err != nil {
-		return pg.OrNotFound(c, err)
-	}
-	var err error
-	c.Subject, err = q.Subjects().ExternalID(ctx, environment, c.Challenge.SubjectUID)
-	return c, err
+	return pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfChallenge, id, request, s.Environment, id, s.Tenant).Take(&c).Error)
 }
 
 // environmentOfChallenge returns the environment of a challenge, by the challenge's id alone.
@@ -43,41 +40,35 @@ func environmentOfChallenge(ctx context.Context, q *pg.Q, id string) (models.Env
 	return pg.OrNotFound(e, q.Gorm(ctx).Where("id = (select environment_id from challenges where id = ?)", id).Take(&e).Error)
 }
 
-// Completion says how a challenge was completed.
-type Completion struct {
-	Method   string
-	Strength string
-	Digest   []byte
-	At       time.Time
+// completion is how a challenge is completed.
+type completion struct {
+	method   string
+	strength string
+	digest   []byte
+	at       time.Time
+	child    string // the follow-up decision
 }
 
-// completeChallenge moves an open challenge to completed and reports whether it did. It does not if the challenge is due or does
-// not offer the method.
-func completeChallenge(ctx context.Context, q *pg.Q, environment, id string, c Completion) (bool, error) {
-	n, err := q.Exec(ctx, `update challenges set status = 'completed', settled_at = $2, method_used = $3, strength = $4,
-		completion_hash = $5 where id = $1 and environment_id = $6 and status = 'open' and expires_at > $2 and $3 = any(methods)`,
-		id, c.At, c.Method, c.Strength, c.Digest, environment)
-	return n == 1, err
+// queueComplete adds the move of an open challenge to completed. It fails if the challenge is not open, is due or does not offer the
+// method.
+func queueComplete(b *pgx.Batch, c models.Challenge, d completion) {
+	b.Queue(`with moved as (update challenges set status = 'completed', settled_at = $3, method_used = $4, strength = $5, completion_hash = $6,
+		child_authorization_id = $7 where environment_id = $1 and id = $2 and status = 'open' and expires_at > $3 and $4 = any(methods) returning 1)
+		select 1 / count(*) from moved`, c.EnvironmentID, c.ID, d.at, d.method, d.strength, d.digest, d.child)
 }
 
-// setChallengeFollowUp records the follow-up decision of a completed challenge.
-func setChallengeFollowUp(ctx context.Context, q *pg.Q, environment, id, child string) error {
-	_, err := q.Exec(ctx, "update challenges set child_authorization_id = $2 where id = $1 and environment_id = $3", id, child, environment)
-	return err
+// queueCancel adds the move of an open challenge that is not due to cancelled. It fails if the challenge is not.
+func queueCancel(b *pgx.Batch, c models.Challenge, at time.Time) {
+	b.Queue(`with moved as (update challenges set status = 'cancelled', settled_at = $3
+		where environment_id = $1 and id = $2 and status = 'open' and expires_at > $3 returning 1)
+		select 1 / count(*) from moved`, c.EnvironmentID, c.ID, at)
 }
 
-// CancelChallenge moves an open challenge that is not due to cancelled and reports whether it did.
-func CancelChallenge(ctx context.Context, q *pg.Q, environment, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update challenges set status = 'cancelled', settled_at = $2
-		where id = $1 and environment_id = $3 and status = 'open' and expires_at > $2`, id, at, environment)
-	return n == 1, err
-}
-
-// expireChallenge moves an open challenge that is due to expired and reports whether it did.
-func expireChallenge(ctx context.Context, q *pg.Q, environment, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update challenges set status = 'expired', settled_at = $2
-		where id = $1 and environment_id = $3 and status = 'open' and expires_at <= $2`, id, at, environment)
-	return n == 1, err
+// queueExpire adds the move of an open challenge that is due to expired. It fails if the challenge is not.
+func queueExpire(b *pgx.Batch, c models.Challenge, at time.Time) {
+	b.Queue(`with moved as (update challenges set status = 'expired', settled_at = $3
+		where environment_id = $1 and id = $2 and status = 'open' and expires_at <= $3 returning 1)
+		select 1 / count(*) from moved`, c.EnvironmentID, c.ID, at)
 }
 
 // failChallenge counts a refused assertion against an open challenge; the one that reaches the limit fails the challenge. It
@@ -134,12 +125,9 @@ func CancelChallengesOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid str
 	return rows, err
 }
 
-// Overdue is a record that upkeep is to settle, of any environment.
-type Overdue struct{ Environment, ID string }
-
 // OverdueChallenges returns at most limit challenges of any environment that should have expired before t.
-func OverdueChallenges(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]Overdue, error) {
-	var rows []Overdue
+func OverdueChallenges(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]settle.Overdue, error) {
+	var rows []settle.Overdue
 	err := q.Gorm(ctx).Raw("select environment_id as environment, id from challenges where status = 'open' and expires_at < ? order by expires_at limit ?", t, limit).Find(&rows).Error
 	return rows, err
 }
@@ -147,29 +135,6 @@ func OverdueChallenges(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]
 // DropLinks deletes at most limit links that expired before t.
 func DropLinks(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
 	return q.Exec(ctx, `delete from challenge_links where (mac, environment_id) in (select mac, environment_id from challenge_links where expires_at < $1 limit $2)`, t, limit)
-}
-
-// EffectOfDecision returns the decision (allow, challenge, hold or deny) of an authorization.
-func EffectOfDecision(ctx context.Context, q *pg.Q, environment, id string) (string, error) {
-	var decision string
-	err := q.QueryRow(ctx, "select decision from authorizations where id = $1 and environment_id = $2", id, environment).Scan(&decision)
-	return pg.OrNotFound(decision, err)
-}
-
-// Requester is the part that a completion or review reads of an authorization that may have no hold: its action, and the credential that
-// requested it.
-type Requester struct {
-	ActionKey    string
-	CredentialID string
-	Mode         models.ActionMode
-}
-
-// RequesterOfDecision returns the requester of an authorization of the environment.
-func RequesterOfDecision(ctx context.Context, q *pg.Q, s pg.Scope, id string) (Requester, error) {
-	var k Requester
-	err := q.QueryRow(ctx, `select action_key, credential_id, mode from authorizations
-		where tenant_id = $1 and environment_id = $2 and id = $3`, s.Tenant, s.Environment, id).Scan(&k.ActionKey, &k.CredentialID, &k.Mode)
-	return pg.OrNotFound(k, err)
 }
 
 // ShownDetailsOf returns the sealed details that a decision of the scope shows, or nil if there are none.
@@ -181,31 +146,6 @@ func ShownDetailsOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) ([]byte
 		return nil, nil
 	}
 	return row.Details, err
-}
-
-// InsertMove stores a request. A repeated request changes nothing.
-func InsertMove(ctx context.Context, q *pg.Q, m models.MoveRequest) error {
-	_, err := q.Exec(ctx, `insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
-		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
-		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
-		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID)
-	return err
-}
-
-// GetMove returns a stored request for a challenge or a hold, by the digest of its content.
-func GetMove(ctx context.Context, q *pg.Q, environment, target string, digest []byte) (models.MoveRequest, error) {
-	var row models.MoveRequest
-	err := q.Gorm(ctx).Where("environment_id = ? and target = ? and digest = ?", environment, target, digest).Take(&row).Error
-	return pg.OrNotFound(row, err)
-}
-
-// MoveRequested reports whether the actor has requested the move of m of its challenge or hold before.
-func MoveRequested(ctx context.Context, q *pg.Q, m models.MoveRequest) (bool, error) {
-	var requested bool
-	err := q.QueryRow(ctx, `select exists (select from move_requests 
-		where environment_id = $4 and target = $1 and move = $2 and actor = $3)`, m.Target, m.Move, m.Actor, m.EnvironmentID).Scan(&requested)
-	return requested, err
 }
 
 // ActivePasskeys returns the subjects' passkeys that are not revoked, oldest first.
@@ -230,14 +170,22 @@ func PasskeysForChallenge(ctx context.Context, q *pg.Q, s pg.Scope, c models.Cha
 	return models.OfModels(active, permitted), err
 }
 
-// SpendAssertion raises the sign count of the passkey of a request to that of its assertion and reports whether it did. It does not if
-// the passkey is revoked or another assertion reached the count before. Authenticators without a counter always send
-// zero.
-func SpendAssertion(ctx context.Context, q *pg.Q, m models.MoveRequest, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update passkeys set sign_count = $2, backup_state = $3, last_used_at = $4
-		where id = $1 and environment_id = $5 and revoked_at is null and (sign_count < $2 or (sign_count = 0 and $2 = 0))`,
-		m.PasskeyID, m.SignCount, m.BackupState, at, m.EnvironmentID)
-	return n == 1, err
+// spendable is the condition that the passkey with the id $2 accepts an assertion with the sign count $3: it is not revoked and no other assertion
+// reached the count before. Authenticators without a counter always send zero.
+const spendable = "environment_id = $1 and id = $2 and revoked_at is null and (sign_count < $3 or (sign_count = 0 and $3 = 0))"
+
+// isSpendable reports whether the passkey of a request accepts its assertion.
+func isSpendable(ctx context.Context, q *pg.Q, m models.MoveRequest) (bool, error) {
+	var ok bool
+	err := q.QueryRow(ctx, "select exists (select from passkeys where "+spendable+")", m.EnvironmentID, m.PasskeyID, m.SignCount).Scan(&ok)
+	return ok, err
+}
+
+// QueueSpend adds that the sign count of the passkey of a request is raised to that of its assertion. It fails if the passkey does not accept
+// the assertion.
+func QueueSpend(b *pgx.Batch, m models.MoveRequest, at time.Time) {
+	b.Queue("with spent as (update passkeys set sign_count = $3, backup_state = $4, last_used_at = $5 where "+spendable+` returning 1)
+		select 1 / count(*) from spent`, m.EnvironmentID, m.PasskeyID, m.SignCount, m.BackupState, at)
 }
 
 // Voided is a challenge or proof that a change of its subject cancelled or revoked.

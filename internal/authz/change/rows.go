@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -96,8 +96,8 @@ func expireChange(ctx context.Context, q *pg.Q, c models.Change, at time.Time) (
 }
 
 // OverdueChanges returns at most limit change requests of any environment that should have expired before t.
-func OverdueChanges(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]challenge.Overdue, error) {
-	var rows []challenge.Overdue
+func OverdueChanges(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]settle.Overdue, error) {
+	var rows []settle.Overdue
 	err := q.Gorm(ctx).Raw("select environment_id as environment, id from changes where status = 'pending' and expires_at < ? order by expires_at limit ?", t, limit).Find(&rows).Error
 	return rows, err
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -132,8 +132,8 @@ func TallyDecisions(ctx context.Context, s *pg.Store, scope pg.Scope, w Window, 
 }
 
 // OverdueEvaluations returns at most limit evaluations of any environment that should have closed before t.
-func OverdueEvaluations(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]challenge.Overdue, error) {
-	var rows []challenge.Overdue
+func OverdueEvaluations(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]settle.Overdue, error) {
+	var rows []settle.Overdue
 	err := q.Gorm(ctx).Raw("select environment_id as environment, id from evaluations where status = 'open' and ends_at < ? order by ends_at limit ?", t, limit).Find(&rows).Error
 	return rows, err
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -32,49 +34,48 @@ func (s *Service) Release(ctx context.Context, p identity.Principal, id string) 
 	return s.assign(ctx, p, id, p.Actor(), "")
 }
 
-func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to string) (Assignment, error) {
-	now, out := s.clock.Now(), Assignment{Authorization: id}
-	err := s.store.Write(ctx, func(q *pg.Q) error {
-		if _, err := GetHold(ctx, q, p.Store(), id); err != nil {
-			return refuseUnheld(ctx, q, p, id, err)
-		}
-		c, err := lockCase(ctx, q, p.EnvironmentID, id)
+func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to string) (out Assignment, err error) {
+	now := s.clock.Now()
+	err = settle.Retry(func() error {
+		c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 		if err != nil {
-			return err
+			return refuseUnheld(ctx, s.store.Q, p, id, err)
 		}
 		if status := Effective(c.Hold, now); status != models.HoldPending {
 			return refuseSettled(status, "")
 		}
-		if has := optional(c.Hold.AssignedTo); has == to {
-			out.AssignedTo, out.AssignedAt = c.Hold.AssignedTo, c.Hold.AssignedAt
+		out = Assignment{Authorization: id, AssignedTo: c.AssignedTo, AssignedAt: c.AssignedAt}
+		has := optional(c.AssignedTo)
+		if has == to {
 			return nil
 		}
-		moved, err := assignHold(ctx, q, p.Store(), id, from, to, now)
-		if err != nil {
-			return err
-		}
-		if !moved {
+		if has != from {
 			return problem.New(problem.Conflict, "A different reviewer has taken this hold. Read it again, and name that reviewer as previous to take it over.")
 		}
-		if to != "" {
+		if out.AssignedTo, out.AssignedAt = nil, nil; to != "" {
 			out.AssignedTo, out.AssignedAt = &to, &now
 		}
-		e := entryOf(c, events.HoldAssignedData{AssignedTo: to, Previous: from}, Move{ID: id, At: now}, p.Actor())
+		b := &pgx.Batch{}
+		queueAssign(b, c.Hold, from, to, now)
+		e := c.entry(events.HoldAssignedData{AssignedTo: to, Previous: from}, Move{At: now}, p.Actor())
 		e.RequestID = p.RequestID
-		return events.Append(ctx, q, e)
+		if err := events.Queue(b, e, pg.Causes{}); err != nil {
+			return err
+		}
+		return settle.Commit(ctx, s.store, b)
 	})
+	if errors.Is(err, pg.ErrNotFound) {
+		err = problem.NewNotFound()
+	}
 	return out, err
 }
 
-// refuseUnheld returns not_held for a decision without a hold, and not_found if there is no decision.
+// refuseUnheld returns not_held for a decision without a hold.
 func refuseUnheld(ctx context.Context, q *pg.Q, p identity.Principal, id string, err error) error {
 	if !errors.Is(err, pg.ErrNotFound) {
 		return err
 	}
-	switch _, err := challenge.RequesterOfDecision(ctx, q, p.Store(), id); {
-	case errors.Is(err, pg.ErrNotFound):
-		return problem.NewNotFound()
-	case err != nil:
+	if _, err := settle.EffectOfDecision(ctx, q, p.EnvironmentID, id); err != nil {
 		return err
 	}
 	return problem.New(problem.NotHeld, "The authorization was not held.")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -16,15 +17,19 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 	if len(people) == 0 || Effective(h, now) != models.HoldPending {
 		return nil, nil
 	}
-	b, candidates, err := s.candidates(ctx, h, people)
+	c, err := readCase(ctx, s.store.Q, pg.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, h.AuthorizationID, nil)
 	if err != nil {
 		return nil, err
 	}
-	approvers, err := approversOf(ctx, s.store.Q, scopeOf(h), now, h.AuthorizationID)
+	b, candidates, err := s.candidates(ctx, c, people)
 	if err != nil {
 		return nil, err
 	}
-	if b.teams, err = team.TeamsOf(ctx, s.store.Q, scopeOf(h), actorsOf(slices.Concat(approvers, candidates))); err != nil {
+	approvers, err := approversOf(ctx, s.store.Q, c.scope(), now, h.AuthorizationID)
+	if err != nil {
+		return nil, err
+	}
+	if b.teams, err = team.TeamsOf(ctx, s.store.Q, c.scope(), actorsOf(slices.Concat(approvers, candidates))); err != nil {
 		return nil, err
 	}
 	// Whether a slot is open depends on who fills the others: members of several teams move between them.
@@ -43,12 +48,12 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 }
 
 // candidates returns the ballot of a hold without its members, and the people who are reviewers in good standing, whom the hold counts, as approvers.
-func (s *Service) candidates(ctx context.Context, h models.Hold, people []string) (ballot, []Approver, error) {
-	scope, now := scopeOf(h), s.clock.Now()
-	b, err := ballotOf(ctx, s.store.Q, h, now)
-	// The ballot of a hold that requires no team does not say who requested it: Postgres counts those.
+func (s *Service) candidates(ctx context.Context, c Case, people []string) (ballot, []Approver, error) {
+	scope, now := c.scope(), s.clock.Now()
+	b, err := ballotOf(ctx, s.store.Q, c, now)
+	// The ballot of a hold that requires no team does not say who requested it.
 	if err == nil && len(b.wanted) == 0 {
-		b.barred, err = barredFrom(ctx, s.store.Q, h)
+		b.barred, err = barredFrom(ctx, s.store.Q, c)
 	}
 	if err != nil {
 		return b, nil, err
@@ -68,7 +73,7 @@ func (s *Service) candidates(ctx context.Context, h models.Hold, people []string
 		if err != nil {
 			return b, nil, err
 		}
-		counts, err := countsPerson(ctx, s.store.Q, h, actor)
+		counts, err := countsPerson(ctx, s.store.Q, c.Hold, actor)
 		if err != nil {
 			return b, nil, err
 		}

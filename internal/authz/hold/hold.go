@@ -14,14 +14,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -45,8 +45,8 @@ type Proofs interface {
 type Service struct {
 	store    *pg.Store
 	clock    clock.Clock
-	decide   followup.Decider
-	signable followup.Signable
+	decide   settle.Decider
+	signable settle.Signable
 	proofs   Proofs
 	vault    display.Vault
 	notes    reviewnote.Vault
@@ -56,11 +56,11 @@ type Service struct {
 type Deps struct {
 	Store    *pg.Store
 	Clock    clock.Clock
-	Decide   followup.Decider  // makes the decision that follows an approval
-	Signable followup.Signable // nil: always
-	Proofs   Proofs            // nil if no receipt has a proof
-	Vault    display.Vault     // opens the details of a request
-	Notes    reviewnote.Vault  // seals the notes of reviews
+	Decide   settle.Decider   // makes the decision that follows an approval
+	Signable settle.Signable  // nil: always
+	Proofs   Proofs           // nil if no receipt has a proof
+	Vault    display.Vault    // opens the details of a request
+	Notes    reviewnote.Vault // seals the notes of reviews
 }
 
 // New returns a Service.
@@ -100,6 +100,7 @@ type Prepared struct {
 	Receipt    json.RawMessage // ManualReviewReceipt of a hold that is resolved this way already
 	Pending    *Pending        // the approval of this reviewer is counted already, and more are required
 	withProof  bool            // the reviewer may receive the proof of the decision that follows
+	ofTeams    bool            // the hold requires approvals of teams
 }
 
 // Pending is ReviewPending.
@@ -124,43 +125,43 @@ type Approvals struct {
 // PrepareReview checks that the caller may review the hold and stores the review for the workflow. Refusals are not_held,
 // review_expired, review_resolved and self_review.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	key, err := challenge.RequesterOfDecision(ctx, s.store.Q, p.Store(), id)
+	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
-		return Prepared{}, err
+		return Prepared{}, refuseUnheld(ctx, s.store.Q, p, id, err)
 	}
-	h, err := GetHold(ctx, s.store.Q, p.Store(), id)
-	if errors.Is(err, pg.ErrNotFound) {
-		return Prepared{}, problem.New(problem.NotHeld, "The authorization was not held.")
-	}
-	if err != nil {
-		return Prepared{}, err
-	}
-	status, err := s.statusFor(ctx, p, h, resolution)
+	review := Prepared{Workflow: workflowInput(c), Resolution: resolution, withProof: p.MayReceiveProof(c.CredentialID), ofTeams: len(c.Teams) > 0}
+	status, err := s.statusFor(ctx, p, c.Hold, resolution)
 	if err != nil {
 		return Prepared{}, err
 	}
 	if status != models.HoldPending {
-		return s.settled(ctx, h, status, Prepared{Resolution: resolution, withProof: p.MayReceiveProof(key.CredentialID)})
+		return s.settled(ctx, c, status, review)
 	}
-	if err := s.refuseSelfReview(ctx, p, h, key.CredentialID); err != nil {
+	behind, err := identity.ActorsBehind(ctx, s.store.Q, p.Store(), p.Actor(), c.requester())
+	if err != nil {
 		return Prepared{}, err
 	}
-	if err := s.refuseOutsider(ctx, p, h, resolution); err != nil {
+	if err := s.refuseSelfReview(ctx, c, behind[p.Actor()], behind[c.requester()]); err != nil {
 		return Prepared{}, err
 	}
-	if err := s.refuseUnconfirmed(ctx, p, h, resolution); err != nil {
-		return Prepared{}, err
+	if resolution == Approve {
+		approver := Approver{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}
+		if err := s.refuseOutsider(ctx, c, approver); err != nil {
+			return Prepared{}, err
+		}
+		if err := s.refuseUnconfirmed(ctx, c, approver); err != nil {
+			return Prepared{}, err
+		}
 	}
-	done, repeat, err := s.counted(ctx, h, p, resolution)
+	done, repeat, err := s.counted(ctx, c, p, resolution)
 	if done != nil || err != nil {
 		return Prepared{Pending: done, Resolution: resolution}, err
 	}
-	if err := s.refuseUnsignable(ctx, h, key.Mode, resolution); err != nil {
+	if err := s.refuseUnsignable(ctx, c, resolution); err != nil {
 		return Prepared{}, err
 	}
-	prepared, err := s.saveRequest(ctx, p, h, reviewRequest{action: key.ActionKey, resolution: resolution, note: note, repeat: repeat})
-	prepared.withProof = p.MayReceiveProof(key.CredentialID)
-	return prepared, err
+	review.Request, err = s.saveRequest(ctx, p, c, reviewRequest{resolution: resolution, note: note, repeat: repeat})
+	return review, err
 }
 
 // statusFor returns the status of the hold for a review. A due hold is expired, but not for a review that this reviewer
@@ -170,7 +171,7 @@ func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.
 	if status == h.Status {
 		return status, nil
 	}
-	repeated, err := challenge.MoveRequested(ctx, s.store.Q, models.MoveRequest{
+	repeated, err := settle.MoveRequested(ctx, s.store.Q, models.MoveRequest{
 		EnvironmentID: h.EnvironmentID, Target: h.AuthorizationID, Move: resolution, Actor: p.Actor(),
 	})
 	if repeated {
@@ -180,17 +181,19 @@ func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.
 }
 
 // settled returns the stored receipt of a hold that is resolved the same way, and a refusal otherwise.
-func (s *Service) settled(ctx context.Context, h models.Hold, status models.HoldStatus, review Prepared) (Prepared, error) {
-	resolution := review.Resolution
-	if err := refuseSettled(status, resolution); err != nil {
+func (s *Service) settled(ctx context.Context, c Case, status models.HoldStatus, review Prepared) (Prepared, error) {
+	if err := refuseSettled(status, review.Resolution); err != nil {
 		return Prepared{}, err
 	}
-	stored, err := reviewReceipt(ctx, s.store.Q, h)
-	if err != nil || !review.withProof || stored.Child == nil || !proof.Removed(stored.Body) {
-		return Prepared{Receipt: stored.Body, Resolution: resolution}, err
+	if c.Receipt == nil {
+		return Prepared{}, pg.ErrNotFound
 	}
-	receipt, err := s.proofs.Restored(ctx, pg.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}, *stored.Child, stored.Body)
-	return Prepared{Receipt: receipt, Resolution: resolution}, err
+	out := Prepared{Receipt: c.Receipt, Resolution: review.Resolution}
+	var err error
+	if review.withProof && c.ChildAuthorizationID != nil && proof.Removed(c.Receipt) {
+		out.Receipt, err = s.proofs.Restored(ctx, c.scope(), *c.ChildAuthorizationID, c.Receipt)
+	}
+	return out, err
 }
 
 // refuseSettled returns the refusal of a hold that is not pending, and nil if it was resolved the same way.
@@ -207,42 +210,39 @@ func refuseSettled(status models.HoldStatus, resolution string) error {
 
 // counted returns the state of the hold to a reviewer who has approved already. It returns true if the repeated approval must be
 // recorded again: an earlier reviewer has returned to good standing since, so that it now settles the hold.
-func (s *Service) counted(ctx context.Context, h models.Hold, p identity.Principal, resolution string) (*Pending, bool, error) {
-	if h.ApprovalsRequired < 2 || resolution != Approve {
+func (s *Service) counted(ctx context.Context, c Case, p identity.Principal, resolution string) (*Pending, bool, error) {
+	before := slices.ContainsFunc(c.Reviews, func(r models.Review) bool { return r.Reviewer == p.Actor() && r.Resolution == Approve })
+	if c.ApprovalsRequired < 2 || resolution != Approve || !before {
 		return nil, false, nil
 	}
-	before, err := resolutionBy(ctx, s.store.Q, h, p.Actor())
-	if err != nil || before != Approve {
-		return nil, false, err
-	}
-	tally, err := tallyOf(ctx, s.store.Q, h, s.clock.Now())
+	tally, err := s.tally(ctx, c, s.clock.Now())
 	if err == nil && tally.Given >= tally.Required {
 		return nil, true, nil
 	}
-	return pendingOf(h.AuthorizationID, resolution, tally), false, err
+	return pendingOf(c.AuthorizationID, resolution, tally), false, err
 }
 
 // refuseUnsignable refuses an approval that may settle the hold while the decision that follows could not be signed.
-func (s *Service) refuseUnsignable(ctx context.Context, h models.Hold, mode models.ActionMode, resolution string) error {
-	if resolution != Approve {
-		return nil
-	}
-	if h.ApprovalsRequired > 1 {
-		tally, err := tallyOf(ctx, s.store.Q, h, s.clock.Now())
-		if err != nil || tally.Given+1 < tally.Required {
-			return err
+func (s *Service) refuseUnsignable(ctx context.Context, c Case, resolution string) error {
+	given := 1
+	for _, r := range c.Reviews {
+		if r.Resolution == Approve {
+			given++
 		}
 	}
-	return s.signable.Check(ctx, scopeOf(h), mode)
+	if resolution != Approve || given < c.ApprovalsRequired {
+		return nil
+	}
+	return s.signable.Check(ctx, c.scope(), c.Mode)
 }
 
 // Waiting returns the state of a hold whose workflow has accepted a review and not finished it yet.
 func (s *Service) Waiting(ctx context.Context, scope pg.Scope, id, resolution string) (*Pending, error) {
-	h, err := GetHold(ctx, s.store.Q, scope, id)
+	c, err := readCase(ctx, s.store.Q, scope, id, nil)
 	if err != nil {
 		return nil, err
 	}
-	tally, err := tallyOf(ctx, s.store.Q, h, s.clock.Now())
+	tally, err := s.tally(ctx, c, s.clock.Now())
 	return pendingOf(id, resolution, tally), err
 }
 
@@ -263,80 +263,68 @@ func PendingAt(id, resolution string, given, required int) *Pending {
 
 // reviewRequest is a review to store for the workflow.
 type reviewRequest struct {
-	action, resolution string
-	note               *string
-	repeat             bool // the same review is recorded already and must be recorded again
+	resolution string
+	note       *string
+	repeat     bool // the same review is recorded already and must be recorded again
 }
 
-// saveRequest stores the review under the digest of the whole request, which is all that the workflow receives of it. The time
-// is part of the digest of a repeated review only: it makes the repetition a request of its own.
-func (s *Service) saveRequest(ctx context.Context, p identity.Principal, h models.Hold, in reviewRequest) (Prepared, error) {
-	var noteDigest *string
-	if in.note != nil {
-		d := canonical.DigestBytes([]byte(*in.note))
-		noteDigest = &d
+// saveRequest stores the review under the digest of the whole request, which it returns and which is all that the workflow receives of it. The
+// time is part of the digest of a repeated review only: it makes the repetition a request of its own.
+func (s *Service) saveRequest(ctx context.Context, p identity.Principal, c Case, in reviewRequest) (string, error) {
+	m := models.MoveRequest{
+		Target: c.AuthorizationID, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
+		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
 	}
-	request := map[string]any{"move": in.resolution, "authorization": h.AuthorizationID, "actor": p.Actor(), "note": noteDigest}
+	var note *models.ReviewNote
+	if in.note != nil {
+		digest := canonical.DigestBytes([]byte(*in.note))
+		m.NoteDigest = &digest
+		var err error
+		if note, err = s.sealedNote(ctx, p, c.Hold, *in.note, digest); err != nil {
+			return "", err
+		}
+	}
+	request := map[string]any{"move": in.resolution, "authorization": c.AuthorizationID, "actor": p.Actor(), "note": m.NoteDigest}
 	if in.repeat {
-		request["at"] = apitime.Time(s.clock.Now())
+		request["at"] = apitime.Time(m.RequestedAt)
 	}
 	body, err := canonical.JSON(request)
 	if err != nil {
-		return Prepared{}, fmt.Errorf("digest of a review: %w", err)
+		return "", fmt.Errorf("digest of a review: %w", err)
 	}
 	digest := sha256.Sum256(body)
-	err = s.store.Write(ctx, func(q *pg.Q) error {
-		if err := s.saveNote(ctx, q, p, h, in.note, noteDigest); err != nil {
-			return err
-		}
-		return challenge.InsertMove(ctx, q, models.MoveRequest{
-			Target: h.AuthorizationID, Digest: digest[:], EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
-			RequestID: p.RequestID, NoteDigest: noteDigest, RequestedAt: s.clock.Now(),
-		})
-	})
-	if err != nil {
-		return Prepared{}, err
-	}
-	next, err := escalateAt(ctx, s.store.Q, h)
-	return Prepared{Workflow: workflowInput(h, in.action, next), Request: hex.EncodeToString(digest[:]), Resolution: in.resolution}, err
+	m.Digest = digest[:]
+	return hex.EncodeToString(m.Digest), insertRequest(ctx, s.store.Q, m, note)
 }
 
 // workflowInput returns what the workflow of a hold starts with.
-func workflowInput(h models.Hold, action string, escalate time.Time) WorkflowInput {
+func workflowInput(c Case) WorkflowInput {
 	return WorkflowInput{
-		Authorization: h.AuthorizationID, Environment: h.EnvironmentID, Action: action, RemindAt: h.RemindAt.UTC(), DueAt: h.DueAt.UTC(),
-		EscalateAt: escalate,
+		Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: c.ActionKey, RemindAt: c.RemindAt.UTC(), DueAt: c.DueAt.UTC(),
+		EscalateAt: escalateAt(c.Hold, c.Teams),
 	}
 }
 
 // WorkflowInput looks up what the workflow of a hold starts with, for the outbox relay. It returns false if the hold is settled
 // or erased, so that no workflow is needed.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	var c Case
-	var next time.Time
-	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
-		if c, err = lockCase(ctx, q, environment, id); err != nil {
-			return err
-		}
-		next, err = escalateAt(ctx, q, c.Hold)
-		return err
-	})
+	c, err := readCase(ctx, s.store.Q, pg.Scope{Environment: environment}, id, nil)
 	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
-	return workflowInput(c.Hold, c.Parent.ActionKey, next), c.Hold.Status == models.HoldPending, err
+	return workflowInput(c), c.Status == models.HoldPending, err
 }
 
 // Receipt returns the stored ManualReviewReceipt of a hold that was resolved this way. It is refused if the hold was resolved
 // differently, and unavailable while the record is pending, however late: a review that began in time may still commit.
 func (s *Service) Receipt(ctx context.Context, scope pg.Scope, id string, review Prepared) (json.RawMessage, error) {
-	h, err := GetHold(ctx, s.store.Q, scope, id)
+	c, err := readCase(ctx, s.store.Q, scope, id, nil)
 	if err != nil {
 		return nil, err
 	}
-	if h.Status == models.HoldPending {
+	if c.Status == models.HoldPending {
 		return nil, problem.NewUnavailable("The hold is not settled yet. Retry the request.", nil)
 	}
-	settled, err := s.settled(ctx, h, h.Status, review)
+	settled, err := s.settled(ctx, c, c.Status, review)
 	return settled.Receipt, err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -44,12 +44,11 @@ func setupOn(t *testing.T, st *pg.Store) *bundle {
 	t.Helper()
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
 	b.service = hold.New(hold.Deps{Store: st, Clock: b.clock,
-		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
+		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
 			if b.deciding != nil {
 				ctx = b.deciding(ctx)
 			}
-			followUp, err := b.FollowUp(ctx, q, a.Parent, b.decision, a.Cause)
-			return followUp, []byte(`{"id":"` + followUp.ID + `","decision":"` + followUp.Decision + `"}`), err
+			return b.FollowUp(ctx, q, a, b.decision)
 		}})
 	return b
 }
@@ -259,6 +258,31 @@ func TestConcurrentMovesHaveOneOutcome(t *testing.T) {
 	require.Equal(t, 1, b.Events("hold.approved")+b.Events("hold.rejected")+b.Events("hold.expired"))
 	require.Equal(t, b.Events("hold.approved"), b.Count("select count(*) from authorizations where parent_id is not null"))
 	require.Equal(t, b.Events("hold.rejected"), b.Count("select count(*) from authorizations where outcome is not null"))
+}
+
+// Approvals that are made at once are counted one after the other: none is lost, and one of them is the last.
+func TestConcurrentApprovalsAreAllCounted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h := b.Hold(life, 3)
+	var all sync.WaitGroup
+	results := make(chan error, 4)
+	for _, reviewer := range []string{"crd_ann", "crd_bob", "crd_cyd", "crd_dan"} {
+		move := b.prepare(t, reviewer, h.AuthorizationID, hold.Approve)
+		all.Go(func() {
+			_, err := b.service.Review(t.Context(), move)
+			results <- err
+		})
+	}
+	all.Wait()
+	close(results)
+	for err := range results {
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, b.Events("hold.approved"))
+	require.Equal(t, 2, b.Events("hold.reviewed"))
+	require.Equal(t, 3, b.Count("select count(*) from reviews where authorization_id = $1", h.AuthorizationID))
+	require.Equal(t, 1, b.Count("select count(*) from authorizations where parent_id is not null"))
 }
 
 func TestReceiptOfAnUnresolvedHold(t *testing.T) {

@@ -10,27 +10,21 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// saveNote stores the note of a review if the environment stores notes, and refuses one that colleagues could misread. The review itself has the note's digest only, and so have
-// the workflow and its history.
-func (s *Service) saveNote(ctx context.Context, q *pg.Q, p identity.Principal, h models.Hold, note, digest *string) error {
-	if note == nil {
-		return nil
-	}
-	env, err := tenancy.GetEnvironment(ctx, q, p.Store())
+// sealedNote returns the row of the note of a review, nil unless the environment stores notes, and refuses a note that colleagues could misread.
+// The review itself has the note's digest only, and so have the workflow and its history.
+func (s *Service) sealedNote(ctx context.Context, p identity.Principal, h models.Hold, text, digest string) (*models.ReviewNote, error) {
+	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
 	if err != nil || !env.ReviewNotes {
-		return err
+		return nil, err
 	}
-	if err := displaytext.CheckLines("note", *note); err != nil {
-		return err
+	if err := displaytext.CheckLines("note", text); err != nil {
+		return nil, err
 	}
-	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), *note)
-	if err != nil {
-		return err
-	}
-	return putReviewNote(ctx, q, models.ReviewNote{
+	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), text)
+	return &models.ReviewNote{
 		AuthorizationID: h.AuthorizationID, Reviewer: p.Actor(), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, SubjectUID: h.SubjectUID,
-		NoteDigest: *digest, Note: sealed, WrittenAt: s.clock.Now(),
-	})
+		NoteDigest: digest, Note: sealed, WrittenAt: s.clock.Now(),
+	}, err
 }
 
 // Notes returns the stored notes of the reviews of a hold, by reviewer.

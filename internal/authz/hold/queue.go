@@ -115,15 +115,11 @@ func (s *Service) Counts(ctx context.Context, scope pg.Scope, action, risk strin
 func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
 // refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred, and a key that two principals may have.
-func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) error {
-	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
-	if err != nil {
-		return err
-	}
+func (s *Service) refuseSelfReview(ctx context.Context, c Case, by, requester identity.Behind) error {
 	if by.Former != "" {
 		return problem.New(problem.Forbidden, "This key was given to a different principal, so it may request but not review. Review with a key that was issued to you.")
 	}
-	own, err := s.selfReview(ctx, p, h, requester)
+	own, err := s.selfReview(ctx, c, by, requester)
 	if err == nil && own {
 		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester. Keys that one key issued count as that key.")
 	}
@@ -131,17 +127,11 @@ func (s *Service) refuseSelfReview(ctx context.Context, p identity.Principal, h 
 }
 
 // selfReview reports whether the caller owns the requesting credential and self-review is barred.
-func (s *Service) selfReview(ctx context.Context, p identity.Principal, h models.Hold, requester string) (bool, error) {
-	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
-	if err != nil || !bars(h.SelfReviewBarred, env) {
-		return false, err
+func (s *Service) selfReview(ctx context.Context, c Case, by, requester identity.Behind) (bool, error) {
+	if !by.Meets(requester) {
+		return false, nil
 	}
-	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
-	if err != nil {
-		return false, err
-	}
-	own, err := s.ownedBy(ctx, p.Store(), by, []string{requester})
-	return own[requester], err
+	return barsSelfReview(ctx, s.store.Q, c)
 }
 
 // ownedBy returns, for each credential, whether it belongs to a principal of the caller.

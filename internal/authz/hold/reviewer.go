@@ -50,6 +50,9 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 		return Reviewed{}, reviewErr
 	case reviewErr == nil && out.Status == models.HoldPending:
 		pending := PendingAt(id, prepared.Resolution, out.Approvals, out.Required)
+		if !prepared.ofTeams {
+			return Reviewed{Pending: pending}, nil
+		}
 		now, err := r.holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
 		if err == nil {
 			pending.Teams = now.Teams

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -35,53 +37,67 @@ const deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.princip
 	where d.tenant_id = h.tenant_id and d.environment_id = h.environment_id and 'person:' || d.deputy_id = r.reviewer
 	and d.starts_at <= r.at and d.ends_at > r.at order by d.starts_at limit 1)`
 
-// approversOf returns who approved the holds and counts at a time, in the order of the approvals.
+// approvers selects those whose approvals of holds count, from approvals named r of the holds named h, in the order of the approvals.
+const approvers = `select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(d.absent, '') as absent,
+	coalesce(d.absent_principal, '') as absent_principal from @approvals r
+	join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id left join lateral ` + deputyAt + ` d on true
+	where h.tenant_id = @tenant and h.environment_id = @environment and h.authorization_id in @holds and @standing order by r.at, r.reviewer`
+
+// approversOf returns who approved the holds and counts at a time.
 func approversOf(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, holds ...string) ([]Approver, error) {
 	var rows []Approver
-	err := q.Gorm(ctx).Raw(`select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(d.absent, '') as absent,
-		coalesce(d.absent_principal, '') as absent_principal
-		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id left join lateral `+deputyAt+` d on true
-		where h.tenant_id = ? and h.environment_id = ? and h.authorization_id in ? and r.resolution = 'approve'
-		and `+strings.ReplaceAll(inGoodStanding, "@at", "?")+` order by r.at, r.reviewer`, s.Tenant, s.Environment, holds, at).Find(&rows).Error
+	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", "(select * from reviews where environment_id = @environment and resolution = 'approve')", "@standing", inGoodStanding).Replace(approvers),
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "holds": holds, "at": at}).Find(&rows).Error
 	return rows, err
 }
 
-// standingOfHolds returns an actor as an approver at a time, whether or not the actor has approved anything.
-func standingOfHolds(ctx context.Context, q *pg.Q, s pg.Scope, actor string, at time.Time) (Approver, error) {
-	principal, err := identity.GetPrincipal(ctx, q, s, actor)
-	if err != nil {
-		return Approver{}, err
-	}
+// approversWith is approversOf of one hold after a further approval, which replaces an earlier one of the reviewer.
+func approversWith(ctx context.Context, q *pg.Q, s pg.Scope, r models.Review) ([]Approver, error) {
+	var rows []Approver
+	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, principal, at from reviews
+			where environment_id = @environment and authorization_id = @hold and resolution = 'approve' and reviewer <> @reviewer
+		union all select @hold, @environment, @reviewer, @principal, cast(@at as timestamptz))`, "@standing", inGoodStanding).Replace(approvers),
+		map[string]any{
+			"tenant": s.Tenant, "environment": s.Environment, "holds": []string{r.AuthorizationID}, "hold": r.AuthorizationID, "at": r.At,
+			"reviewer": r.Reviewer, "principal": r.Principal,
+		}).Find(&rows).Error
+	return rows, err
+}
+
+// standingOf returns an actor as an approver at a time, whether or not the actor has approved anything.
+func standingOf(ctx context.Context, q *pg.Q, s pg.Scope, actor, principal string, at time.Time) (Approver, error) {
 	out := Approver{Reviewer: actor, Principal: principal}
-	err = q.QueryRow(ctx, `select coalesce(d.absent, ''), coalesce(d.absent_principal, '') from (select $1::text as tenant_id, $2::text as environment_id) h
+	err := q.QueryRow(ctx, `select coalesce(d.absent, ''), coalesce(d.absent_principal, '') from (select $1::text as tenant_id, $2::text as environment_id) h
 		cross join (select $3::text as reviewer, $4::timestamptz as at) r left join lateral `+deputyAt+` d on true`, s.Tenant, s.Environment, actor, at).
 		Scan(&out.Absent, &out.AbsentPrincipal)
 	return out, err
 }
 
-// escalateHold records the escalations of a pending hold that are due, and returns their rows.
-func escalateHold(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) ([]models.HoldTeam, error) {
-	var rows []models.HoldTeam
-	err := q.Gorm(ctx).Raw(`update hold_teams t set escalated_at = ? from holds h
-		where h.authorization_id = t.authorization_id and h.environment_id = ? and t.environment_id = ? and t.authorization_id = ? and h.status = 'pending' and h.due_at > ?
-		and t.escalate_at <= ? and t.escalated_at is null returning t.*`, at, h.EnvironmentID, h.EnvironmentID, h.AuthorizationID, at, at).Find(&rows).Error
-	return rows, err
+// standingOfHolds is standingOf of an actor with the principal that it has.
+func standingOfHolds(ctx context.Context, q *pg.Q, s pg.Scope, actor string, at time.Time) (Approver, error) {
+	principal, err := identity.GetPrincipal(ctx, q, s, actor)
+	if err != nil {
+		return Approver{}, err
+	}
+	return standingOf(ctx, q, s, actor, principal, at)
 }
 
-// nextEscalation returns when the next escalation of a hold is due; nil if none is left.
-func nextEscalation(ctx context.Context, q *pg.Q, h models.Hold) (*time.Time, error) {
-	var at *time.Time
-	err := q.QueryRow(ctx, `select min(escalate_at) from hold_teams
-		where authorization_id = $1 and environment_id = $2 and escalated_at is null`, h.AuthorizationID, h.EnvironmentID).Scan(&at)
-	return at, err
+// queueEscalate adds the record of the escalations of a hold that are due. It fails if they are not as many.
+func queueEscalate(b *pgx.Batch, h models.Hold, at time.Time, due int) {
+	b.Queue(`with escalated as (update hold_teams set escalated_at = $3 where environment_id = $1 and authorization_id = $2
+		and escalate_at <= $3 and escalated_at is null returning 1) select 1 / (count(*) = $4)::int from escalated`, h.EnvironmentID, h.AuthorizationID, at, due)
 }
 
-// putReviewNote stores the note of a reviewer's review of a hold. A repeated note changes nothing.
-func putReviewNote(ctx context.Context, q *pg.Q, n models.ReviewNote) error {
-	_, err := q.Exec(ctx, `insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
-		n.AuthorizationID, n.Reviewer, n.TenantID, n.EnvironmentID, n.SubjectUID, n.NoteDigest, n.Note, n.WrittenAt)
-	return err
+// insertRequest stores a review for the workflow, and its note unless it is nil. A repeated request or note changes nothing.
+func insertRequest(ctx context.Context, q *pg.Q, m models.MoveRequest, n *models.ReviewNote) error {
+	b := &pgx.Batch{}
+	if n != nil {
+		b.Queue(`insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+			n.AuthorizationID, n.Reviewer, n.TenantID, n.EnvironmentID, n.SubjectUID, n.NoteDigest, n.Note, n.WrittenAt)
+	}
+	settle.QueueMove(b, m)
+	return q.Batch(ctx, b)
 }
 
 // notesOfHold returns the notes of the recorded reviews of a hold. A note whose review was not made is left out.
@@ -119,11 +135,6 @@ func recordViewer(ctx context.Context, q *pg.Q, s pg.Scope, v View, since time.T
 		where h.tenant_id = ? and h.environment_id = ? and w.authorization_id = ? and w.viewer <> ? and w.seen_at > ? order by w.viewer`,
 		s.Tenant, s.Environment, authorization, viewer, since).Find(&others).Error
 	return others, err
-}
-
-// announceNotice adds the outbox row from which the notices of a hold are made. Its handler makes none if no one wants any.
-func announceNotice(ctx context.Context, q *pg.Q, h models.Hold, kind models.NoticeKind, at time.Time) error {
-	return outbox.Insert(ctx, q, NoticeOf(h, kind, at))
 }
 
 // NoticeOf is the work of making the notices of a hold.

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -19,39 +22,59 @@ func GetHold(ctx context.Context, q *pg.Q, s pg.Scope, authorization string) (mo
 	return pg.OrNotFound(row, err)
 }
 
-// Case is a hold with the rows that a transition of it needs.
+// Case is a hold with everything that its moves read of it.
 type Case struct {
-	Hold    models.Hold
-	Parent  models.Authorization
-	Subject string // the relying party's id of the subject
+	models.Hold
+	settle.Case
+	Outcome           *string // of the held decision
+	OutcomeReportedAt *time.Time
+	Receipt           []byte            // the response to the review that settled the hold, without the proof of the follow-up decision
+	Teams             []models.HoldTeam `gorm:"serializer:json"` // what the hold requires of teams
+	Reviews           []models.Review   `gorm:"serializer:json"` // without their receipts
 }
 
-// lockCase returns the hold of an authorization of an environment, for the hold's workflow. It locks the hold until the transaction ends.
-func lockCase(ctx context.Context, q *pg.Q, environment, authorization string) (Case, error) {
+const caseOfHold = "select r.*, " + settle.CaseColumns + `, a.outcome, a.outcome_reported_at,
+	(select v.receipt from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id and v.receipt is not null) as receipt,
+	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', t.authorization_id, 'Team', t.team, 'Approvals', t.approvals, 'EscalateTeam', t.escalate_team,
+		'EscalateAt', t.escalate_at, 'EscalatedAt', t.escalated_at) order by t.team), '[]')
+		from hold_teams t where t.environment_id = r.environment_id and t.authorization_id = r.authorization_id) as teams,
+	(select coalesce(jsonb_agg(jsonb_build_object('Reviewer', v.reviewer, 'Principal', v.principal, 'Resolution', v.resolution, 'NoteDigest', v.note_digest, 'At', v.at)), '[]')
+		from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id) as reviews
+	from holds r` + settle.CaseTables + " where r.environment_id = ? and r.authorization_id = ? and ? in ('', r.tenant_id)"
+
+// readCase returns the hold of an authorization, and the request of a move of it if there is a digest. The scope of the hold's workflow has no
+// tenant.
+func readCase(ctx context.Context, q *pg.Q, s pg.Scope, authorization string, request []byte) (Case, error) {
 	var c Case
-	if err := q.Gorm(ctx).Raw("select * from holds where environment_id = ? and authorization_id = ? for update", environment, authorization).Take(&c.Hold).Error; err != nil {
-		return pg.OrNotFound(c, err)
-	}
-	if err := q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, authorization).Take(&c.Parent).Error; err != nil {
-		return pg.OrNotFound(c, err)
-	}
-	var err error
-	c.Subject, err = q.Subjects().ExternalID(ctx, environment, c.Hold.SubjectUID)
-	return c, err
+	return pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfHold, authorization, request, s.Environment, authorization, s.Tenant).Take(&c).Error)
 }
 
-// resolveHold moves a pending hold that is not due to approved or rejected and reports whether it did.
-func resolveHold(ctx context.Context, q *pg.Q, h models.Hold, to models.HoldStatus, by string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update holds set status = $2, resolved_at = $3, resolved_by = $4
-		where authorization_id = $1 and environment_id = $5 and status = 'pending' and due_at > $3`, h.AuthorizationID, string(to), at, by, h.EnvironmentID)
-	return n == 1, err
+// queuePending adds a guard: the hold is pending and not due, and stays so until the transaction ends.
+func queuePending(b *pgx.Batch, h models.Hold, at time.Time) {
+	b.Queue(`select 1 / count(*) from (select from holds where environment_id = $1 and authorization_id = $2
+		and status = 'pending' and due_at > $3 for update) pending`, h.EnvironmentID, h.AuthorizationID, at)
 }
 
-// expireHold moves a pending hold that is due to expired and reports whether it did.
-func expireHold(ctx context.Context, q *pg.Q, environment, authorization string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update holds set status = 'expired', resolved_at = $2
-		where authorization_id = $1 and environment_id = $3 and status = 'pending' and due_at <= $2`, authorization, at, environment)
-	return n == 1, err
+// resolution is how a review settles a hold.
+type resolution struct {
+	to    models.HoldStatus
+	by    string
+	at    time.Time
+	child *string // the follow-up decision of an approval
+}
+
+// queueResolve adds the move of a pending hold that is not due to approved or rejected. It fails if the hold is not.
+func queueResolve(b *pgx.Batch, h models.Hold, r resolution) {
+	b.Queue(`with moved as (update holds set status = $3, resolved_at = $4, resolved_by = $5, child_authorization_id = $6
+		where environment_id = $1 and authorization_id = $2 and status = 'pending' and due_at > $4 returning 1)
+		select 1 / count(*) from moved`, h.EnvironmentID, h.AuthorizationID, string(r.to), r.at, r.by, r.child)
+}
+
+// queueExpire adds the move of a pending hold that is due to expired. It fails if the hold is not.
+func queueExpire(b *pgx.Batch, h models.Hold, at time.Time) {
+	b.Queue(`with moved as (update holds set status = 'expired', resolved_at = $3
+		where environment_id = $1 and authorization_id = $2 and status = 'pending' and due_at <= $3 returning 1)
+		select 1 / count(*) from moved`, h.EnvironmentID, h.AuthorizationID, at)
 }
 
 // VoidedHold is a pending hold that a change of its subject ended.
@@ -73,75 +96,51 @@ func ExpireHoldsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, 
 	return rows, err
 }
 
-// assignHold moves a pending hold that is not due from a reviewer to another and reports whether it did; "" is no one.
-func assignHold(ctx context.Context, q *pg.Q, s pg.Scope, authorization, from, to string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update holds set assigned_to = nullif($4, ''), assigned_at = case when $4 = '' then null else $5::timestamptz end
-		where tenant_id = $1 and environment_id = $2 and authorization_id = $3 and status = 'pending' and due_at > $5
-			and coalesce(assigned_to, '') = $6`, s.Tenant, s.Environment, authorization, to, at, from)
-	return n == 1, err
+// queueAssign adds the move of a pending hold that is not due from a reviewer to another; "" is no one. It fails if the hold is not.
+func queueAssign(b *pgx.Batch, h models.Hold, from, to string, at time.Time) {
+	b.Queue(`with moved as (update holds set assigned_to = nullif($3, ''), assigned_at = case when $3 = '' then null else $4::timestamptz end
+		where environment_id = $1 and authorization_id = $2 and status = 'pending' and due_at > $4 and coalesce(assigned_to, '') = $5 returning 1)
+		select 1 / count(*) from moved`, h.EnvironmentID, h.AuthorizationID, to, at, from)
 }
 
-// remindHold marks a pending hold as reminded and reports whether it did.
-func remindHold(ctx context.Context, q *pg.Q, environment, authorization string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update holds set reminded_at = $2
-		where authorization_id = $1 and environment_id = $3 and status = 'pending' and reminded_at is null`, authorization, at, environment)
-	return n == 1, err
+// queueRemind adds the mark of a pending hold as reminded. It fails if the hold is not pending, or marked.
+func queueRemind(b *pgx.Batch, h models.Hold, at time.Time) {
+	b.Queue(`with moved as (update holds set reminded_at = $3
+		where environment_id = $1 and authorization_id = $2 and status = 'pending' and reminded_at is null returning 1)
+		select 1 / count(*) from moved`, h.EnvironmentID, h.AuthorizationID, at)
 }
 
-// setHoldFollowUp records the follow-up decision of an approved hold.
-func setHoldFollowUp(ctx context.Context, q *pg.Q, environment, authorization, child string) error {
-	_, err := q.Exec(ctx, "update holds set child_authorization_id = $2 where authorization_id = $1 and environment_id = $3", authorization, child, environment)
-	return err
-}
-
-// putReview stores the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it. It reports whether
-// the reviewer had already resolved so, with the same note.
-func putReview(ctx context.Context, q *pg.Q, r models.Review) (repeated bool, err error) {
-	err = q.QueryRow(ctx, `with before as (select * from reviews where authorization_id = $1 and reviewer = $2 and environment_id = $8)
-		insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id)
-		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict on constraint reviews_pkey
-		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7
-		returning exists (select from before b where (b.resolution, b.note_digest, b.principal)
-			is not distinct from (reviews.resolution, reviews.note_digest, reviews.principal))`,
-		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID).Scan(&repeated)
-	return repeated, err
-}
-
-// resolutionBy returns the reviewer's resolution of a hold, or "" if there is none.
-func resolutionBy(ctx context.Context, q *pg.Q, h models.Hold, reviewer string) (string, error) {
-	var resolutions []string
-	err := q.Gorm(ctx).Raw("select resolution from reviews where environment_id = ? and authorization_id = ? and reviewer = ?", h.EnvironmentID, h.AuthorizationID, reviewer).
-		Find(&resolutions).Error
-	if err != nil || len(resolutions) == 0 {
-		return "", err
+// queueSameReviews adds a guard: the reviews are those of the case. Reviews are recorded one after the other, because each transaction
+// has the row of the hold locked before.
+func queueSameReviews(b *pgx.Batch, c Case) {
+	last := time.Time{}
+	for _, r := range c.Reviews {
+		last = latest(last, r.At)
 	}
-	return resolutions[0], nil
+	b.Queue(`select 1 / (count(*) = $3 and coalesce(max(at) = $4, true))::int from reviews
+		where environment_id = $1 and authorization_id = $2`, c.EnvironmentID, c.AuthorizationID, len(c.Reviews), last)
 }
 
-// StoredReceipt is the response to the review that settled a hold, without the proof of the follow-up decision.
-type StoredReceipt struct {
-	Body  []byte
-	Child *string // the authorization of the follow-up decision
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
-// reviewReceipt returns the receipt of a settled hold.
-func reviewReceipt(ctx context.Context, q *pg.Q, h models.Hold) (StoredReceipt, error) {
-	var r StoredReceipt
-	err := q.QueryRow(ctx, `select r.receipt, h.child_authorization_id
-		from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = $2
-		where r.authorization_id = $1 and r.environment_id = $2 and r.receipt is not null`, h.AuthorizationID, h.EnvironmentID).Scan(&r.Body, &r.Child)
-	return pg.OrNotFound(r, err)
+// queueReview adds the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it.
+func queueReview(b *pgx.Batch, r models.Review) {
+	b.Queue(`insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id)
+		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict on constraint reviews_pkey
+		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7`,
+		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID)
 }
 
-// recordRejection records the outcome of a rejected hold on its authorization, and returns the outcome that the authorization has: the
-// relying party may have reported one while the hold waited.
-func recordRejection(ctx context.Context, q *pg.Q, h models.Hold, noteDigest *string, at time.Time) (outcome string, reportedAt time.Time, err error) {
-	err = q.QueryRow(ctx, `update authorizations set outcome = coalesce(nullif(outcome, 'unknown'), 'manually_rejected'),
-		outcome_reported_at = case when outcome <> 'unknown' then outcome_reported_at else $2 end,
-		outcome_note_digest = case when outcome <> 'unknown' then outcome_note_digest else $3 end
-		where id = $1 and environment_id = $4 returning outcome, outcome_reported_at`,
-		h.AuthorizationID, at, noteDigest, h.EnvironmentID).Scan(&outcome, &reportedAt)
-	return outcome, reportedAt, err
+// queueRejection adds the outcome of a rejected hold to its authorization. It fails if the relying party has reported one meanwhile.
+func queueRejection(b *pgx.Batch, h models.Hold, noteDigest *string, at time.Time) {
+	b.Queue(`with moved as (update authorizations set outcome = 'manually_rejected', outcome_reported_at = $3, outcome_note_digest = $4
+		where environment_id = $1 and id = $2 and (outcome is null or outcome = 'unknown') returning 1)
+		select 1 / count(*) from moved`, h.EnvironmentID, h.AuthorizationID, at, noteDigest)
 }
 
 // inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
@@ -181,30 +180,13 @@ func countsPerson(ctx context.Context, q *pg.Q, h models.Hold, actor string) (bo
 const requesters = `(select unnest(array_remove(array[c.principal, c.former_principal], null)) from authorizations a join credentials c on c.id = a.credential_id and c.environment_id = a.environment_id
 			where a.id = h.authorization_id and a.environment_id = h.environment_id)`
 
-// isSelfReviewed reports whether the requester is among those whose approval of a hold counts at a time.
-func isSelfReviewed(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (bool, error) {
-	var own bool
-	err := q.QueryRow(ctx, `select exists (select from reviews r join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id
-		where r.authorization_id = $1 and r.environment_id = $3 and r.resolution = 'approve' and r.principal in `+requesters+`
-			and `+strings.ReplaceAll(inGoodStanding, "@at", "$2::timestamptz")+`)`, h.AuthorizationID, at, h.EnvironmentID).Scan(&own)
-	return own, err
-}
-
 // countedApprovals counts the principals whose approval of the hold h counts.
 var countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
 	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
-// countApprovals counts the distinct principals who approve a hold and are in good standing at a time.
-func countApprovals(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (int, error) {
-	var n int
-	err := q.QueryRow(ctx, "select "+strings.ReplaceAll(countedApprovals, "@at", "$2::timestamptz")+" from holds h where h.authorization_id = $1 and h.environment_id = $3",
-		h.AuthorizationID, at, h.EnvironmentID).Scan(&n)
-	return n, err
-}
-
 // OverdueHolds returns at most limit holds of any environment that should have expired before t.
-func OverdueHolds(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]challenge.Overdue, error) {
-	var rows []challenge.Overdue
+func OverdueHolds(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]settle.Overdue, error) {
+	var rows []settle.Overdue
 	err := q.Gorm(ctx).Raw("select environment_id as environment, authorization_id as id from holds where status = 'pending' and due_at < ? order by due_at limit ?", t, limit).Find(&rows).Error
 	return rows, err
 }

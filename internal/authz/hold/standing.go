@@ -6,7 +6,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/team"
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
 )
 
 // The reasons for which an approval by a reviewer would not count.
@@ -41,37 +40,37 @@ type Standing struct {
 // Standing returns the standing of a hold and of the caller. It reads what an approval reads, at the same time, so that the page of a
 // hold and the refusal of an approval agree. It decides nothing: a review is checked when it is made.
 func (s *Service) Standing(ctx context.Context, p identity.Principal, id string) (Standing, error) {
-	h, err := GetHold(ctx, s.store.Q, p.Store(), id)
+	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
 		return Standing{}, err
 	}
 	now := s.clock.Now()
-	b, err := ballotOf(ctx, s.store.Q, h, now)
+	b, err := ballotOf(ctx, s.store.Q, c, now)
 	if err != nil {
 		return Standing{}, err
 	}
-	approvers, err := approversOf(ctx, s.store.Q, p.Store(), now, id)
+	given, err := approversOf(ctx, s.store.Q, p.Store(), now, id)
 	if err != nil {
 		return Standing{}, err
 	}
-	caller, err := standingOfHolds(ctx, s.store.Q, p.Store(), p.Actor(), now)
+	behind, err := identity.ActorsBehind(ctx, s.store.Q, p.Store(), p.Actor(), c.requester())
 	if err != nil {
 		return Standing{}, err
 	}
-	if b.teams, err = team.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf(append(slices.Clone(approvers), caller))); err != nil {
+	caller, err := standingOf(ctx, s.store.Q, p.Store(), p.Actor(), behind[p.Actor()].Principal, now)
+	if err != nil {
 		return Standing{}, err
 	}
-	out := b.standing(approvers)
-	b.describe(&out, caller, approvers)
-	asked, err := challenge.RequesterOfDecision(ctx, s.store.Q, p.Store(), id)
+	if b.teams, err = team.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf(append(slices.Clone(given), caller))); err != nil {
+		return Standing{}, err
+	}
+	out := b.standing(given)
+	b.describe(&out, caller, given)
+	own, err := s.selfReview(ctx, c, behind[p.Actor()], behind[c.requester()])
 	if err != nil {
 		return out, err
 	}
-	own, err := s.selfReview(ctx, p, h, asked.CredentialID)
-	if err != nil {
-		return out, err
-	}
-	counts, err := countsPerson(ctx, s.store.Q, h, p.Actor())
+	counts, err := countsPerson(ctx, s.store.Q, c.Hold, p.Actor())
 	switch {
 	case own:
 		out.Obstacle = ObstacleSelf

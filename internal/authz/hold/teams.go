@@ -10,7 +10,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	reviewteams "github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -169,65 +168,68 @@ func (b ballot) count(approvers []Approver) Tally {
 	return out
 }
 
-// tallyOf counts the approvals of one hold at a time. A hold that requires no team is counted by Postgres.
-func tallyOf(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (Tally, error) {
-	b, err := ballotOf(ctx, q, h, at)
+// tally counts the approvals of one hold at a time.
+func (s *Service) tally(ctx context.Context, c Case, at time.Time) (Tally, error) {
+	given, err := approversOf(ctx, s.store.Q, c.scope(), at, c.AuthorizationID)
 	if err != nil {
 		return Tally{}, err
 	}
-	// The count in SQL is the one that the queue shows for most holds, so that both agree.
-	if len(b.wanted) == 0 {
-		given, err := countApprovals(ctx, q, h, at)
-		return Tally{Given: given, Required: h.ApprovalsRequired}, err
-	}
-	scope := scopeOf(h)
-	approvers, err := approversOf(ctx, q, scope, at, h.AuthorizationID)
-	if err != nil {
-		return Tally{}, err
-	}
-	if b.teams, err = reviewteams.TeamsOf(ctx, q, scope, actorsOf(approvers)); err != nil {
-		return Tally{}, err
-	}
-	return b.count(approvers), nil
+	return tallyOf(ctx, s.store.Q, c, at, given)
 }
 
-// ballotOf reads what a hold requires of teams, without their members.
-func ballotOf(ctx context.Context, q *pg.Q, h models.Hold, at time.Time) (ballot, error) {
-	b := ballot{required: h.ApprovalsRequired, at: at}
-	var err error
-	if b.wanted, err = wantedTeams(ctx, q, scopeOf(h), h.AuthorizationID); err != nil || len(b.wanted) == 0 {
-		return b, err
+// tallyOf counts the approvals that are given of one hold at a time.
+func tallyOf(ctx context.Context, q *pg.Q, c Case, at time.Time, given []Approver) (Tally, error) {
+	b, err := ballotOf(ctx, q, c, at)
+	if err != nil {
+		return Tally{}, err
 	}
-	b.barred, err = barredFrom(ctx, q, h)
+	if len(b.wanted) > 0 {
+		if b.teams, err = reviewteams.TeamsOf(ctx, q, c.scope(), actorsOf(given)); err != nil {
+			return Tally{}, err
+		}
+	}
+	return b.count(given), nil
+}
+
+// ballotOf returns what a hold requires of teams, without their members.
+func ballotOf(ctx context.Context, q *pg.Q, c Case, at time.Time) (ballot, error) {
+	b := ballot{required: c.ApprovalsRequired, wanted: c.Teams, at: at}
+	if len(b.wanted) == 0 {
+		return b, nil
+	}
+	var err error
+	b.barred, err = barredFrom(ctx, q, c)
 	return b, err
 }
 
 // barredFrom returns who is behind the requester if self-review of the hold is barred; no one otherwise.
-func barredFrom(ctx context.Context, q *pg.Q, h models.Hold) (identity.Behind, error) {
-	env, err := tenancy.GetEnvironment(ctx, q, scopeOf(h))
-	if err != nil || !bars(h.SelfReviewBarred, env) {
+func barredFrom(ctx context.Context, q *pg.Q, c Case) (identity.Behind, error) {
+	if barred, err := barsSelfReview(ctx, q, c); err != nil || !barred {
 		return identity.Behind{}, err
 	}
-	asked, err := challenge.RequesterOfDecision(ctx, q, scopeOf(h), h.AuthorizationID)
-	if err != nil {
-		return identity.Behind{}, err
+	return identity.PrincipalBehind(ctx, q, c.scope(), c.requester())
+}
+
+// barsSelfReview reports whether self-review of a hold is barred: by its policy, or by the current settings of its environment.
+func barsSelfReview(ctx context.Context, q *pg.Q, c Case) (bool, error) {
+	if c.SelfReviewBarred {
+		return true, nil
 	}
-	return identity.PrincipalBehind(ctx, q, scopeOf(h), "credential:"+asked.CredentialID)
+	env, err := tenancy.GetEnvironment(ctx, q, c.scope())
+	return env.BarSelfReview, err
 }
 
 // refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the hold requires, unless it requires
 // more approvals than those of its teams. Every reviewer may reject.
-func (s *Service) refuseOutsider(ctx context.Context, p identity.Principal, h models.Hold, resolution string) error {
-	if resolution != Approve {
-		return nil
-	}
-	now := s.clock.Now()
-	b, err := ballotOf(ctx, s.store.Q, h, now)
+func (s *Service) refuseOutsider(ctx context.Context, c Case, a Approver) error {
+	b, err := ballotOf(ctx, s.store.Q, c, s.clock.Now())
 	if err != nil || len(b.wanted) == 0 {
 		return err
 	}
-	may, err := s.mayFill(ctx, p, b)
-	if err != nil || may {
+	if a, err = standingOf(ctx, s.store.Q, c.scope(), a.Reviewer, a.Principal, b.at); err != nil {
+		return err
+	}
+	if b.teams, err = reviewteams.TeamsOf(ctx, s.store.Q, c.scope(), actorsOf([]Approver{a})); err != nil || b.admits(a) {
 		return err
 	}
 	// The names of teams are no secret among reviewers: the queue shows them as well.
@@ -237,18 +239,6 @@ func (s *Service) refuseOutsider(ctx context.Context, p identity.Principal, h mo
 	}
 	return problem.Newf(problem.Forbidden, "The hold requires approvals of the team %s, and only its members, or the deputy of an absent one, can approve. "+
 		"Ask a member to approve it. Rejecting it does not require a team.", strings.Join(names, " or "))
-}
-
-// mayFill reads the teams of the caller and reports whether an approval by the caller would fill a slot of the ballot.
-func (s *Service) mayFill(ctx context.Context, p identity.Principal, b ballot) (bool, error) {
-	a, err := standingOfHolds(ctx, s.store.Q, p.Store(), p.Actor(), b.at)
-	if err != nil {
-		return false, err
-	}
-	if b.teams, err = reviewteams.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf([]Approver{a})); err != nil {
-		return false, err
-	}
-	return b.admits(a), nil
 }
 
 // admits reports whether the approver could fill a slot, filled or not.
@@ -272,11 +262,6 @@ func actorsOf(approvers []Approver) []string {
 		}
 	}
 	return out
-}
-
-// scopeOf returns the scope of a hold that its workflow found by id alone.
-func scopeOf(h models.Hold) pg.Scope {
-	return pg.Scope{Tenant: h.TenantID, Environment: h.EnvironmentID}
 }
 
 // addTeams adds the teams that the listed holds require, and corrects the count of their approvals. A page without such a hold costs

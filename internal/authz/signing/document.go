@@ -25,7 +25,7 @@ func (s *Service) SignDocument(ctx context.Context, scope pg.Scope, typ string, 
 const trialType = "trial+jws"
 
 // Signable returns the problem unavailable if a decision in the mode may have a proof and none can be signed at present. It signs
-// nothing that is kept. It implements followup.Signable.
+// nothing that is kept. It implements settle.Signable.
 func (s *Service) Signable(ctx context.Context, scope pg.Scope, mode models.ActionMode) error {
 	if mode != models.ModeEnforce {
 		return nil

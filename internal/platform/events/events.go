@@ -16,6 +16,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -57,6 +59,19 @@ func Append(ctx context.Context, q *pg.Q, e Entry) error {
 		return err
 	}
 	return InsertEvent(ctx, q, row, e.Type().Public())
+}
+
+// Queue adds the entry to a batch that is one transaction, as Append does. causes are those of the transaction.
+func Queue(b *pgx.Batch, e Entry, causes pg.Causes) error {
+	row, err := Row(e)
+	if err != nil {
+		return err
+	}
+	QueueEvent(b, row, causes)
+	if e.Type().Public() {
+		QueueOutbox(b, Announcement(row))
+	}
+	return nil
 }
 
 // saltSize is the length in bytes of the random salt of a digest. After an erasure it prevents guessing the data from the digest.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/authz/followup"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -28,9 +28,8 @@ func setupStepUp(t *testing.T) *stepUp {
 	b := setup(t)
 	return &stepUp{bundle: b, challenges: challenge.New(challenge.Deps{
 		Store: b.store, Clock: b.clock, Keyring: b.ring, Assertions: b.service,
-		Decide: func(ctx context.Context, q *pg.Q, a followup.Request) (models.Authorization, []byte, error) {
-			followUp, err := b.world.FollowUp(ctx, q, a.Parent, "allow", a.Cause)
-			return followUp, nil, err
+		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
+			return b.world.FollowUp(ctx, q, a, "allow")
 		},
 	})}
 }

@@ -6,7 +6,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
@@ -58,8 +58,8 @@ func moveRecovery(ctx context.Context, q *pg.Q, r models.Recovery, to models.Rec
 }
 
 // OverdueRecoveries returns at most limit recoveries that should have moved on before t.
-func OverdueRecoveries(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]challenge.Overdue, error) {
-	var rows []challenge.Overdue
+func OverdueRecoveries(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]settle.Overdue, error) {
+	var rows []settle.Overdue
 	err := q.Gorm(ctx).Raw(`select environment_id as environment, id from recoveries where status in ('pending', 'cooling_down') and ready_at < @t
 		or status = 'ready' and expires_at < @t order by created_at, id limit @limit`,
 		map[string]any{"t": t, "limit": limit}).Find(&rows).Error

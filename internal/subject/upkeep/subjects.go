@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -34,7 +34,7 @@ func SubjectTasks(d SubjectDeps) []Task {
 // recoveries advances recoveries that are overdue by more than grace.
 func (d SubjectDeps) recoveries(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	due, err := recovery.OverdueRecoveries(ctx, d.Store.Q, at.Add(-grace), batch)
-	return forEach(due, err, func(o challenge.Overdue) error {
+	return forEach(due, err, func(o settle.Overdue) error {
 		_, err := d.Recoveries.Advance(ctx, recovery.Step{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})

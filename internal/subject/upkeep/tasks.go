@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -71,7 +72,7 @@ func forEach[T any](found []T, err error, do func(T) error) (int, bool, error) {
 // challenges expires open challenges that are overdue by more than grace.
 func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	due, err := challenge.OverdueChallenges(ctx, d.Store.Q, at.Add(-grace), batch)
-	return forEach(due, err, func(o challenge.Overdue) error {
+	return forEach(due, err, func(o settle.Overdue) error {
 		_, err := d.Challenges.Expire(ctx, challenge.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
@@ -80,7 +81,7 @@ func (d CoreDeps) challenges(ctx context.Context, at time.Time, by string) (int,
 // holds expires pending holds that are overdue by more than grace.
 func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	due, err := hold.OverdueHolds(ctx, d.Store.Q, at.Add(-grace), batch)
-	return forEach(due, err, func(o challenge.Overdue) error {
+	return forEach(due, err, func(o settle.Overdue) error {
 		_, err := d.Holds.Expire(ctx, hold.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
@@ -89,7 +90,7 @@ func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool
 // changes expires pending change requests that are overdue by more than grace.
 func (d CoreDeps) changes(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	due, err := change.OverdueChanges(ctx, d.Store.Q, at.Add(-grace), batch)
-	return forEach(due, err, func(o challenge.Overdue) error {
+	return forEach(due, err, func(o settle.Overdue) error {
 		_, err := d.Changes.Expire(ctx, change.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})

@@ -22,6 +22,7 @@ type Cost struct {
 type Meter struct {
 	mu   sync.Mutex
 	cost Cost
+	sent []string
 }
 
 // measured marks the contexts whose statements count.
@@ -40,7 +41,7 @@ func NewMeasured(t testing.TB) (*pg.Store, *Meter) {
 // Of returns what do costs. do must use the context that it is given.
 func (m *Meter) Of(ctx context.Context, do func(ctx context.Context)) Cost {
 	m.mu.Lock()
-	m.cost = Cost{}
+	m.cost, m.sent = Cost{}, nil
 	m.mu.Unlock()
 	do(context.WithValue(ctx, measured{}, true))
 	m.mu.Lock()
@@ -48,7 +49,14 @@ func (m *Meter) Of(ctx context.Context, do func(ctx context.Context)) Cost {
 	return m.cost
 }
 
-func (m *Meter) add(ctx context.Context, c Cost) {
+// Sent returns the statements of the last use that was measured.
+func (m *Meter) Sent() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sent
+}
+
+func (m *Meter) add(ctx context.Context, c Cost, sent ...string) {
 	if ctx.Value(measured{}) == nil {
 		return
 	}
@@ -56,11 +64,12 @@ func (m *Meter) add(ctx context.Context, c Cost) {
 	defer m.mu.Unlock()
 	m.cost.Statements += c.Statements
 	m.cost.RoundTrips += c.RoundTrips
+	m.sent = append(m.sent, sent...)
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (m *Meter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	m.add(ctx, Cost{Statements: 1, RoundTrips: 1})
+func (m *Meter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	m.add(ctx, Cost{Statements: 1, RoundTrips: 1}, d.SQL)
 	return ctx
 }
 
@@ -74,8 +83,8 @@ func (m *Meter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBat
 }
 
 // TraceBatchQuery implements pgx.BatchTracer.
-func (m *Meter) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchQueryData) {
-	m.add(ctx, Cost{Statements: 1})
+func (m *Meter) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchQueryData) {
+	m.add(ctx, Cost{Statements: 1}, d.SQL)
 }
 
 // TraceBatchEnd implements pgx.BatchTracer.

@@ -1,0 +1,78 @@
+package settle
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Case has what the moves of a challenge or a hold read beside the row of the record.
+type Case struct {
+	ActionKey    string // of the decision that the record came from, as are the next three
+	Decision     string
+	Mode         models.ActionMode
+	CredentialID string // that requested the authorization
+	Subject      string // the relying party's id; empty if the subject is erased
+	// Request is the stored request of the move; nil for a move by time, and for one that no one requested.
+	Request *models.MoveRequest `gorm:"serializer:json"`
+}
+
+// The columns of Case and the tables that they are in, for a record r. The parameters of the columns are the id of the record and the digest
+// of the request.
+const (
+	CaseColumns = `a.action_key, a.decision, a.mode, a.credential_id, coalesce(s.external_id, '') as subject,
+	(select jsonb_build_object('Move', m.move, 'Actor', m.actor, 'RequestID', m.request_id, 'Method', m.method, 'PasskeyID', m.passkey_id,
+		'SignCount', m.sign_count, 'BackupState', m.backup_state, 'NoteDigest', m.note_digest, 'EnvironmentID', m.environment_id)
+		from move_requests m where m.environment_id = r.environment_id and m.target = ? and m.digest = ?) as request`
+	CaseTables = ` join authorizations a on a.environment_id = r.environment_id and a.id = r.authorization_id
+		left join subjects s on s.environment_id = r.environment_id and s.uid = r.subject_uid`
+)
+
+// Commit runs the statements of a move in one transaction, in one round trip.
+func Commit(ctx context.Context, st *pg.Store, b *pgx.Batch) error {
+	err := st.Transaction(ctx, b)
+	if pg.Changed(err) {
+		return ErrChanged
+	}
+	if err == nil {
+		st.Wake(pg.ChannelOutbox) // with its event
+	}
+	return err
+}
+
+// InsertMove stores a request. A repeated request changes nothing.
+func InsertMove(ctx context.Context, q *pg.Q, m models.MoveRequest) error {
+	b := &pgx.Batch{}
+	QueueMove(b, m)
+	return q.Batch(ctx, b)
+}
+
+// QueueMove adds InsertMove to a batch.
+func QueueMove(b *pgx.Batch, m models.MoveRequest) {
+	b.Queue(`insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
+		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
+		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
+		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID)
+}
+
+// MoveRequested reports whether the actor has requested the move of m of its challenge or hold before.
+func MoveRequested(ctx context.Context, q *pg.Q, m models.MoveRequest) (bool, error) {
+	var requested bool
+	err := q.QueryRow(ctx, `select exists (select from move_requests
+		where environment_id = $4 and target = $1 and move = $2 and actor = $3)`, m.Target, m.Move, m.Actor, m.EnvironmentID).Scan(&requested)
+	return requested, err
+}
+
+// EffectOfDecision returns the decision (allow, challenge, hold or deny) of an authorization.
+func EffectOfDecision(ctx context.Context, q *pg.Q, environment, id string) (string, error) {
+	var decision string
+	err := q.QueryRow(ctx, "select decision from authorizations where id = $1 and environment_id = $2", id, environment).Scan(&decision)
+	return pg.OrNotFound(decision, err)
+}
+
+// Overdue is a record that upkeep is to settle, of any environment.
+type Overdue struct{ Environment, ID string }
