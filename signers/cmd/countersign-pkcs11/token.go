@@ -1,0 +1,191 @@
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/cipher"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ThalesGroup/crypto11"
+
+	"github.com/countersign-dev/countersign/signers"
+)
+
+// token is a PKCS#11 token. It implements signers.Device. The label of an object is the name of its key.
+type token struct {
+	config crypto11.Config
+
+	mu      sync.RWMutex
+	open    *crypto11.Context // nil: to be opened by the next use
+	signing sync.Map          // crypto11.Signer by name: a search takes longer than a signature
+}
+
+// use calls f with the open token. If f fails, the next use opens the token again: sessions and handles of a token that was removed or
+// restarted are worthless.
+func (t *token) use(f func(*crypto11.Context) error) error {
+	t.mu.RLock()
+	for t.open == nil {
+		t.mu.RUnlock()
+		if err := t.reopen(); err != nil {
+			return err
+		}
+		t.mu.RLock()
+	}
+	used := t.open
+	err := f(used)
+	t.mu.RUnlock()
+	if err != nil && !errors.Is(err, signers.ErrNoKey) {
+		t.drop(used)
+	}
+	return err
+}
+
+func (t *token) reopen() (err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open, err = crypto11.Configure(&t.config)
+	}
+	return err
+}
+
+func (t *token) drop(used *crypto11.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == used {
+		_ = used.Close()
+		t.open = nil
+		t.signing.Clear()
+	}
+}
+
+// Create implements signers.Device. The token makes the key sensitive and not extractable.
+func (t *token) Create(ctx context.Context, name, kind string) error {
+	if _, err := t.Find(ctx, name); !errors.Is(err, signers.ErrNoKey) {
+		return err
+	}
+	return t.use(func(c *crypto11.Context) (err error) {
+		if kind == signers.TypeRoot {
+			_, err = c.GenerateSecretKeyWithLabel([]byte(name), []byte(name), 256, crypto11.CipherAES)
+		} else {
+			_, err = c.GenerateECDSAKeyPairWithLabel([]byte(name), []byte(name), elliptic.P256())
+		}
+		return err
+	})
+}
+
+// Find implements signers.Device.
+func (t *token) Find(_ context.Context, name string) (key signers.Key, err error) {
+	err = t.use(func(c *crypto11.Context) error {
+		var object any
+		root, err := t.root(c, name)
+		if err == nil {
+			object, key.Type = root, signers.TypeRoot
+		} else {
+			signer, err := t.signer(c, name)
+			if err != nil {
+				return err
+			}
+			object, key.Type, key.Public = signer, signers.TypeSigning, signer.Public().(*ecdsa.PublicKey)
+		}
+		extractable, err := c.GetAttribute(object, crypto11.CkaExtractable)
+		if err != nil {
+			return err
+		}
+		key.Exportable = len(extractable.Value) != 1 || extractable.Value[0] != 0
+		return nil
+	})
+	return key, err
+}
+
+// signer returns the signing key of a name.
+func (t *token) signer(c *crypto11.Context, name string) (crypto11.Signer, error) {
+	if known, ok := t.signing.Load(name); ok {
+		return known.(crypto11.Signer), nil
+	}
+	pairs, err := c.FindKeyPairs(nil, []byte(name))
+	if err != nil {
+		return nil, err
+	}
+	for _, pair := range pairs {
+		if public, ok := pair.Public().(*ecdsa.PublicKey); ok && public.Curve == elliptic.P256() {
+			t.signing.Store(name, pair)
+			return pair, nil
+		}
+	}
+	return nil, signers.ErrNoKey
+}
+
+// root returns the key of a name that encrypts.
+func (t *token) root(c *crypto11.Context, name string) (*crypto11.SecretKey, error) {
+	found, err := c.FindKeys(nil, []byte(name))
+	if err == nil && len(found) == 0 {
+		err = signers.ErrNoKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// Sign implements signers.Device.
+func (t *token) Sign(_ context.Context, name string, digest []byte) (signature []byte, err error) {
+	err = t.use(func(c *crypto11.Context) error {
+		signer, err := t.signer(c, name)
+		if err != nil {
+			return err
+		}
+		signature, err = signer.Sign(nil, digest, crypto.SHA256)
+		return err
+	})
+	return signature, err
+}
+
+// Encrypt implements signers.Device. The result is the nonce, then the ciphertext.
+func (t *token) Encrypt(_ context.Context, name string, plaintext []byte) (out []byte, err error) {
+	err = t.withRoot(name, func(aead cipher.AEAD) (err error) {
+		defer func() { // cipher.AEAD has no error, so the library panics
+			if failed := recover(); failed != nil {
+				err = fmt.Errorf("encrypt: %v", failed)
+			}
+		}()
+		nonce := make([]byte, aead.NonceSize())
+		_, _ = rand.Read(nonce) // never fails: it ends the process instead
+		out = aead.Seal(nonce, nonce, plaintext, nil)
+		return nil
+	})
+	return out, err
+}
+
+// Decrypt implements signers.Device. A token does not say whether a ciphertext is wrong or the token failed.
+func (t *token) Decrypt(_ context.Context, name string, ciphertext []byte) (out []byte, err error) {
+	err = t.withRoot(name, func(aead cipher.AEAD) (err error) {
+		if len(ciphertext) < aead.NonceSize() {
+			return signers.ErrInvalid
+		}
+		out, err = aead.Open(nil, ciphertext[:aead.NonceSize()], ciphertext[aead.NonceSize():], nil)
+		return err
+	})
+	return out, err
+}
+
+func (t *token) withRoot(name string, f func(cipher.AEAD) error) error {
+	return t.use(func(c *crypto11.Context) error {
+		root, err := t.root(c, name)
+		if err != nil {
+			return err
+		}
+		aead, err := root.NewGCM()
+		if err != nil {
+			return err
+		}
+		return f(aead)
+	})
+}
