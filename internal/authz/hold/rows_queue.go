@@ -24,6 +24,7 @@ type Filter struct {
 	MostUrgent   bool       // soonest due first, instead of newest first
 	Assignee     string     // only holds assigned to this reviewer; empty for all
 	Need         *Need      // only holds that need this reviewer; nil for all
+	Only         []string   // only the holds of these authorizations; nil for all
 	Skip         int        // rows to leave out at the beginning, instead of a cursor
 	Reviewer     string     // the reviewer whose OwnResolution to return
 	Now          time.Time
@@ -183,6 +184,9 @@ func (f Filter) narrow(tx *gorm.DB) *gorm.DB {
 	if f.Assignee != "" {
 		tx = tx.Where("h.assigned_to = ?", f.Assignee)
 	}
+	if f.Only != nil {
+		tx = tx.Where("h.authorization_id in ?", f.Only)
+	}
 	if f.Need != nil {
 		tx = tx.Where(needed, map[string]any{"reviewer": f.Need.Reviewer, "teams": append([]string{""}, f.Need.Teams...), "now": f.Now})
 	}
@@ -251,9 +255,6 @@ func CountHolds(ctx context.Context, q *pg.Q, s pg.Scope, action, risk string, n
 	return c, json.Unmarshal(raw, &c)
 }
 
-// relatedEach is the number of holds of each status whose details are searched for related cases.
-const relatedEach = 150
-
 // relatedStatement reads the newest holds of each status, each from its range of the index holds_newest.
 const relatedStatement = `select h.authorization_id, h.action_id, s.external_id as subject, h.status, h.opened_at, h.due_at, coalesce(a.outcome, '') as outcome, d.details
 	from unnest(array['pending', 'approved', 'rejected', 'expired']) as each(status)
@@ -273,9 +274,9 @@ type relatedHold struct {
 }
 
 // newestHolds returns the newest holds of each status that show details, except one, newest first.
-func newestHolds(ctx context.Context, q *pg.Q, s pg.Scope, except string) ([]relatedHold, error) {
+func newestHolds(ctx context.Context, q *pg.Q, s pg.Scope, except string, each int) ([]relatedHold, error) {
 	var rows []relatedHold
-	err := q.Gorm(ctx).Raw(relatedStatement, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": except, "limit": relatedEach}).Find(&rows).Error
+	err := q.Gorm(ctx).Raw(relatedStatement, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": except, "limit": each}).Find(&rows).Error
 	return rows, err
 }
 

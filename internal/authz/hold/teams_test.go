@@ -297,3 +297,42 @@ func TestQueueShowsTheTeams(t *testing.T) {
 	b.clock.Advance(time.Hour)
 	require.Equal(t, 2, list("crd_cat")[h.AuthorizationID].Approvals, "Bob may approve for risk by now")
 }
+
+// A hold needs a reviewer who has not approved it and may fill one of its approvals: one of any reviewers', of a team of theirs or of an absent
+// member's, or of one that it is escalated to.
+func TestQueueOfHoldsThatNeedAReviewer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.team("finance", "crd_ann")
+	b.team("leads", "crd_bob")
+	anyone := b.Hold(life, 1).AuthorizationID
+	finance := b.holdFor(1, wants{team: "finance", approvals: 1}).AuthorizationID
+	both := b.holdFor(2, wants{team: "finance", approvals: 1}).AuthorizationID
+	escalated := b.holdFor(1, wants{"finance", 1, time.Hour, "leads"}).AuthorizationID
+	absent, deputy := b.person("prs_abe"), b.person("prs_dee")
+	b.member("finance", absent.Actor())
+	needs := func(p identity.Principal) []string {
+		need, err := b.service.Need(t.Context(), p)
+		require.NoError(t, err)
+		rows, _, err := b.service.Queue(t.Context(), p, hold.Filter{Need: need}, pg.Page{Limit: 50})
+		require.NoError(t, err)
+		_, total, err := b.service.Place(t.Context(), b.Scope, hold.Filter{Need: need}, "")
+		require.NoError(t, err)
+		require.Len(t, rows, int(total))
+		out := make([]string, len(rows))
+		for i, r := range rows {
+			out[i] = r.AuthorizationID
+		}
+		return out
+	}
+	require.ElementsMatch(t, []string{anyone, finance, both, escalated}, needs(b.Principal("crd_ann")))
+	require.ElementsMatch(t, []string{anyone, both}, needs(b.Principal("crd_bob")), "finance only")
+	require.ElementsMatch(t, []string{anyone, both}, needs(deputy))
+	b.deputy("prs_abe", "prs_dee", -time.Hour, time.Hour)
+	require.ElementsMatch(t, []string{anyone, finance, both, escalated}, needs(deputy), "in place of the absent member")
+	_, err := b.service.Review(t.Context(), b.prepare(t, "crd_ann", both, hold.Approve))
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{anyone, finance, escalated}, needs(b.Principal("crd_ann")), "approved already")
+	b.clock.Advance(time.Hour)
+	require.ElementsMatch(t, []string{anyone, both, escalated}, needs(b.Principal("crd_bob")))
+}
