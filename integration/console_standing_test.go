@@ -44,11 +44,15 @@ func TestConsoleSaysWhoseApprovalsAreWanted(t *testing.T) {
 	queue := "/console/" + w.ID + "/reviews"
 	require.Contains(t, ann.get(queue).body, "Finance 0 of 1")
 	require.NotContains(t, ann.get(queue).body, "not for you")
-	require.Contains(t, out.get(queue).body, "not for you")
+	require.NotContains(t, out.get(queue).body, held, "the hold does not need one who is in none of its teams")
+	require.Contains(t, deb.get(queue).body, held, "it needs the deputy of an absent member")
+	require.Contains(t, out.get(queue+"?status=pending").body, "not for you")
 
 	done := ann.submit(page, url.Values{"resolution": {"approve"}})
 	require.Contains(t, ann.get(done.location).body, "Approved: 1 of 2 approvals.")
 	has(ann, "You have approved this hold already.", "1 of 1")
+	require.NotContains(t, ann.get(queue).body, held, "the hold waits for others")
+	require.Contains(t, ann.get(queue+"?status=pending").body, held)
 	cat.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"}).is(200)
 	has(out, "approved", "1 of 1")
 	require.NotContains(t, out.get(page).body, "Only members of these teams", "the hold is settled")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
@@ -211,4 +212,117 @@ func TestLastApprovalIsAskedForTwice(t *testing.T) {
 	require.Regexp(t, `(?s)The decision that followed was allow.*Its proof prf_\w+ was issued on .* UTC\. It is valid until .* UTC`, bob.text(".ending"))
 	bob.requireClean()
 	bob.screenshot("hold-ended")
+}
+
+// The queue shows fifteen requests in a window of 1280 by 800, each in one line that says who is paid how much and why it is held.
+func TestDeskShowsFifteenRows(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	for i := range 20 {
+		w.pays(t, action, 1250.5+float64(i)*417, suppliers[i%len(suppliers)])
+	}
+	b := newTab(t)
+	b.size(1280, 800)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	b.open(w.console("reviews"))
+	b.waitForStream()
+	var rows int
+	b.eval(`[...document.querySelectorAll("[data-row]")].filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length`, &rows)
+	require.GreaterOrEqual(t, rows, 15)
+	require.Regexp(t, `(?s)Müller & Söhne.*1,250\.50 EUR.*Payments over 1,000 EUR need a second pair of eyes\.`, b.text("[data-row]"))
+	b.until(`(({right}, head) => Math.abs(right - head.right) < 1)(document.querySelector("td.amount").getBoundingClientRect(), document.querySelector("th.number").getBoundingClientRect())`)
+	for _, width := range widths {
+		b.size(width, 800)
+		b.requireNoOverflow()
+		b.requireClean()
+		b.screenshot("desk-" + widthName(width))
+	}
+	b.size(1280, 800)
+	b.press("/")
+	b.until(`document.activeElement.id === "f-text"`)
+	b.eval(`document.activeElement.value = ""`, nil)
+	b.press("societe generale")
+	b.until(`document.querySelectorAll("[data-row]").length === 4 && new URLSearchParams(location.search).get("q") === "societe generale"`)
+	b.eval(`document.activeElement.value = ""`, nil)
+	b.press("1250,5")
+	b.until(`document.querySelectorAll("[data-row]").length === 1`)
+	b.run(chromedp.MouseClickXY(700, b.middle("[data-row]")))
+	b.see("Why it is held")
+}
+
+// middle returns the vertical middle of an element in the window.
+func (b *tab) middle(selector string) (y float64) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf("(({top, bottom}) => (top + bottom) / 2)(document.querySelector(%q).getBoundingClientRect())", selector), &y)
+	return y
+}
+
+// Ten holds alike take five keys: mark one, select those like it, go to Approve, confirm the list, confirm.
+func TestDeskSettlesTenAlikeWithFiveKeys(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	var alike []string
+	for i := range 10 {
+		alike = append(alike, w.pays(t, action, 1250.5+float64(i), suppliers[0]))
+	}
+	other := w.pays(t, action, 5000, suppliers[1])
+	b := newTab(t)
+	b.size(1280, 800)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	b.open(w.console("reviews"))
+	b.waitForStream()
+	b.press("j")
+	b.press("X")
+	b.until(`document.querySelector("[data-selected]").textContent === "10"`)
+	b.requireClean()
+	b.screenshot("desk-selected")
+	b.press("a")
+	b.until(`document.activeElement.matches("[data-approve]")`)
+	b.press(kb.Enter)
+	b.see("Approve 10 holds?")
+	b.until(`document.activeElement.textContent === "Approve 10 holds"`)
+	for _, width := range widths {
+		b.size(width, 800)
+		b.requireNoOverflow()
+		b.requireClean()
+		b.screenshot("selection-" + widthName(width))
+	}
+	b.press(kb.Enter)
+	b.see("Approve: done")
+	b.requireClean()
+	for _, id := range alike {
+		require.Eventually(t, func() bool { return w.get(t, "/api/v1/authorizations/"+id).is(200).string("review_status") == "approved" }, patience, 100*time.Millisecond)
+	}
+	require.Equal(t, "pending", w.get(t, "/api/v1/authorizations/"+other).is(200).string("review_status"))
+	b.until(`document.activeElement.matches("a[data-focus]")`)
+	b.press("u")
+	b.until(`document.querySelectorAll("[data-row]").length === 1`)
+	b.waitForStream()
+	b.press("j")
+	b.press("x")
+	b.press("i")
+	b.until(`document.activeElement.matches("[data-assign]")`)
+	b.press(kb.Enter)
+	b.see("Assign to me 1 hold?")
+	b.press(kb.Enter)
+	b.see("Yours")
+	b.until(`document.activeElement.matches("a[data-focus]")`)
+	b.press("u")
+	b.until(`document.querySelector("[data-row]")?.textContent.includes("you")`)
+	b.waitForStream()
+	b.press("j")
+	b.press("x")
+	b.press("r")
+	b.until(`document.activeElement.matches("[data-reject]")`)
+	b.press(kb.Enter)
+	b.see("Reject 1 hold?")
+	b.press(kb.Enter)
+	b.until(`document.activeElement.id === "note"`)
+	b.press("Unknown supplier.")
+	b.press(kb.Tab)
+	b.press(kb.Enter)
+	b.see("Reject: done")
+	require.Equal(t, "rejected", w.get(t, "/api/v1/authorizations/"+other).is(200).string("review_status"))
 }

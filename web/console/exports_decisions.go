@@ -44,9 +44,12 @@ func (c *console) decisionsExport(v *visit) (listexport.List, error) {
 // reviewsExport is the queue. It leaves out the details that requests show: they stay sealed.
 func (c *console) reviewsExport(v *visit) (listexport.List, error) {
 	f, by := v.deskFilter(), v.principal()
-	filter := f.holds(by.Actor())
+	filter, err := c.holds(v, f)
+	if err != nil {
+		return listexport.List{}, err
+	}
 	var said exportFilters
-	said.value("status", f.Status, reviewWords...)
+	said.value("status", f.Status, viewWords...)
 	said.value("risk", f.Risk, riskWords...)
 	said.value("sort", f.Sort, byDue, byOpened, byAmount)
 	said.value("action", f.Action)

@@ -30,7 +30,7 @@ type savedFilters struct {
 // savable are the filters of each list that can be saved, with the values that each may have; none for an action's key. The text of
 // a search is not saved, because it may name a subject: what is stored of a subject must be exported and erased.
 var savable = map[string]map[string][]string{
-	"reviews":   {"status": reviewWords, "action": nil, "risk": riskWords, "sort": {byDue, byOpened, byAmount}, "mine": {"1"}},
+	"reviews":   {"status": viewWords, "action": nil, "risk": riskWords, "sort": {byDue, byOpened, byAmount}, "mine": {"1"}},
 	"decisions": {"action": nil, "decision": decisionWords, "mode": modeWords, "review": reviewWords},
 }
 

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -46,6 +48,9 @@ func (c *console) find(v *visit) error {
 		return err
 	}
 	view.Short, view.Asked = short, view.Text != ""
+	if err := c.findHolds(v, &view); err != nil {
+		return err
+	}
 	for _, h := range hits {
 		group := foundGroup{Label: findLabels[h.Kind], More: h.More}
 		for _, f := range h.Found {
@@ -58,6 +63,24 @@ func (c *console) find(v *visit) error {
 		}
 	}
 	return v.page(fiber.StatusOK, "find.html", "Search", "", view)
+}
+
+// findHolds adds the holds that show the text: a payee, an amount, an account.
+func (c *console) findHolds(v *visit, view *findView) error {
+	if !v.may(SeeReviews) || utf8.RuneCountInString(view.Text) < consolequery.FindMin {
+		return nil
+	}
+	found, more, err := c.Holds.Find(v.ctx, v.scope(), view.Text)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	group := foundGroup{Label: "Holds", More: more}
+	for _, h := range found {
+		detail := strings.TrimSpace(h.Amount + " " + string(h.Status))
+		group.Rows = append(group.Rows, foundRow{URL: v.at("reviews", h.Authorization), Text: cmp.Or(h.Title, h.Subject), Detail: detail})
+	}
+	view.Groups, view.Total = append(view.Groups, group), view.Total+len(group.Rows)
+	return nil
 }
 
 func (v *visit) foundRow(kind string, f consolequery.Found) foundRow {

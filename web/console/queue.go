@@ -28,18 +28,32 @@ const (
 	byAmount = "amount" // by currency, the largest amount of each first
 )
 
+// needsYou is the view of the queue with the pending holds that need the user, which reviewers see first.
+const needsYou = "needs"
+
+// viewWords are the views of the queue, and viewLabels their names.
+var (
+	viewWords  = append([]string{needsYou}, reviewWords...)
+	viewLabels = map[string]string{needsYou: "Needs you", "pending": "All pending", "approved": "Approved", "rejected": "Rejected", "expired": "Expired"}
+)
+
 // deskFilter is the filter of the queue.
 type deskFilter struct {
 	Status, Action, Risk, Text, Sort string
 	Mine                             bool
+	usual                            string // the view without a choice
 }
 
 func (v *visit) deskFilter() deskFilter {
 	f := deskFilter{
 		Status: v.query("status"), Action: v.query("action"), Risk: v.query("risk"), Text: v.query("q"), Sort: v.query("sort"), Mine: v.query("mine") != "",
+		usual: string(models.HoldPending),
 	}
-	if !slices.Contains(reviewWords, f.Status) {
-		f.Status = string(models.HoldPending)
+	if v.may(Review) {
+		f.usual = needsYou
+	}
+	if !slices.Contains(viewWords, f.Status) || f.Status == needsYou && f.usual != needsYou {
+		f.Status = f.usual
 	}
 	if !slices.Contains([]string{byDue, byOpened, byAmount}, f.Sort) {
 		f.Sort = f.usualSort()
@@ -49,16 +63,24 @@ func (v *visit) deskFilter() deskFilter {
 
 // usualSort is the order of a status without a choice: what waits by its due time, what is settled newest first.
 func (f deskFilter) usualSort() string {
-	if f.Status == string(models.HoldPending) {
+	if f.Pending() {
 		return byDue
 	}
 	return byOpened
 }
 
+// Usual is the view without a choice.
+func (f deskFilter) Usual() string { return f.usual }
+
+// Pending reports whether the view has holds that are pending.
+func (f deskFilter) Pending() bool {
+	return f.Status == needsYou || f.Status == string(models.HoldPending)
+}
+
 func (f deskFilter) values() url.Values {
 	q := url.Values{}
 	for name, value := range map[string]string{"status": f.Status, "action": f.Action, "risk": f.Risk, "q": f.Text, "sort": f.Sort} {
-		if value != "" && (name != "status" || value != string(models.HoldPending)) && (name != "sort" || value != f.usualSort()) {
+		if value != "" && (name != "status" || value != f.usual) && (name != "sort" || value != f.usualSort()) {
 			q.Set(name, value)
 		}
 	}
@@ -71,13 +93,19 @@ func (f deskFilter) values() url.Values {
 // riskWords are the risk classes, the highest first.
 var riskWords = []string{"critical", "high", "elevated", "low"}
 
-// holds returns the filter of the store for a reviewer.
-func (f deskFilter) holds(reviewer string) hold.Filter {
+// holds returns the filter of the store for the user.
+func (c *console) holds(v *visit, f deskFilter) (hold.Filter, error) {
 	filter := hold.Filter{Status: models.HoldStatus(f.Status), Action: f.Action, RiskClass: f.Risk, MostUrgent: f.Sort != byOpened}
 	if f.Mine {
-		filter.Assignee = reviewer
+		filter.Assignee = v.principal().Actor()
 	}
-	return filter
+	if f.Status != needsYou {
+		return filter, nil
+	}
+	filter.Status = models.HoldPending
+	var err error
+	filter.Need, err = c.Holds.Need(v.ctx, v.principal())
+	return filter, err
 }
 
 // searches reports whether the filter needs a search, for which the details of each hold are opened.
@@ -101,7 +129,6 @@ type heldRow struct {
 	Subject, Action string
 	Name            string // of the action
 	Risk            tag
-	Reasons         []code
 	Title, Amount   string // empty if the request shows none
 	Why             string // the author's reason, or otherwise the reason codes in words
 	Opened, Due     stamp
@@ -134,8 +161,7 @@ type deskView struct {
 	ClearFilter string
 	Export      exportLinks
 	Saved       savedFilters
-
-	BarsSelfReview bool // the environment's setting, which overrides policies
+	Selection   string // URL of the form with the selected holds; empty if the user cannot review or the holds are settled
 }
 
 func (c *console) desk(v *visit) error {
@@ -150,7 +176,10 @@ func (c *console) desk(v *visit) error {
 func (c *console) queue(v *visit, open string) (deskView, error) {
 	f := v.deskFilter()
 	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.may(Review), Risks: riskWords, ClearFilter: v.at("reviews"),
-		BarsSelfReview: v.grant.Environment.BarSelfReview, Export: v.exports(f.values(), "reviews")}
+		Export: v.exports(f.values(), "reviews")}
+	if view.Review && f.Pending() {
+		view.Selection = v.at("reviews", "selected") + f.suffix()
+	}
 	rows, err := c.rows(v, &view, open)
 	if err != nil {
 		return view, err
@@ -177,10 +206,13 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 	}
 	view.Later = view.Counts.Pending - view.Counts.WithinDay
 	view.Oldest = stamps{c.Clock.Now()}.maybe(view.Counts.OldestOpenedAt)
-	for _, s := range reviewWords {
+	for _, s := range viewWords {
+		if s == needsYou && !view.Review {
+			continue
+		}
 		q := f
 		q.Status, q.Sort = s, ""
-		view.Statuses = append(view.Statuses, item{Label: s, URL: v.at("reviews") + q.suffix(), Current: s == f.Status})
+		view.Statuses = append(view.Statuses, item{Label: viewLabels[s], URL: v.at("reviews") + q.suffix(), Current: s == f.Status})
 	}
 	return view, nil
 }
@@ -191,7 +223,11 @@ func (c *console) rows(v *visit, view *deskView, open string) ([]hold.Queued, er
 	if view.Filter.searches() {
 		read = c.searched
 	}
-	rows, err := read(v, view, view.Filter.holds(v.principal().Actor()), open)
+	filter, err := c.holds(v, view.Filter)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := read(v, view, filter, open)
 	if err != nil {
 		return nil, cursorFault(err)
 	}
@@ -298,7 +334,7 @@ func (c *console) heldRow(v *visit, r hold.Queued, f deskFilter, open string) he
 	now := stamps{c.Clock.Now()}
 	row := heldRow{
 		ID: r.AuthorizationID, URL: v.at("reviews", r.AuthorizationID) + f.suffix(), Short: short(r.AuthorizationID),
-		Subject: r.Subject, Action: r.ActionKey, Name: r.ActionName, Risk: tagOf(r.RiskClass), Reasons: codes(r.ReasonCodes), Opened: now.at(r.OpenedAt),
+		Subject: r.Subject, Action: r.ActionKey, Name: r.ActionName, Risk: tagOf(r.RiskClass), Opened: now.at(r.OpenedAt),
 		Due: now.at(r.DueAt), Status: tagOf(string(r.Status)), Pending: r.Status == models.HoldPending, Given: r.Approvals,
 		Required: r.ApprovalsRequired, Here: r.AuthorizationID == open,
 	}

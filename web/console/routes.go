@@ -116,6 +116,8 @@ func (c *console) table() []line {
 		change("/:environment/filters/:id/delete", "filter_delete", AnyRole, false, c.deleteFilter),
 
 		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
+		change("/:environment/reviews/selected", "reviews_selected", Review, false, c.selected),
+		change("/:environment/reviews/settle", "reviews_settle", Review, true, c.settle),
 		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),
 		change("/:environment/reviews/:id", "review_resolve", Review, true, c.resolve),
 		change("/:environment/reviews/:id/assign", "review_assign", Review, false, c.assign),

@@ -1,12 +1,14 @@
 // The console. Pages work without this script, except for passkeys. It adds keyboard shortcuts, live lists and relative times.
 
 import { data } from "./lib/dom";
+import { instantFilters } from "./console/filters";
 import { finder } from "./console/finder";
 import { keyboard } from "./console/keys";
 import { labelValues } from "./console/labels";
 import { follow, watchSession } from "./console/live";
 import { keepNote } from "./console/notes";
 import { confirmForm, invitation, signIn } from "./console/passkeys";
+import { countSelected } from "./console/selection";
 import { keepTimes } from "./console/times";
 
 const startingPause = 5_000; // ms before the health page loads again while a part of the service starts
@@ -19,10 +21,13 @@ if (invited) invitation(invited);
 
 const shell = document.querySelector<HTMLElement>("[data-console]");
 if (shell) {
-  // A refused assignment is shown at the address of its form, which cannot be read again.
-  if (location.pathname.endsWith("/assign")) history.replaceState(null, "", location.pathname.slice(0, -"/assign".length) + location.search);
+  // Some forms answer at an address of their own, which cannot be read again.
+  const own = /\/(assign|selected|settle)$/;
+  if (own.test(location.pathname)) history.replaceState(null, "", location.pathname.replace(own, "") + location.search);
   keyboard();
   finder();
+  instantFilters();
+  countSelected();
   keepTimes();
   keepNote();
   document.querySelector(".beside .here")?.scrollIntoView({ block: "nearest" });
@@ -42,5 +47,5 @@ if (shell) {
   const stream = data(shell, "stream");
   if (stream && document.querySelector("[data-live]")) follow(stream);
   if (document.querySelector("[data-starting]")) window.setTimeout(() => location.reload(), startingPause);
-  document.querySelector<HTMLElement>("[data-notice]")?.focus();
+  document.querySelector<HTMLElement>("[data-notice], [data-focus]")?.focus();
 }

@@ -6,6 +6,12 @@ export function key(row: Element): string {
   return row.getAttribute("data-id") ?? row.querySelector("a")?.getAttribute("href") ?? "";
 }
 
+/** Selects a row of the queue, or not. */
+export function select(row: Element, selected: boolean): void {
+  const box = row.querySelector<HTMLInputElement>(".pick input");
+  if (box) box.checked = selected;
+}
+
 function rows(list: Element): Map<string, HTMLElement> {
   return new Map([...list.querySelectorAll<HTMLElement>("[data-row]")].map((row) => [key(row), row]));
 }
@@ -27,6 +33,7 @@ export function update(shown: Element, fresh: Element): number {
     }
     const fit = document.importNode(next, true);
     if (row.classList.contains("marked")) fit.classList.add("marked");
+    select(fit, row.matches(":has(:checked)"));
     if (row.isEqualNode(fit)) continue;
     const focused = row.contains(document.activeElement);
     row.replaceWith(fit);

@@ -2,28 +2,10 @@
 // page itself, which works without this script.
 
 import { announce, find } from "../lib/dom";
-import { reopenPage } from "./visit";
+import { fetchPage } from "./page";
 
 /** The pause after the last key before a search, in milliseconds. */
 const pause = 200;
-
-/** Fetches the search page as a document. Trusted Types would block parsing a string. */
-function search(address: string): Promise<Document> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open("GET", address);
-    request.responseType = "document";
-    request.setRequestHeader("Accept", "text/html");
-    request.timeout = 10_000;
-    request.onload = () => {
-      if (new URL(request.responseURL, location.href).pathname.endsWith("/sign-in")) reopenPage();
-      else if (request.status === 200 && request.responseXML) resolve(request.responseXML);
-      else reject(new Error(String(request.status)));
-    };
-    request.onerror = request.ontimeout = () => reject(new Error("unreachable"));
-    request.send();
-  });
-}
 
 /** Moves the focus between the field and the results. Returns false at an end. */
 function step(dialog: HTMLDialogElement, field: HTMLElement, by: number): boolean {
@@ -51,7 +33,7 @@ export function finder(): void {
     const address = new URL(field.form?.action ?? "", location.href);
     address.search = new URLSearchParams({ q: text, typed: "1" }).toString();
     try {
-      const found = find("[data-found]", await search(address.href));
+      const found = find("[data-found]", await fetchPage(address.href));
       if (field.value.trim() !== text) return; // a later search is under way
       announce(status, found.querySelector("[data-count]")?.textContent ?? "");
       found.querySelector("[data-count]")?.remove();

@@ -1,8 +1,10 @@
 // Keyboard shortcuts. They are off while the user types in a field, and none of them changes anything: they move the focus to
 // the button that does.
 
+import { selectAlike, toggleMarked } from "./selection";
+
 function writing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input:not([type=checkbox]), textarea, select"));
 }
 
 function rows(): HTMLElement[] {
@@ -32,7 +34,7 @@ function follow(selector: string): boolean {
 
 function focus(selector: string): boolean {
   const element = document.querySelector<HTMLElement>(selector);
-  if (!element) return false;
+  if (!element?.checkVisibility()) return false;
   element.scrollIntoView({ block: "nearest" });
   element.focus();
   return true;
@@ -54,6 +56,12 @@ function act(letter: string): boolean {
       return focus("[data-approve]");
     case "r":
       return focus("[data-reject]");
+    case "i":
+      return focus("[data-assign]");
+    case "x":
+      return toggleMarked();
+    case "X":
+      return selectAlike();
     case "n":
       return focus("#note");
     case "u":

@@ -2,39 +2,21 @@
 // the user is writing and the focus are preserved.
 
 import { announce } from "../lib/dom";
-import { key, offer, update, words } from "./arrivals";
+import { key, offer, select, update, words } from "./arrivals";
 import { labelValues } from "./labels";
+import { fetchPage } from "./page";
 import { reopenPage } from "./visit";
-
-/** Fetches this page as a document. Trusted Types would block parsing a string. */
-function fetchPage(): Promise<Document> {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open("GET", location.href);
-    request.responseType = "document";
-    request.setRequestHeader("Accept", "text/html");
-    request.setRequestHeader("X-Console-Refresh", "1"); // a refresh does not extend the session, for the user may be gone
-    request.timeout = 20_000;
-    request.onload = () => {
-      const signedOut = new URL(request.responseURL, location.href).pathname.endsWith("/sign-in");
-      if (signedOut) reopenPage();
-      else if (request.status === 200 && request.responseXML) resolve(request.responseXML);
-      else reject(new Error(String(request.status)));
-    };
-    request.onerror = request.ontimeout = () => reject(new Error("unreachable"));
-    request.send();
-  });
-}
 
 function busy(part: Element): boolean {
   const form = part.querySelector("form[data-review]");
   return form !== null && (form.contains(document.activeElement) || (form.querySelector("textarea")?.value ?? "") !== "");
 }
 
-/** Replaces a part, keeps the mark and the focus on their rows, and returns the number of new rows. */
-function replace(old: Element, fresh: Element): number {
+/** Replaces a part, keeps the mark, the selection and the focus on their rows, and returns the number of new rows. */
+export function replace(old: Element, fresh: Element): number {
   const had = new Set([...old.querySelectorAll("[data-row]")].map(key));
   const marked = old.querySelector("[data-row].marked");
+  const selected = new Set([...old.querySelectorAll("[data-row]:has(:checked)")].map(key));
   const focused = old.contains(document.activeElement) ? document.activeElement?.closest("[data-row]") : null;
   const button = [...old.querySelectorAll("button, a")].indexOf(document.activeElement as HTMLElement);
   const fit = document.importNode(fresh, true);
@@ -46,6 +28,7 @@ function replace(old: Element, fresh: Element): number {
       row.classList.add("new");
       arrived++;
     }
+    select(row, selected.has(key(row)));
     if (marked && key(row) === key(marked)) row.classList.add("marked");
     if (focused && key(row) === key(focused)) row.querySelector("a")?.focus({ preventScroll: true });
   }
@@ -53,7 +36,7 @@ function replace(old: Element, fresh: Element): number {
 }
 
 async function refresh(): Promise<void> {
-  const fresh = await fetchPage();
+  const fresh = await fetchPage(location.href, true);
   labelValues(fresh);
   let arrived = 0;
   for (const old of document.querySelectorAll("[data-live]")) {
@@ -94,7 +77,7 @@ export function watchSession(shell: HTMLElement): void {
     if (!Number.isFinite(left)) return;
     setTimeout(
       () => {
-        fetchPage()
+        fetchPage(location.href, true)
           .then((fresh) => {
             // The session was used in a different tab.
             shell.dataset["idle"] = fresh.querySelector<HTMLElement>("[data-console]")?.dataset["idle"] ?? "";
