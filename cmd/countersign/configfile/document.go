@@ -1,5 +1,5 @@
-// Package configfile writes the configuration of an environment to a YAML file, compares a file with an environment, and makes the
-// environment as the file says, over the HTTP API. docs/configuration-as-code.md describes the file.
+// Package configfile writes the configuration of an environment to a YAML file, compares a file with an environment, and applies it
+// over the HTTP API. docs/configuration-as-code.md describes the file.
 //
 // Entries are named by keys that mean the same in every environment, never by ids. It reads and writes no secret of an existing
 // environment, and it may not use the database: the API's permissions, checks, four eyes and audit log apply to it.

@@ -2,9 +2,8 @@
 // moves of the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the
 // moves is in package workflows.
 //
-// Service starts no workflow and waits for none. A reviewer's note is stored as a digest only, unless
-// the environment stores notes. A hold is never approved by
-// anything but reviewers; time in particular only expires it.
+// Service starts no workflow and waits for none. A reviewer's note is stored as a digest only, unless the environment stores
+// notes. Only reviewers approve a hold; time only expires it.
 package hold
 
 import (

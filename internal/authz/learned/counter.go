@@ -1,5 +1,5 @@
 // Package learned lets an environment learn its own background: it counts the people who enroll, forms a background of their sums, compares
-// it with the one in force and puts it in force if it is not worse. It stores no vector of a person: a person's share of the sums is computed
+// it with the active one and activates it if it is not worse. It stores no vector of a person: a person's share of the sums is computed
 // from the template, again when it must be subtracted.
 package learned
 

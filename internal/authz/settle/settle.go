@@ -1,4 +1,4 @@
-// Package settle has what the records share that wait for someone after a decision: challenges, holds, change requests and evaluations.
+// Package settle contains what challenges, holds, change requests and evaluations share: they all wait for someone to settle them.
 //
 // A move reads its record once, decides what becomes of it, and writes that in one pipelined transaction. The first statement is a guard: a
 // conditional change that names the state it expects and fails if the record is in a different one. Nothing is locked between the
