@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/integration/apitest"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web/console"
@@ -32,7 +33,7 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 	out.evaluation = w.Server.post(t, "/api/v1/evaluations", object{"name": "Pilot", "action_keys": []string{key}}).is(201).string("id")
 	out.endpoint = w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "events": []string{"webhook.test"}}).is(201).string("id")
 	out.key = w.Admin.get(t, "/api/v1/credentials").is(200).list()[0]["id"].(string)
-	in, err := shared.People.Create(t.Context(), w.scope(), "Invited Member", []models.Role{models.RoleReviewer}, "cli:test")
+	in, err := shared.People.Create(t.Context(), w.scope(), staff.Invitee{Name: "Invited Member", Roles: []models.Role{models.RoleReviewer}}, "cli:test")
 	require.NoError(t, err)
 	out.person = in.Person.ID
 	out.team = w.team(t, "finance")

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/integration/apitest"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -84,7 +85,7 @@ func anonymous(t testing.TB) *visitor { return &visitor{t: t, base: shared.baseU
 // signedIn creates a staff member with these roles in the environment and signs them in.
 func (w world) signedIn(t testing.TB, roles ...models.Role) *visitor {
 	t.Helper()
-	in, err := shared.People.Create(t.Context(), w.scope(), "Staff Member", roles, "cli:test")
+	in, err := shared.People.Create(t.Context(), w.scope(), staff.Invitee{Name: "Staff Member", Roles: roles}, "cli:test")
 	require.NoError(t, err)
 	_, token, ok := strings.Cut(in.URL, "#")
 	require.True(t, ok)

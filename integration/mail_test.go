@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ const mailPassword = "a password & more: %2F"
 // no test has one.
 type postOffice struct {
 	listener         net.Listener
+	inUse            sync.Mutex // by the mailbox of one test
 	target           atomic.Pointer[string]
 	certificate, key []byte // PEM of the server that it passes connections on to
 }
@@ -112,9 +114,11 @@ type inbox struct {
 	api  string // URL
 }
 
-// mailbox runs maildev until the test ends. The service reaches it after open.
+// mailbox runs maildev until the test ends, one test at a time. The service reaches it after open.
 func mailbox(t *testing.T) *inbox {
 	t.Helper()
+	shared.mails.inUse.Lock()
+	t.Cleanup(shared.mails.inUse.Unlock)
 	dir := t.TempDir()
 	certificate, key := filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "key.pem")
 	require.NoError(t, os.WriteFile(certificate, shared.mails.certificate, 0o600))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
@@ -116,7 +117,9 @@ func (p *traced) world(t *testing.T) world {
 // visitor signs a new member of staff with all roles in.
 func (p *traced) visitor(t *testing.T, w world) *visitor {
 	t.Helper()
-	in, err := p.People.Create(t.Context(), w.scope(), "Staff Member", []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}, "cli:test")
+	in, err := p.People.Create(t.Context(), w.scope(), staff.Invitee{
+		Name: "Staff Member", Roles: []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor},
+	}, "cli:test")
 	require.NoError(t, err)
 	_, token, _ := strings.Cut(in.URL, "#")
 	v := &visitor{t: t, base: p.BaseURL, person: in.Person.ID}

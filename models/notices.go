@@ -28,6 +28,7 @@ type PersonAddress struct {
 	Attempts      int // wrong codes since
 	ChangedAt     time.Time
 	ConfirmedAt   *time.Time
+	NamedBy       *string // the actor who chose it for an invitation; nil for the person
 }
 
 // ChatShape is the format of the messages that a chat address accepts.

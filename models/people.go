@@ -64,11 +64,13 @@ type Person struct {
 	// IdentityProviderID and ProviderSubject are set for a person whom an identity provider signs in.
 	IdentityProviderID *string
 	ProviderSubject    *string
-	// ConfirmedAt is since when the account is known to be of a person of its own; nil if only those whom ShownTo lists say so.
+	// ConfirmedAt is since when the account is known to be of a person of its own; nil if only those whom ShownTo and MailedBy list say so.
 	ConfirmedAt *time.Time
 	ConfirmedBy *string
 	// ShownTo are the actors to whom a link was shown that registered a passkey of the account. Each of them can be the account.
 	ShownTo Strings
+	// MailedBy are the actors who chose the address that such a link was mailed to. Each of them can be the account, too.
+	MailedBy Strings
 	// Principal is whom the account counts as, if it is linked with another account of the same person; nil for itself.
 	Principal *string
 }
@@ -112,8 +114,9 @@ type PersonPasskey struct {
 
 // PersonInvitation lets a person register one passkey, once.
 type PersonInvitation struct {
-	MAC       []byte `gorm:"column:mac;primaryKey"`
-	ID        string
+	ID        string `gorm:"primaryKey"`
+	MAC       []byte `gorm:"column:mac"` // of the link; nil until it is mailed
+	Mailed    bool
 	PersonID  string
 	CreatedAt time.Time
 	CreatedBy string

@@ -96,9 +96,11 @@ func ensurePerson(ctx context.Context, c *core, state dev.State) (invitation str
 	var in staff.Invited
 	if invited != "" {
 		// Only the MAC of the last invitation is kept, so it cannot be shown again: a new one takes its place.
-		in, err = c.People.Invite(ctx, scope.Tenant, invited, "cli:dev")
+		in, err = c.People.Invite(ctx, scope, invited, "", "cli:dev")
 	} else {
-		in, err = c.People.Create(ctx, scope, devPerson, []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor}, "cli:dev")
+		in, err = c.People.Create(ctx, scope, staff.Invitee{
+			Name: devPerson, Roles: []models.Role{models.RoleReviewer, models.RoleOperator, models.RoleAuditor},
+		}, "cli:dev")
 	}
 	return in.URL, err
 }

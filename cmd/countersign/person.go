@@ -28,13 +28,13 @@ type personFlags struct {
 	roles               []string
 }
 
-func (f *personFlags) add(cmd *cobra.Command, withRoles bool) {
+func (f *personFlags) add(cmd *cobra.Command, withRoles bool, more ...setting) {
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "id of the tenant (tnt_...)")
 	cmd.Flags().StringVar(&f.environment, "environment", "", environmentHelp)
 	if withRoles {
 		cmd.Flags().StringSliceVar(&f.roles, "role", nil, "reviewer, operator or auditor; repeatable")
 	}
-	bindCore(cmd, &f.settings)
+	bindCore(cmd, &f.settings, more...)
 }
 
 func (f *personFlags) given() []models.Role {
@@ -61,37 +61,50 @@ func (f *personFlags) run(cmd *cobra.Command, do func(c *core, scope pg.Scope) e
 
 func personInviteCommand() *cobra.Command {
 	var f personFlags
-	var name, again string
+	var in staff.Invitee
+	var again string
 	cmd := &cobra.Command{
 		Use:   "invite",
 		Short: "Invite a person to the console; prints an address that works once, for a day",
 		Long: "Invite a person to the console; prints an address that works once, for a day. With --person, invite one who is\n" +
-			"known already to register a new passkey, for example because they lost theirs.",
+			"known already to register a new passkey, for example because they lost theirs. With --mail the link is sent to the address\n" +
+			"and printed nowhere; earlier links of the person end.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.baseURL == "" {
 				return usage("COUNTERSIGN_BASE_URL is not set: the invitation's address begins with it")
 			}
+			if in.Address != "" && f.mail.address == "" {
+				return usage("COUNTERSIGN_SMTP_ADDRESS is not set: the service sends no e-mail. Invite without --mail, and send the printed link yourself")
+			}
 			return f.run(cmd, func(c *core, scope pg.Scope) error {
-				var in staff.Invited
-				var err error
-				if again != "" {
-					in, err = c.People.Invite(cmd.Context(), scope.Tenant, again, actor(cmd))
-				} else {
-					in, err = c.People.Create(cmd.Context(), scope, name, f.given(), actor(cmd))
-				}
+				invited, err := f.invite(cmd, c, scope, again, in)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  until %s\n", in.Person.ID, in.URL, apitime.Time(in.ExpiresAt))
+				link := invited.URL
+				if link == "" {
+					link = "is mailed to " + invited.Address
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  until %s\n", invited.Person.ID, link, apitime.Time(invited.ExpiresAt))
 				return err
 			})
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "the person's name, shown to them and in the console")
+	cmd.Flags().StringVar(&in.Name, "name", "", "the person's name, shown to them and in the console")
+	cmd.Flags().StringVar(&in.Address, "mail", "", "e-mail address that the link is sent to instead of being printed")
 	cmd.Flags().StringVar(&again, "person", "", "id of a person (prs_...) who is known already")
-	f.add(cmd, true)
+	f.add(cmd, true, f.mail.server())
 	return cmd
+}
+
+// invite invites a person who is known, or a new one.
+func (f *personFlags) invite(cmd *cobra.Command, c *core, scope pg.Scope, known string, in staff.Invitee) (staff.Invited, error) {
+	if known != "" {
+		return c.People.Invite(cmd.Context(), scope, known, in.Address, actor(cmd))
+	}
+	in.Roles = f.given()
+	return c.People.Create(cmd.Context(), scope, in, actor(cmd))
 }
 
 func personListCommand() *cobra.Command {
@@ -102,7 +115,7 @@ func personListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(c *core, scope pg.Scope) error {
-				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tPASSKEYS\tROLES\tINVITED\tCONFIRMED\tCOUNTS AS", func(w io.Writer) error {
+				return table(cmd.OutOrStdout(), "PERSON\tNAME\tSTATE\tPASSKEYS\tROLES\tINVITED\tCONFIRMED\tCOUNTS AS\tSAME ADDRESS AS", func(w io.Writer) error {
 					page := pg.Page{Limit: 200}
 					for {
 						rows, next, err := c.People.List(cmd.Context(), scope.Tenant, page)
@@ -110,7 +123,7 @@ func personListCommand() *cobra.Command {
 							return err
 						}
 						for _, p := range rows {
-							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt), confirmedOf(p), p.CountsAs())
+							_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", p.ID, p.Name, p.State, p.Passkeys, rolesOf(p), apitime.Time(p.CreatedAt), confirmedOf(p), p.CountsAs(), sameAs(p))
 						}
 						if next == "" {
 							return nil
@@ -130,6 +143,15 @@ func confirmedOf(p staff.Listed) string {
 		return "no"
 	}
 	return apitime.Time(*p.ConfirmedAt)
+}
+
+// sameAs returns the accounts that may be linked with the person's, because they have the same address.
+func sameAs(p staff.Listed) string {
+	out := make([]string, len(p.Same))
+	for i, o := range p.Same {
+		out[i] = o.ID
+	}
+	return strings.Join(out, ",")
 }
 
 func rolesOf(p staff.Listed) string {

@@ -42,6 +42,14 @@ func TestPeople(t *testing.T) {
 	require.Regexp(t, `Ann Example\s+revoked`, c.ok("person", "list", "--environment", env))
 	c.fails("access was revoked", "person", "invite", "--environment", env, "--person", ann)
 
+	c.fails("COUNTERSIGN_SMTP_ADDRESS is not set", "person", "invite", "--environment", env, "--role", "reviewer", "--name", "Bob", "--mail", "bob@alder.example")
+	mailed := []string{"person", "invite", "--environment", env, "--smtp-address", "127.0.0.1:1", "--mail", "bob@alder.example"}
+	sent := c.ok(append(mailed, "--role", "reviewer", "--name", "Bob")...)
+	require.Contains(t, sent, "is mailed to bob@alder.example")
+	require.NotRegexp(t, invitation, sent)
+	c.fails("is that of another person", append(mailed, "--role", "reviewer", "--name", "Eve")...)
+	c.fails("less than a minute ago", append(mailed, "--person", personID.FindString(sent))...)
+
 	c.fails("needs at least one role", "person", "invite", "--environment", env, "--name", "Bob")
 	c.fails(`Unknown role "boss"`, "person", "invite", "--environment", env, "--name", "Bob", "--role", "boss")
 	c.fails("1 to 120 characters", "person", "invite", "--environment", env, "--role", "reviewer")

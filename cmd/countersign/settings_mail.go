@@ -8,7 +8,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 )
 
-// mailSettings configure the mail server that notices to staff are sent through. Without an address no e-mail is sent.
+// mailSettings configure the mail server that notices and invitations of staff are sent through. Without an address no e-mail is sent.
 type mailSettings struct {
 	address    string
 	from       string
@@ -18,9 +18,14 @@ type mailSettings struct {
 	ca         string
 }
 
+// server is the setting that says whether the deployment sends e-mail.
+func (m *mailSettings) server() setting {
+	return setting{"smtp-address", "COUNTERSIGN_SMTP_ADDRESS", "", "host:port of the mail server for notices and invitations of staff, such as smtp.example.com:587; empty sends no e-mail", text(&m.address)}
+}
+
 func (m *mailSettings) table() []setting {
 	return []setting{
-		{"smtp-address", "COUNTERSIGN_SMTP_ADDRESS", "", "host:port of the mail server for notices to staff, such as smtp.example.com:587; empty sends no e-mail", text(&m.address)},
+		m.server(),
 		{"smtp-from", "COUNTERSIGN_SMTP_FROM", "", "sender of notices, such as Countersign <countersign@example.com>", text(&m.from)},
 		{"smtp-username", "COUNTERSIGN_SMTP_USERNAME", "", "user name at the mail server; empty for no authentication", text(&m.username)},
 		{"", "COUNTERSIGN_SMTP_PASSWORD", "", "password at the mail server", text(&m.password)},

@@ -17,7 +17,7 @@ import (
 // invited invites a staff member to the environment's console.
 func (w world) invited(t testing.TB, name string, roles ...models.Role) staff.Invited {
 	t.Helper()
-	in, err := shared.People.Create(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, name, roles, "cli:test")
+	in, err := shared.People.Create(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, staff.Invitee{Name: name, Roles: roles}, "cli:test")
 	require.NoError(t, err)
 	return in
 }

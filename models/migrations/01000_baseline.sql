@@ -172,6 +172,7 @@ create table people (
     confirmed_at         timestamptz,
     confirmed_by         text,
     shown_to             text[] default '{}' not null,
+    mailed_by            text[] default '{}' not null,
     principal            text
 );
 create index people_principal on people (tenant_id, principal) where (principal is not null);
@@ -216,13 +217,15 @@ create table person_addresses (
     code_expires_at timestamptz,
     attempts        integer default 0 not null,
     changed_at      timestamptz not null,
-    confirmed_at    timestamptz
+    confirmed_at    timestamptz,
+    named_by        text
 );
 
--- Links to a first or another passkey. Only the MAC of a token is stored.
+-- Links to a first or another passkey. Only the MAC of a token is stored; there is none until a link that goes by mail is sent.
 create table person_invitations (
-    mac        bytea primary key,
-    id         text not null,
+    id         text primary key,
+    mac        bytea unique,
+    mailed     boolean default false not null,
     person_id  text not null references people(id) on delete cascade,
     ceremony   jsonb,
     created_at timestamptz not null,

@@ -21,13 +21,19 @@ type personRow struct {
 	Own    bool
 	// Unconfirmed is set for one who has joined by a link that others saw, and whom no second operator has confirmed.
 	Unconfirmed bool
+	// Same are accounts with the same e-mail address, for a user who may link them.
+	Same []samePerson
 	// Linked is set for an account that counts as a different account.
 	Linked bool
 }
 
+// samePerson is an account that may be linked, with the URL of the form that does.
+type samePerson struct{ Name, URL string }
+
 type peopleView struct {
 	Rows   []personRow
 	Next   string
+	Notice *notice
 	New    string // URL; empty without the right
 	Second bool   // no one gives roles here alone
 	// Unconfirmed is set if a row is.
@@ -42,6 +48,9 @@ func (c *console) people(v *visit) error {
 		return cursorFault(err)
 	}
 	view := peopleView{Second: v.grant.Environment.SecondApproverRequired, Export: v.exports(nil, "people")}
+	if v.query("done") == "mailed" {
+		view.Notice = &notice{"good", "The invitation is mailed. No one else sees its link."}
+	}
 	if v.may(ChangePeople) && !view.Second {
 		view.New = v.at("people", "new")
 	}
@@ -67,6 +76,9 @@ func (c *console) personRow(v *visit, p staff.Listed) personRow {
 	}
 	if v.may(ChangePeople) && !row.Own && p.State != staff.StateRevoked {
 		row.URL = v.at("people", p.ID)
+		for _, o := range p.Same {
+			row.Same = append(row.Same, samePerson{o.Name, v.at("people", p.ID, "link")})
+		}
 	}
 	return row
 }
@@ -80,12 +92,13 @@ var roleOptions = []option{
 
 // personBody is the form of a person; the API has no operation for it.
 type personBody struct {
-	Name  string        `json:"name"`
-	Roles []models.Role `json:"roles"`
+	Name    string        `json:"name"`
+	Roles   []models.Role `json:"roles"`
+	Address string        `json:"address"`
 }
 
-func (v *visit) invitationForm() form {
-	return form{
+func (c *console) invitationForm(v *visit) form {
+	f := form{
 		Section: "people", Heading: "Invite a person", To: v.at("people", "new"), Submit: "Invite", Confirmed: true, Back: item{Label: "People", URL: v.at("people")},
 		Intro: "The next page shows a link that works once, within 24 hours. Send it through a channel that only this person reads.",
 		Fields: []field{
@@ -93,9 +106,14 @@ func (v *visit) invitationForm() form {
 			{Name: "roles", Label: "Roles in this environment", Kind: someOf, Options: roleOptions, Sent: true},
 		},
 	}
+	if c.Notices.CanMail() {
+		f.Fields = append(f.Fields, field{Name: "address", Label: "E-mail address", Kind: oneLine,
+			Hint: "The link is mailed there and shown to no one. Without an address the next page shows it."})
+	}
+	return f
 }
 
-func (c *console) newPerson(v *visit) error { return v.showForm(fiber.StatusOK, v.invitationForm()) }
+func (c *console) newPerson(v *visit) error { return v.showForm(fiber.StatusOK, c.invitationForm(v)) }
 
 // by is the user as one who manages staff.
 func (v *visit) by() staff.By {
@@ -103,8 +121,8 @@ func (v *visit) by() staff.By {
 }
 
 func (c *console) invitePerson(v *visit) error {
-	return submitted(v, v.invitationForm(), func(in personBody) error {
-		invited, err := c.People.InviteAs(v.ctx, v.scope(), in.Name, in.Roles, v.by())
+	return submitted(v, c.invitationForm(v), func(in personBody) error {
+		invited, err := c.People.InviteAs(v.ctx, v.scope(), staff.Invitee{Name: in.Name, Roles: in.Roles, Address: in.Address}, v.by())
 		if err != nil {
 			return err
 		}
@@ -113,6 +131,9 @@ func (c *console) invitePerson(v *visit) error {
 }
 
 func (c *console) showInvitation(v *visit, invited staff.Invited) error {
+	if invited.URL == "" {
+		return v.Redirect(v.at("people")+"?done=mailed", fiber.StatusSeeOther)
+	}
 	until := stamp{invited.ExpiresAt, c.Clock.Now()}
 	return v.showSecret("people", secretView{
 		Heading: invited.Person.Name + " is invited", Label: "Invitation", Secret: invited.URL, Until: &until,
@@ -203,8 +224,15 @@ type linkBody struct {
 func (c *console) linkForm(v *visit, p personRow) (form, error) {
 	candidates, err := c.People.LinkCandidates(v.ctx, p.Person)
 	var others []option
+	same := func(o models.Person) bool {
+		return slices.ContainsFunc(p.Listed.Same, func(s models.Person) bool { return s.ID == o.ID })
+	}
 	for _, o := range candidates {
-		others = append(others, option{o.ID, o.Name + " (" + short(o.ID) + ")"})
+		label := o.Name + " (" + short(o.ID) + ")"
+		if same(o) {
+			label += ", has the same e-mail address"
+		}
+		others = append(others, option{o.ID, label})
 	}
 	return form{
 		Section: "people", Heading: "Link an account with " + p.Name, To: v.at("people", p.ID, "link"), Submit: "Link the accounts", Confirmed: true,
@@ -248,13 +276,13 @@ func (v *visit) personAsks(p personRow, ends string) []ask {
 		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever." + ends}
 	if p.Unconfirmed {
 		return []ask{{ID: "confirm", Label: "Confirm", To: v.at("people", p.ID, "confirm"), Verb: "confirm them",
-			Text: "You know the person, and the account is theirs. Their approvals count from now on where two people are asked for. Who saw their invitation's link cannot confirm them."}, remove}
+			Text: "You know the person, and the account is theirs. Their approvals count from now on where two people are asked for. Those who saw the link of their invitation, or chose the address that it was mailed to, cannot confirm them."}, remove}
 	}
 	if p.Passkeys > 0 {
 		return []ask{remove}
 	}
 	return []ask{{ID: "again", Label: "Invite again", To: v.at("people", p.ID, "invite"), Verb: "invite them again",
-		Text: "Earlier invitations become invalid, and a new link is shown once."}, remove}
+		Text: "Earlier invitations become invalid. A new link is mailed to the person if they were invited by mail, and shown once otherwise."}, remove}
 }
 
 func (c *console) person(v *visit) error { return c.showPersonForm(v, c.rolesForm) }

@@ -94,7 +94,7 @@ func newServices(p *Process) services {
 		Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Simulate: s.authorizations, Endpoints: s.endpoints,
 	})
 	s.notices = notify.New(notify.Deps{
-		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Holds: s.holds, Sender: s.sender, Mail: p.options.Mail, BaseURL: p.BaseURL, Log: p.Log,
+		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Holds: s.holds, People: p.People, Sender: s.sender, Mail: p.options.Mail, BaseURL: p.BaseURL, Log: p.Log,
 	})
 	return s
 }

@@ -75,8 +75,17 @@ func (s *Service) account(ctx context.Context, p *provider, row models.IdentityP
 	}
 	roles, err := rolesOf(row, c.list(row.GroupsClaim))
 	return staff.Account{
-		Provider: row, Subject: verified.Subject, Session: c.text("sid"), Name: cmp.Or(c.text("name"), c.text("preferred_username")), Roles: roles,
+		Provider: row, Subject: verified.Subject, Session: c.text("sid"), Name: cmp.Or(c.text("name"), c.text("preferred_username")), Roles: roles, Address: c.address(),
 	}, err
+}
+
+// address returns the e-mail address that the provider has verified (OpenID Connect Core 1.0, section 5.1); empty for any other.
+func (c claims) address() string {
+	var verified bool
+	if json.Unmarshal(c["email_verified"], &verified) != nil || !verified || staff.CheckAddress(c.text("email")) != nil {
+		return ""
+	}
+	return c.text("email")
 }
 
 // complete adds the claims of the userinfo endpoint if the ID token does not list the groups. Some providers put only the
@@ -97,7 +106,7 @@ func (s *Service) complete(ctx context.Context, p *provider, row models.Identity
 	if err := info.Claims(&more); err != nil {
 		return nil, refuse(ReasonUserInfo, err)
 	}
-	for _, name := range []string{row.GroupsClaim, "name", "preferred_username"} {
+	for _, name := range []string{row.GroupsClaim, "name", "preferred_username", "email", "email_verified"} {
 		if _, has := c[name]; !has {
 			c[name] = more[name]
 		}

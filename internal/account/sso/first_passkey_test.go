@@ -50,7 +50,7 @@ func TestFirstPasskeyLinkEndsWithItsSession(t *testing.T) {
 
 			b.fake.groups = groups
 			session = b.signedIn().Session
-			invited, err := b.people.Invite(t.Context(), b.env.TenantID, session.Person.ID, "cli:test")
+			invited, err := b.people.Invite(t.Context(), pg.Scope{Tenant: b.env.TenantID, Environment: b.env.ID}, session.Person.ID, "", "cli:test")
 			require.NoError(t, err)
 			require.NoError(t, end(b, session))
 			b.invitationEnded(invited, false)

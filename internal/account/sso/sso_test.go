@@ -532,7 +532,7 @@ func TestInvitationEndsWithTheSessions(t *testing.T) {
 			_, err := b.people.FirstPasskey(t.Context(), session, "")
 			require.True(t, problem.Is(err, problem.Unauthenticated), "a request under way invites no more: %v", err)
 			if name != "removed provider" {
-				refused(b.people.Invite(t.Context(), b.env.TenantID, session.Person.ID, "cli:test"))
+				refused(b.people.Invite(t.Context(), pg.Scope{Tenant: b.env.TenantID, Environment: b.env.ID}, session.Person.ID, "", "cli:test"))
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Accounts are not people. Each person who sees the link of an invitation can be the account, so the approvals of an invited account count where two
+// Accounts are not people. Each person who sees the link of an invitation, or chose the address that it was mailed to, can be the account, so the approvals of an invited account count where two
 // people are asked for only from the time on at which someone else confirmed it; an account of an identity provider is confirmed by the
 // provider. And one person can have an account of each kind: linked accounts count as one principal.
 //
@@ -64,13 +64,13 @@ func (op operation) confirm(ctx context.Context, scope pg.Scope, p models.Person
 		return err
 	}
 	if saw && !alone {
-		return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of this person cannot confirm them: it could be their own. A different operator does, in the console under People.")
+		return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of this person, or chose the address that it was mailed to, cannot confirm them: it could be their own. A different operator does, in the console under People.")
 	}
 	confirmed, err := confirmPerson(ctx, op.q, p, op.actor, op.at)
 	if err != nil || !confirmed {
 		return err
 	}
-	return op.append(ctx, p, events.PersonIdentityConfirmedData{Person: p.ID, ShownTo: p.ShownTo})
+	return op.append(ctx, p, events.PersonIdentityConfirmedData{Person: p.ID, ShownTo: p.ShownTo, MailedBy: p.MailedBy})
 }
 
 // mayVouch refuses a member of staff who is one of the people, is not confirmed, or is not an operator wherever the people have a role.
@@ -109,7 +109,7 @@ func (op operation) mayVouch(ctx context.Context, scope pg.Scope, by By, people 
 	return nil
 }
 
-// saw reports whether the actor saw a link that registered a passkey of an account of the person.
+// saw reports whether the actor saw a link that registered a passkey of an account of the person, or chose the address that it was mailed to.
 func (op operation) saw(ctx context.Context, scope pg.Scope, p models.Person) (bool, error) {
 	own, err := op.principal(ctx, scope, op.actor)
 	if err != nil {
@@ -120,7 +120,7 @@ func (op operation) saw(ctx context.Context, scope pg.Scope, p models.Person) (b
 		return false, err
 	}
 	for _, a := range accounts {
-		for _, actor := range a.ShownTo {
+		for _, actor := range slices.Concat(a.ShownTo, a.MailedBy) {
 			principal, err := op.principal(ctx, scope, actor)
 			if err != nil || principal == own {
 				return err == nil, err
@@ -169,7 +169,7 @@ func (s *Service) LinkAs(ctx context.Context, scope pg.Scope, id, other string, 
 					return err
 				}
 				if saw {
-					return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of one of the accounts cannot link them. A different operator does.")
+					return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of one of the accounts, or chose the address that it was mailed to, cannot link them. A different operator does.")
 				}
 			}
 			return nil

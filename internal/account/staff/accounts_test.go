@@ -16,7 +16,7 @@ import (
 // invitedBy is a person whom a member of staff invited, and who has joined.
 func (b *bundle) invitedBy(t *testing.T, by string, roles ...models.Role) string {
 	t.Helper()
-	in, err := b.service.InviteAs(t.Context(), b.scope, "Bob Reviewer", roles, staff.By{Person: by})
+	in, err := b.service.InviteAs(t.Context(), b.scope, staff.Invitee{Name: "Bob Reviewer", Roles: roles}, staff.By{Person: by})
 	require.NoError(t, err)
 	b.accept(t, in)
 	return in.Person.ID
@@ -61,7 +61,7 @@ func TestSecondOperatorConfirmsWhomTheFirstInvited(t *testing.T) {
 	require.NoError(t, confirm(second), "again")
 	require.Equal(t, 3, b.events(t, "person.identity_confirmed"))
 
-	in, err := b.service.Invite(t.Context(), b.scope.Tenant, bob, "cli:person invite")
+	in, err := b.service.Invite(t.Context(), b.scope, bob, "", "cli:person invite")
 	require.NoError(t, err)
 	require.True(t, b.isConfirmed(t, bob), "a link that was not used changes nothing")
 	b.accept(t, in)
@@ -146,7 +146,7 @@ func TestAccountsOfOnePersonAreLinked(t *testing.T) {
 	require.NoError(t, link(bob, ann, second), "again")
 	require.Equal(t, 2, b.events(t, "person.linked"))
 
-	in, err := b.service.Invite(t.Context(), b.scope.Tenant, ann, "cli:person invite")
+	in, err := b.service.Invite(t.Context(), b.scope, ann, "", "cli:person invite")
 	require.NoError(t, err)
 	b.accept(t, in)
 	require.False(t, b.isConfirmed(t, bob), "one account that was taken over is the person")

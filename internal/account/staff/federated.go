@@ -53,6 +53,7 @@ type Account struct {
 	Session  string                  // the provider's name of its session; empty if it has none
 	Name     string
 	Roles    map[string][]models.Role // by environment, as the account's groups give them
+	Address  string                   // e-mail address that the provider has verified; empty if there is none
 	SignIn   []byte                   // unique for each sign-in; a second use is rejected
 }
 
@@ -74,7 +75,7 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 		if !unchanged {
 			return problem.New(problem.Conflict, "The settings of the identity provider have changed. Start the sign-in again.")
 		}
-		p, err = op.personOf(ctx, a)
+		p, err = s.personOf(ctx, op, a)
 		if err != nil {
 			return err
 		}
@@ -96,13 +97,13 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 }
 
 // personOf returns the person of an account, with the row locked. It makes one if the account has a role.
-func (op operation) personOf(ctx context.Context, a Account) (models.Person, error) {
+func (s *Service) personOf(ctx context.Context, op operation, a Account) (models.Person, error) {
 	p, err := lockFederatedPerson(ctx, op.q, a.Provider.TenantID, a.Provider.ID, a.Subject)
 	if errors.Is(err, pg.ErrNotFound) {
 		if len(a.Roles) == 0 {
 			return p, errNoGroup()
 		}
-		return op.provision(ctx, a)
+		return s.provision(ctx, op, a)
 	}
 	if err != nil {
 		return p, err
@@ -118,7 +119,7 @@ func (op operation) personOf(ctx context.Context, a Account) (models.Person, err
 }
 
 // provision makes the person of an account. Of two concurrent first sign-ins, one makes the person and both sign in.
-func (op operation) provision(ctx context.Context, a Account) (models.Person, error) {
+func (s *Service) provision(ctx context.Context, op operation, a Account) (models.Person, error) {
 	p := models.Person{
 		ID: ids.New(ids.Person), TenantID: a.Provider.TenantID, Name: displayName(a.Name), CreatedAt: op.at, CreatedBy: op.actor,
 		IdentityProviderID: &a.Provider.ID, ProviderSubject: &a.Subject, ConfirmedAt: &op.at, ConfirmedBy: &op.actor,
@@ -129,6 +130,15 @@ func (op operation) provision(ctx context.Context, a Account) (models.Person, er
 	}
 	if !made {
 		return lockFederatedPerson(ctx, op.q, a.Provider.TenantID, a.Provider.ID, a.Subject)
+	}
+	if a.Address != "" {
+		sealed, err := SealAddress(s.keys, p.ID, a.Address)
+		if err != nil {
+			return p, err
+		}
+		if err := putAddress(ctx, op.q, models.PersonAddress{PersonID: p.ID, TenantID: p.TenantID, Address: sealed, ChangedAt: op.at, ConfirmedAt: &op.at}); err != nil {
+			return p, err
+		}
 	}
 	for _, environment := range slices.Sorted(maps.Keys(a.Roles)) {
 		scope := pg.Scope{Tenant: p.TenantID, Environment: environment}

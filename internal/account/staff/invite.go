@@ -23,11 +23,19 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Invited is a new invitation. Its URL is returned this once. The token is in the fragment of the URL, which browsers do not
-// send, so it appears in no server's or proxy's log.
+// Invitee is a person to invite. With an address the link is mailed there, and no one else sees it.
+type Invitee struct {
+	Name    string
+	Roles   []models.Role
+	Address string
+}
+
+// Invited is a new invitation. Its URL is returned this once, and not at all if it is mailed to Address. The token is in the fragment of the
+// URL, which browsers do not send, so it appears in no server's or proxy's log.
 type Invited struct {
 	Person    models.Person
 	URL       string
+	Address   string
 	ExpiresAt time.Time
 }
 
@@ -41,59 +49,59 @@ var (
 
 // Create adds a person with roles in one environment of the tenant and invites them. It returns a bad_request problem for a
 // name that is empty, longer than 120 characters or not printable, and for an unknown role.
-func (s *Service) Create(ctx context.Context, scope pg.Scope, name string, roles []models.Role, actor string) (Invited, error) {
-	p, err := s.newPerson(scope, name, roles, actor)
+func (s *Service) Create(ctx context.Context, scope pg.Scope, in Invitee, actor string) (Invited, error) {
+	p, err := s.newPerson(scope, in, actor)
 	if err != nil {
 		return Invited{}, err
 	}
 	var out Invited
 	err = s.store.Write(ctx, func(q *pg.Q) error {
-		out, err = s.create(ctx, operation{q: q, actor: actor, at: p.CreatedAt}, p, scope, roles)
+		out, err = s.create(ctx, operation{q: q, actor: actor, at: p.CreatedAt}, p, scope, in)
 		return err
 	})
 	return out, err
 }
 
 // newPerson validates the name and the roles of a new person.
-func (s *Service) newPerson(scope pg.Scope, name string, roles []models.Role, actor string) (models.Person, error) {
-	name = strings.TrimSpace(name)
+func (s *Service) newPerson(scope pg.Scope, in Invitee, actor string) (models.Person, error) {
+	name := strings.TrimSpace(in.Name)
 	if n := utf8.RuneCountInString(name); n < 1 || n > 120 {
 		return models.Person{}, badValue("name", "The name of a person must have 1 to 120 characters; it has %d.", n)
 	}
 	if fault := displaytext.Fault(name); fault != "" {
 		return models.Person{}, badValue("name", "The name of a person must not contain control characters or line breaks; found %s.", fault)
 	}
-	return models.Person{ID: ids.New(ids.Person), TenantID: scope.Tenant, Name: name, CreatedAt: s.clock.Now(), CreatedBy: actor}, checkRoles(roles)
+	return models.Person{ID: ids.New(ids.Person), TenantID: scope.Tenant, Name: name, CreatedAt: s.clock.Now(), CreatedBy: actor}, checkRoles(in.Roles)
 }
 
 // create adds a person with roles and invites them, in the caller's transaction.
-func (s *Service) create(ctx context.Context, op operation, p models.Person, scope pg.Scope, roles []models.Role) (Invited, error) {
+func (s *Service) create(ctx context.Context, op operation, p models.Person, scope pg.Scope, in Invitee) (Invited, error) {
 	if _, err := tenancy.GetEnvironment(ctx, op.q, scope); err != nil {
 		return Invited{}, err
 	}
 	if err := identity.CreatePerson(ctx, op.q, p); err != nil {
 		return Invited{}, err
 	}
-	if err := op.grant(ctx, p, scope, roles); err != nil {
+	if err := op.grant(ctx, p, scope, in.Roles); err != nil {
 		return Invited{}, err
 	}
-	return s.invite(ctx, op, p, InvitationLife)
+	return s.inviteTo(ctx, op, scope, p, in.Address)
 }
 
 // Invite invites an existing person to register one more passkey, for example after the loss of the only one. It voids the
-// person's earlier invitations. The person keeps their passkeys and sessions.
-func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited, error) {
+// person's earlier invitations. The person keeps their passkeys and sessions. With an address the link is mailed there.
+func (s *Service) Invite(ctx context.Context, scope pg.Scope, id, address, actor string) (Invited, error) {
 	now := s.clock.Now()
 	var out Invited
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		p, err := s.lockActive(ctx, q, tenant, id)
+		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
 		}
 		if err := voidInvitations(ctx, q, p.ID, now); err != nil {
 			return err
 		}
-		out, err = s.invite(ctx, operation{q: q, actor: actor, at: now}, p, InvitationLife)
+		out, err = s.inviteTo(ctx, operation{q: q, actor: actor, at: now}, scope, p, address)
 		return err
 	})
 	return out, err
@@ -101,16 +109,24 @@ func (s *Service) Invite(ctx context.Context, tenant, id, actor string) (Invited
 
 // invite creates an invitation that can be used for the given time, and records person.invited.
 func (s *Service) invite(ctx context.Context, op operation, p models.Person, life time.Duration) (Invited, error) {
-	token := newSecret()
-	i := models.PersonInvitation{
-		MAC: s.keys.MAC(invitationPurpose, []byte(token)), ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: op.at,
-		CreatedBy: op.actor, ExpiresAt: op.at.Add(life),
-	}
+	token, i := newSecret(), op.invitation(p, life)
+	i.MAC = s.keys.MAC(invitationPurpose, []byte(token))
+	return Invited{Person: p, URL: s.invitationURL(token), ExpiresAt: i.ExpiresAt}, op.record(ctx, p, i)
+}
+
+func (s *Service) invitationURL(token string) string { return s.base + "/console/invitation#" + token }
+
+// invitation returns a new invitation without its link.
+func (op operation) invitation(p models.Person, life time.Duration) models.PersonInvitation {
+	return models.PersonInvitation{ID: ids.New(ids.Invitation), PersonID: p.ID, CreatedAt: op.at, CreatedBy: op.actor, ExpiresAt: op.at.Add(life)}
+}
+
+// record stores an invitation with its event.
+func (op operation) record(ctx context.Context, p models.Person, i models.PersonInvitation) error {
 	if err := createInvitation(ctx, op.q, i); err != nil {
-		return Invited{}, err
+		return err
 	}
-	out := Invited{Person: p, URL: s.base + "/console/invitation#" + token, ExpiresAt: i.ExpiresAt}
-	return out, op.append(ctx, p, events.PersonInvitedData{Person: p.ID, Invitation: i.ID})
+	return op.append(ctx, p, events.PersonInvitedData{Person: p.ID, Invitation: i.ID, Mailed: i.Mailed})
 }
 
 // Invitation describes an invitation to the invited person, before they accept it.
@@ -220,7 +236,7 @@ func (s *Service) verifyRegistration(ctx context.Context, q *pg.Q, rp *webauthn.
 // registerPasskey spends the invitation, stores the passkey and opens the first session, in the caller's transaction.
 func (s *Service) registerPasskey(ctx context.Context, q *pg.Q, i models.PersonInvitation, p models.Person, made *webauthn.Credential, requestID string) (Opened, error) {
 	now := s.clock.Now()
-	used, err := useInvitation(ctx, q, i.MAC, now)
+	used, err := useInvitation(ctx, q, i.ID, now)
 	if err != nil {
 		return Opened{}, err
 	}
@@ -245,17 +261,27 @@ func (s *Service) registerPasskey(ctx context.Context, q *pg.Q, i models.PersonI
 	if err := markJoined(ctx, q, p.ID, now); err != nil {
 		return Opened{}, err
 	}
-	// The person's own link for a first passkey follows a sign-in, so no one else has seen it.
-	if i.CreatedBy != "person:"+p.ID {
-		if err := MarkShown(ctx, q, p, i.CreatedBy); err != nil {
-			return Opened{}, err
-		}
-	}
 	op := byPerson(q, p, requestID, now)
+	if err := op.reached(ctx, p, i); err != nil {
+		return Opened{}, err
+	}
 	if err := op.append(ctx, p, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID}); err != nil {
 		return Opened{}, err
 	}
 	return s.openSession(ctx, op, verifiedAssertion{person: p, key: key, ceremony: s.newCeremony("", now)}.start(now))
+}
+
+// reached records who may be the account because of the invitation. The person's own link for a first passkey follows a sign-in, so no
+// one else has seen it.
+func (op operation) reached(ctx context.Context, p models.Person, i models.PersonInvitation) error {
+	switch {
+	case i.Mailed:
+		return op.arrived(ctx, p, i)
+	case i.CreatedBy == "person:"+p.ID:
+		return nil
+	default:
+		return MarkShown(ctx, op.q, p, i.CreatedBy)
+	}
 }
 
 // usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its

@@ -18,6 +18,17 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// provider is an identity provider of the tenant.
+func (b *bundle) provider(t *testing.T) models.IdentityProvider {
+	t.Helper()
+	provider := models.IdentityProvider{
+		ID: ids.New(ids.IdentityProvider), TenantID: b.scope.Tenant, Name: "okta", Label: "Okta", Issuer: "https://idp.example", ClientID: "c",
+		Scopes: models.Strings{"openid"}, GroupsClaim: "groups", Grants: models.JSON("[]"), CreatedAt: b.clock.Now(), UpdatedAt: b.clock.Now(),
+	}
+	require.NoError(t, sso.CreateIdentityProvider(t.Context(), b.store.Q, provider))
+	return provider
+}
+
 // issued is a person with a key of their own, a key that this one issued, and a client token of that.
 type issued struct {
 	person     string
@@ -54,11 +65,7 @@ func TestWhatEndsWhat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	storetest.Subject(t, b.store, b.env, "ada")
-	provider := models.IdentityProvider{
-		ID: ids.New(ids.IdentityProvider), TenantID: b.scope.Tenant, Name: "okta", Label: "Okta", Issuer: "https://idp.example", ClientID: "c",
-		Scopes: models.Strings{"openid"}, GroupsClaim: "groups", Grants: models.JSON("[]"), CreatedAt: b.clock.Now(), UpdatedAt: b.clock.Now(),
-	}
-	require.NoError(t, sso.CreateIdentityProvider(t.Context(), b.store.Q, provider))
+	provider := b.provider(t)
 	both := []models.Role{models.RoleOperator, models.RoleReviewer}
 	invited := func(t *testing.T) string {
 		in, _ := b.invite(t, both...)
@@ -194,11 +201,7 @@ func TestFederatedKeysLapse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	storetest.Subject(t, b.store, b.env, "ada")
-	provider := models.IdentityProvider{
-		ID: ids.New(ids.IdentityProvider), TenantID: b.scope.Tenant, Name: "okta", Label: "Okta", Issuer: "https://idp.example", ClientID: "c",
-		Scopes: models.Strings{"openid"}, GroupsClaim: "groups", Grants: models.JSON("[]"), CreatedAt: b.clock.Now(), UpdatedAt: b.clock.Now(),
-	}
-	require.NoError(t, sso.CreateIdentityProvider(t.Context(), b.store.Q, provider))
+	provider := b.provider(t)
 	roles := []models.Role{models.RoleOperator}
 	signIn := func() string {
 		opened, err := b.service.SignInFrom(t.Context(), staff.Account{

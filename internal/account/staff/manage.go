@@ -27,6 +27,8 @@ type Listed struct {
 	State    string
 	Grants   []Grant
 	Passkeys int
+	// Same are the accounts that count as someone else and have the same confirmed e-mail address: they may be the same person's.
+	Same []models.Person
 }
 
 // List returns a page of a tenant's staff, newest first, and the cursor of the next page. Revoked people are included.
@@ -36,6 +38,10 @@ func (s *Service) List(ctx context.Context, tenant string, page pg.Page) ([]List
 		return nil, "", err
 	}
 	environments, err := tenancy.ListEnvironments(ctx, s.store.Q, tenant)
+	if err != nil {
+		return nil, "", err
+	}
+	same, err := s.sameAddress(ctx, s.store.Q, tenant)
 	if err != nil {
 		return nil, "", err
 	}
@@ -53,7 +59,7 @@ func (s *Service) List(ctx context.Context, tenant string, page pg.Page) ([]List
 		if err != nil {
 			return nil, "", err
 		}
-		out = append(out, Listed{Person: p, State: state(p, len(keys), open), Grants: grants(environments, roles), Passkeys: len(keys)})
+		out = append(out, Listed{Person: p, State: state(p, len(keys), open), Grants: grants(environments, roles), Passkeys: len(keys), Same: same[p.ID]})
 	}
 	return out, next, nil
 }

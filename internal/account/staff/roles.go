@@ -25,8 +25,8 @@ func (by By) operation(q *pg.Q, at time.Time) operation {
 
 // InviteAs is Create by a member of staff. An environment that requires a second approver refuses it: a person who could invite others there
 // could approve their own changes through them.
-func (s *Service) InviteAs(ctx context.Context, scope pg.Scope, name string, roles []models.Role, by By) (Invited, error) {
-	p, err := s.newPerson(scope, name, roles, "person:"+by.Person)
+func (s *Service) InviteAs(ctx context.Context, scope pg.Scope, in Invitee, by By) (Invited, error) {
+	p, err := s.newPerson(scope, in, "person:"+by.Person)
 	if err != nil {
 		return Invited{}, err
 	}
@@ -35,13 +35,13 @@ func (s *Service) InviteAs(ctx context.Context, scope pg.Scope, name string, rol
 		if err := refuseAlone(ctx, q, scope); err != nil {
 			return err
 		}
-		out, err = s.create(ctx, by.operation(q, p.CreatedAt), p, scope, roles)
+		out, err = s.create(ctx, by.operation(q, p.CreatedAt), p, scope, in)
 		return err
 	})
 	return out, err
 }
 
-// InviteAgainAs invites a person who has not joined, and voids their earlier invitations. It refuses a person with a passkey or with
+// InviteAgainAs invites a person who has not joined, by mail if they have an address, and voids their earlier invitations. It refuses a person with a passkey or with
 // roles in other environments: the invitation registers a passkey that has all of them.
 func (s *Service) InviteAgainAs(ctx context.Context, scope pg.Scope, id string, by By) (Invited, error) {
 	var out Invited
@@ -62,7 +62,11 @@ func (s *Service) InviteAgainAs(ctx context.Context, scope pg.Scope, id string, 
 		if err := voidInvitations(ctx, op.q, p.ID, op.at); err != nil {
 			return err
 		}
-		out, err = s.invite(ctx, op, p, InvitationLife)
+		address, err := s.addressText(ctx, op.q, p)
+		if err != nil {
+			return err
+		}
+		out, err = s.inviteTo(ctx, op, scope, p, address)
 		return err
 	})
 	return out, err

@@ -144,10 +144,58 @@ func openInvitation(ctx context.Context, q *pg.Q, person string, now time.Time) 
 }
 
 // useInvitation marks an invitation as used. It returns false if it was used before or has expired.
-func useInvitation(ctx context.Context, q *pg.Q, mac []byte, at time.Time) (bool, error) {
+func useInvitation(ctx context.Context, q *pg.Q, id string, at time.Time) (bool, error) {
 	n, err := q.Exec(ctx, `update person_invitations set used_at = $2
-		where mac = $1 and used_at is null and expires_at > $2`, mac, at)
+		where id = $1 and used_at is null and expires_at > $2`, id, at)
 	return n == 1, err
+}
+
+// mintInvitation stores the MAC of the link of an invitation that goes by mail and can be used. It returns ErrNotFound for any other.
+func mintInvitation(ctx context.Context, q *pg.Q, id string, mac []byte, at time.Time) (models.PersonInvitation, error) {
+	var i models.PersonInvitation
+	return pg.OrNotFound(i, q.Gorm(ctx).Raw(`update person_invitations i set mac = ? from people p where i.id = ? and i.mailed and i.used_at is null and i.expires_at > ?
+		and p.id = i.person_id and p.revoked_at is null returning i.*`, mac, id, at).Take(&i).Error)
+}
+
+// discardInvitation ends an unused invitation that goes by mail.
+func discardInvitation(ctx context.Context, q *pg.Q, id string, at time.Time) error {
+	_, err := q.Exec(ctx, "update person_invitations set used_at = $2 where id = $1 and mailed and used_at is null", id, at)
+	return err
+}
+
+// mailedSince reports whether an invitation was made that goes to a person by mail, after a time.
+func mailedSince(ctx context.Context, q *pg.Q, person string, since time.Time) (bool, error) {
+	var found bool
+	err := q.QueryRow(ctx, "select exists (select from person_invitations where person_id = $1 and mailed and created_at > $2)", person, since).Scan(&found)
+	return found, err
+}
+
+// addressesOfTenant returns the addresses of the people of a tenant. Those of revoked people are forgotten.
+func addressesOfTenant(ctx context.Context, q *pg.Q, tenant string) ([]models.PersonAddress, error) {
+	var rows []models.PersonAddress
+	err := q.Gorm(ctx).Where("tenant_id = ?", tenant).Order("person_id").Find(&rows).Error
+	return rows, err
+}
+
+// addressOf returns the address of a person.
+func addressOf(ctx context.Context, q *pg.Q, person string) (models.PersonAddress, error) {
+	var row models.PersonAddress
+	return pg.OrNotFound(row, q.Gorm(ctx).Where("person_id = ?", person).Take(&row).Error)
+}
+
+// putAddress stores an address of a person that they did not type themselves, in place of another.
+func putAddress(ctx context.Context, q *pg.Q, a models.PersonAddress) error {
+	_, err := q.Exec(ctx, `insert into person_addresses (person_id, tenant_id, address, changed_at, named_by, confirmed_at) values ($1, $2, $3, $4, $5, $6)
+		on conflict (person_id) do update set address = $3, changed_at = $4, named_by = $5, confirmed_at = $6, code_mac = null, code_expires_at = null, attempts = 0`,
+		a.PersonID, a.TenantID, a.Address, a.ChangedAt, a.NamedBy, a.ConfirmedAt)
+	return err
+}
+
+// confirmAddress marks an address as the person's.
+func confirmAddress(ctx context.Context, q *pg.Q, a models.PersonAddress, at time.Time) error {
+	_, err := q.Exec(ctx, `update person_addresses set confirmed_at = $3, code_mac = null, code_expires_at = null
+		where person_id = $1 and changed_at = $2 and confirmed_at is null`, a.PersonID, a.ChangedAt, at)
+	return err
 }
 
 // voidInvitationsOf ends the unused invitations that a person issued for themselves, in a session.
@@ -243,6 +291,13 @@ func listPeople(ctx context.Context, q *pg.Q, tenant string, p pg.Page) ([]model
 	return rows, next, nil
 }
 
+// peopleByID returns people of the tenant, in the order of their ids.
+func peopleByID(ctx context.Context, q *pg.Q, tenant string, ids []string) ([]models.Person, error) {
+	var rows []models.Person
+	err := q.Gorm(ctx).Where("tenant_id = ? and id in ?", tenant, ids).Order("id").Find(&rows).Error
+	return rows, err
+}
+
 // NamesOfPeople returns the names of people of the tenant, by id.
 func NamesOfPeople(ctx context.Context, q *pg.Q, tenant string, ids []string) (map[string]string, error) {
 	var rows []models.Person
@@ -277,6 +332,18 @@ func MarkShown(ctx context.Context, q *pg.Q, p models.Person, actor string) erro
 	if _, err := q.Exec(ctx, "update people set shown_to = array_append(array_remove(shown_to, $2), $2) where id = $1", p.ID, actor); err != nil {
 		return err
 	}
+	return unconfirm(ctx, q, p)
+}
+
+// markMailed is MarkShown for an actor who chose the address that the link was mailed to.
+func markMailed(ctx context.Context, q *pg.Q, p models.Person, actor string) error {
+	if _, err := q.Exec(ctx, "update people set mailed_by = array_append(array_remove(mailed_by, $2), $2) where id = $1", p.ID, actor); err != nil {
+		return err
+	}
+	return unconfirm(ctx, q, p)
+}
+
+func unconfirm(ctx context.Context, q *pg.Q, p models.Person) error {
 	_, err := q.Exec(ctx, "update people set confirmed_at = null, confirmed_by = null where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2",
 		p.TenantID, p.CountsAs())
 	return err
@@ -373,8 +440,8 @@ func DropExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, e
 	if err != nil {
 		return 0, err
 	}
-	invitations, err := q.Exec(ctx, `delete from person_invitations where mac in
-		(select mac from person_invitations where expires_at < $1 limit $2)`, t, limit)
+	invitations, err := q.Exec(ctx, `delete from person_invitations where id in
+		(select id from person_invitations where expires_at < $1 limit $2)`, t, limit)
 	if err != nil {
 		return 0, err
 	}

@@ -62,7 +62,7 @@ func newDevice() *device {
 
 func (b *bundle) invite(t *testing.T, roles ...models.Role) (staff.Invited, string) {
 	t.Helper()
-	in, err := b.service.Create(t.Context(), b.scope, "Ann Reviewer", roles, "cli:test")
+	in, err := b.service.Create(t.Context(), b.scope, staff.Invitee{Name: "Ann Reviewer", Roles: roles}, "cli:test")
 	require.NoError(t, err)
 	return in, tokenOf(t, in)
 }
@@ -182,7 +182,7 @@ func TestInvitationIsRejected(t *testing.T) {
 	}
 	use(strings.Repeat("A", 43), "is unknown")
 	in, first := b.invite(t, models.RoleReviewer)
-	second, err := b.service.Invite(t.Context(), b.scope.Tenant, in.Person.ID, "cli:test")
+	second, err := b.service.Invite(t.Context(), b.scope, in.Person.ID, "", "cli:test")
 	require.NoError(t, err)
 	use(first, "replaced by a newer one")
 	token := tokenOf(t, second)

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/mail"
 	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	addressPurpose = "person-address"      // of the keyring
-	codePurpose    = "person-address-code" // of the keyring
+	codePurpose = "person-address-code" // of the keyring
 
 	// CodeLife is how long a code confirms the address that it was mailed to.
 	CodeLife = 30 * time.Minute
@@ -28,15 +27,7 @@ const (
 	codeTries = 5
 	// changeEvery limits the mails that a person can cause to addresses that are not theirs.
 	changeEvery = time.Minute
-	// maxAddress is the maximum length of an address in bytes (RFC 5321, section 4.5.3.1.3, without the angle brackets).
-	maxAddress = 254
 )
-
-// open unseals the address of a person. The person's id is the additional data, so that an address cannot be moved to another row.
-func (s *Service) open(row models.PersonAddress) (string, error) {
-	raw, err := s.Keyring.Open(addressPurpose, row.Address, []byte(row.PersonID))
-	return string(raw), err
-}
 
 // SetAddress stores the e-mail address of the caller, or removes it if the text is empty, and mails a code to a new one. Nothing else is
 // mailed there until Confirm.
@@ -45,15 +36,14 @@ func (s *Service) SetAddress(ctx context.Context, p identity.Principal, text str
 	if text == "" {
 		return s.removeAddress(ctx, p)
 	}
-	if fault := addressFault(text); fault != "" {
-		return problem.Invalid([]any{"body", "address"}, fault, "value_error")
+	if err := staff.CheckAddress(text); err != nil {
+		return err
 	}
 	// Stored without a mail server, it could never be confirmed.
-	if !s.CanMail() {
-		return problem.New(problem.Conflict, "This deployment sends no e-mail. The operator of the service sets COUNTERSIGN_SMTP_ADDRESS first.")
+	if err := s.RequireMail(); err != nil {
+		return err
 	}
-	// Sealed even though staff are known to the tenant: a copy of the database should not be a list of addresses.
-	sealed, err := s.Keyring.Seal(addressPurpose, []byte(text), []byte(p.Person))
+	sealed, err := staff.SealAddress(s.Keyring, p.Person, text)
 	if err != nil {
 		return err
 	}
@@ -78,20 +68,6 @@ func (s *Service) SetAddress(ctx context.Context, p identity.Principal, text str
 // errJustMailed is the refusal of a change that could lead to a further mail within changeEvery.
 func errJustMailed() error {
 	return problem.New(problem.Conflict, "A code was mailed less than a minute ago. Wait a minute, then save the address again.")
-}
-
-// addressFault says why a text is not an address that mail can be sent to; empty if it is one.
-func addressFault(text string) string {
-	parsed, err := mail.ParseAddress(text)
-	if err != nil || parsed.Address != text || len(text) > maxAddress {
-		return "address must be one e-mail address of at most 254 characters and no name, such as ann@example.com"
-	}
-	for _, r := range text {
-		if r <= ' ' || r > '~' {
-			return "address must consist of ASCII characters; write an internationalised domain in its xn-- form"
-		}
-	}
-	return ""
 }
 
 // removeAddress deletes the address of the caller. Choices of e-mail stay and have no effect without one. An address that is not

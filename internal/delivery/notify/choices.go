@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -32,7 +33,7 @@ func (s *Service) Preferences(ctx context.Context, p identity.Principal) (Prefer
 	row, err := mailAddress(ctx, s.Store.Q, p.TenantID, p.Person)
 	switch {
 	case err == nil:
-		if out.Address, err = s.open(row); err != nil {
+		if out.Address, err = staff.OpenAddress(s.Keyring, row); err != nil {
 			return out, err
 		}
 		out.Confirmed = row.ConfirmedAt != nil

@@ -4,6 +4,8 @@
 // relay of the outbox calls FanOut, which writes each notice once, and Email and Chat, which send it. Sending is at least once: a repeated
 // attempt has the same Message-ID or webhook-id.
 //
-// A message has the action's name, the due time and a link. The package may not put a subject, a shown detail or a note into one, and no
+// It also mails the invitations of staff, whose links only the mail has.
+//
+// A message about a hold has the action's name, the due time and a link. The package may not put a subject, a shown detail or a note into one, and no
 // message lets anyone approve. It may not log an e-mail address or the URL of a chat.
 package notify

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
@@ -39,6 +40,7 @@ type bundle struct {
 	clock   *clock.Fake
 	holds   *hold.Service
 	service *notify.Service
+	people  *staff.Service
 	mail    *mailServer
 	room    *room
 }
@@ -59,10 +61,11 @@ func (b *bundle) with(t *testing.T, settings notify.MailSettings) *notify.Servic
 	require.NoError(t, err)
 	mailer, err := notify.NewMailer(settings)
 	require.NoError(t, err)
+	b.people = staff.New(b.Store, keys, b.clock, "https://countersign.example")
 	sender := webhook.NewSender(webhook.Policy{AllowLoopback: true})
 	t.Cleanup(sender.Close)
 	return notify.New(notify.Deps{
-		Store: b.Store, Clock: b.clock, Keyring: keys, Holds: b.holds, Sender: sender, Mail: mailer, BaseURL: "https://countersign.example",
+		Store: b.Store, Clock: b.clock, Keyring: keys, Holds: b.holds, People: b.people, Sender: sender, Mail: mailer, BaseURL: "https://countersign.example",
 		Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -105,11 +108,11 @@ func (b *bundle) relay(t *testing.T) []error {
 	var failed []error
 	handlers := map[string]outbox.Handler{
 		outbox.TopicNotice: b.service.FanOut, outbox.TopicNoticeEmail: b.service.Email, outbox.TopicNoticeChat: b.service.Chat,
-		outbox.TopicAddressCode: b.service.Code,
+		outbox.TopicAddressCode: b.service.Code, outbox.TopicInvitation: b.service.Invitation,
 	}
 	for seen := map[int64]bool{}; ; {
 		rows, err := b.Store.Pool().Query(t.Context(), "select id, topic, environment_id, ref, payload from outbox where topic = any($1) order by id",
-			[]string{outbox.TopicNotice, outbox.TopicNoticeEmail, outbox.TopicNoticeChat, outbox.TopicAddressCode})
+			[]string{outbox.TopicNotice, outbox.TopicNoticeEmail, outbox.TopicNoticeChat, outbox.TopicAddressCode, outbox.TopicInvitation})
 		require.NoError(t, err)
 		var due []models.Outbox
 		for rows.Next() {
@@ -126,7 +129,7 @@ func (b *bundle) relay(t *testing.T) []error {
 		for _, o := range due {
 			seen[o.ID] = true
 			err := handlers[o.Topic](t.Context(), o)
-			if err == nil && o.Topic != outbox.TopicAddressCode {
+			if err == nil && o.Topic != outbox.TopicAddressCode && o.Topic != outbox.TopicInvitation {
 				require.NoError(t, handlers[o.Topic](t.Context(), o), "safe to repeat")
 			}
 			if err != nil {

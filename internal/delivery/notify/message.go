@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -60,6 +61,14 @@ func codeText(code, settings string) string {
 	return strings.Join([]string{"Your code is " + code + ".", "",
 		"Type it in the Countersign console within " + minutes(CodeLife) + " minutes, and messages about holds are sent to this address:", settings, "",
 		"If you did not ask for it, ignore this message: nothing else is sent here.", ""}, "\r\n")
+}
+
+// invitationText returns the text of the e-mail with an invitation. It has nothing that the author of the invitation wrote: the message must not
+// carry their words to an address that they chose.
+func invitationText(in staff.Mailed) string {
+	return strings.Join([]string{"You are invited to the Countersign console. Open this link to register a passkey:", "", in.URL, "",
+		"It works once, until " + in.ExpiresAt.UTC().Format("Monday, 2 January 2006, 15:04 UTC") + ", and was shown to no one else. Do not forward this message.",
+		"If you received several, use the newest. If you did not expect it, ignore it: nothing else is sent here.", ""}, "\r\n")
 }
 
 // minutes formats a duration of whole minutes without its unit, so that a sentence can name it.

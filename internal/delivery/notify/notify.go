@@ -4,10 +4,12 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -22,6 +24,7 @@ type Deps struct {
 	Clock   clock.Clock
 	Keyring *keyring.Keyring // seals e-mail addresses and the URLs of chats
 	Holds   Holds
+	People  *staff.Service // makes the links of invitations
 	Sender  *webhook.Sender
 	Mail    *Mailer // nil: the deployment sends no e-mail
 	BaseURL string  // of the console, without a slash at the end
@@ -36,6 +39,14 @@ func New(d Deps) *Service { return &Service{d} }
 
 // CanMail reports whether the deployment sends e-mail.
 func (s *Service) CanMail() bool { return s.Mail != nil }
+
+// RequireMail refuses what the deployment needs e-mail for if it sends none.
+func (s *Service) RequireMail() error {
+	if s.CanMail() {
+		return nil
+	}
+	return problem.New(problem.Conflict, "This deployment sends no e-mail. The operator of the service sets COUNTERSIGN_SMTP_ADDRESS first.")
+}
 
 // scopeOf returns the scope of a notice that the relay found by environment and id.
 func scopeOf(n models.Notice) pg.Scope {

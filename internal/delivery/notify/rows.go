@@ -92,7 +92,7 @@ func mailAddress(ctx context.Context, q *pg.Q, tenant, person string) (models.Pe
 // setMailAddress stores a new address, which is not confirmed, unless the person changed it after notSince. It reports whether it did.
 func setMailAddress(ctx context.Context, q *pg.Q, a models.PersonAddress, notSince time.Time) (bool, error) {
 	n, err := q.Exec(ctx, `insert into person_addresses as a (person_id, tenant_id, address, changed_at) values ($1, $2, $3, $4)
-		on conflict (person_id) do update set address = $3, changed_at = $4, confirmed_at = null, code_mac = null, code_expires_at = null, attempts = 0
+		on conflict (person_id) do update set address = $3, changed_at = $4, confirmed_at = null, code_mac = null, code_expires_at = null, attempts = 0, named_by = null
 		where a.tenant_id = $2 and a.changed_at <= $5`, a.PersonID, a.TenantID, a.Address, a.ChangedAt, notSince)
 	return n == 1, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	actions "github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
@@ -44,7 +45,7 @@ func (s *Service) Email(ctx context.Context, row models.Outbox) error {
 	if err != nil {
 		return err
 	}
-	to, err := s.open(address)
+	to, err := staff.OpenAddress(s.Keyring, address)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (s *Service) Code(ctx context.Context, row models.Outbox) error {
 	if err != nil {
 		return err
 	}
-	to, err := s.open(address)
+	to, err := staff.OpenAddress(s.Keyring, address)
 	if err != nil {
 		return err
 	}
@@ -176,4 +177,32 @@ func (s *Service) Code(ctx context.Context, row models.Outbox) error {
 		return nil
 	}
 	return errors.New(failure)
+}
+
+// Invitation is the outbox handler of the topic "person.invitation": it makes the link of an invitation and mails it. A repeated attempt mails a
+// new link, because links are not stored, and so each has a Message-ID of its own: a mail server that drops repetitions would keep the link that
+// works no more. An invitation that cannot be mailed is voided.
+func (s *Service) Invitation(ctx context.Context, row models.Outbox) error {
+	if s.Mail == nil {
+		s.Log.LogAttrs(ctx, slog.LevelWarn, "an invitation could not be mailed", slog.String("invitation", row.Ref), slog.String("failure", notConfigured))
+		return s.People.DiscardMailed(ctx, row.Ref)
+	}
+	in, usable, err := s.People.MintMailed(ctx, row.Ref)
+	if err != nil || !usable {
+		return err
+	}
+	now := s.Clock.Now()
+	failure, final := s.Mail.send(ctx, letter{
+		id: row.Ref + "." + now.UTC().Format("20060102150405.000000"), host: hostOf(s.BaseURL), to: in.Address,
+		subject: "You are invited to the Countersign console", text: invitationText(in), at: now,
+	})
+	switch {
+	case failure == "":
+		return nil
+	case final:
+		s.Log.LogAttrs(ctx, slog.LevelWarn, "an invitation could not be mailed", slog.String("invitation", row.Ref), slog.String("failure", failure))
+		return s.People.DiscardMailed(context.WithoutCancel(ctx), row.Ref)
+	default:
+		return errors.New(failure)
+	}
 }

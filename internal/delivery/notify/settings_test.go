@@ -23,7 +23,7 @@ func TestAddressIsConfirmedByItsCode(t *testing.T) {
 	for _, wrong := range []string{"ann", "Ann <ann@example.com>", "ann@example.com, bob@example.com", "ann@example.com\r\nBcc: bob@example.com",
 		"änn@example.com", strings.Repeat("a", 250) + "@example.com"} {
 		err := b.service.SetAddress(t.Context(), p, wrong)
-		require.True(t, problem.Is(err, problem.Unprocessable), "%q: %v", wrong, err)
+		require.True(t, problem.Is(err, problem.BadRequest), "%q: %v", wrong, err)
 	}
 	require.NoError(t, b.service.SetAddress(t.Context(), p, "ann@example.com"))
 	require.True(t, problem.Is(b.service.SetAddress(t.Context(), p, "bob@example.com"), problem.Conflict), "one mail a minute")

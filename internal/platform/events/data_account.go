@@ -100,6 +100,7 @@ type ClientTokenRevokedData struct {
 type PersonInvitedData struct {
 	Person     string `json:"person"`
 	Invitation string `json:"invitation"`
+	Mailed     bool   `json:"mailed,omitempty"` // the link goes to the address that the actor chose, and was shown to no one
 }
 
 // PersonJoinedData names the passkey that the invited person registered.
@@ -134,6 +135,8 @@ type PersonProvisionedData struct {
 type PersonIdentityConfirmedData struct {
 	Person  string   `json:"person"`
 	ShownTo []string `json:"shown_to,omitempty"`
+	// MailedBy are the actors who chose the address that such a link was mailed to.
+	MailedBy []string `json:"mailed_by,omitempty"`
 }
 
 // PersonLinkedData names both accounts, the principal that they count as from now on, and the keys that count as it too.

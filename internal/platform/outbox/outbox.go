@@ -35,6 +35,8 @@ const (
 	TopicNoticeEmail = "notice.email" // notice id
 	TopicNoticeChat  = "notice.chat"  // notice id
 	TopicAddressCode = "address.code" // person id: mail the code that confirms an address
+	// TopicInvitation holds the id of an invitation whose link is mailed.
+	TopicInvitation = "person.invitation"
 )
 
 // Item is work to do after the commit. At is the time of the change and the time from which the row is due.
