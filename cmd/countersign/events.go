@@ -30,7 +30,8 @@ type listener struct {
 	pattern string
 	asJSON  bool
 	forward forwarder
-	out     io.Writer
+	out     io.Writer // events
+	notes   io.Writer // what is said about the connection
 }
 
 func eventsListenCommand() *cobra.Command {
@@ -39,13 +40,16 @@ func eventsListenCommand() *cobra.Command {
 		Use: "listen", Args: cobra.NoArgs,
 		Short: "Print an environment's events as they happen, and with --forward send them to a receiver on this machine, as signed webhooks",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l.out = cmd.OutOrStdout()
+			l.out, l.notes = cmd.OutOrStdout(), cmd.OutOrStdout()
+			if l.asJSON {
+				l.notes = cmd.ErrOrStderr() // the output has events only
+			}
 			return l.run(cmd.Context())
 		},
 		Example: "  countersign events listen --type 'hold.*'\n  countersign events listen --forward http://localhost:3000/webhooks",
 	}
 	cmd.Flags().StringVar(&l.pattern, "type", "", "only events of this type, or of a family such as hold.*")
-	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print each event as one line of JSON, as a webhook has it")
+	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print each event as one line of JSON, as the activity list has it, and nothing else")
 	l.forward.flag(cmd)
 	l.bind(cmd, serverKey, l.forward.setting())
 	return cmd
@@ -59,13 +63,13 @@ func (l *listener) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.forward.open(l.out); err != nil {
+	if err := l.forward.open(l.notes); err != nil {
 		return err
 	}
 	if _, err := client.GetCredential(ctx); err != nil {
 		return err // before the first event: a wrong key or address
 	}
-	_, _ = fmt.Fprintf(l.out, "listening to %s; Ctrl-C ends it\n", l.baseURL)
+	_, _ = fmt.Fprintf(l.notes, "listening to %s; Ctrl-C ends it\n", l.baseURL)
 	return l.follow(ctx, client)
 }
 
@@ -82,7 +86,7 @@ func (l *listener) follow(ctx context.Context, client *countersign.Client) error
 				return err
 			}
 			if err != nil {
-				_, _ = fmt.Fprintln(l.out, "the connection ended; connecting again")
+				_, _ = fmt.Fprintln(l.notes, "the connection ended; connecting again")
 				break
 			}
 			if err := l.take(ctx, event); err != nil {
@@ -100,7 +104,7 @@ func (l *listener) follow(ctx context.Context, client *countersign.Client) error
 // take prints and forwards one event.
 func (l *listener) take(ctx context.Context, e countersign.StreamedEvent) error {
 	if e.Resync {
-		_, _ = fmt.Fprintln(l.out, "events were missed: GET /api/v1/activity lists them")
+		_, _ = fmt.Fprintln(l.notes, "events were missed: GET /api/v1/activity lists them")
 		return nil
 	}
 	var entry events.Activity
@@ -113,7 +117,7 @@ func (l *listener) take(ctx context.Context, e countersign.StreamedEvent) error 
 	}
 	line := strings.Join([]string{entry.At, entry.Type, entry.ID, value(entry.Authorization)}, "  ")
 	if l.asJSON {
-		line = string(body)
+		line = string(e.Data)
 	}
 	_, _ = fmt.Fprintln(l.out, strings.TrimRight(line, " "))
 	l.forward.send(ctx, entry.ID, body)

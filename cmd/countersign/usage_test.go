@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 	"github.com/countersign-dev/countersign/sdk/go/webhook"
 )
 
@@ -179,6 +180,18 @@ func TestEventsAreForwardedAsTheyHappen(t *testing.T) {
 		return <-ended
 	})
 	require.NoError(t, err)
+}
+
+// A collector of logs reads the output line by line: it has entries with their ids, and nothing else.
+func TestEventsAsJSONAreEntriesOnly(t *testing.T) {
+	t.Parallel()
+	var out, notes strings.Builder
+	l := listener{asJSON: true, out: &out, notes: &notes}
+	entry := `{"id":"evt_1","type":"hold.opened","at":"2026-03-01T09:00:00.000Z","data":{}}`
+	require.NoError(t, l.take(t.Context(), countersign.StreamedEvent{Data: json.RawMessage(entry)}))
+	require.NoError(t, l.take(t.Context(), countersign.StreamedEvent{Resync: true}))
+	require.Equal(t, entry+"\n", out.String())
+	require.Contains(t, notes.String(), "GET /api/v1/activity")
 }
 
 // lockedBuffer is written by a command and read by its test.
