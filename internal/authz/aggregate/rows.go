@@ -77,7 +77,8 @@ func Release(ctx context.Context, q *pg.Q, environment string, at time.Time, dec
 func QueueRelease(b *pgx.Batch, environment string, at time.Time, decisions ...string) {
 	b.Queue(`update aggregate_values set reserved = 'released', reserved_at = $3
 		where environment_id = $1 and reserved in ('open', 'final') and request_id in (`+requestOf+`any (select d.nonce from authorizations d
-			where d.environment_id = $1 and d.id = any ($2) and (d.outcome is null or d.outcome <> all ($4))))`, environment, decisions, at, executed)
+			where d.environment_id = $1 and d.id = any ($2) and (d.outcome is null or d.outcome <> all ($4)))
+			and (r.outcome is null or r.outcome <> all ($4)))`, environment, decisions, at, executed)
 }
 
 // The outcomes that a relying party reports of a request which it has executed, and of one which it has not.

@@ -1,0 +1,74 @@
+package integration_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// limited makes an action in mode enforce that allows 1,000 a day without evidence, whatever is decided at the same time.
+func (w world) limited(t *testing.T) string {
+	t.Helper()
+	const key = "payments.limited"
+	path := "/api/v1/actions/" + w.Server.post(t, "/api/v1/actions", object{
+		"key": key, "name": "Send a transfer", "consequence": "Money leaves the account.", "allowed_audiences": []string{audience},
+		"context_schema": object{"type": "object", "required": []string{"amount", "currency"}, "properties": object{
+			"amount": object{"type": "string", "maxLength": 20, "x-countersign-aggregate": "sum",
+				"x-countersign-display": object{"label": "Amount", "format": "money", "currency": "/currency"}},
+			"currency": object{"type": "string", "enum": []string{"EUR", "USD"}},
+		}},
+	}).is(201).string("id")
+	limit := with(rule("limit", `subject.sum("amount", "payments.limited", "allow", "24h") + decimal(context.amount) > 1000`, object{"deny_on": []string{"rule_matched"}}),
+		object{"reserve": true})
+	version := w.Server.post(t, path+"/policy-versions", object{"requirements": with(allowing, object{"rules": []object{limit}})}).is(201)
+	require.Equal(t, true, version.value("requirements.rules").([]any)[0].(map[string]any)["reserve"])
+	w.Server.post(t, path+"/policy-versions/1/activate", nil).is(200)
+	w.Server.patch(t, path, object{"mode": "enforce"}).is(200)
+	return key
+}
+
+func inEuros(subject, action, amount string) object {
+	return with(request(subject, action), object{"context": object{"amount": amount, "currency": "EUR"}})
+}
+
+// The test does not run in parallel, since it uses the whole capacity of the service.
+func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
+	w := newSandbox(t)
+	subject, action := w.subject(t), w.limited(t)
+	const n = 200
+	bodies, answers, errs := make([]object, n), make([]response, n), make([]error, n)
+	waiting := make([]int, n)
+	for i := range bodies {
+		bodies[i], waiting[i] = inEuros(subject, action, "30.00"), i
+	}
+	for len(waiting) > 0 {
+		require.NoError(t, t.Context().Err())
+		concurrently(len(waiting), func(k int) { i := waiting[k]; answers[i], errs[i] = w.Server.send("POST", "/api/v1/authorize", bodies[i]) })
+		waiting = slices.DeleteFunc(waiting, func(i int) bool { return errs[i] != nil || answers[i].header.Get("Retry-After") == "" })
+	}
+	decisions, allowed := map[string]int{}, ""
+	for i := range answers {
+		require.NoError(t, errs[i])
+		answers[i].t = t
+		decision := answers[i].is(200).string("decision")
+		if decisions[decision]++; decision == "allow" {
+			allowed = answers[i].string("id")
+		}
+	}
+	require.Equal(t, map[string]int{"allow": 33, "deny": n - 33}, decisions)
+
+	for _, body := range bodies { // a repetition counts once
+		require.Equal(t, "true", w.Server.post(t, "/api/v1/authorize", body).is(200).header.Get("Idempotent-Replayed"))
+	}
+	require.Equal(t, 33, count(t, "select count(*) from proofs where environment_id = $1", w.ID))
+	send := func(amount string) string {
+		return w.Server.post(t, "/api/v1/authorize", inEuros(subject, action, amount)).is(200).string("decision")
+	}
+	require.Equal(t, "deny", send("10.01"))
+	w.Server.post(t, "/api/v1/authorizations/"+allowed+"/outcome", object{"outcome": "not_executed"}).is(200)
+	require.Equal(t, "allow", send("40.00"), "what was not executed is given back")
+	require.Equal(t, "deny", send("0.01"))
+	require.Equal(t, "allow", w.Server.post(t, "/api/v1/authorize", inEuros(w.subject(t), action, "1000.00")).is(200).string("decision"), "another subject")
+	w.Server.post(t, "/api/v1/authorize", inEuros(subject, action, "-1.00")).is(422)
+}

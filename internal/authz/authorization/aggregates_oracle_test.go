@@ -1,0 +1,227 @@
+package authorization_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// history is a random history of requests, whose contexts are written down in plain for the oracle.
+type history struct {
+	*bundle
+	random     *rand.Rand
+	challenges *challenge.Service
+	holds      *hold.Service
+	reported   map[string]bool // nonces of requests with an outcome
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	t.Helper()
+	h := &history{random: rand.New(rand.NewPCG(seed, 39)), reported: map[string]bool{}}
+	h.bundle = counting(t,
+		denyRule("payee", `context.payee == "d"`, false),
+		policy.Rule{Name: "held", When: `context.payee in ["b", "e"]`, Requirements: policy.Stricter{HoldOn: []string{reason.RuleMatched}}, Reason: "Held"},
+		policy.Rule{Name: "both", When: `context.payee in ["c", "e"]`, Requirements: policy.Stricter{ExplicitApprovalRequired: true}, Reason: "Challenged"},
+		denyRule("limit", `subject.sum("amount", "payments.transfer", "allow", "24h") > 100000`, true),
+	)
+	ring, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	h.challenges = challenge.New(challenge.Deps{Store: h.Store, Clock: h.clock, Keyring: ring, Decide: h.Service.FollowUp})
+	h.holds = hold.New(hold.Deps{Store: h.Store, Clock: h.clock, Decide: h.Service.FollowUp})
+	h.Exec("create table if not exists oracle (id text, amount numeric, currency text, payee text)")
+	return h
+}
+
+// pick returns the id that a query selects, at random; "" if there is none.
+func (h *history) pick(query string) string {
+	var id string
+	_ = h.Store.Pool().QueryRow(context.Background(), "select coalesce((select id from ("+query+") x order by md5(id || $1) limit 1), '')", fmt.Sprint(h.random.Uint64())).Scan(&id)
+	return id
+}
+
+func (h *history) request(t *testing.T) {
+	r := h.bundle.request()
+	amount, currency := fmt.Sprintf("%d.%02d", h.random.IntN(500), h.random.IntN(100)), []string{"EUR", "USD"}[h.random.IntN(2)]
+	payee := string("abcdefgh"[h.random.IntN(8)])
+	r.Resource.ID = []string{"acc_1", "acc_2"}[h.random.IntN(2)]
+	r.Context = json.RawMessage(fmt.Sprintf(`{"amount": %q, "currency": %q, "payee": %q}`, amount, currency, payee))
+	got, err := h.authorize(t, r)
+	require.NoError(t, err)
+	h.Exec("insert into oracle values ($1, $2, $3, $4)", got.ID, amount, currency, payee)
+}
+
+// moves are the moves of a history beside its requests.
+var moves = map[string]func(h *history, t *testing.T){
+	"time passes": func(h *history, _ *testing.T) {
+		all := []time.Duration{time.Second, 15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+		h.clock.Advance(all[min(h.random.IntN(8), h.random.IntN(len(all)))])
+	},
+	"due": func(h *history, t *testing.T) {
+		if id := h.pick("select id from challenges where status = 'open'"); id != "" {
+			_, err := h.challenges.Expire(t.Context(), challenge.Move{ID: id, Environment: h.Scope.Environment, At: h.clock.Now()})
+			require.NoError(t, err)
+		}
+		if id := h.pick("select authorization_id as id from holds where status = 'pending'"); id != "" {
+			_, err := h.holds.Expire(t.Context(), hold.Move{ID: id, Environment: h.Scope.Environment, At: h.clock.Now()})
+			require.NoError(t, err)
+		}
+	},
+	"challenge": func(h *history, t *testing.T) {
+		id := h.pick("select id from challenges where status = 'open'")
+		if id == "" {
+			return
+		}
+		method, digest := "sandbox_confirm", []byte(ids.New(ids.Request))
+		m := models.MoveRequest{Target: id, Digest: digest, EnvironmentID: h.Scope.Environment, Move: []string{"complete", "cancel"}[h.random.IntN(2)], Actor: "test", RequestedAt: h.clock.Now(), Method: &method}
+		require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select authorization_id from challenges where id = $1", id).Scan(&m.AuthorizationID))
+		require.NoError(t, challenge.InsertMove(t.Context(), h.Store.Q, m))
+		move := challenge.Move{ID: id, Environment: h.Scope.Environment, Request: digest, At: h.clock.Now()}
+		if m.Move == "cancel" {
+			_, _ = h.challenges.Cancel(t.Context(), move) // refused if it is due
+		} else {
+			_, _ = h.challenges.Complete(t.Context(), move)
+		}
+	},
+	"hold": func(h *history, t *testing.T) {
+		id := h.pick("select authorization_id as id from holds where status = 'pending'")
+		if id == "" {
+			return
+		}
+		digest := []byte(ids.New(ids.Request))
+		m := models.MoveRequest{Target: id, Digest: digest, EnvironmentID: h.Scope.Environment, AuthorizationID: id, Move: []string{hold.Approve, hold.Reject}[h.random.IntN(2)],
+			Actor: h.Principal("crd_reviewer").Actor(), RequestedAt: h.clock.Now()}
+		require.NoError(t, challenge.InsertMove(t.Context(), h.Store.Q, m))
+		_, _ = h.holds.Review(t.Context(), hold.Move{ID: id, Environment: h.Scope.Environment, Request: digest, At: h.clock.Now()})
+		if m.Move == hold.Reject {
+			var nonce string
+			require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select nonce from authorizations where id = $1", id).Scan(&nonce))
+			h.reported[nonce] = true
+		}
+	},
+	"outcome": func(h *history, t *testing.T) {
+		id := h.pick("select id from authorizations where outcome is null")
+		if id == "" {
+			return
+		}
+		var nonce string
+		require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select nonce from authorizations where id = $1", id).Scan(&nonce))
+		if h.reported[nonce] {
+			return
+		}
+		h.reported[nonce] = true
+		_, err := h.Outcome(t.Context(), h.principal, id, []string{"executed", "not_executed", "customer_override", "manually_rejected", "unknown", "confirmed_attack"}[h.random.IntN(6)], nil)
+		require.NoError(t, err)
+	},
+	"recovery": func(h *history, t *testing.T) {
+		if h.random.IntN(4) > 0 {
+			return
+		}
+		require.NoError(t, h.Store.Write(t.Context(), func(q *pg.Q) error {
+			return subject.Void{Subject: h.Subject, Reason: subject.ReasonRecovery, At: h.clock.Now(), Actor: "test"}.Open(t.Context(), q)
+		}))
+	},
+	"erasure of one": func(h *history, _ *testing.T) {
+		if id := h.pick("select id from authorizations a where parent_id is null and not exists (select from authorizations c where c.parent_id = a.id)"); id != "" && h.random.IntN(3) == 0 {
+			h.Exec("delete from authorizations where id = $1", id)
+		}
+	},
+}
+
+// The oracle derives what counts from the decisions and from everything that became of them, in plain SQL.
+const (
+	decidedOracle = `select o.amount, o.payee from oracle o join authorizations r on r.id = o.id where $1 in ('', o.currency) and case when $2 = 'any' then r.decided_at > $3
+		else (select min(a.decided_at) from authorizations a where a.nonce = r.nonce and a.decision = $2) > $3 end`
+	reservedOracle = `select o.amount, o.payee from oracle o join authorizations r on r.id = o.id join authorizations l on l.nonce = r.nonce
+			and not exists (select from authorizations c where c.parent_id = l.id)
+			left join lateral (select outcome in ('executed', 'manually_approved', 'customer_override') as moved, outcome_reported_at as at
+				from authorizations a where a.nonce = r.nonce and outcome <> 'unknown' and (a.outcome <> 'manually_rejected' or a.outcome_reported_at >= l.decided_at)
+					and (a.outcome <> 'not_executed' or a.outcome_reported_at >= l.decided_at)
+					and outcome in ('executed', 'manually_approved', 'customer_override', 'not_executed', 'manually_rejected') limit 1) said on true
+		where $1 in ('', o.currency) and $2 = 'allow' and (
+			l.decision = 'allow' and l.decided_at > $3 and coalesce(said.moved, true)
+				and (coalesce(said.moved, false) or not exists (select from proofs p where p.authorization_id = l.id and p.status = 'revoked'))
+			or said.moved is null and (exists (select from challenges c where c.authorization_id = l.id and c.status = 'open')
+				or exists (select from holds h where h.authorization_id = l.id and h.status = 'pending'))
+			or l.decision <> 'allow' and said.moved and said.at > $3)`
+)
+
+func (h *history) compare(t *testing.T, after string) {
+	t.Helper()
+	for _, window := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour} {
+		for _, outcome := range []string{"allow", "challenge", "hold", "deny", "any"} {
+			for _, reserved := range []bool{false, true} {
+				if reserved && outcome != "allow" {
+					continue
+				}
+				read := aggregate.Read{Field: "amount", Kind: aggregate.Sum, Action: "payments.transfer", Decisions: []string{outcome}, Reserved: reserved, Currency: "EUR", Since: h.clock.Now().Add(-window)}
+				if outcome == "any" {
+					read.Decisions, read.Each = []string{"allow", "challenge", "hold", "deny"}, true
+				}
+				oracle := decidedOracle
+				if reserved {
+					oracle = reservedOracle
+				}
+				var want string
+				require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select coalesce(sum(amount), 0)::text from ("+oracle+") x", "EUR", outcome, read.Since).Scan(&want))
+				require.Equal(t, want, h.read(t, read), "%s of %s in %s, reserved %t, after %s", "sum", outcome, window, reserved, after)
+				if reserved {
+					continue
+				}
+				var different string
+				require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select count(distinct payee)::text from ("+oracle+") x", "", outcome, read.Since).Scan(&different))
+				read.Field, read.Kind, read.Currency = "payee", aggregate.Distinct, ""
+				require.Equal(t, different, h.read(t, read), "payees of %s in %s, after %s", outcome, window, after)
+			}
+		}
+	}
+}
+
+// read reads a number as a decision does.
+func (h *history) read(t *testing.T, r aggregate.Read) string {
+	t.Helper()
+	var got *string
+	b := &pgx.Batch{}
+	aggregate.QueueRead(b, aggregate.Of{Scope: h.Scope, Subject: h.Subject.ExternalID}, r, func(n *string) { got = n })
+	require.NoError(t, h.Store.Batch(t.Context(), b))
+	require.NotNil(t, got)
+	return *got
+}
+
+func TestAggregatesAreThoseOfAPlainOracle(t *testing.T) {
+	t.Parallel()
+	names := []string{"time passes", "time passes", "due", "challenge", "challenge", "hold", "hold", "outcome", "recovery", "erasure of one"}
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			h := newHistory(t, seed)
+			for range 80 {
+				after := "a request"
+				if h.random.IntN(2) == 0 {
+					h.request(t)
+				} else {
+					after = names[h.random.IntN(len(names))]
+					moves[after](h, t)
+				}
+				h.compare(t, after)
+			}
+			require.Positive(t, h.Count("select count(*) from aggregate_values where not first"))
+		})
+	}
+}
