@@ -25,13 +25,13 @@ func TestPolicyTestExitCodes(t *testing.T) {
 		out, says string
 		usage     bool
 	}{
-		"as expected":   {args: []string{reference}, out: "9 cases, 9 as expected, 0 different"},
-		"a difference":  {args: []string{write("p.yaml", strings.Replace(string(raw), "decimal(context.amount) > 10000", "decimal(context.amount) > 20000", 1))}, out: "decision: want hold, got allow", says: "1 decisions are not as expected"},
+		"as expected":   {args: []string{reference}, out: "14 cases, 14 as expected, 0 different"},
+		"a difference":  {args: []string{write("p.yaml", strings.Replace(string(raw), "decimal(context.amount) > 10000", "decimal(context.amount) > 20000", 1))}, out: "decision: want hold, got allow", says: "2 decisions are not as expected"},
 		"a warning":     {args: []string{write("p.yaml", strings.Replace(string(raw), "    hold_on: [automation_typing", "    # hold_on: [automation_typing", 1))}, out: "warning: requirements.deny_on: Detected automation neither denies nor holds: name automation_typing_pattern,"},
-		"an evasion":    {args: []string{write("p.yaml", strings.NewReplacer("required: [amount, currency", "required: [currency", "decimal(context.amount) >", "has(context.amount) && decimal(context.amount) >").Replace(string(raw)))}, out: "warning: requirements.rules.0.when: A request without `amount` skips this rule"},
+		"an evasion":    {args: []string{write("p.yaml", strings.NewReplacer("account, country]", "account]", "!(context.payee.country", "has(context.payee.country) && !(context.payee.country").Replace(string(raw)))}, out: "warning: requirements.rules.2.when: A request without `payee.country` skips this rule"},
 		"no file":       {usage: true, says: "needs one file"},
 		"missing file":  {args: []string{"missing.yaml"}, usage: true, says: "missing.yaml"},
-		"a faulty file": {args: []string{write("p.yaml", strings.Replace(string(raw), "context.amount)", "context.amuont)", 1))}, usage: true, says: "p.yaml: line 19: the condition of the rule \"large_payment\""},
+		"a faulty file": {args: []string{write("p.yaml", strings.Replace(string(raw), "context.amount)", "context.amuont)", 1))}, usage: true, says: "p.yaml: line 20: the condition of the rule \"large_payment\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -91,7 +92,7 @@ var moves = map[string]func(h *history, t *testing.T){
 		method, digest := "sandbox_confirm", []byte(ids.New(ids.Request))
 		m := models.MoveRequest{Target: id, Digest: digest, EnvironmentID: h.Scope.Environment, Move: []string{"complete", "cancel"}[h.random.IntN(2)], Actor: "test", RequestedAt: h.clock.Now(), Method: &method}
 		require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select authorization_id from challenges where id = $1", id).Scan(&m.AuthorizationID))
-		require.NoError(t, challenge.InsertMove(t.Context(), h.Store.Q, m))
+		require.NoError(t, settle.InsertMove(t.Context(), h.Store.Q, m))
 		move := challenge.Move{ID: id, Environment: h.Scope.Environment, Request: digest, At: h.clock.Now()}
 		if m.Move == "cancel" {
 			_, _ = h.challenges.Cancel(t.Context(), move) // refused if it is due
@@ -107,7 +108,7 @@ var moves = map[string]func(h *history, t *testing.T){
 		digest := []byte(ids.New(ids.Request))
 		m := models.MoveRequest{Target: id, Digest: digest, EnvironmentID: h.Scope.Environment, AuthorizationID: id, Move: []string{hold.Approve, hold.Reject}[h.random.IntN(2)],
 			Actor: h.Principal("crd_reviewer").Actor(), RequestedAt: h.clock.Now()}
-		require.NoError(t, challenge.InsertMove(t.Context(), h.Store.Q, m))
+		require.NoError(t, settle.InsertMove(t.Context(), h.Store.Q, m))
 		_, _ = h.holds.Review(t.Context(), hold.Move{ID: id, Environment: h.Scope.Environment, Request: digest, At: h.clock.Now()})
 		if m.Move == hold.Reject {
 			var nonce string

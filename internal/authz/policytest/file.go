@@ -75,6 +75,7 @@ type Case struct {
 	Subject            Subject       `yaml:"subject"`
 	Assurance          Assurance     `yaml:"assurance"`
 	Counts             []Count       `yaml:"counts"`
+	Earlier            []Earlier     `yaml:"earlier"`
 	ChallengesUsed     int           `yaml:"challenges_used"`
 	ChallengeCompleted policy.Method `yaml:"challenge_completed"`
 	HoldApproved       bool          `yaml:"hold_approved"`
@@ -119,6 +120,19 @@ type Count struct {
 	Outcome string `yaml:"outcome"`
 	Window  string `yaml:"window"`
 	Count   int    `yaml:"count"`
+}
+
+// Earlier is a decision of before, by which the rules count, add up and look for values. Fields that are left out are those
+// of the case, and the decision is allow.
+type Earlier struct {
+	Ago      time.Duration `yaml:"ago"`
+	Action   string        `yaml:"action"`
+	Decision policy.Effect `yaml:"decision"`
+	Subject  string        `yaml:"subject"`
+	Resource string        `yaml:"resource"` // its id
+	Context  yaml.Node     `yaml:"context"`
+	// NotExecuted gives back what the decision counts towards a rule that reserves.
+	NotExecuted bool `yaml:"not_executed"`
 }
 
 // Expectation is the expected decision. Lists that are left out are not compared, and an empty list is: it expects none. Their

@@ -44,6 +44,15 @@ policy:
 cases:
 `
 
+const summed = `
+policy:
+  requirements:
+    coverage_min: none
+    rules: [{name: much, when: 'subject.sum("amount", "test.action", "allow", "1h") > 100', requirements: {hold_on: [rule_matched]}, reason: Much.}]
+  context_schema: {type: object, required: [amount], properties: {amount: {type: number, x-countersign-aggregate: sum}}}
+cases:
+`
+
 func TestRunReportsDifferences(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -89,6 +98,8 @@ func TestParseRefusesAFileWithItsLine(t *testing.T) {
 		"unknown claim":                 {head + "  - {name: a, assurance: {claims: {trust: {status: likely}}}, expect: {decision: allow}}", "line 9: the case \"a\" has the unknown claim"},
 		"unknown coverage":              {head + "  - {name: a, assurance: {coverage: much}, expect: {decision: allow}}", "line 9: the coverage \"much\""},
 		"count that no rule reads":      {head + "  - {name: a, counts: [{action: a, outcome: allow, window: 1h, count: 1}], expect: {decision: allow}}", "line 9: no rule reads"},
+		"earlier decisions in vain":     {head + "  - {name: a, context: {amount: 5}, earlier: [{ago: 1h}], expect: {decision: allow}}", "line 9: no rule counts decisions"},
+		"amount of an earlier decision": {summed + "  - {name: a, context: {amount: 5}, earlier: [{ago: 1h, context: {amount: -5}}], expect: {decision: allow}}", "line 8: context.amount must be a decimal number of at least 0"},
 		"a number that JSON lacks":      {head + "  - {name: a, context: {amount: .inf}, expect: {decision: allow}}", `line 9: ".inf" is not a number of JSON`},
 		"a context that is a list":      {head + "  - {name: a, context: [5], expect: {decision: allow}}", "line 9: context must be an object"},
 		"environment":                   {"environment: test\n" + head + good, "environment is live or sandbox"},

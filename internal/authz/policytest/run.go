@@ -62,9 +62,11 @@ func (c *Case) prepare(f *File) error {
 	if v.Assurance, err = c.assurance(); err != nil {
 		return err
 	}
-	v.Counts, err = c.counts(f.set)
 	c.in.vars = v
-	return err
+	if err := c.before(f); err != nil {
+		return err
+	}
+	return c.counts()
 }
 
 // assurance returns the recorded profile. Unlike a minimum of a policy, a status is not checked: the service, too, decides on any.
@@ -94,20 +96,17 @@ func (c *Case) assurance() (policy.Assurance, error) {
 	return out, nil
 }
 
-// counts returns a number for every count that the rules read. A number that no rule reads is refused: it would have no effect.
-func (c *Case) counts(set *rules.Set) (map[rules.Count]int, error) {
-	out := map[rules.Count]int{}
-	for _, needed := range set.Counts() {
-		out[needed] = 0
-	}
+// counts sets the counts that the case states instead of earlier decisions. A number that no rule reads is refused: it would have no
+// effect.
+func (c *Case) counts() error {
 	for _, n := range c.Counts {
 		key := rules.Count{Action: n.Action, Outcome: n.Outcome, Window: n.Window}
-		if _, read := out[key]; !read {
-			return nil, &Fault{c.Line, fmt.Sprintf("no rule reads subject.decisions(%q, %q, %q), which the case %q sets", n.Action, n.Outcome, n.Window, c.Name)}
+		if _, read := c.in.vars.Counts[key]; !read {
+			return &Fault{c.Line, fmt.Sprintf("no rule reads subject.decisions(%q, %q, %q), which the case %q sets", n.Action, n.Outcome, n.Window, c.Name)}
 		}
-		out[key] = n.Count
+		c.in.vars.Counts[key] = n.Count
 	}
-	return out, nil
+	return nil
 }
 
 // or returns the fallback for an empty string.

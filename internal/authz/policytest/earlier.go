@@ -1,0 +1,128 @@
+package policytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
+)
+
+// earlier is one decision of before with its values.
+type earlier struct {
+	Earlier
+	values []aggregate.Value
+}
+
+// before sets the numbers of every count and aggregate that the rules read to those of the earlier decisions of the case.
+func (c *Case) before(f *File) error {
+	if len(c.Earlier) > 0 && len(f.set.Counts())+len(f.set.Aggregates()) == 0 {
+		return &Fault{c.Line, fmt.Sprintf("no rule counts decisions, and the case %q has earlier ones", c.Name)}
+	}
+	all := make([]earlier, len(c.Earlier))
+	for i, e := range c.Earlier {
+		values, err := f.values(&e.Context)
+		if err != nil {
+			return err
+		}
+		e.Action, e.Decision = or(e.Action, f.action.Key), policy.Effect(or(string(e.Decision), string(policy.Allow)))
+		e.Subject, e.Resource = or(e.Subject, c.in.vars.Subject.ID), or(e.Resource, c.in.vars.Resource.ID)
+		all[i] = earlier{e, values}
+	}
+	c.in.vars.Counts, c.in.vars.Aggregates = map[rules.Count]int{}, map[rules.Aggregate]string{}
+	for _, needed := range f.set.Counts() {
+		n := 0
+		for _, e := range all {
+			if e.Subject == c.in.vars.Subject.ID && e.Action == needed.Action && slices.Contains(needed.Outcomes(), string(e.Decision)) && e.Ago < needed.Span() {
+				n++
+			}
+		}
+		c.in.vars.Counts[needed] = n
+	}
+	for _, needed := range f.set.Aggregates() {
+		number, err := c.number(f, needed, all)
+		if err != nil {
+			return err
+		}
+		c.in.vars.Aggregates[needed] = number
+	}
+	return nil
+}
+
+// values returns the values of the context of an earlier decision. The context may lack everything by which no rule counts.
+func (f *File) values(node *yaml.Node) ([]aggregate.Value, error) {
+	if node.IsZero() {
+		return nil, nil
+	}
+	raw, err := toJSON(node)
+	if err != nil {
+		return nil, err
+	}
+	var context map[string]any
+	if err := json.Unmarshal(raw, &context); err != nil {
+		return nil, &Fault{node.Line, "context must be an object"}
+	}
+	if faults := f.draft.Aggregates.Faults(context); len(faults) > 0 {
+		return nil, &Fault{node.Line, "context." + strings.Join(faults[0].Path, ".") + " " + faults[0].Why}
+	}
+	return f.draft.Aggregates.Values(raw)
+}
+
+// number returns what an aggregate comes to.
+func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error) {
+	sum, different := new(big.Rat), map[string]bool{}
+	currency := f.draft.Aggregates.CurrencyOf(g.Field, c.in.context)
+	for _, e := range all {
+		if !e.counts(g, c.in.vars) {
+			continue
+		}
+		if g.Field == rules.SubjectField {
+			different[e.Subject] = true
+		}
+		for _, v := range e.values {
+			if amount, ok := new(big.Rat).SetString(v.Amount); ok && v.Field == g.Field && v.Currency == currency {
+				sum.Add(sum, amount)
+			}
+			if v.Field == g.Field && v.Text != nil {
+				different[string(v.Text)] = true
+			}
+		}
+	}
+	switch {
+	case g.IsSum():
+		return sum.RatString(), nil
+	case !g.IsSeen():
+		return strconv.Itoa(len(different)), nil
+	}
+	value, _ := g.Sought(c.in.context)
+	text, err := aggregate.Text(value)
+	if different[string(text)] {
+		return "1", err
+	}
+	return "0", err
+}
+
+// counts reports whether an aggregate counts an earlier decision about a case.
+func (e earlier) counts(g rules.Aggregate, v rules.Vars) bool {
+	within := e.Ago < g.Span()
+	switch {
+	case g.Resource && e.Resource != v.Resource.ID, !g.Resource && e.Subject != v.Subject.ID, g.Action != "" && e.Action != g.Action:
+		return false
+	case g.IsSeen():
+		return within && e.Decision == policy.Allow && !e.NotExecuted
+	case g.Reserved && e.NotExecuted:
+		return false
+	case g.Reserved: // what is open counts however old it is
+		return within && e.Decision == policy.Allow || e.Decision == policy.Challenge || e.Decision == policy.Hold
+	default:
+		outcomes, _ := g.Outcomes()
+		return within && slices.Contains(outcomes, string(e.Decision))
+	}
+}
