@@ -104,6 +104,8 @@ func (p Policy) CheckURL(raw string) string {
 	switch {
 	case err != nil || u.Opaque != "" || u.Hostname() == "":
 		return "url must be an absolute URL."
+	case !ascii(raw) || !ascii(u.Hostname()):
+		return "url must consist of ASCII characters: write an internationalised host in its xn-- form, and encode the rest with percent signs."
 	case u.User != nil:
 		return "url must not carry a user name or password."
 	case u.Fragment != "":
@@ -112,6 +114,12 @@ func (p Policy) CheckURL(raw string) string {
 		return "url must be https."
 	}
 	return p.checkHost(u)
+}
+
+// ascii reports whether a text consists of printable ASCII characters. Others are read as ASCII ones when the host is looked up, and look like them
+// to the second approver of an endpoint.
+func ascii(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // checkHost checks host and port of an endpoint's URL.

@@ -84,6 +84,7 @@ func TestCheckURL(t *testing.T) {
 		"https://[::ffff:127.0.0.1]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://0x7f.1/",
 		"https://169.254.169.254/latest/meta-data/", "https://10.0.0.1/", "https://[fe80::1%25eth0]/", "https://[64:ff9b::7f00:1]/", "https://1.2.3.4.5/",
 		"https://a.b.0x/", "http://localhost:3000/", "http://127.0.0.1:3000/", "https://hooks.example.com/%zz",
+		"https://\u212aooks.example.com/", "https://%E2%84%AAooks.example.com/", "https://h\u043eoks.example.com/", "https://hooks.example.com/\u00e9", "https://hooks.example.com/ a",
 	} {
 		require.NotEmpty(t, Policy{}.CheckURL(u), u)
 	}
