@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -23,8 +24,10 @@ const (
 	addressPurpose = "person-address" // of the keyring
 	// maxAddress is the maximum length of an address in bytes (RFC 5321, section 4.5.3.1.3, without the angle brackets).
 	maxAddress = 254
-	// mailEvery limits the invitations that are mailed to one address.
+	// mailEvery limits the invitations that are mailed to one person.
 	mailEvery = time.Minute
+	// mailsAnHour limits those of a tenant: their authors choose whom the service writes to.
+	mailsAnHour = 200
 )
 
 // CheckAddress refuses a text that is not one address that mail can be sent to.
@@ -33,6 +36,10 @@ func CheckAddress(text string) error {
 	parsed, err := mail.ParseAddress(text)
 	if err != nil || parsed.Address != text || len(text) > maxAddress {
 		fault = "The address must be one e-mail address of at most 254 characters and no name, such as ann@example.com."
+	}
+	// Mail goes to the host that the address names: no address literal reaches a machine behind the mail server.
+	if _, err := webname.Host(text[strings.LastIndex(text, "@")+1:]); err != nil && fault == "" {
+		fault = "The address must name a host after the @, such as example.com."
 	}
 	for _, r := range text {
 		if r <= ' ' || r > '~' {
@@ -72,12 +79,8 @@ func (s *Service) inviteTo(ctx context.Context, op operation, scope pg.Scope, p 
 	if err := s.nameAddress(ctx, op, p, address); err != nil {
 		return Invited{}, err
 	}
-	just, err := mailedSince(ctx, op.q, p.ID, op.at.Add(-mailEvery))
-	if err != nil {
+	if err := op.mayMail(ctx, p); err != nil {
 		return Invited{}, err
-	}
-	if just {
-		return Invited{}, problem.New(problem.Conflict, "An invitation was mailed to this person less than a minute ago. Wait a minute, then invite them again.")
 	}
 	i := op.invitation(p, InvitationLife)
 	i.Mailed = true
@@ -88,9 +91,28 @@ func (s *Service) inviteTo(ctx context.Context, op operation, scope pg.Scope, p 
 	return Invited{Person: p, Address: address, ExpiresAt: i.ExpiresAt}, outbox.Add(ctx, op.q, row)
 }
 
+// mayMail refuses an invitation by mail if the person has just been mailed one, or the tenant has had too many.
+func (op operation) mayMail(ctx context.Context, p models.Person) error {
+	person, tenant, err := mailedSince(ctx, op.q, p, op.at.Add(-mailEvery), op.at.Add(-time.Hour))
+	switch {
+	case err != nil:
+		return err
+	case person > 0:
+		return problem.New(problem.Conflict, "An invitation was mailed to this person less than a minute ago. Wait a minute, then invite them again.")
+	case tenant >= mailsAnHour:
+		return problem.Newf(problem.Conflict, "The tenant has mailed %d invitations within an hour, which is the maximum. Invite without an address, or wait.", mailsAnHour)
+	default:
+		return nil
+	}
+}
+
 // nameAddress stores the address of a person as one that the actor chose, unless the person has it already. It refuses that of another person.
 func (s *Service) nameAddress(ctx context.Context, op operation, p models.Person, address string) error {
 	if err := CheckAddress(address); err != nil {
+		return err
+	}
+	// Of two invitations at once that name one address, the second sees the first.
+	if err := lockAddresses(ctx, op.q, p.TenantID); err != nil {
 		return err
 	}
 	all, err := s.addresses(ctx, op.q, p.TenantID)

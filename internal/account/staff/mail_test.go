@@ -2,6 +2,8 @@ package staff_test
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +106,9 @@ func TestMailedInvitationIsRefused(t *testing.T) {
 		"ann@bank.example, eve@bank.example":       problem.BadRequest,
 		"ann@bank.example\r\nBcc: eve@evil.test":   problem.BadRequest,
 		"ann@b\u00fccher.example":                  problem.BadRequest,
+		"ann@[127.0.0.1]":                          problem.BadRequest,
+		"ann@10.0.0.1":                             problem.BadRequest,
+		"ann@-":                                    problem.BadRequest,
 		strings.Repeat("a", 250) + "@bank.example": problem.BadRequest,
 	} {
 		_, err := b.service.InviteAs(t.Context(), b.scope, staff.Invitee{Name: "Ann", Roles: []models.Role{models.RoleReviewer}, Address: address}, staff.By{Person: first})
@@ -163,4 +168,38 @@ func TestAccountsWithTheSameAddressAreSuggested(t *testing.T) {
 	require.NoError(t, b.service.ConfirmIdentityAs(t.Context(), b.scope, in.Person.ID, staff.By{Person: second}))
 	require.NoError(t, b.service.LinkAs(t.Context(), b.scope, in.Person.ID, federated, staff.By{Person: second}))
 	require.Empty(t, same())
+}
+
+// Authors of invitations choose whom the service writes to, but not how often.
+func TestMailedInvitationsAreLimited(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	invite := func(address string) error {
+		_, err := b.service.Create(t.Context(), b.scope, staff.Invitee{Name: "Bob", Roles: []models.Role{models.RoleReviewer}, Address: address}, "cli:test")
+		return err
+	}
+	require.NoError(t, invite("bob@bank.example"))
+	_, err := b.store.Pool().Exec(t.Context(), `insert into person_invitations (id, mailed, person_id, created_at, created_by, expires_at)
+		select 'inv_' || n, true, person_id, created_at, created_by, expires_at from person_invitations, generate_series(1, 199) n`)
+	require.NoError(t, err)
+	requireCode(t, problem.Conflict, invite("eve@bank.example"))
+	b.clock.Advance(time.Hour)
+	require.NoError(t, invite("eve@bank.example"))
+}
+
+func TestOneOfConcurrentInvitationsHasTheAddress(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var invited atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := b.service.Create(t.Context(), b.scope, staff.Invitee{Name: "Bob", Roles: []models.Role{models.RoleReviewer}, Address: "bob@bank.example"}, "cli:test")
+			if err == nil {
+				invited.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, invited.Load())
 }

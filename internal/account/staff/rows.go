@@ -163,11 +163,17 @@ func discardInvitation(ctx context.Context, q *pg.Q, id string, at time.Time) er
 	return err
 }
 
-// mailedSince reports whether an invitation was made that goes to a person by mail, after a time.
-func mailedSince(ctx context.Context, q *pg.Q, person string, since time.Time) (bool, error) {
-	var found bool
-	err := q.QueryRow(ctx, "select exists (select from person_invitations where person_id = $1 and mailed and created_at > $2)", person, since).Scan(&found)
-	return found, err
+// mailedSince counts the invitations that go by mail to a person, made after one time, and to the people of their tenant, made after another.
+func mailedSince(ctx context.Context, q *pg.Q, p models.Person, own, all time.Time) (person, tenant int, err error) {
+	err = q.QueryRow(ctx, `select count(*) filter (where p.id = $2 and i.created_at > $3), count(*) from person_invitations i
+		join people p on p.id = i.person_id where p.tenant_id = $1 and i.mailed and i.created_at > $4`, p.TenantID, p.ID, own, all).Scan(&person, &tenant)
+	return person, tenant, err
+}
+
+// lockAddresses lets one transaction at a time choose an address for a person of a tenant.
+func lockAddresses(ctx context.Context, q *pg.Q, tenant string) error {
+	_, err := q.Exec(ctx, "select from tenants where id = $1 for no key update", tenant)
+	return err
 }
 
 // addressesOfTenant returns the addresses of the people of a tenant. Those of revoked people are forgotten.

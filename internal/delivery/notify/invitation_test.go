@@ -71,9 +71,9 @@ func TestInvitationThatCannotBeMailedEnds(t *testing.T) {
 		off     bool   // the deployment sends no mail
 		repeats bool
 	}{
-		"refused": {answer: "550 no such user"},
-		"not now":          {answer: "451 try again", repeats: true},
-		"not configured":   {off: true},
+		"refused":        {answer: "550 no such user"},
+		"not now":        {answer: "451 try again", repeats: true},
+		"not configured": {off: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
