@@ -25,6 +25,7 @@ type changeView struct {
 	PolicyVersion *int                      `json:"policy_version"`
 	Team          *string                   `json:"team"`
 	Endpoint      *string                   `json:"endpoint"`
+	List          *string                   `json:"list"`
 	Differences   []change.Difference       `json:"differences"`
 	RequestedBy   string                    `json:"requested_by"`
 	RequestedAt   string                    `json:"requested_at"`
@@ -47,6 +48,8 @@ func viewChange(v change.View) changeView {
 		out.Team = &v.Team
 	case v.Endpoint != "":
 		out.Endpoint = &v.Endpoint
+	case v.List != "":
+		out.List = &v.List
 	case v.Change.Action != "":
 		out.ActionID, out.Action = &v.Target, &v.Change.Action
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
@@ -47,6 +48,7 @@ type Services struct {
 	Holds          *hold.Service
 	Changes        *change.Service
 	Teams          *team.Service
+	Lists          *lists.Service
 	Evaluations    *evaluation.Service
 	Proofs         *signing.Service
 	Subjects       *subject.Service
@@ -84,6 +86,7 @@ type handlers struct {
 	reviews        *reviewHandlers
 	changes        *changeHandlers
 	teams          *teamHandlers
+	lists          *listHandlers
 	evaluations    *evaluationHandlers
 	subjects       *subjectHandlers
 	sessions       *sessionHandlers
@@ -108,6 +111,7 @@ func newHandlers(s *server, d Deps) handlers {
 		actions:        &actionHandlers{Actions: v.Actions, Changes: v.Changes},
 		changes:        &changeHandlers{Changes: v.Changes, Decider: change.NewDecider(v.Changes, v.Workflows)},
 		teams:          &teamHandlers{Teams: v.Teams, Changes: v.Changes},
+		lists:          &listHandlers{Lists: v.Lists, Changes: v.Changes},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
 		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
 		access: &accessHandlers{

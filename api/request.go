@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 	"time"
@@ -121,13 +122,13 @@ func timeQuery(c *fiber.Ctx, name string) (*time.Time, error) {
 }
 
 // bodyTime parses an optional RFC 3339 time of a body, truncated to the millisecond precision of responses.
-func bodyTime(s *string, field string) (*time.Time, error) {
+func bodyTime(s *string, path ...any) (*time.Time, error) {
 	if s == nil {
 		return nil, nil
 	}
 	t, err := apitime.Parse(*s)
 	if err != nil {
-		return nil, problem.Invalid([]any{"body", field}, field+" "+err.Error()+".", "datetime_parsing")
+		return nil, problem.Invalid(append([]any{"body"}, path...), fmt.Sprintf("%v %v.", path[len(path)-1], err), "datetime_parsing")
 	}
 	t = t.Truncate(time.Millisecond)
 	return &t, nil

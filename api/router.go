@@ -60,6 +60,13 @@ func (s *server) routes() []Route {
 		{Method: patch, Path: "/api/v1/teams/{team_id}", Operation: "updateTeam", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.update},
 		{Method: remove, Path: "/api/v1/teams/{team_id}", Operation: "deleteTeam", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.remove},
 
+		{Method: get, Path: "/api/v1/lists", Operation: "listLists", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.lists.list},
+		{Method: post, Path: "/api/v1/lists", Operation: "createList", Access: AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.lists.create},
+		{Method: get, Path: "/api/v1/lists/{list_id}", Operation: "getList", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.lists.get},
+		{Method: remove, Path: "/api/v1/lists/{list_id}", Operation: "deleteList", Access: AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.lists.remove},
+		{Method: get, Path: "/api/v1/lists/{list_id}/entries", Operation: "listListEntries", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.lists.entries},
+		{Method: post, Path: "/api/v1/lists/{list_id}/entries", Operation: "changeListEntries", Access: AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.lists.change},
+
 		{Method: get, Path: "/api/v1/changes", Operation: "listChanges", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.list},
 		{Method: get, Path: "/api/v1/changes/{change_id}", Operation: "getChange", Access: AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.get},
 		{Method: post, Path: "/api/v1/changes/{change_id}/approve", Operation: "approveChange", Access: AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Approve)},

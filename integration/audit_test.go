@@ -55,6 +55,7 @@ var audited = map[string][]events.Type{
 	"deleteWebhookEndpoint": {events.WebhookEndpointDeleted}, "enableWebhookEndpoint": {events.WebhookEndpointEnabled},
 	"replayWebhookEndpoint": {events.WebhookEndpointReplayed}, "rotateWebhookSecret": {events.WebhookSecretRotated},
 	"createTeam": {events.TeamCreated}, "updateTeam": {events.TeamUpdated}, "deleteTeam": {events.TeamDeleted},
+	"createList": {events.ListCreated}, "changeListEntries": {events.ListChanged}, "deleteList": {events.ListDeleted},
 	"approveChange": {events.ChangeApproved, events.PolicyActivated}, "rejectChange": {events.ChangeRejected}, "withdrawChange": {events.ChangeWithdrawn},
 	"legacySessionStart": {events.SubjectCreated, events.SessionStarted}, "legacySessionEnd": {events.SessionEnded},
 	"legacyEnrol": {events.SubjectCreated}, "legacyAuth": {events.AuthenticationDecided},
@@ -136,6 +137,7 @@ func TestAuditLogRecordsEveryWriteOperation(t *testing.T) {
 	a.administration()
 	a.legacy()
 	a.teams()
+	a.lists()
 	a.changes()
 	for id := range audited {
 		require.True(t, a.done[id], "%s was not requested", id)
@@ -258,6 +260,12 @@ func (a *auditor) teams() {
 	path := "/api/v1/teams/" + a.request(a.Admin, "createTeam", "POST", "/api/v1/teams", object{"key": "finance", "name": "Finance"}).string("id")
 	a.request(a.Admin, "updateTeam", "PATCH", path, object{"name": "Money"})
 	a.request(a.Admin, "deleteTeam", "DELETE", path, nil)
+}
+
+func (a *auditor) lists() {
+	path := "/api/v1/lists/" + a.request(a.Server, "createList", "POST", "/api/v1/lists", object{"name": "blocked", "kind": "country"}).string("id")
+	a.request(a.Server, "changeListEntries", "POST", path+"/entries", object{"add": []object{{"value": "XK", "reason": "Not served."}}})
+	a.request(a.Server, "deleteList", "DELETE", path, nil)
 }
 
 func (a *auditor) legacy() {

@@ -118,6 +118,8 @@ func TestErasureLeavesNoTrace(t *testing.T) {
 	w.Server.post(t, path+"/passkeys/registration-grants", nil).is(201)
 	w.Server.post(t, path+"/recovery", object{"anchor": "none"}).is(201)
 	w.Server.post(t, path+"/export", nil).is(200)
+	watched := w.listOf(t, object{"name": "watched", "kind": "text"}, strings.ToUpper(subject), subject+"x")
+	personal := w.listOf(t, object{"name": "personal", "kind": "text", "personal": true}, subject)
 	eventually(t, func() bool { runs, _ := historiesOf(t, w.ID); return runs >= 4 }, "the workflow runs are listed")
 
 	require.NotEmpty(t, rowsWith(t, subject), "the search finds the subject before the erasure")
@@ -127,10 +129,14 @@ func TestErasureLeavesNoTrace(t *testing.T) {
 	require.NotContains(t, histories, subject)
 	require.NotContains(t, histories, uid)
 
+	w.Server.post(t, watched+"/entries", object{"remove": []object{{"value": subject + "x"}}}).is(200)
 	w.Server.delete(t, path).is(202)
 	w.Server.get(t, path).is(404)
 	require.Eventually(t, func() bool { return len(rowsWith(t, uid)) == 0 && len(rowsWith(t, subject)) == 0 }, erasureTimeout, time.Second,
 		"rows: %v %v", rowsWith(t, uid), rowsWith(t, subject))
+	for _, list := range []string{watched, personal} {
+		require.Equal(t, 0.0, w.Server.get(t, list).is(200).value("entries"), "entries with the id of a subject go with the subject")
+	}
 	eventually(t, func() bool {
 		_, histories := historiesOf(t, w.ID)
 		return !strings.Contains(histories, completed)

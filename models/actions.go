@@ -42,4 +42,5 @@ type PolicyVersion struct {
 	ActivatedAt      *time.Time
 	ActivatedBy      *string
 	RetiredAt        *time.Time
+	Lists            Strings // names of the lists that its rules read
 }

@@ -9,8 +9,8 @@ type Change struct {
 	EnvironmentID string
 	Kind          ChangeKind
 	Status        ChangeStatus
-	Target        string // id of the action, the environment or the team; the key of a new team
-	Action        string // the action's key; empty for settings of the environment and teams
+	Target        string // id of the action, the environment, the team or the list; the key of a new team
+	Action        string // the action's key; empty for other kinds
 	Proposed      JSON   // what is proposed
 	Base          JSON   // what was in force then, in the same form
 	Differences   JSON   // field by field

@@ -22,7 +22,7 @@ var DistributedTables = []string{
 	"authorizations", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
 	"move_requests", "notices", "proofs", "kept_values", "shown_details", "aggregate_values", "aggregate_locks",
 	"events", "audit_heads", "audit_chain", "webhook_deliveries", "webhook_attempts",
-	"erasures", "erased_terms", "evaluations", "changes",
+	"erasures", "erased_terms", "evaluations", "changes", "lists", "list_entries",
 }
 
 // ReferenceTables have a copy on every server: the configuration of tenants and environments, credentials and staff. A table is after

@@ -123,6 +123,8 @@ const (
 	ChangeTeamDelete          ChangeKind = "team.delete"
 	ChangeWebhookCreate       ChangeKind = "webhook.create"
 	ChangeWebhookUpdate       ChangeKind = "webhook.update"
+	ChangeListEntries         ChangeKind = "list.entries"
+	ChangeListDelete          ChangeKind = "list.delete"
 )
 
 // ChangeStatus is the status of a change request.

@@ -21,6 +21,7 @@ var alone = map[string]string{
 	"rotateSigningKey":      "verifiers follow the published keys",
 	"deleteWebhookEndpoint": "makes nothing looser", "rotateWebhookSecret": "the receiver trusts no secret that it was not given",
 	"testWebhookEndpoint": approved, "enableWebhookEndpoint": approved, "replayWebhookEndpoint": approved,
+	"createList":       "a list without entries decides nothing",
 	"createEvaluation": "a measurement", "closeEvaluation": "a measurement",
 	"createSubject": business, "deleteSubject": business, "freezeAdaptation": business, "completeEnrollment": business, "rollbackTemplate": business,
 	"exportSubject": business, "importPasskey": business, "createPasskeyGrant": business, "passkeyRegisterOptions": business, "passkeyRegisterComplete": business,
@@ -70,7 +71,7 @@ func TestWriteOperationsWaitForASecondApprover(t *testing.T) {
 			seen[op.ID] = true
 		}
 	}
-	require.ElementsMatch(t, []string{"activatePolicyVersion", "updateAction", "updateEnvironment", "createTeam", "updateTeam", "deleteTeam", "createWebhookEndpoint", "updateWebhookEndpoint"}, waiting)
+	require.ElementsMatch(t, []string{"activatePolicyVersion", "updateAction", "updateEnvironment", "createTeam", "updateTeam", "deleteTeam", "createWebhookEndpoint", "updateWebhookEndpoint", "changeListEntries", "deleteList"}, waiting)
 	for id := range alone {
 		require.True(t, seen[id], "%s is no operation", id)
 	}

@@ -68,6 +68,16 @@ func specRules() map[string][]rule {
 			is("name", "string", orNull, between(1, 120)),
 			is("members", "list", orNull, accepts(text...), refuses([]any{1.0})),
 		},
+		"createList": {
+			is("name", "string", required, upTo(64), accepts("trusted_payees", "a_1"), refuses("", "A", "1a", "a-b", "a b", "a\n", "é", "_a")),
+			is("kind", "string", required, oneOf("text", "country", "iban_prefix"), refuses("cidr")),
+			is("personal", "boolean"),
+			is("description", "string", upTo(256)),
+		},
+		"changeListEntries": {
+			is("add", "list", accepts([]any{map[string]any{"value": "DE", "reason": "Known.", "expires_at": nil}}), refuses([]any{map[string]any{"value": "DE"}}, []any{map[string]any{"value": "", "reason": "r"}}, []any{map[string]any{"value": "DE", "reason": "r", "expires_at": 1.0}}, []any{1.0})),
+			is("remove", "list", accepts([]any{map[string]any{"id": "lse_1"}, map[string]any{"value": "DE"}}), refuses([]any{map[string]any{"key": "DE"}}, []any{"DE"})),
+		},
 		"simulatePolicyVersion": {
 			is("last", "integer", between(1, 10000), defaults(1000.0)),
 			is("list", "integer", between(0, 1000), defaults(100.0)),

@@ -68,7 +68,7 @@ func changeSettings(cmd *cobra.Command, c *core, scope pg.Scope, in tenancy.Sett
 
 // changesOf is the service of changes that may wait for a second approver.
 func changesOf(c *core) *change.Service {
-	return change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy, Teams: c.Teams})
+	return change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy, Teams: c.Teams, Lists: c.Lists})
 }
 
 // printRequested prints a change request; nothing for a change that was applied.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -129,13 +130,16 @@ func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		var responses int64
-		if !more { // once, at the end: it reads every stored response of the environment
+		var responses, entries int64
+		if !more { // once, at the end: it reads every stored response and every list of the environment
+			if entries, err = lists.Forget(ctx, q, lists.NewVault(s.keys), pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, *e.Subject, s.clock.Now()); err != nil {
+				return err
+			}
 			if responses, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
 				return err
 			}
 		}
-		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": responses})
+		return addToReceipt(ctx, q, e, removed, map[string]int64{"research_vectors": vectors, "answers": responses, "list_entries": entries})
 	})
 	return more, err
 }

@@ -744,16 +744,54 @@ create table policy_versions (
     activated_at      timestamptz,
     activated_by      text,
     retired_at        timestamptz,
+    lists             text[] default '{}' not null, -- names of the lists that its rules read
     constraint policy_versions_action_id_version_key unique (action_id, version)
 );
 create unique index policy_versions_one_active on policy_versions (action_id) where (status = 'active');
+
+-- Named lists that rules read. entries is their number. secret, sealed, is the key of the digests of a personal list.
+create table lists (
+    id             text not null,
+    tenant_id      text not null references tenants(id),
+    environment_id text not null references environments(id),
+    name           text not null,
+    kind           text not null check (kind in ('text', 'country', 'iban_prefix')),
+    personal       boolean not null,
+    description    text not null,
+    secret         bytea,
+    version        integer not null check (version > 0),
+    entries        integer not null,
+    created_at     timestamptz not null,
+    created_by     text not null,
+    primary key (id, environment_id),
+    constraint lists_environment_id_name_key unique (environment_id, name),
+    constraint lists_personal check (personal = (secret is not null) and (not personal or kind = 'text'))
+);
+
+-- Entries of lists. key is the normal form of the value, or its digest in a personal list, which has no value.
+create table list_entries (
+    id             text not null,
+    tenant_id      text not null,
+    environment_id text not null,
+    list_id        text not null,
+    key            text not null,
+    value          text,
+    reason         text not null,
+    expires_at     timestamptz,
+    added_at       timestamptz not null,
+    added_by       text not null,
+    primary key (list_id, environment_id, key),
+    constraint list_entries_list_id_fkey foreign key (list_id, environment_id) references lists(id, environment_id) on delete cascade
+);
+create index list_entries_page on list_entries (environment_id, list_id, added_at desc, id desc);
+create index list_entries_expired on list_entries (expires_at) where (expires_at is not null);
 
 -- Changes that wait for a second approver.
 create table changes (
     id             text not null,
     tenant_id      text not null references tenants(id),
     environment_id text not null references environments(id),
-    kind           text not null check (kind in ('policy.activate', 'action.mode', 'environment.settings', 'team.create', 'team.update', 'team.delete', 'webhook.create', 'webhook.update')),
+    kind           text not null check (kind in ('policy.activate', 'action.mode', 'environment.settings', 'team.create', 'team.update', 'team.delete', 'webhook.create', 'webhook.update', 'list.entries', 'list.delete')),
     status         text not null check (status in ('pending', 'approved', 'rejected', 'withdrawn', 'superseded', 'expired')),
     target         text not null,
     action         text default '' not null,

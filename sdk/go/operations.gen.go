@@ -670,6 +670,100 @@ func (c *Client) ListEventTypes(ctx context.Context, options ...RequestOption) (
 	return out, err
 }
 
+// ListListsParams is the query of ListLists. Zero values are not sent.
+type ListListsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListListsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListLists: List the lists. Permission: `config.read`.
+//
+// GET /api/v1/lists
+func (c *Client) ListLists(ctx context.Context, params ListListsParams, options ...RequestOption) (*Page[NamedList], error) {
+	return page[NamedList](ctx, c, request{operation: "listLists", method: http.MethodGet, path: path("/api/v1/lists"), query: params.query()}, options)
+}
+
+// AllLists iterates over all pages of ListLists, newest first. It ends with the first error.
+func (c *Client) AllLists(ctx context.Context, params ListListsParams, options ...RequestOption) iter.Seq2[NamedList, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[NamedList], error) {
+		params.Cursor = cursor
+		return c.ListLists(ctx, params, options...)
+	})
+}
+
+// CreateList: Create a list. It has no entries, and rules can read it. An environment has at most 100 lists.
+// Permission: `policy.activate`.
+//
+// POST /api/v1/lists
+func (c *Client) CreateList(ctx context.Context, body NamedListCreate, options ...RequestOption) (*NamedList, error) {
+	return one[NamedList](ctx, c, request{operation: "createList", method: http.MethodPost, path: path("/api/v1/lists"), keyed: true, body: body}, options)
+}
+
+// DeleteList: Delete a list with its entries. A list that an active policy version reads is not deleted. 202 with a
+// change request if the environment requires a second approver. Permission: `policy.activate`.
+//
+// DELETE /api/v1/lists/{list_id}
+func (c *Client) DeleteList(ctx context.Context, listID string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{operation: "deleteList", method: http.MethodDelete, path: path("/api/v1/lists/{list_id}", listID)}, nil, options)
+	return err
+}
+
+// GetList: Read a list. Permission: `config.read`.
+//
+// GET /api/v1/lists/{list_id}
+func (c *Client) GetList(ctx context.Context, listID string, options ...RequestOption) (*NamedList, error) {
+	return one[NamedList](ctx, c, request{operation: "getList", method: http.MethodGet, path: path("/api/v1/lists/{list_id}", listID)}, options)
+}
+
+// ListListEntriesParams is the query of ListListEntries. Zero values are not sent.
+type ListListEntriesParams struct {
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListListEntriesParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListListEntries: List the entries of a list. Permission: `config.read`.
+//
+// GET /api/v1/lists/{list_id}/entries
+func (c *Client) ListListEntries(ctx context.Context, listID string, params ListListEntriesParams, options ...RequestOption) (*Page[NamedListEntry], error) {
+	return page[NamedListEntry](ctx, c, request{operation: "listListEntries", method: http.MethodGet, path: path("/api/v1/lists/{list_id}/entries", listID), query: params.query()}, options)
+}
+
+// AllListEntries iterates over all pages of ListListEntries, newest first. It ends with the first error.
+func (c *Client) AllListEntries(ctx context.Context, listID string, params ListListEntriesParams, options ...RequestOption) iter.Seq2[NamedListEntry, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[NamedListEntry], error) {
+		params.Cursor = cursor
+		return c.ListListEntries(ctx, listID, params, options...)
+	})
+}
+
+// ChangeListEntries: Add and remove entries of a list. All of the change is made, or none. Entries are removed first.
+// A value that the list has gets the reason and the expiry; removing what it does not have changes nothing. A list has
+// at most 100,000 entries. 202 with a change request if something changes and the environment requires a second
+// approver. Permission: `policy.activate`.
+//
+// POST /api/v1/lists/{list_id}/entries
+func (c *Client) ChangeListEntries(ctx context.Context, listID string, body NamedListChange, options ...RequestOption) (*NamedList, error) {
+	return one[NamedList](ctx, c, request{operation: "changeListEntries", method: http.MethodPost, path: path("/api/v1/lists/{list_id}/entries", listID), keyed: true, body: body}, options)
+}
+
 // GetMeta: Capability states and reason codes.
 //
 // GET /api/v1/meta

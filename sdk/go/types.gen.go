@@ -727,7 +727,7 @@ type ChangeDifference struct {
 }
 
 // ChangeKind: What a change request changes: the active policy version or the mode of an action, settings of the
-// environment, a team of reviewers, or what a webhook endpoint receives.
+// environment, a team of reviewers, what a webhook endpoint receives, or a list.
 type ChangeKind string
 
 // The values of ChangeKind.
@@ -740,13 +740,15 @@ const (
 	ChangeKindTeamDelete          ChangeKind = "team.delete"
 	ChangeKindWebhookCreate       ChangeKind = "webhook.create"
 	ChangeKindWebhookUpdate       ChangeKind = "webhook.update"
+	ChangeKindListEntries         ChangeKind = "list.entries"
+	ChangeKindListDelete          ChangeKind = "list.delete"
 )
 
 // ChangeRequest: A change of the configuration that waits, or waited, for a second approver.
 type ChangeRequest struct {
-	// The action's key; null for settings of the environment, teams and webhook endpoints.
+	// The action's key; null for other kinds.
 	Action string `json:"action,omitzero"`
-	// Id of the action; null for settings of the environment, teams and webhook endpoints.
+	// Id of the action; null for other kinds.
 	ActionID string `json:"action_id,omitzero"`
 	// Whether what it was requested against is in force; an approval of one that does not apply changes nothing. Null in
 	// lists and once it is settled.
@@ -762,8 +764,10 @@ type ChangeRequest struct {
 	// Id of the change request.
 	ID string `json:"id"`
 	// What a change request changes: the active policy version or the mode of an action, settings of the environment, a
-	// team of reviewers, or what a webhook endpoint receives.
+	// team of reviewers, what a webhook endpoint receives, or a list.
 	Kind ChangeKind `json:"kind"`
+	// Name of the list; null for other kinds.
+	List string `json:"list,omitzero"`
 	// The version to activate; null for other kinds.
 	PolicyVersion *int64 `json:"policy_version,omitzero"`
 	// RFC 3339, UTC, with milliseconds.
@@ -1634,6 +1638,94 @@ const (
 	ModeShadow  Mode = "shadow"
 	ModeEnforce Mode = "enforce"
 )
+
+// NamedList: A list of values that rules read by `X in list("NAME")`. Values are compared without regard to case and
+// white space.
+type NamedList struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Who created it: a credential, a member of staff or a command.
+	CreatedBy string `json:"created_by"`
+	// What the list is for.
+	Description string `json:"description"`
+	// Number of its entries after the last change.
+	Entries int64 `json:"entries"`
+	// Id of the list.
+	ID string `json:"id"`
+	// What the entries are: whole values, countries of two letters, or beginnings of IBANs.
+	Kind NamedListKind `json:"kind"`
+	// Name of a list, unique in the environment: a lower-case letter, then lower-case letters, digits and underscores.
+	Name string `json:"name"`
+	// Whether its values are stored as keyed digests only.
+	Personal bool `json:"personal"`
+	// Number of the last change of its entries: 1 for a list that never had any. Decisions record it.
+	Version int64 `json:"version"`
+}
+
+// NamedListAdded: A value to add.
+type NamedListAdded struct {
+	// When the value is no longer in the list; never if omitted.
+	ExpiresAt *time.Time `json:"expires_at,omitzero"`
+	// Why it is in the list. It is shown to staff, also of a personal list: do not repeat the value.
+	Reason string `json:"reason"`
+	// The value.
+	Value string `json:"value"`
+}
+
+// NamedListChange: Entries to add and to remove.
+type NamedListChange struct {
+	// Values to add, each once.
+	Add []NamedListAdded `json:"add,omitzero"`
+	// Entries to remove.
+	Remove []NamedListRemoved `json:"remove,omitzero"`
+}
+
+// NamedListCreate: A new list.
+type NamedListCreate struct {
+	// What the list is for.
+	Description string `json:"description,omitzero"`
+	// What the entries are: whole values, countries of two letters, or beginnings of IBANs.
+	Kind NamedListKind `json:"kind"`
+	// Name of a list, unique in the environment: a lower-case letter, then lower-case letters, digits and underscores.
+	Name string `json:"name"`
+	// Whether its values are about people; false if it is omitted. They are stored as keyed digests only, which cannot be
+	// listed or exported, and compare whole values, so that the kind is text.
+	Personal bool `json:"personal,omitzero"`
+}
+
+// NamedListEntry: A value of a list.
+type NamedListEntry struct {
+	// RFC 3339, UTC, with milliseconds.
+	AddedAt time.Time `json:"added_at"`
+	// Who added it, or changed it last: a credential, a member of staff or a command.
+	AddedBy string `json:"added_by"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Id of the entry. The explanation of a decision names it.
+	ID string `json:"id"`
+	// Why it is in the list.
+	Reason string `json:"reason"`
+	// The value as it was given; null in a personal list.
+	Value string `json:"value,omitzero"`
+}
+
+// NamedListKind: What the entries are: whole values, countries of two letters, or beginnings of IBANs.
+type NamedListKind string
+
+// The values of NamedListKind.
+const (
+	NamedListKindText       NamedListKind = "text"
+	NamedListKindCountry    NamedListKind = "country"
+	NamedListKindIbanPrefix NamedListKind = "iban_prefix"
+)
+
+// NamedListRemoved: An entry to remove, by its id or by its value: exactly one of the two.
+type NamedListRemoved struct {
+	// Id of the entry.
+	ID string `json:"id,omitzero"`
+	// The value.
+	Value string `json:"value,omitzero"`
+}
 
 // OpenAPIDocument: An OpenAPI 3.1 document.
 type OpenAPIDocument struct {

@@ -26,7 +26,7 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter, Tally: v.tally,
 		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount, Tracing: p.Tracing,
 		Services: api.Services{
-			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Changes: v.changes, Teams: p.Teams, Evaluations: v.evaluations,
+			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Changes: v.changes, Teams: p.Teams, Lists: p.Lists, Evaluations: v.evaluations,
 			Proofs: p.Signing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,
 			AuditSigner: p.Signing, Workflows: p.Flows, Ready: p.capabilities,
 		},

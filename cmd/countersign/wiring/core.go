@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -53,6 +54,7 @@ type Core struct {
 	Tenancy  *tenancy.Service
 	People   *staff.Service
 	Teams    *team.Service
+	Lists    *lists.Service
 	SSO      *sso.Service
 
 	following *clock.Following // Clock if it follows the database's; nil otherwise
@@ -83,6 +85,7 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 		Identity: identity.New(st, s.Keys, s.Clock),
 		Tenancy:  tenancy.New(st, proofs, s.Clock, nil),
 		Teams:    team.New(st, s.Clock),
+		Lists:    lists.New(st, s.Clock, s.Keys),
 		People:   people,
 		SSO: sso.New(sso.Deps{
 			Store: st, Keys: s.Keys, Clock: s.Clock, People: people, BaseURL: s.BaseURL, Client: s.Providers.Client(), CheckURL: s.Providers.CheckURL,

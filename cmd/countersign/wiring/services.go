@@ -91,7 +91,7 @@ func newServices(p *Process) services {
 	})
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
 	s.changes = change.New(change.Deps{
-		Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Simulate: s.authorizations, Endpoints: s.endpoints,
+		Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Lists: p.Lists, Simulate: s.authorizations, Endpoints: s.endpoints,
 	})
 	s.notices = notify.New(notify.Deps{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Holds: s.holds, People: p.People, Sender: s.sender, Mail: p.options.Mail, BaseURL: p.BaseURL, Log: p.Log,

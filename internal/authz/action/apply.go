@@ -142,6 +142,9 @@ func activate(ctx context.Context, q *pg.Q, by Author, v PolicyRef, g guard) (mo
 	if err := g(ctx, q, by.Scope); err != nil {
 		return a, before, err
 	}
+	if err := listsExist(ctx, q, by.Scope, before); err != nil {
+		return a, before, err
+	}
 	if err := teamsExist(ctx, q, by.Scope, before); err != nil {
 		return a, before, err
 	}

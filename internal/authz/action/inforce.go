@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -41,8 +42,10 @@ type InForce struct {
 	// Aggregates are the values of a request by which rules count.
 	Aggregates aggregate.Plan
 	Rules      *rules.Set // of the contract's requirements
-	schema     contextSchema
-	weight     int // bytes in the cache
+	// Lists are those that the rules read, by name; the version and the number of entries may have changed.
+	Lists  map[string]models.List
+	schema contextSchema
+	weight int // bytes in the cache
 }
 
 // ContextFaults returns the violations of the contract's context_schema in a request's context, and the amounts that cannot be added up.
@@ -140,11 +143,15 @@ func (s *Service) At(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Acti
 	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}
+	read, err := lists.ByName(ctx, q, scope, v.Lists)
+	if err != nil {
+		return nil, err
+	}
 	// The shape of a set grows with its rules and with the schema.
 	weight := cacheEach + len(v.ContextSchema) + len(contract.Requirements.Rules)*cacheRule
 	return &InForce{
 		Rules:  rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema),
-		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values, Aggregates: counted,
+		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values, Aggregates: counted, Lists: read,
 		schema: schema, weight: weight,
 	}, nil
 }

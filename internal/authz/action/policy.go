@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -96,7 +97,11 @@ func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a mo
 	if err != nil {
 		return v, err
 	}
-	if err := checkRules(contract); err != nil {
+	used, err := checkRules(contract)
+	if err != nil {
+		return v, err
+	}
+	if v.Lists, err = checkLists(ctx, q, p.Store(), used); err != nil {
 		return v, err
 	}
 	if err := checkTeams(ctx, q, p.Store(), requirements); err != nil {
@@ -142,18 +147,55 @@ func checkRequirements(r policy.Requirements, kind policy.EnvironmentKind) error
 	return problem.InvalidFields(fields)
 }
 
-// checkRules refuses rules whose conditions do not compile against the context_schema, all in one error.
-func checkRules(c policy.Contract) error {
-	_, faults := rules.Compile(c.Requirements.Rules, c.ContextSchema)
+// checkRules refuses rules whose conditions do not compile against the context_schema, all in one error. It returns the lists that they
+// read.
+func checkRules(c policy.Contract) ([]rules.UsedList, error) {
+	set, faults := rules.Compile(c.Requirements.Rules, c.ContextSchema)
+	return set.Lists(), ruleFaults(faults, "rule_invalid")
+}
+
+// ruleFaults refuses conditions; nil for none.
+func ruleFaults(faults []rules.Fault, kind string) error {
 	if len(faults) == 0 {
 		return nil
 	}
 	fields := make([]problem.Field, 0, min(len(faults), maxFaults))
 	for _, f := range faults[:min(len(faults), maxFaults)] {
 		msg := fmt.Sprintf("requirements.rules[%d].when of the rule %q: %s.", f.Rule, f.Name, f.Error())
-		fields = append(fields, problem.Field{Loc: []any{"body", "requirements", "rules", f.Rule, "when"}, Msg: msg, Type: "rule_invalid"})
+		fields = append(fields, problem.Field{Loc: []any{"body", "requirements", "rules", f.Rule, "when"}, Msg: msg, Type: kind})
 	}
 	return problem.InvalidFields(fields)
+}
+
+// checkLists refuses rules that read a list which the environment does not have, and returns the names of the lists. They stay locked until
+// the transaction ends, so that none is deleted before the version is stored.
+func checkLists(ctx context.Context, q *pg.Q, scope pg.Scope, used []rules.UsedList) ([]string, error) {
+	names := make([]string, len(used))
+	for i, l := range used {
+		names[i] = l.Name
+	}
+	missing, err := lists.Require(ctx, q, scope, names)
+	if err != nil {
+		return nil, err
+	}
+	var faults []rules.Fault
+	for _, l := range used {
+		if contains(missing, l.Name) {
+			l.At.Why = fmt.Sprintf("the environment has no list %q; create the list first, or correct its name", l.Name)
+			faults = append(faults, l.At)
+		}
+	}
+	return names, ruleFaults(faults, "unknown_list")
+}
+
+// listsExist refuses to activate a version that reads a list which was deleted since the version was created.
+func listsExist(ctx context.Context, q *pg.Q, scope pg.Scope, v models.PolicyVersion) error {
+	missing, err := lists.Require(ctx, q, scope, v.Lists)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return problem.Newf(problem.Conflict, "Policy version %d cannot be activated: its rules read the list %q, which the environment does not have. Create the list, or a version that does not read it.",
+		v.Version, missing[0])
 }
 
 // Version returns one version of an action.

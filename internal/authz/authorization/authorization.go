@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
@@ -39,6 +40,7 @@ type Service struct {
 	vault    display.Vault
 	kept     kept.Vault
 	digests  aggregate.Vault
+	lists    lists.Vault
 	envs     cache.Cache[models.Environment] // settings, which change rarely
 	replays  *admission.Gate                 // limits concurrent simulations
 }
@@ -47,7 +49,8 @@ type Service struct {
 func New(st *pg.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
 	return &Service{
 		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
-		vault: display.NewVault(keys), kept: kept.NewVault(keys), digests: aggregate.NewVault(keys), replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
+		vault: display.NewVault(keys), kept: kept.NewVault(keys), digests: aggregate.NewVault(keys), lists: lists.NewVault(keys),
+		replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
 	}
 }
 

@@ -127,6 +127,9 @@ func (s *Service) count(ctx context.Context, r *request, p *prepared) error {
 	p.wanted.Tallies = tallies(p.force.Rules, p.counts, p.began)
 	p.wanted.Locks = locks(p.force)
 	var err error
+	if p.wanted.Lookup, err = s.lists.Lookup(p.force.Lists, p.force.Rules.ListedFor(ctx, known)); err != nil {
+		return err
+	}
 	p.aggregates, p.wanted.Reads, err = s.reads(p.force, r, p.force.Rules.AggregatesFor(ctx, known), p.began)
 	return err
 }
@@ -156,7 +159,7 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 	if err != nil {
 		return Answer{}, err
 	}
-	in.counts, in.aggregates = p.counts, p.aggregates
+	in.counts, in.aggregates, in.lookup = p.counts, p.aggregates, p.wanted.Lookup
 	d, err := s.decide(ctx, q, in, now)
 	if err != nil {
 		return Answer{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
@@ -31,6 +32,7 @@ type decisionInput struct {
 	aggregates []rules.Aggregate // those of facts.Numbers
 	facts      Facts
 	counts     []rules.Count   // those of facts.Tallies
+	lookup     *lists.Lookup   // nil if the rules ask no list
 	request    *request        // nil for a follow-up decision
 	earlier    []rules.Earlier // the rules that applied to the decision that this one follows
 	kind       policy.EnvironmentKind
@@ -73,7 +75,7 @@ func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now tim
 		return nil, err
 	}
 	question := question(in, profile, usable)
-	question.Rules = s.matched(ctx, in, profile, now)
+	question.Rules, question.Lists = s.matched(ctx, in, profile, now), in.lookup.Reads()
 	verdict := policy.Decide(question)
 	a, err := record(in, profile, verdict, now)
 	if err != nil {

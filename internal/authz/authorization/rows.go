@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -32,7 +33,8 @@ type Wanted struct {
 	Reads          []aggregate.Read // of a first decision
 	Locks          []aggregate.Lock // that the transaction takes first
 	ResourceDigest string
-	At             time.Time // of the locks
+	At             time.Time     // of the locks and the look-up
+	Lookup         *lists.Lookup // filled in; nil for none
 }
 
 // DecisionTally is a number of stored decisions about the subject: those about an action, with one of the effects, since a time. It is
@@ -129,6 +131,7 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 		})
 		return err
 	})
+	lists.QueueLookup(b, s.Environment, w.Lookup, w.At)
 	f.Tallies = make([]int, len(w.Tallies))
 	for i, t := range w.Tallies {
 		for _, decision := range t.Decisions {

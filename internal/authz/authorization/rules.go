@@ -31,6 +31,7 @@ func (r *request) vars(force *action.InForce) rules.Vars {
 	return rules.Vars{
 		Context: r.Context, Resource: rules.Resource{Type: r.Resource.Type, ID: r.Resource.ID},
 		Action: actionVars(force, force.Action.Mode), Audience: r.Audience, Environment: policy.EnvironmentKind(r.principal.Kind),
+		Subject: rules.Subject{ID: r.Subject},
 	}
 }
 
@@ -62,6 +63,7 @@ func (s *Service) matched(ctx context.Context, in decisionInput, profile assuran
 		v = in.request.vars(in.force)
 	}
 	subject := in.facts.Subject
+	v.Listed = in.lookup.Results()
 	v.Assurance, v.Now, v.Counts = profile.Facts(), now, counted(in.counts, in.facts.Tallies)
 	v.Aggregates = numbered(in.aggregates, in.facts.Numbers)
 	v.Subject = rules.Subject{

@@ -1,6 +1,7 @@
 // Package change implements change requests. In an environment that requires a second approver, the activation of a policy
-// version, a change of an action's mode, a change of the environment's settings, every change of a team and what a webhook endpoint
-// receives are not made at once: they wait until a second principal approves, and apply only if what they were requested against is still in force.
+// version, a change of an action's mode, a change of the environment's settings, every change of a team and of the entries of a list, the
+// deletion of a list, and what a webhook endpoint receives are not made at once: they wait until a second principal approves, and apply only
+// if what they were requested against is still in force.
 //
 // Service makes every change of these kinds and returns either the result or the change request. It also makes the moves of
 // the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the moves is in
@@ -17,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -46,6 +48,7 @@ type Service struct {
 	actions  *action.Service
 	tenancy  *tenancy.Service
 	teams    *team.Service
+	lists    *lists.Service
 	simulate Simulator
 
 	endpoints Endpoints
@@ -58,6 +61,7 @@ type Deps struct {
 	Actions  *action.Service
 	Tenancy  *tenancy.Service
 	Teams    *team.Service
+	Lists    *lists.Service
 	Simulate Simulator // nil if no change request is shown
 
 	Endpoints Endpoints // nil if no change of a webhook endpoint is made or shown
@@ -65,7 +69,7 @@ type Deps struct {
 
 // New returns a Service.
 func New(d Deps) *Service {
-	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, simulate: d.Simulate, endpoints: d.Endpoints}
+	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, lists: d.Lists, simulate: d.Simulate, endpoints: d.Endpoints}
 }
 
 // Made is the result of a change: it is applied, or Requested is set and it waits for a second approver.

@@ -14,8 +14,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
@@ -34,6 +36,7 @@ type bundle struct {
 	actions *action.Service
 	tenancy *tenancy.Service
 	teams   *team.Service
+	lists   *lists.Service
 	service *change.Service
 	ann     identity.Principal // server key: requests
 	bob     identity.Principal // admin key of another party: approves
@@ -43,8 +46,10 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := testenv.Store(t)
 	c := clock.NewFake(now)
-	b := &bundle{World: fixture.New(t, st, now), clock: c, actions: action.New(st, c), tenancy: tenancy.New(st, nil, c, nil), teams: team.New(st, c)}
-	b.service = change.New(change.Deps{Store: st, Clock: c, Actions: b.actions, Tenancy: b.tenancy, Teams: b.teams, Simulate: &replay{}})
+	ring, err := keyring.Parse(keyring.Generate())
+	require.NoError(t, err)
+	b := &bundle{World: fixture.New(t, st, now), clock: c, actions: action.New(st, c), tenancy: tenancy.New(st, nil, c, nil), teams: team.New(st, c), lists: lists.New(st, c, ring)}
+	b.service = change.New(change.Deps{Store: st, Clock: c, Actions: b.actions, Tenancy: b.tenancy, Teams: b.teams, Lists: b.lists, Simulate: &replay{}})
 	b.ann, b.bob = b.Principal("crd_ann"), b.admin("crd_bob", "cli:test")
 	b.Exec("update environments set second_approver_required = true")
 	return b

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -121,17 +122,18 @@ type targets struct {
 	environment func(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error)
 	team        func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Team, error)
 	endpoint    func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (Endpoint, error)
+	list        func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.List, error)
 	at          time.Time // decides who can review
 }
 
 // read reads without locks.
 func (s *Service) read(q *pg.Q, at time.Time) targets {
-	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, s.settingsOf(false), at}
+	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, s.settingsOf(false), lists.Get, at}
 }
 
 // locked locks what it reads until the transaction ends.
 func (s *Service) locked(q *pg.Q, at time.Time) targets {
-	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, s.settingsOf(true), at}
+	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, s.settingsOf(true), lists.Lock, at}
 }
 
 // inForce returns the state that a change request would be requested against now, and false if the change cannot be made any
@@ -143,6 +145,8 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 		return t.teamBase(ctx, c)
 	case isEndpoint(c.Kind):
 		return t.endpointBase(ctx, c)
+	case isList(c.Kind):
+		return t.listBase(ctx, c)
 	}
 	if c.Kind == models.ChangeEnvironmentSettings {
 		var in tenancy.Settings
@@ -206,6 +210,8 @@ func (s *Service) apply(ctx context.Context, q *pg.Q, c models.Change, by action
 		return nil, applyTeam(ctx, q, c, by)
 	case models.ChangeWebhookCreate, models.ChangeWebhookUpdate:
 		return s.applyEndpoint(ctx, q, c, by)
+	case models.ChangeListEntries, models.ChangeListDelete:
+		return nil, s.applyList(ctx, q, c, by)
 	default:
 		return nil, fmt.Errorf("change %s has the unknown kind %q", c.ID, c.Kind)
 	}

@@ -28,6 +28,8 @@ type View struct {
 	Team string
 	// Endpoint is the id of the webhook endpoint; empty for other kinds and for a new one.
 	Endpoint string
+	// List is the name of the list; empty for other kinds.
+	List string
 	// Own reports that the principal requested it. Approvable reports that the principal may approve it.
 	Own, Approvable bool
 	// Applies reports whether what it was requested against is in force; nil in lists and for a settled change request.
@@ -46,6 +48,11 @@ func view(c models.Change, now time.Time) (*View, error) {
 	if isTeam(c.Kind) {
 		var err error
 		v.Team, err = teamOf(c)
+		return &v, err
+	}
+	if isList(c.Kind) {
+		var err error
+		v.List, err = listOf(c)
 		return &v, err
 	}
 	if c.Kind == models.ChangeWebhookUpdate {
@@ -97,6 +104,7 @@ func kinds(p identity.Principal) []models.ChangeKind {
 	}
 	return []models.ChangeKind{
 		models.ChangePolicyActivate, models.ChangeActionMode, models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete,
+		models.ChangeListEntries, models.ChangeListDelete,
 	}
 }
 

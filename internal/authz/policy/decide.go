@@ -37,6 +37,7 @@ type Input struct {
 	ChallengesUsed     int           // challenges opened in the chain of parents, whatever their outcome
 	ChallengeCompleted Method        // method of a challenge completed in the chain of parents; "" if there is none
 	HoldApproved       bool          // a reviewer approved a hold in the chain of parents
+	Lists              []ListRead    // what the conditions of rules read of lists, for the explanation
 	Rules              []MatchedRule // the rules of Requirements that apply to this request; the order has no effect on Effect
 }
 
@@ -134,6 +135,7 @@ func evaluate(in Input, matched []MatchedRule) *evaluation {
 	e.checkChallenge()
 	e.insertLists(lists)
 	e.explainRules(matched)
+	e.explainLists(in.Lists)
 	e.explainReview()
 	return e
 }

@@ -2,7 +2,9 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
@@ -197,6 +199,34 @@ func (e *evaluation) explainRules(matched []MatchedRule) {
 			result.Shown = append(result.Shown, ShownValue{Label: label})
 		}
 		e.results = append(e.results, result)
+		e.codes = append(e.codes, nil)
+	}
+}
+
+// ListPrefix begins the name of a list in an explanation.
+const ListPrefix = "lists."
+
+// maxEntries is how many entries of a list an explanation names.
+const maxEntries = 5
+
+// ListRead is what a decision read of a list: its version, and the ids of the entries that the request's values are in.
+type ListRead struct {
+	Name    string
+	Version int
+	Entries []string
+}
+
+// explainLists appends the lists that rules read, whether or not a rule matched.
+func (e *evaluation) explainLists(read []ListRead) {
+	for _, l := range read {
+		found := fmt.Sprintf("version %d: no entry", l.Version)
+		if n := len(l.Entries); n > 0 {
+			found = fmt.Sprintf("version %d: %s", l.Version, strings.Join(l.Entries[:min(n, maxEntries)], ", "))
+			if n > maxEntries {
+				found += fmt.Sprintf(" and %d more", n-maxEntries)
+			}
+		}
+		e.results = append(e.results, RequirementResult{Requirement: ListPrefix + l.Name, Wanted: "what rules read of the list", Found: found, Passed: true, Effect: Allow})
 		e.codes = append(e.codes, nil)
 	}
 }

@@ -37,6 +37,8 @@ type analysis struct {
 	// aggregates are the numbers that are made of stored values, and limits say from where on each may be any higher one; nil is nowhere.
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
+	lists      []UsedList
+	asks       int // questions of lists
 	faults     []Fault
 }
 

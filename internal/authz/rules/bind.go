@@ -26,6 +26,9 @@ func (s *Set) bind(v Vars) (bound map[string]any, unusable map[string]error) {
 	if len(s.aggregates) > 0 {
 		s.bindAggregates(bound, v.Aggregates)
 	}
+	if len(s.lists) > 0 {
+		s.bindLists(bound, looked(v.Listed))
+	}
 	return bound, unusable
 }
 

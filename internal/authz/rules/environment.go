@@ -53,7 +53,7 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 	for name, o := range fixed {
 		options = append(options, cel.Variable(name, types.NewObjectType(o.name)))
 	}
-	return cel.NewCustomEnv(slices.Concat(options, zoneFunctions(), decimalFunctions(), aggregateVariables())...)
+	return cel.NewCustomEnv(slices.Concat(options, zoneFunctions(), decimalFunctions(), listFunctions(), aggregateVariables())...)
 })
 
 // environment compiles the conditions of one context.
@@ -102,6 +102,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	}
 	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}, plan: e.plan, limits: map[Aggregate]*big.Rat{}}
 	a.visit(tree.Expr(), nil)
+	a.listed(tree.Expr())
 	if rule.Reserve && !slices.ContainsFunc(a.aggregates, func(g Aggregate) bool { return g.Reserved }) {
 		a.fault(tree.Expr().ID(), "a rule that reserves reads a sum or a number of distinct values that it limits")
 	}
@@ -110,9 +111,9 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 		return out, a.faults
 	}
 	out.reads, out.values, out.counts, out.most = a.reads, a.values, a.counts, a.most
-	out.aggregates, out.limits = a.aggregates, a.limits
-	// The numbers are those of the request's currency and resource, and do not contain the request itself.
-	out.request = len(a.aggregates) > 0 || slices.ContainsFunc(a.reads, path.ofRequest)
+	out.aggregates, out.limits, out.lists = a.aggregates, a.limits, a.lists
+	// The numbers are those of the request's currency and resource, and do not contain the request itself. What a list had then stays decided.
+	out.request = len(a.aggregates)+len(a.lists) > 0 || slices.ContainsFunc(a.reads, path.ofRequest)
 	out.evaded = (&presence{analysis: a, sizes: e.sizes}).evaded(tree.Expr())
 	if fault, bad := e.expensive(checked); bad {
 		return out, []Fault{fault}
@@ -193,6 +194,8 @@ func hinted(function, operands string) string {
 	switch {
 	case !slices.Contains(comparisons, function):
 		return out
+	case strings.Contains(operands, listType.String()):
+		return out + "; a list is asked for a string by X in list(\"NAME\")"
 	case strings.Contains(operands, "decimal"):
 		return out + "; compare decimals with decimal(\"100.00\"), or by < and > with a number"
 	case strings.Contains(operands, "string") && (strings.Contains(operands, "int") || strings.Contains(operands, "double")):

@@ -25,6 +25,7 @@ type Vars struct {
 	Subject     Subject
 	Counts      map[Count]int        // an entry for each of Set.Counts, at most MaxCounted
 	Aggregates  map[Aggregate]string // decimals, for each of Set.Aggregates
+	Listed      map[Listed]bool      // whether lists have values, for each of Set.ListedFor
 	Now         time.Time            // the time of the decision
 }
 
@@ -175,8 +176,8 @@ func whyFailed(err error) string {
 		return fmt.Sprintf("it cost more than %d units", MaxCost)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "the request ended first"
-	case errors.Is(err, errDecimal), errors.Is(err, errInteger), errors.Is(err, errForm), errors.Is(err, errProgram):
-		for _, known := range []error{errDecimal, errInteger, errForm, errProgram} {
+	case errors.Is(err, errDecimal), errors.Is(err, errInteger), errors.Is(err, errForm), errors.Is(err, errProgram), errors.Is(err, errListed):
+		for _, known := range []error{errDecimal, errInteger, errForm, errProgram, errListed} {
 			if errors.Is(err, known) {
 				return known.Error()
 			}
@@ -214,6 +215,9 @@ func (r compiled) described(bound map[string]any) string {
 		parts = append(parts, text)
 	}
 	parts = append(parts, r.describeAggregates(bound)...)
+	for _, l := range r.lists {
+		parts = append(parts, listText(l.Name))
+	}
 	if len(parts) == 0 {
 		return "it reads nothing"
 	}

@@ -156,6 +156,10 @@ func (r compiled) unknown(bound map[string]any, unusable map[string]error, known
 		}
 		patterns, names = append(patterns, cel.AttributePattern(in).QualString(g.key())), append(names, g.text())
 	}
+	// What a list had is not known afterwards.
+	for _, l := range r.lists {
+		patterns, names = append(patterns, cel.AttributePattern(varLists).QualString(l.Name)), append(names, listText(l.Name))
+	}
 	return patterns, names
 }
 

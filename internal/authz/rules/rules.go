@@ -54,6 +54,7 @@ type Set struct {
 	// aggregates are the numbers that are made of stored values; limits are explained at analysis.
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
+	lists      []UsedList // the place of each is in its first rule
 }
 
 // compiled is one rule.
@@ -64,9 +65,10 @@ type compiled struct {
 	values     []path // of reads, those that it does more with than to test their presence
 	counts     []Count
 	most       map[Count]int // where each of counts can stop without changing the result
-	request    bool          // reads the context, the resource's id or an aggregate, none of which a follow-up decision knows
+	request    bool          // reads the context, the resource's id, an aggregate or a list, none of which a follow-up decision knows
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
+	lists      []UsedList
 	evaded     []string // properties of the context without which a request can skip the rule
 }
 
@@ -136,6 +138,12 @@ func (s *Set) add(rule compiled) {
 			s.counts = append(s.counts, c)
 		}
 		s.most[c] = max(s.most[c], rule.most[c])
+	}
+	for _, l := range rule.lists {
+		if !slices.ContainsFunc(s.lists, func(m UsedList) bool { return m.Name == l.Name }) {
+			l.At.Rule, l.At.Name = len(s.rules)-1, rule.Name
+			s.lists = append(s.lists, l)
+		}
 	}
 	for _, g := range rule.aggregates {
 		if slices.Contains(s.aggregates, g) {

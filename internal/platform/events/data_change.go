@@ -3,7 +3,7 @@ package events
 // ChangeRequestedData describes a change request. Before and after are digests of what is in force and what is proposed.
 type ChangeRequestedData struct {
 	ID        string `json:"change"`
-	Kind      string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update"`
+	Kind      string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update|list.entries|list.delete"`
 	ExpiresAt string `json:"expires_at" schema:"date-time"`
 	Change
 }
@@ -11,7 +11,7 @@ type ChangeRequestedData struct {
 // ChangeApprovedData names both principals' actors: the change is in force from this event on.
 type ChangeApprovedData struct {
 	ID          string `json:"change"`
-	Kind        string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update"`
+	Kind        string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update|list.entries|list.delete"`
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 	Change

@@ -104,6 +104,10 @@ const (
 	DeputyNamed     Type = "deputy.named"
 	DeputyWithdrawn Type = "deputy.withdrawn"
 
+	ListCreated Type = "list.created"
+	ListChanged Type = "list.changed"
+	ListDeleted Type = "list.deleted"
+
 	ChatAddressCreated   Type = "chat_address.created"
 	ChatAddressDeleted   Type = "chat_address.deleted"
 	PersonNoticesChosen  Type = "person.notices_chosen"

@@ -53,6 +53,8 @@ const (
 	ConsoleSession    = "csn"
 	Change            = "chg"
 	Team              = "tem"
+	List              = "lst"
+	ListEntry         = "lse"
 	Deputy            = "dep"
 	IdentityProvider  = "idp"
 	SavedFilter       = "flt"

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -237,6 +238,7 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, passkey.DropGrants},
 		{d.Retention.Spent, challenge.DropLinks},
 		{d.Retention.Aggregates, aggregate.DropLocks},
+		{d.Retention.Spent, lists.DropExpired},
 		{d.Retention.Spent, staff.DropExpired},
 		{d.Retention.Spent, research.DropPeriods},
 		{0, subject.DropErasedTerms},

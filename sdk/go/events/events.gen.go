@@ -306,7 +306,7 @@ type ChangeRequested struct {
 	Change      string    `json:"change"`
 	Environment string    `json:"environment"`
 	ExpiresAt   time.Time `json:"expires_at"`
-	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update
+	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
 }
 
 // EventType is change.requested.
@@ -320,7 +320,7 @@ type ChangeApproved struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -335,7 +335,7 @@ type ChangeRejected struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -350,7 +350,7 @@ type ChangeWithdrawn struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -366,7 +366,7 @@ type ChangeSuperseded struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -382,7 +382,7 @@ type ChangeExpired struct {
 	Change      string    `json:"change"`
 	Environment string    `json:"environment"`
 	ExpiresAt   time.Time `json:"expires_at"`
-	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update
+	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
 }
 
 // EventType is change.expired.

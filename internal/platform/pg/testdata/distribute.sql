@@ -68,3 +68,5 @@ create_distributed_table('erasures', 'environment_id', colocate_with => 'subject
 create_distributed_table('erased_terms', 'environment_id', colocate_with => 'subjects')
 create_distributed_table('evaluations', 'environment_id', colocate_with => 'subjects')
 create_distributed_table('changes', 'environment_id', colocate_with => 'subjects')
+create_distributed_table('lists', 'environment_id', colocate_with => 'subjects')
+create_distributed_table('list_entries', 'environment_id', colocate_with => 'subjects')

@@ -22,6 +22,7 @@ var acrossEnvironments = map[string]string{
 	"challenge.OverdueChallenges":        upkeep,
 	"aggregate.DropLocks":                upkeep,
 	"challenge.DropLinks":                upkeep,
+	"lists.DropExpired":                  upkeep,
 	"subject.DropErasedTerms":            upkeep,
 	"change.OverdueChanges":              upkeep,
 	"identity.DropClientTokens":          upkeep,

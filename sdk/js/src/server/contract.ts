@@ -326,6 +326,84 @@ export interface paths {
         patch: operations["updateTeam"];
         trace?: never;
     };
+    "/api/v1/lists": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the lists
+         * @description Permission: `config.read`.
+         */
+        get: operations["listLists"];
+        put?: never;
+        /**
+         * Create a list
+         * @description It has no entries, and rules can read it. An environment has at most 100 lists.
+         *
+         *     Permission: `policy.activate`.
+         */
+        post: operations["createList"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{list_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a list
+         * @description Permission: `config.read`.
+         */
+        get: operations["getList"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a list with its entries
+         * @description A list that an active policy version reads is not deleted. 202 with a change request if the environment requires a second approver.
+         *
+         *     Permission: `policy.activate`.
+         */
+        delete: operations["deleteList"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{list_id}/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the entries of a list
+         * @description Permission: `config.read`.
+         */
+        get: operations["listListEntries"];
+        put?: never;
+        /**
+         * Add and remove entries of a list
+         * @description All of the change is made, or none. Entries are removed first. A value that the list has gets the reason and the expiry; removing what it does not have changes nothing. A list has at most 100,000 entries. 202 with a change request if something changes and the environment requires a second approver.
+         *
+         *     Permission: `policy.activate`.
+         */
+        post: operations["changeListEntries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/changes": {
         parameters: {
             query?: never;
@@ -2407,10 +2485,10 @@ export interface components {
             after: number;
         };
         /**
-         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, a team of reviewers, or what a webhook endpoint receives.
+         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, a team of reviewers, what a webhook endpoint receives, or a list.
          * @enum {string}
          */
-        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update";
+        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update" | "list.entries" | "list.delete";
         /**
          * @description Status of a change request. A superseded one was approved when what it was requested against was no longer in force; it was not made.
          * @enum {string}
@@ -2431,9 +2509,9 @@ export interface components {
             id: string;
             kind: components["schemas"]["ChangeKind"];
             status: components["schemas"]["ChangeStatus"];
-            /** @description Id of the action; null for settings of the environment, teams and webhook endpoints. */
+            /** @description Id of the action; null for other kinds. */
             action_id: string | null;
-            /** @description The action's key; null for settings of the environment, teams and webhook endpoints. */
+            /** @description The action's key; null for other kinds. */
             action: string | null;
             /** @description The version to activate; null for other kinds. */
             policy_version: number | null;
@@ -2441,6 +2519,8 @@ export interface components {
             team: string | null;
             /** @description Id of the webhook endpoint to change; null for other kinds and for a new endpoint. */
             endpoint: string | null;
+            /** @description Name of the list; null for other kinds. */
+            list: string | null;
             /** @description What changes, field by field. */
             differences: components["schemas"]["ChangeDifference"][];
             /** @description The requester: a credential, a member of staff or a command. */
@@ -2456,6 +2536,79 @@ export interface components {
             applies: boolean | null;
             /** @description The newest 1000 decisions of the action decided again under the proposed policy version. Null in lists, for other kinds and once it is settled. */
             simulation: components["schemas"]["PolicySimulation"] | null;
+        };
+        /** @description A list of values that rules read by `X in list("NAME")`. Values are compared without regard to case and white space. */
+        NamedList: {
+            /** @description Id of the list. */
+            id: string;
+            name: components["schemas"]["NamedListName"];
+            kind: components["schemas"]["NamedListKind"];
+            /** @description Whether its values are stored as keyed digests only. */
+            personal: boolean;
+            /** @description What the list is for. */
+            description: string;
+            /** @description Number of the last change of its entries: 1 for a list that never had any. Decisions record it. */
+            version: number;
+            /** @description Number of its entries after the last change. */
+            entries: number;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Who created it: a credential, a member of staff or a command. */
+            created_by: string;
+        };
+        /** @description Name of a list, unique in the environment: a lower-case letter, then lower-case letters, digits and underscores. */
+        NamedListName: string;
+        /**
+         * @description What the entries are: whole values, countries of two letters, or beginnings of IBANs.
+         * @enum {string}
+         */
+        NamedListKind: "text" | "country" | "iban_prefix";
+        /** @description A new list. */
+        NamedListCreate: {
+            name: components["schemas"]["NamedListName"];
+            kind: components["schemas"]["NamedListKind"];
+            /** @description Whether its values are about people; false if it is omitted. They are stored as keyed digests only, which cannot be listed or exported, and compare whole values, so that the kind is text. */
+            personal?: boolean;
+            /** @description What the list is for. */
+            description?: string;
+        };
+        /** @description A value of a list. */
+        NamedListEntry: {
+            /** @description Id of the entry. The explanation of a decision names it. */
+            id: string;
+            /** @description The value as it was given; null in a personal list. */
+            value: string | null;
+            /** @description Why it is in the list. */
+            reason: string;
+            expires_at: components["schemas"]["TimestampOrNull"];
+            added_at: components["schemas"]["Timestamp"];
+            /** @description Who added it, or changed it last: a credential, a member of staff or a command. */
+            added_by: string;
+        };
+        /** @description Entries to add and to remove. */
+        NamedListChange: {
+            /** @description Values to add, each once. */
+            add?: components["schemas"]["NamedListAdded"][];
+            /** @description Entries to remove. */
+            remove?: components["schemas"]["NamedListRemoved"][];
+        };
+        /** @description A value to add. */
+        NamedListAdded: {
+            /** @description The value. */
+            value: string;
+            /** @description Why it is in the list. It is shown to staff, also of a personal list: do not repeat the value. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description When the value is no longer in the list; never if omitted.
+             */
+            expires_at?: string | null;
+        };
+        /** @description An entry to remove, by its id or by its value: exactly one of the two. */
+        NamedListRemoved: {
+            /** @description Id of the entry. */
+            id?: string;
+            /** @description The value. */
+            value?: string;
         };
         /** @description A group of reviewers, which policies name by its key. */
         Team: {
@@ -4679,6 +4832,8 @@ export interface components {
         credential_id: components["schemas"]["PathId"];
         /** @description Id of the team. */
         team_id: components["schemas"]["PathId"];
+        /** @description Id of the list. */
+        list_id: components["schemas"]["PathId"];
         /** @description Id of the change request. */
         change_id: components["schemas"]["PathId"];
         /** @description Id of the webhook endpoint. */
@@ -5352,6 +5507,178 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Team"];
+                };
+            };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
+    listLists: {
+        parameters: {
+            query?: {
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of NamedList, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedList"][];
+                };
+            };
+        };
+    };
+    createList: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedListCreate"];
+            };
+        };
+        responses: {
+            /** @description Created: NamedList. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedList"];
+                };
+            };
+        };
+    };
+    getList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the list. */
+                list_id: components["parameters"]["list_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description NamedList. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedList"];
+                };
+            };
+        };
+    };
+    deleteList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the list. */
+                list_id: components["parameters"]["list_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description Done; there is no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listListEntries: {
+        parameters: {
+            query?: {
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path: {
+                /** @description Id of the list. */
+                list_id: components["parameters"]["list_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of NamedListEntry, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedListEntry"][];
+                };
+            };
+        };
+    };
+    changeListEntries: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the list. */
+                list_id: components["parameters"]["list_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedListChange"];
+            };
+        };
+        responses: {
+            /** @description NamedList. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedList"];
                 };
             };
             /** @description Accepted and still running: ChangeRequest. */

@@ -1,0 +1,152 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+type (
+	// listProposed is a change of entries. It has digests, and no values, of a personal list.
+	listProposed struct {
+		Name string `json:"name"`
+		lists.Prepared
+	}
+	// listBase has what the approver relies on: of a change of entries those that it touches, of a deletion the version of the list.
+	listBase struct {
+		Name    string       `json:"name"`
+		Version int          `json:"version,omitempty"`
+		Entries []listsEntry `json:"entries,omitempty"`
+	}
+	// listsEntry is an entry as an approver sees it.
+	listsEntry struct {
+		Key       string     `json:"key"`
+		Reason    string     `json:"reason"`
+		ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	}
+)
+
+// ChangeList changes the entries of a list, or requests that.
+func (s *Service) ChangeList(ctx context.Context, scope pg.Scope, by By, id string, e lists.Edit) (Made[models.List], error) {
+	l, err := s.lists.Change(ctx, scope, lists.By{Actor: by.Actor, RequestID: by.RequestID}, id, e)
+	return made(l, err, func() (*View, error) {
+		return s.proposeBy(ctx, scope, by, func(q *pg.Q) (proposal, error) {
+			l, err := found(lists.Get(ctx, q, scope, id))
+			if err != nil {
+				return proposal{}, err
+			}
+			prepared, err := s.lists.Prepare(ctx, q, scope, id, e)
+			if err != nil {
+				return proposal{}, err
+			}
+			proposed := listProposed{l.Name, prepared}
+			base, err := proposed.base(ctx, q, scope, id)
+			if err != nil {
+				return proposal{}, err
+			}
+			differences, err := proposed.differences(base)
+			return proposal{kind: models.ChangeListEntries, target: id, proposed: proposed, base: base, differences: differences}, err
+		})
+	})
+}
+
+// DeleteList deletes a list, or requests that.
+func (s *Service) DeleteList(ctx context.Context, scope pg.Scope, by By, id string) (Made[struct{}], error) {
+	err := s.lists.Delete(ctx, scope, lists.By{Actor: by.Actor, RequestID: by.RequestID}, id)
+	return made(struct{}{}, err, func() (*View, error) {
+		return s.proposeBy(ctx, scope, by, func(q *pg.Q) (proposal, error) {
+			l, err := found(lists.Get(ctx, q, scope, id))
+			if err != nil {
+				return proposal{}, err
+			}
+			base := listBase{Name: l.Name, Version: l.Version}
+			differences, err := fieldDifferences(map[string]any{"name": l.Name, "kind": l.Kind, "entries": l.Entries}, struct{}{})
+			return proposal{kind: models.ChangeListDelete, target: id, proposed: struct{}{}, base: base, differences: differences}, err
+		})
+	})
+}
+
+// base returns the entries that the change touches as they are now.
+func (p listProposed) base(ctx context.Context, q *pg.Q, scope pg.Scope, id string) (listBase, error) {
+	keys := slices.Clone(p.Remove)
+	for _, e := range p.Add {
+		keys = append(keys, e.Key)
+	}
+	rows, err := lists.EntriesByKey(ctx, q, scope, id, keys)
+	out := listBase{Name: p.Name}
+	for _, e := range rows {
+		out.Entries = append(out.Entries, listsEntry{e.Key, e.Reason, e.ExpiresAt})
+	}
+	return out, err
+}
+
+// differences returns one difference for each entry that is added, changed or removed, named by its key.
+func (p listProposed) differences(base listBase) ([]Difference, error) {
+	before, after := map[string]listsEntry{}, map[string]listsEntry{}
+	for _, e := range base.Entries {
+		before[e.Key] = e
+		if !slices.Contains(p.Remove, e.Key) {
+			after[e.Key] = e
+		}
+	}
+	for _, e := range p.Add {
+		after[e.Key] = listsEntry{e.Key, e.Reason, e.ExpiresAt}
+	}
+	return fieldDifferences(before, after)
+}
+
+// listOf returns the name of the list that a change request is about.
+func listOf(c models.Change) (string, error) {
+	var base listBase
+	err := json.Unmarshal(c.Base, &base)
+	return base.Name, err
+}
+
+// isList reports whether a change request is about a list.
+func isList(k models.ChangeKind) bool {
+	return k == models.ChangeListEntries || k == models.ChangeListDelete
+}
+
+// listBase is inForce of a change of a list. It cannot be made if the list was deleted, or if it is read and is to be deleted.
+func (t targets) listBase(ctx context.Context, c models.Change) (any, bool, error) {
+	scope := scopeOf(c)
+	l, err := t.list(ctx, t.Q, scope, c.Target)
+	if errors.Is(err, pg.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	// No policy that reads the list can be activated until this transaction ends, because the row is locked.
+	if c.Kind == models.ChangeListDelete {
+		uses, err := lists.UsesOf(ctx, t.Q, scope, l.Name)
+		return listBase{Name: l.Name, Version: l.Version}, len(uses) == 0, err
+	}
+	var in listProposed
+	if err := json.Unmarshal(c.Proposed, &in); err != nil {
+		return nil, false, err
+	}
+	base, err := in.base(ctx, t.Q, scope, c.Target)
+	return base, err == nil, err
+}
+
+// applyList makes a change of a list in the caller's transaction.
+func (s *Service) applyList(ctx context.Context, q *pg.Q, c models.Change, by action.Author) error {
+	op := s.lists.Operation(q, by.Scope, lists.By{Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID}, by.At)
+	if c.Kind == models.ChangeListDelete {
+		return op.Delete(ctx, c.Target)
+	}
+	var in listProposed
+	if err := json.Unmarshal(c.Proposed, &in); err != nil {
+		return err
+	}
+	_, err := op.Change(ctx, c.Target, in.Prepared)
+	return err
+}

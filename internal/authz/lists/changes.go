@@ -1,0 +1,306 @@
+package lists
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Create adds a list without entries, which decides nothing and needs no second approver. A name in use is a conflict.
+func (s *Service) Create(ctx context.Context, scope pg.Scope, by By, d Draft) (models.List, error) {
+	d.Description = strings.TrimSpace(d.Description)
+	if err := d.check(); err != nil {
+		return models.List{}, err
+	}
+	row := models.List{
+		ID: ids.New(ids.List), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Name: d.Name, Kind: d.Kind, Personal: d.Personal,
+		Description: d.Description, Version: 1, CreatedAt: s.clock.Now(), CreatedBy: by.Actor,
+	}
+	if d.Personal {
+		var err error
+		if row.Secret, err = s.vault.newSecret(row.ID); err != nil {
+			return row, err
+		}
+	}
+	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if _, err := tenancy.LockEnvironment(ctx, q, scope); err != nil {
+			return err
+		}
+		n, err := countLists(ctx, q, scope)
+		if err != nil {
+			return err
+		}
+		if n >= MaxLists {
+			return problem.Newf(problem.Conflict, "The environment has %d lists, and at most %d are possible. Delete one that no policy reads.", n, MaxLists)
+		}
+		err = insertList(ctx, q, row)
+		if pg.Violates(err, "lists_environment_id_name_key") {
+			return problem.Newf(problem.Conflict, "The environment has a list with the name %q. Choose a different name, or change that list.", d.Name)
+		}
+		if err != nil {
+			return err
+		}
+		op := Operation{Q: q, Scope: scope, By: by, At: row.CreatedAt}
+		return op.append(ctx, events.ListCreatedData{List: row.ID, Name: row.Name, Kind: string(row.Kind), Personal: row.Personal})
+	})
+	return row, err
+}
+
+// Change changes the entries of a list. A change that leaves the list as it is records nothing. It is refused with
+// tenancy.ErrSecondApprover as the cause if the environment requires a second approver.
+func (s *Service) Change(ctx context.Context, scope pg.Scope, by By, id string, e Edit) (models.List, error) {
+	prepared, err := s.Prepare(ctx, s.store.Q, scope, id, e)
+	if err != nil {
+		return models.List{}, err
+	}
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		changed, err := s.Operation(q, scope, by, s.clock.Now()).Change(ctx, id, prepared)
+		if err != nil || !changed {
+			return err
+		}
+		return tenancy.RefuseAlone(ctx, q, scope)
+	})
+	if err != nil {
+		return models.List{}, err
+	}
+	return s.Get(ctx, scope, id)
+}
+
+// Delete deletes a list with its entries. It is refused while a policy in force reads the list, and like Change if a second approver is
+// required.
+func (s *Service) Delete(ctx context.Context, scope pg.Scope, by By, id string) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		if err := s.Operation(q, scope, by, s.clock.Now()).Delete(ctx, id); err != nil {
+			return err
+		}
+		return tenancy.RefuseAlone(ctx, q, scope)
+	})
+}
+
+// Prepared is an Edit in the form in which it is stored. It has no value of a personal list.
+type Prepared struct {
+	Add    []PreparedEntry `json:"add,omitempty"`
+	Remove []string        `json:"remove,omitempty"` // keys
+}
+
+// PreparedEntry is a new entry with its key.
+type PreparedEntry struct {
+	Key       string     `json:"key"`
+	Value     *string    `json:"value,omitempty"`
+	Reason    string     `json:"reason"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// Prepare checks an edit and brings it into the form in which it is stored.
+func (s *Service) Prepare(ctx context.Context, q *pg.Q, scope pg.Scope, id string, e Edit) (Prepared, error) {
+	var out Prepared
+	if len(e.Add) > MaxEdit || len(e.Remove) > MaxEdit {
+		return out, problem.Newf(problem.Unprocessable, "One change adds at most %d entries and removes at most %d. Make several changes.", MaxEdit, MaxEdit)
+	}
+	l, err := Get(ctx, q, scope, id)
+	if err != nil {
+		return out, notFound(err)
+	}
+	now := s.clock.Now()
+	for i, n := range e.Add {
+		if err := n.check(l.Kind, i, now); err != nil {
+			return out, err
+		}
+		keys, err := s.vault.entryKeys(l, n.Value)
+		if err != nil {
+			return out, err
+		}
+		entry := PreparedEntry{Key: keys[0], Reason: strings.TrimSpace(n.Reason), ExpiresAt: n.ExpiresAt}
+		if !l.Personal {
+			entry.Value = &n.Value
+		}
+		if slices.ContainsFunc(out.Add, func(p PreparedEntry) bool { return p.Key == entry.Key }) {
+			return out, problem.Invalid([]any{"body", "add", i, "value"}, "value is added twice; case and white space make no difference", "value_error")
+		}
+		out.Add = append(out.Add, entry)
+	}
+	out.Remove, err = s.removed(ctx, q, l, e.Remove)
+	return out, err
+}
+
+// removed returns the keys of the entries to remove. An id that the list does not have is left out.
+func (s *Service) removed(ctx context.Context, q *pg.Q, l models.List, list []Removed) ([]string, error) {
+	var entries, out []string
+	for i, r := range list {
+		if (r.ID == "") == (r.Value == "") {
+			return nil, problem.Invalid([]any{"body", "remove", i}, "give the id or the value of the entry to remove, and not both", "value_error")
+		}
+		if r.ID != "" {
+			entries = append(entries, r.ID)
+			continue
+		}
+		// The first key of an IBAN prefix is the one of the value itself.
+		keys, err := s.vault.entryKeys(l, r.Value)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) > 0 {
+			out = append(out, keys[0])
+		}
+	}
+	if len(entries) > 0 {
+		more, err := keysOf(ctx, q, l, entries)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// Operation makes one change in the caller's transaction. It does not check whether a second approver is required: package change uses
+// it for changes that one has approved.
+type Operation struct {
+	Q     *pg.Q
+	Scope pg.Scope
+	By    By
+	At    time.Time
+	vault Vault
+}
+
+// Operation returns an operation.
+func (s *Service) Operation(q *pg.Q, scope pg.Scope, by By, at time.Time) Operation {
+	return Operation{Q: q, Scope: scope, By: by, At: at, vault: s.vault}
+}
+
+// Change changes entries and reports whether anything changed. Expired entries are deleted with it.
+func (op Operation) Change(ctx context.Context, id string, e Prepared) (bool, error) {
+	l, err := Lock(ctx, op.Q, op.Scope, id)
+	if err != nil {
+		return false, notFound(err)
+	}
+	removed, err := removeEntries(ctx, op.Q, l, e.Remove, op.At)
+	if err != nil {
+		return false, err
+	}
+	written, err := op.add(ctx, l, e.Add)
+	if err != nil || len(removed)+len(written) == 0 {
+		return false, err
+	}
+	secret, err := op.vault.renewed(l)
+	if err != nil {
+		return false, err
+	}
+	entries, err := nextVersion(ctx, op.Q, l, secret)
+	if err != nil {
+		return false, err
+	}
+	if entries > MaxEntries {
+		return false, problem.Newf(problem.Conflict, "The list %q would have %d entries, and at most %d are possible. Remove entries first, or begin a second list.",
+			l.Name, entries, MaxEntries)
+	}
+	return true, op.append(ctx, events.ListChangedData{List: l.ID, Name: l.Name, Version: l.Version + 1, Added: written, Removed: removed})
+}
+
+// add writes entries. It returns the ids of those that are new or have changed.
+func (op Operation) add(ctx context.Context, l models.List, entries []PreparedEntry) ([]string, error) {
+	rows := make([]models.ListEntry, len(entries))
+	for i, e := range entries {
+		rows[i] = models.ListEntry{
+			ID: ids.New(ids.ListEntry), TenantID: l.TenantID, EnvironmentID: l.EnvironmentID, ListID: l.ID, Key: e.Key, Value: e.Value,
+			Reason: e.Reason, ExpiresAt: e.ExpiresAt, AddedAt: op.At, AddedBy: op.By.Actor,
+		}
+	}
+	return upsertEntries(ctx, op.Q, l, rows)
+}
+
+// Delete is Service.Delete.
+func (op Operation) Delete(ctx context.Context, id string) error {
+	l, err := Lock(ctx, op.Q, op.Scope, id)
+	if err != nil {
+		return notFound(err)
+	}
+	// The policy versions are locked against this by the share lock that an activation takes on the row of the list.
+	actions, err := UsesOf(ctx, op.Q, op.Scope, l.Name)
+	if err != nil {
+		return err
+	}
+	if len(actions) > 0 {
+		return problem.Newf(problem.Conflict, "The list %q is read by the policy in force of %s. Activate a policy version that does not read it before you delete it.",
+			l.Name, strings.Join(actions, ", "))
+	}
+	if err := deleteList(ctx, op.Q, l); err != nil {
+		return err
+	}
+	return op.append(ctx, events.ListDeletedData{List: l.ID, Name: l.Name, Version: l.Version, Entries: l.Entries})
+}
+
+// append adds an event to the log in the transaction of the change.
+func (op Operation) append(ctx context.Context, data events.Data) error {
+	return events.Append(ctx, op.Q, events.Entry{
+		Scope: op.Scope, At: op.At, Actor: op.By.Actor, RequestID: op.By.RequestID, WorkflowID: op.By.WorkflowID, Data: data,
+	})
+}
+
+// Require returns the lists with the names, and locks them until the transaction ends, so that none is deleted meanwhile. missing are the
+// names that the environment does not have.
+func Require(ctx context.Context, q *pg.Q, scope pg.Scope, names []string) (missing []string, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	rows, err := shareByName(ctx, q, scope, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(rows, func(l models.List) bool { return l.Name == name }) {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
+
+// ByName returns the lists with the names, by name.
+func ByName(ctx context.Context, q *pg.Q, scope pg.Scope, names []string) (map[string]models.List, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	rows, err := byName(ctx, q, scope, names)
+	out := make(map[string]models.List, len(rows))
+	for _, l := range rows {
+		out[l.Name] = l
+	}
+	return out, err
+}
+
+// Forget removes the entries with the id of an erased subject from every list of the environment and returns how many there were. It
+// adds no event with the id.
+func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject string, at time.Time) (int64, error) {
+	all, err := allLists(ctx, q, scope)
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, l := range all {
+		keys, err := v.entryKeys(l, subject)
+		if err != nil || len(keys) == 0 {
+			return n, err
+		}
+		removed, err := removeEntries(ctx, q, l, keys[:1], at)
+		if err != nil {
+			return n, err
+		}
+		if len(removed) == 0 {
+			continue
+		}
+		if _, err := nextVersion(ctx, q, l, nil); err != nil {
+			return n, err
+		}
+		n += int64(len(removed))
+	}
+	return n, nil
+}

@@ -1,0 +1,190 @@
+package lists
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// insertList adds a list. A name that the environment has already violates lists_environment_id_name_key.
+func insertList(ctx context.Context, q *pg.Q, l models.List) error {
+	return q.Gorm(ctx).Create(&l).Error
+}
+
+// Get returns one list of the environment.
+func Get(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.List, error) {
+	var l models.List
+	return pg.OrNotFound(l, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&l).Error)
+}
+
+// Lock returns one list of the environment and locks it until the transaction ends, so that its changes are made one at a time.
+func Lock(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.List, error) {
+	var l models.List
+	return pg.OrNotFound(l, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&l).Error)
+}
+
+// countLists returns the number of lists of the environment.
+func countLists(ctx context.Context, q *pg.Q, s pg.Scope) (int64, error) {
+	var n int64
+	err := q.Gorm(ctx).Model(&models.List{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).Count(&n).Error
+	return n, err
+}
+
+// byName returns the lists with the names.
+func byName(ctx context.Context, q *pg.Q, s pg.Scope, names []string) ([]models.List, error) {
+	var rows []models.List
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and name in ?", s.Tenant, s.Environment, names).Find(&rows).Error
+	return rows, err
+}
+
+// shareByName is byName, and locks the lists against deletion until the transaction ends.
+func shareByName(ctx context.Context, q *pg.Q, s pg.Scope, names []string) ([]models.List, error) {
+	var rows []models.List
+	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "KEY SHARE"}).
+		Where("tenant_id = ? and environment_id = ? and name in ?", s.Tenant, s.Environment, names).Order("id").Find(&rows).Error
+	return rows, err
+}
+
+// allLists locks and returns all lists of the environment in one order.
+func allLists(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
+	var rows []models.List
+	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).Order("id").Find(&rows).Error
+	return rows, err
+}
+
+// listLists lists the lists of the environment, newest first.
+func listLists(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.List, string, error) {
+	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.List
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := pg.CutPage(rows, p, func(l models.List) (time.Time, string) { return l.CreatedAt, l.ID })
+	return rows, next, nil
+}
+
+// listEntries lists the entries of a list, newest first.
+func listEntries(ctx context.Context, q *pg.Q, s pg.Scope, list string, p pg.Page) ([]models.ListEntry, string, error) {
+	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and list_id = ?", s.Tenant, s.Environment, list), p, "added_at", "id")
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []models.ListEntry
+	if err := tx.Find(&rows).Error; err != nil {
+		return nil, "", err
+	}
+	rows, next := pg.CutPage(rows, p, func(e models.ListEntry) (time.Time, string) { return e.AddedAt, e.ID })
+	return rows, next, nil
+}
+
+// EntriesByKey returns the entries of a list with the keys, in the order of their keys.
+func EntriesByKey(ctx context.Context, q *pg.Q, s pg.Scope, list string, keys []string) ([]models.ListEntry, error) {
+	var rows []models.ListEntry
+	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and list_id = ? and key in ?", s.Tenant, s.Environment, list, keys).Order("key").Find(&rows).Error
+	return rows, err
+}
+
+// keysOf returns the keys of entries of a list.
+func keysOf(ctx context.Context, q *pg.Q, l models.List, entries []string) ([]string, error) {
+	var keys []string
+	err := q.Gorm(ctx).Model(&models.ListEntry{}).Where("environment_id = ? and list_id = ? and id in ?", l.EnvironmentID, l.ID, entries).
+		Pluck("key", &keys).Error
+	return keys, err
+}
+
+// upsertEntries writes entries of a locked list. It returns the ids of those that are new or have another reason or expiry.
+func upsertEntries(ctx context.Context, q *pg.Q, l models.List, entries []models.ListEntry) ([]string, error) {
+	var written []string
+	b := &pgx.Batch{}
+	for _, e := range entries {
+		b.Queue(`insert into list_entries (id, tenant_id, environment_id, list_id, key, value, reason, expires_at, added_at, added_by)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+			on conflict (list_id, environment_id, key) do update set value = excluded.value, reason = excluded.reason,
+				expires_at = excluded.expires_at, added_at = excluded.added_at, added_by = excluded.added_by
+			where (list_entries.reason, list_entries.expires_at) is distinct from (excluded.reason, excluded.expires_at)
+			returning id`,
+			e.ID, l.TenantID, l.EnvironmentID, l.ID, e.Key, e.Value, e.Reason, e.ExpiresAt, e.AddedAt, e.AddedBy).Query(func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			written = append(written, found...)
+			return err
+		})
+	}
+	return written, q.Batch(ctx, b)
+}
+
+// removeEntries deletes the entries of a locked list with the keys, and those that have expired. It returns their ids.
+func removeEntries(ctx context.Context, q *pg.Q, l models.List, keys []string, at time.Time) ([]string, error) {
+	rows, err := q.Query(ctx, `delete from list_entries where environment_id = $1 and list_id = $2 and (key = any ($3) or expires_at <= $4) returning id`,
+		l.EnvironmentID, l.ID, keys, at)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// nextVersion counts a change of a locked list, and stores its secret unless it is nil. It returns the number of entries.
+func nextVersion(ctx context.Context, q *pg.Q, l models.List, secret []byte) (int, error) {
+	var entries int
+	err := q.QueryRow(ctx, `update lists set version = version + 1, secret = coalesce($3, secret),
+		entries = (select count(*) from list_entries e where e.environment_id = $1 and e.list_id = $2)
+		where environment_id = $1 and id = $2 returning entries`, l.EnvironmentID, l.ID, secret).Scan(&entries)
+	return entries, err
+}
+
+// deleteList deletes a list with its entries.
+func deleteList(ctx context.Context, q *pg.Q, l models.List) error {
+	_, err := q.Exec(ctx, "delete from lists where environment_id = $1 and id = $2", l.EnvironmentID, l.ID)
+	return err
+}
+
+// UsesOf returns the keys of the actions whose policy in force reads the list with the name.
+func UsesOf(ctx context.Context, q *pg.Q, s pg.Scope, name string) ([]string, error) {
+	rows, err := q.Query(ctx, `select a.key from policy_versions v join actions a on a.id = v.action_id and a.archived_at is null
+		where v.tenant_id = $1 and v.environment_id = $2 and v.status = 'active' and $3 = any (v.lists) order by a.key`, s.Tenant, s.Environment, name)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// QueueLookup adds the statement that looks up the questions of a decision: one index entry for each key.
+func QueueLookup(b *pgx.Batch, environment string, l *Lookup, at time.Time) {
+	if l.Empty() {
+		return
+	}
+	b.Queue(`select w.list, w.key, l.version, coalesce(e.id, '') from unnest($2::text[], $3::text[]) w(list, key)
+		join lists l on l.environment_id = $1 and l.id = w.list
+		left join list_entries e on e.environment_id = $1 and e.list_id = w.list and e.key = w.key and (e.expires_at is null or e.expires_at > $4)`,
+		environment, l.lists, l.keys, at).Query(func(rows pgx.Rows) error {
+		var list, key, entry string
+		var version int
+		_, err := pgx.ForEachRow(rows, []any{&list, &key, &version, &entry}, func() error {
+			f, ok := l.found[list]
+			if !ok {
+				f = found{version: version, entries: map[string]string{}}
+				l.found[list] = f
+			}
+			if entry != "" {
+				f.entries[key] = entry
+			}
+			return nil
+		})
+		return err
+	})
+}
+
+// DropExpired deletes at most limit entries that expired before t.
+func DropExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
+	return q.Exec(ctx, `delete from list_entries where (list_id, environment_id, key) in
+		(select list_id, environment_id, key from list_entries where expires_at < $1 limit $2)`, t, limit)
+}
