@@ -106,6 +106,52 @@ func TestUnavailableBackendChangesNothing(t *testing.T) {
 	}, 10*time.Second, 50*time.Millisecond)
 }
 
+// A key that others may know is retired although the backend, which has it and the next key, is unavailable.
+func TestCompromisedKeyIsRetiredWithoutTheBackend(t *testing.T) {
+	t.Parallel()
+	for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			server := transittest.Start(t)
+			b.use(openTransit(t, server))
+			require.NoError(t, b.rotate())
+			require.NoError(t, b.rotate())
+			kids := func() map[models.KeyStatus]string {
+				rows, err := b.replicas[0].Keys(t.Context(), b.scope)
+				require.NoError(t, err)
+				out := map[models.KeyStatus]string{}
+				for _, k := range rows {
+					out[k.Status] = k.KID
+				}
+				return out
+			}
+			before := kids()
+			server.Sealed.Store(true)
+			_, _, err := b.replicas[0].RetireKey(t.Context(), b.scope, signing.Retirement{KID: before[status], Actor: "cli:test"})
+			require.True(t, problem.Is(err, problem.Unavailable), "without haste it is refused: %v", err)
+			require.Equal(t, before, kids())
+			_, _, err = b.replicas[0].RetireKey(t.Context(), b.scope, signing.Retirement{KID: before[status], AtOnce: true, Actor: "cli:test"})
+			require.NoError(t, err)
+			after := kids()
+			require.Equal(t, before[status], after[models.KeyRetired])
+			require.Empty(t, after[models.KeyNext])
+			active := before[models.KeyActive]
+			if status == models.KeyActive {
+				active = before[models.KeyNext]
+			}
+			require.Equal(t, active, after[models.KeyActive])
+			server.Sealed.Store(false)
+			require.Eventually(t, func() bool {
+				_, _, err := b.replicas[0].Sign(t.Context(), b.st.Q, b.scope, b.claims())
+				return err == nil
+			}, 10*time.Second, 50*time.Millisecond)
+			require.True(t, problem.Is(b.rotate(), problem.RotationInProgress), "a next key is published")
+			require.NotEmpty(t, kids()[models.KeyNext])
+		})
+	}
+}
+
 // A row that names another backend than it was created for does not open: its reference is given to no other backend.
 func TestReferenceIsBoundToItsBackend(t *testing.T) {
 	t.Parallel()

@@ -94,8 +94,16 @@ func (c *change) retire(ctx context.Context, r Retirement) (models.SigningKey, e
 	case k.Status == models.KeyNext:
 		err = c.replaceNext(ctx)
 	}
+	// A key that others may know is not kept because a backend cannot sign or create keys at present. A later rotation does that.
+	withoutBackend := r.AtOnce && problem.Is(err, problem.Unavailable)
+	if withoutBackend {
+		err = nil
+	}
 	if err == nil && r.AtOnce && k.Status != models.KeyRetired {
 		err = c.move(ctx, k, models.KeyRetired)
+	}
+	if err == nil && withoutBackend && c.in(models.KeyActive) == nil {
+		err = c.move(ctx, c.in(models.KeyNext), models.KeyActive)
 	}
 	return *k, err
 }

@@ -208,9 +208,9 @@ func (c *change) move(ctx context.Context, k *models.SigningKey, to models.KeySt
 	k.Status = to
 	switch to {
 	case models.KeyActive:
-		return c.record(ctx, events.SigningKeyActivatedData{KID: k.KID})
+		return c.record(ctx, events.SigningKeyActivatedData{KID: k.KID, Backend: k.Backend})
 	case models.KeyRetired:
-		return c.record(ctx, events.SigningKeyRetiredData{KID: k.KID})
+		return c.record(ctx, events.SigningKeyRetiredData{KID: k.KID, Backend: k.Backend})
 	default:
 		return nil // retiring has no event
 	}
@@ -239,7 +239,7 @@ func (c *change) add(ctx context.Context, status models.KeyStatus, in keys.Signe
 	if err := createSigningKey(ctx, c.q, row); err != nil {
 		return err
 	}
-	return c.record(ctx, events.SigningKeyCreatedData{KID: row.KID})
+	return c.record(ctx, events.SigningKeyCreatedData{KID: row.KID, Backend: row.Backend})
 }
 
 // row returns the row of a key, and tests the key in the form in which it will be stored.

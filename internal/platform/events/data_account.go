@@ -245,9 +245,10 @@ type PolicyActivatedData PolicyCreatedData
 // PolicyRetiredData has the fields of PolicyCreatedData.
 type PolicyRetiredData PolicyCreatedData
 
-// SigningKeyCreatedData has the key id (kid) as published in the key set.
+// SigningKeyCreatedData has the key id (kid) as published in the key set, and the backend that has the private key, such as software.
 type SigningKeyCreatedData struct {
-	KID string `json:"kid"`
+	KID     string `json:"kid"`
+	Backend string `json:"backend"`
 }
 
 // SigningKeyActivatedData has the fields of SigningKeyCreatedData.
