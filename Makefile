@@ -202,9 +202,9 @@ test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## 
 	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) --modules $(if $(filter ./...,$(PKG)),integration,$(MODULE)) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),.,$(PACKAGES))
 
 # countersign-pkcs11 loads the library of a token, so it needs cgo. The service does not.
-.PHONY: pkcs11
-pkcs11: ## build countersign-pkcs11, which serves the keys of a PKCS#11 token, into bin/; needs a C compiler
-	@CGO_ENABLED=1 go build -C signers -trimpath -o ../$(BIN)/countersign-pkcs11 ./cmd/countersign-pkcs11
+.PHONY: signers
+signers: ## build countersign-pkcs11 and countersign-awskms, which serve keys of a device to the service, into bin/; needs a C compiler
+	@CGO_ENABLED=1 go build -C signers -trimpath -o ../$(BIN)/ ./cmd/...
 
 .PHONY: softhsm
 softhsm:
@@ -216,7 +216,7 @@ softhsm:
 	fi
 
 .PHONY: test-pkcs11
-test-pkcs11: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pkcs11 softhsm ## run the black-box tests with their signing keys in SoftHSM2 (RUN=Test)
+test-pkcs11: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum signers softhsm ## run the black-box tests with their signing keys in SoftHSM2 (RUN=Test)
 	@$(TESTED) signers/softhsm.sh $(BIN)/testrunner --modules integration -- -vet=off -timeout 20m -count 1 $(if $(RUN),-run '$(RUN)') .
 
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.

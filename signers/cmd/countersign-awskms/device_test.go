@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/keys"
+	"github.com/countersign-dev/countersign/internal/platform/keys/transit"
+	"github.com/countersign-dev/countersign/signers"
+)
+
+// standIn is a stand-in for AWS KMS, written from the documentation of its JSON protocol. It is not KMS and not a recording of it.
+type standIn struct {
+	mu      sync.Mutex
+	made    []any // *ecdsa.PrivateKey, or nil for a symmetric key; its index is the id
+	aliases map[string]string
+	down    bool
+}
+
+type call struct {
+	KeyID       string `json:"KeyId"`
+	KeySpec     string
+	AliasName   string
+	TargetKeyID string `json:"TargetKeyId"`
+	Message     []byte
+	MessageType string
+	Algorithm   string `json:"SigningAlgorithm"`
+	Plaintext   []byte
+	Ciphertext  []byte `json:"CiphertextBlob"`
+}
+
+var mark = []byte("encrypted:") // in place of encryption
+
+func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	fail := func(status int, kind string) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"__type": kind, "message": kind})
+	}
+	var in call
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || s.down || !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ") {
+		fail(http.StatusInternalServerError, "KMSInternalException")
+		return
+	}
+	operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "TrentService.")
+	var id int
+	if operation != "CreateKey" && operation != "CreateAlias" {
+		if target, ok := s.aliases[in.KeyID]; ok {
+			in.KeyID = target
+		}
+		if !strings.HasPrefix(in.KeyID, "key-") {
+			fail(http.StatusBadRequest, "NotFoundException")
+			return
+		}
+		id = int(in.KeyID[len("key-")] - '0')
+	}
+	out, refusal := s.answer(operation, id, in)
+	if refusal != "" {
+		fail(http.StatusBadRequest, refusal)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+func (s *standIn) answer(operation string, id int, in call) (out map[string]any, refusal string) {
+	metadata := func(id int) map[string]any {
+		m := map[string]any{"KeyId": "key-" + string(rune('0'+id)), "Origin": "AWS_KMS", "KeySpec": "SYMMETRIC_DEFAULT", "KeyUsage": "ENCRYPT_DECRYPT"}
+		if s.made[id] != nil {
+			m["KeySpec"], m["KeyUsage"] = "ECC_NIST_P256", "SIGN_VERIFY"
+		}
+		return map[string]any{"KeyMetadata": m}
+	}
+	key := func() *ecdsa.PrivateKey { return s.made[id].(*ecdsa.PrivateKey) }
+	switch operation {
+	case "CreateKey":
+		var made any
+		if in.KeySpec == "ECC_NIST_P256" {
+			made, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		}
+		s.made = append(s.made, made)
+		return metadata(len(s.made) - 1), ""
+	case "CreateAlias":
+		s.aliases[in.AliasName] = in.TargetKeyID
+		return map[string]any{}, ""
+	case "DescribeKey":
+		return metadata(id), ""
+	case "GetPublicKey":
+		der, _ := x509.MarshalPKIXPublicKey(key().Public())
+		return map[string]any{"PublicKey": der}, ""
+	case "Sign":
+		if in.MessageType != "DIGEST" || in.Algorithm != "ECDSA_SHA_256" {
+			return nil, "ValidationException"
+		}
+		signature, _ := ecdsa.SignASN1(rand.Reader, key(), in.Message)
+		return map[string]any{"Signature": signature}, ""
+	case "Encrypt":
+		return map[string]any{"CiphertextBlob": append(bytes.Clone(mark), in.Plaintext...)}, ""
+	case "Decrypt":
+		plaintext, ok := bytes.CutPrefix(in.Ciphertext, mark)
+		if !ok {
+			return nil, "InvalidCiphertextException"
+		}
+		return map[string]any{"Plaintext": plaintext}, ""
+	}
+	return nil, "UnknownOperationException"
+}
+
+// The client of Countersign uses keys of KMS through the command's server.
+func TestKeysInAWSKMS(t *testing.T) {
+	t.Parallel()
+	stand := &standIn{aliases: map[string]string{}}
+	cloud := httptest.NewServer(stand)
+	t.Cleanup(cloud.Close)
+	d := device{kms.New(kms.Options{
+		Region: "eu-central-1", BaseEndpoint: aws.String(cloud.URL), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})}
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("t"), 0o600))
+	served := httptest.NewServer((&signers.Server{Device: d, Mount: "awskms", TokenFile: token, Log: slog.New(slog.DiscardHandler)}).Handler())
+	t.Cleanup(served.Close)
+	uri := func(key string) *url.URL {
+		u, err := url.Parse("vault+transit://" + strings.TrimPrefix(served.URL, "http://") + "/awskms" + key + "?tls=off&token-file=" + token)
+		require.NoError(t, err)
+		return u
+	}
+	s, err := transit.Open(uri(""))
+	require.NoError(t, err)
+	signer := keys.NewGuard(s)
+	require.NoError(t, signer.Check(t.Context()))
+	_, key, err := signer.Create(t.Context(), "env_test")
+	require.NoError(t, err)
+	digest := sha256.Sum256([]byte("text"))
+	for range 20 { // the guard verifies each
+		_, err := key.Sign(t.Context(), digest[:])
+		require.NoError(t, err)
+	}
+	require.NoError(t, d.Create(t.Context(), "countersign-root", signers.TypeRoot))
+	root, err := transit.OpenRoot(uri("/countersign-root"))
+	require.NoError(t, err)
+	wrapped, err := root.Wrap(t.Context(), []byte("master"))
+	require.NoError(t, err)
+	master, err := root.Unwrap(t.Context(), wrapped)
+	require.NoError(t, err)
+	require.Equal(t, "master", string(master))
+	_, err = root.Unwrap(t.Context(), "vault:v1:AAAA")
+	require.ErrorContains(t, err, "400")
+	_, _, err = signer.Adopt(t.Context(), "countersign-root")
+	require.ErrorContains(t, err, "not ecdsa-p256")
+
+	stand.mu.Lock()
+	stand.down = true
+	stand.mu.Unlock()
+	_, err = key.Sign(t.Context(), digest[:])
+	require.ErrorIs(t, err, keys.ErrUnavailable)
+	require.ErrorIs(t, signer.Check(t.Context()), keys.ErrUnavailable)
+}
