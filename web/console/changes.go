@@ -108,6 +108,10 @@ func whatChanges(r change.View) string {
 		return "Change the team " + r.Team
 	case models.ChangeTeamDelete:
 		return "Delete the team " + r.Team
+	case models.ChangeListEntries:
+		return "Change entries of the list " + r.List
+	case models.ChangeListDelete:
+		return "Delete the list " + r.List
 	case models.ChangeWebhookCreate:
 		return "Create a webhook endpoint"
 	case models.ChangeWebhookUpdate:

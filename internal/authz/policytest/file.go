@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 )
@@ -44,6 +47,7 @@ type File struct {
 	set    *rules.Set
 	kind   policy.EnvironmentKind
 	action rules.Action
+	lists  map[string]lists.Sample
 }
 
 // document is the form of a file.
@@ -58,8 +62,9 @@ type document struct {
 		Requirements  yaml.Node `yaml:"requirements"`
 		ContextSchema yaml.Node `yaml:"context_schema"`
 	} `yaml:"policy"`
-	Cases   []Case    `yaml:"cases"`
-	Anchors yaml.Node `yaml:"anchors"` // for values that cases share by YAML anchors
+	Lists   map[string]lists.Sample `yaml:"lists"` // of the environment
+	Cases   []Case                  `yaml:"cases"`
+	Anchors yaml.Node               `yaml:"anchors"` // for values that cases share by YAML anchors
 }
 
 // Case is one request with the expected decision. Fields that are left out have the values of newCase.
@@ -219,7 +224,27 @@ func (f *File) policy(doc document) error {
 		worst := faults[0]
 		return &Fault{ruleLine(&node, worst.Rule), fmt.Sprintf("the condition of the rule %q: %s", worst.Name, worst.Error())}
 	}
-	f.set = set
+	f.set, f.lists = set, doc.Lists
+	return f.listed()
+}
+
+// listed checks that the file has the lists that the rules read, and no other.
+func (f *File) listed() error {
+	read := map[string]bool{}
+	for _, l := range f.set.Lists() {
+		read[l.Name] = true
+		if _, ok := f.lists[l.Name]; !ok {
+			return &Fault{Why: fmt.Sprintf("the rule %q reads the list %q: add it to lists, with its kind and entries", l.At.Name, l.Name)}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.lists)) {
+		if !read[name] {
+			return &Fault{Why: fmt.Sprintf("no rule reads the list %q", name)}
+		}
+		if err := f.lists[name].Check(name); err != nil {
+			return &Fault{Why: err.Error()}
+		}
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -155,6 +156,7 @@ func (f *File) decide(ctx context.Context, c Case) Result {
 		SubjectRevoked: c.Subject.Revoked, UsableMethods: policy.Usable(c.in.vars.Subject.Passkeys, f.kind),
 		ChallengesUsed: c.ChallengesUsed, ChallengeCompleted: c.ChallengeCompleted, HoldApproved: c.HoldApproved,
 	}
+	c.in.vars.Listed, in.Lists = lists.Memory(f.lists, f.set.ListedFor(ctx, c.in.vars))
 	for _, m := range f.set.Match(ctx, c.in.vars) {
 		in.Rules = append(in.Rules, policy.MatchedRule{Rule: m.Rule, Found: m.Found, Failed: m.Failed})
 		r.Rules = append(r.Rules, m.Rule.Name)
