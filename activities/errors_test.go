@@ -19,28 +19,13 @@ import (
 
 const canary = "canary-4711"
 
-// failing is a service whose every move fails.
-type failing struct{ err error }
-
-func (f failing) Complete(context.Context, challenge.Move) (challenge.Outcome, error) {
-	return challenge.Outcome{}, f.err
-}
-
-func (f failing) Cancel(context.Context, challenge.Move) (challenge.Outcome, error) {
-	return challenge.Outcome{}, f.err
-}
-
-func (f failing) Expire(context.Context, challenge.Move) (challenge.Outcome, error) {
-	return challenge.Outcome{}, f.err
-}
-
 // run runs an activity that fails with err and returns what Temporal gets of it.
-func run(t *testing.T, in activities.ChallengeMove, err error) error {
+func run(t *testing.T, in activities.Move, err error) error {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	a := &activities.Challenges{Moves: failing{err}}
-	env.RegisterActivityWithOptions(a.Complete, activity.RegisterOptions{Name: activities.ChallengeComplete})
+	fails := func(context.Context, challenge.Move) (challenge.Outcome, error) { return challenge.Outcome{}, err }
+	env.RegisterActivityWithOptions(activities.Moving(nil, fails), activity.RegisterOptions{Name: activities.ChallengeComplete})
 	_, out := env.ExecuteActivity(activities.ChallengeComplete, in)
 	require.Error(t, out)
 	return out
@@ -49,7 +34,7 @@ func run(t *testing.T, in activities.ChallengeMove, err error) error {
 func TestRefusalsAreFinalAndKeepTheirCode(t *testing.T) {
 	t.Parallel()
 	for _, code := range []problem.Code{problem.ChallengeClosed, problem.ChallengeExpired, problem.AssertionRefused, problem.NotFound} {
-		out := run(t, activities.ChallengeMove{}, fmt.Errorf("wrapped: %w", &problem.Error{Code: code, Detail: "refused", Cause: errors.New(canary)}))
+		out := run(t, activities.Move{}, fmt.Errorf("wrapped: %w", &problem.Error{Code: code, Detail: "refused", Cause: errors.New(canary)}))
 		got, detail, ok := activities.Refusal(out)
 		require.True(t, ok)
 		require.Equal(t, code, got)
@@ -67,7 +52,7 @@ func TestFaultsAreRetriedAndRevealNothing(t *testing.T) {
 		"anything":    errors.New(canary),
 		"a deadline":  context.DeadlineExceeded,
 	} {
-		out := run(t, activities.ChallengeMove{}, err)
+		out := run(t, activities.Move{}, err)
 		_, _, refused := activities.Refusal(out)
 		require.False(t, refused, name)
 		var app *temporal.ApplicationError
@@ -80,7 +65,7 @@ func TestFaultsAreRetriedAndRevealNothing(t *testing.T) {
 
 func TestInvalidDigestIsRefused(t *testing.T) {
 	t.Parallel()
-	code, _, ok := activities.Refusal(run(t, activities.ChallengeMove{Request: "no hex"}, errors.New("never called")))
+	code, _, ok := activities.Refusal(run(t, activities.Move{Request: "no hex"}, errors.New("never called")))
 	require.True(t, ok)
 	require.Equal(t, problem.Conflict, code)
 }

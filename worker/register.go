@@ -60,27 +60,14 @@ func RegisterWorkflows(r WorkflowRegistry) {
 // Register registers every workflow and every activity.
 func Register(r Registry, s Services) {
 	RegisterWorkflows(r)
+	registerRecords(r, s)
 	registerSubjects(r, s)
 	registerEndpoints(r, s)
 	registerUpkeep(r, s)
-	challenges := &activities.Challenges{Moves: s.Challenges, Log: s.Log}
-	holds := &activities.Holds{Moves: s.Holds, Log: s.Log}
-	changes := &activities.Changes{Moves: s.Changes, Log: s.Log}
 	enrollments := &activities.Enrollments{Moves: s.Enrollments, Log: s.Log}
 	adaptations := &activities.Adaptations{Moves: s.Templates, Log: s.Log}
 	backgrounds := &activities.Backgrounds{Moves: s.Backgrounds, Log: s.Log}
-	evaluations := &activities.Evaluations{Moves: s.Evaluations, Log: s.Log}
 	for name, a := range map[string]any{
-		activities.ChallengeComplete:  challenges.Complete,
-		activities.ChallengeCancel:    challenges.Cancel,
-		activities.ChallengeExpire:    challenges.Expire,
-		activities.HoldReview:         holds.Review,
-		activities.HoldRemind:         holds.Remind,
-		activities.HoldExpire:         holds.Expire,
-		activities.HoldEscalate:       holds.Escalate,
-		activities.ChangeDecide:       changes.Decide,
-		activities.ChangeExpire:       changes.Expire,
-		activities.EvaluationClose:    evaluations.Close,
 		activities.EnrollmentTrain:    enrollments.Train,
 		activities.AdaptationTakeIn:   adaptations.TakeIn,
 		activities.BackgroundCount:    backgrounds.Count,
@@ -88,6 +75,32 @@ func Register(r Registry, s Services) {
 		activities.BackgroundActivate: backgrounds.Activate,
 		activities.BackgroundCarry:    backgrounds.Carry,
 	} {
+		r.RegisterActivityWithOptions(a, activity.RegisterOptions{Name: name})
+	}
+}
+
+// registerRecords registers the moves of the records whose services there are.
+func registerRecords(r Registry, s Services) {
+	moves := map[string]any{}
+	if m := s.Challenges; m != nil {
+		moves[activities.ChallengeComplete] = activities.Moving(s.Log, m.Complete)
+		moves[activities.ChallengeCancel] = activities.Moving(s.Log, m.Cancel)
+		moves[activities.ChallengeExpire] = activities.Moving(s.Log, m.Expire)
+	}
+	if m := s.Holds; m != nil {
+		moves[activities.HoldReview] = activities.Moving(s.Log, m.Review)
+		moves[activities.HoldRemind] = activities.Moving(s.Log, m.Remind)
+		moves[activities.HoldExpire] = activities.Moving(s.Log, m.Expire)
+		moves[activities.HoldEscalate] = activities.Moving(s.Log, m.Escalate)
+	}
+	if m := s.Changes; m != nil {
+		moves[activities.ChangeDecide] = activities.Moving(s.Log, m.Decide)
+		moves[activities.ChangeExpire] = activities.Moving(s.Log, m.Expire)
+	}
+	if m := s.Evaluations; m != nil {
+		moves[activities.EvaluationClose] = activities.Moving(s.Log, m.Close)
+	}
+	for name, a := range moves {
 		r.RegisterActivityWithOptions(a, activity.RegisterOptions{Name: name})
 	}
 }

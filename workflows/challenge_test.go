@@ -25,7 +25,7 @@ func runChallenge(t *testing.T, r *challengeRecord, asking func(env *testsuite.T
 	t.Helper()
 	env := environment(t, worker.Services{Challenges: r})
 	asking(env)
-	env.ExecuteWorkflow(workflows.NameChallenge, workflows.ChallengeInput{
+	env.ExecuteWorkflow(workflows.NameChallenge, challenge.WorkflowInput{
 		Challenge: "chl_1", Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", ExpiresAt: start.Add(challengeLife),
 	})
 	require.True(t, env.IsWorkflowCompleted())
@@ -35,8 +35,8 @@ func runChallenge(t *testing.T, r *challengeRecord, asking func(env *testsuite.T
 	return out, env
 }
 
-func complete(request string) workflows.ChallengeMove {
-	return workflows.ChallengeMove{Request: request}
+func complete(request string) workflows.MoveRequest {
+	return workflows.MoveRequest{Request: request}
 }
 
 func TestChallengeCompletes(t *testing.T) {

@@ -93,7 +93,7 @@ func runChange(t *testing.T, r *changeRecord, asking func(env *testsuite.TestWor
 	t.Helper()
 	env := environment(t, worker.Services{Changes: r})
 	asking(env)
-	env.ExecuteWorkflow(workflows.NameChange, workflows.ChangeInput{
+	env.ExecuteWorkflow(workflows.NameChange, change.WorkflowInput{
 		Change: "chg_1", Environment: "env_1", Kind: "policy.activate", Action: "payments.transfer", ExpiresAt: start.Add(changeLife),
 	})
 	require.True(t, env.IsWorkflowCompleted())
@@ -103,14 +103,14 @@ func runChange(t *testing.T, r *changeRecord, asking func(env *testsuite.TestWor
 	return out, env
 }
 
-func decides(actor, resolution string) workflows.ChangeDecision {
-	return workflows.ChangeDecision{Actor: actor, Resolution: resolution, RequestID: "req_1"}
+func decides(actor, resolution string) workflows.MoveRequest {
+	return workflows.MoveRequest{Actor: actor, Resolution: resolution, RequestID: "req_1"}
 }
 
 func TestChangeIsDecided(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		decision workflows.ChangeDecision
+		decision workflows.MoveRequest
 		stale    bool
 		status   models.ChangeStatus
 	}{
@@ -160,7 +160,7 @@ func TestChangeExpiresUnlessDecidedInTime(t *testing.T) {
 
 func TestChangeRefusalLeavesItPending(t *testing.T) {
 	t.Parallel()
-	for name, m := range map[string]workflows.ChangeDecision{
+	for name, m := range map[string]workflows.MoveRequest{
 		"by the requester": decides("ann", change.Approve), "without actor": decides("", change.Approve), "unknown resolution": decides("bob", "maybe"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestChangeRefusalLeavesItPending(t *testing.T) {
 func TestChangeRaces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		first, second workflows.ChangeDecision
+		first, second workflows.MoveRequest
 		status        models.ChangeStatus
 		code          problem.Code
 	}{

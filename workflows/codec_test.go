@@ -30,7 +30,7 @@ func TestCodecRoundTripsPayloads(t *testing.T) {
 	t.Parallel()
 	k := keys(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		in := workflows.ChallengeMove{Request: canary + rapid.String().Draw(rt, "request")}
+		in := workflows.MoveRequest{Request: canary + rapid.String().Draw(rt, "request")}
 		data, _ := workflows.Converters(k)
 		p, err := data.ToPayload(in)
 		require.NoError(rt, err)
@@ -38,7 +38,7 @@ func TestCodecRoundTripsPayloads(t *testing.T) {
 		require.NoError(rt, err)
 		require.NotContains(rt, string(wire), canary)
 		require.NotContains(rt, string(wire), "Request", "the shape is sealed too")
-		var out workflows.ChallengeMove
+		var out workflows.MoveRequest
 		require.NoError(rt, data.FromPayload(p, &out))
 		require.Equal(rt, in, out)
 	})

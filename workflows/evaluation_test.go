@@ -46,7 +46,7 @@ func runEvaluation(t *testing.T, r *evaluationRecord, ends *time.Time, asking fu
 	t.Helper()
 	env := environment(t, worker.Services{Evaluations: r})
 	asking(env)
-	env.ExecuteWorkflow(workflows.NameEvaluation, workflows.EvaluationInput{Evaluation: "evl_1", Environment: "env_1", EndsAt: ends})
+	env.ExecuteWorkflow(workflows.NameEvaluation, evaluation.WorkflowInput{Evaluation: "evl_1", Environment: "env_1", EndsAt: ends})
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
 	var out evaluation.Outcome

@@ -20,7 +20,7 @@ func runEscalating(t *testing.T, after time.Duration, asking func(env *testsuite
 	r.escalate = start.Add(after)
 	env := environment(t, worker.Services{Holds: r})
 	asking(env)
-	env.ExecuteWorkflow(workflows.NameHold, workflows.HoldInput{
+	env.ExecuteWorkflow(workflows.NameHold, hold.WorkflowInput{
 		Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer",
 		RemindAt: start.Add(holdLife / 2), DueAt: start.Add(holdLife), EscalateAt: start.Add(after),
 	})

@@ -26,7 +26,7 @@ func runHold(t *testing.T, r *holdRecord, asking func(env *testsuite.TestWorkflo
 	t.Helper()
 	env := environment(t, worker.Services{Holds: r})
 	asking(env)
-	env.ExecuteWorkflow(workflows.NameHold, workflows.HoldInput{
+	env.ExecuteWorkflow(workflows.NameHold, hold.WorkflowInput{
 		Authorization: "azn_1", Environment: "env_1", Action: "payments.transfer", RemindAt: start.Add(holdLife / 2), DueAt: start.Add(holdLife),
 	})
 	require.True(t, env.IsWorkflowCompleted())
@@ -37,9 +37,9 @@ func runHold(t *testing.T, r *holdRecord, asking func(env *testsuite.TestWorkflo
 }
 
 var (
-	annApproves = workflows.HoldReview{Request: "0a", Resolution: hold.Approve}
-	bobApproves = workflows.HoldReview{Request: "0b", Resolution: hold.Approve}
-	annRejects  = workflows.HoldReview{Request: "0c", Resolution: hold.Reject}
+	annApproves = workflows.MoveRequest{Request: "0a", Resolution: hold.Approve}
+	bobApproves = workflows.MoveRequest{Request: "0b", Resolution: hold.Approve}
+	annRejects  = workflows.MoveRequest{Request: "0c", Resolution: hold.Reject}
 )
 
 func TestHoldIsApproved(t *testing.T) {
@@ -114,14 +114,14 @@ func TestHoldOneRejectionOverrulesApprovals(t *testing.T) {
 func TestHoldRaces(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		first, second workflows.HoldReview
+		first, second workflows.MoveRequest
 		status        string
 		code          problem.Code
 	}{
 		"approve against reject":  {annApproves, annRejects, "approved", problem.ReviewResolved},
 		"reject against approve":  {annRejects, bobApproves, "rejected", problem.ReviewResolved},
 		"approve against approve": {annApproves, bobApproves, "approved", ""},
-		"reject against reject":   {annRejects, workflows.HoldReview{Request: "0d", Resolution: hold.Reject}, "rejected", ""},
+		"reject against reject":   {annRejects, workflows.MoveRequest{Request: "0d", Resolution: hold.Reject}, "rejected", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestHoldReviewAgainstExpiry(t *testing.T) {
 
 func TestHoldValidatorRefusesInvalidReviews(t *testing.T) {
 	t.Parallel()
-	for _, m := range []workflows.HoldReview{{}, {Request: "0a"}, {Request: "0a", Resolution: "maybe"}, {Resolution: hold.Approve}} {
+	for _, m := range []workflows.MoveRequest{{}, {Request: "0a"}, {Request: "0a", Resolution: "maybe"}, {Resolution: hold.Approve}} {
 		r := holdOf(1)
 		var a *answer
 		out, _ := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {

@@ -48,7 +48,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 // The replay is no formality: code that does something else at the same place is found out.
 func TestReplayFindsAChangedWorkflow(t *testing.T) {
 	t.Parallel()
-	changed := func(ctx workflow.Context, in workflows.ChallengeInput) (challenge.Outcome, error) {
+	changed := func(ctx workflow.Context, in challenge.WorkflowInput) (challenge.Outcome, error) {
 		if err := workflow.Sleep(ctx, time.Minute); err != nil {
 			return challenge.Outcome{}, err
 		}

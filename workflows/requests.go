@@ -12,12 +12,12 @@ import (
 
 // StartChallenge starts the workflow of a challenge unless it exists.
 func (c *Client) StartChallenge(ctx context.Context, r challenge.WorkflowInput) error {
-	return c.start(ctx, ChallengeInputOf(r).start())
+	return c.start(ctx, challenges.start(r))
 }
 
 // RestartChallenge starts another workflow run of an open challenge whose run has closed.
 func (c *Client) RestartChallenge(ctx context.Context, r challenge.WorkflowInput) error {
-	return c.restart(ctx, ChallengeInputOf(r).start())
+	return c.restart(ctx, challenges.start(r))
 }
 
 // CompleteChallenge completes the challenge with the prepared request.
@@ -33,8 +33,8 @@ func (c *Client) CancelChallenge(ctx context.Context, r challenge.WorkflowInput,
 // moveChallenge sends an update to the workflow of a challenge. The update id covers the whole request.
 func (c *Client) moveChallenge(ctx context.Context, r challenge.WorkflowInput, name, request string) (challenge.Outcome, error) {
 	var out challenge.Outcome
-	err := c.updateWithStart(ctx, ChallengeInputOf(r).start(),
-		update{id: name + ":" + request, name: name, arg: ChallengeMove{Request: request}}, &out)
+	err := c.updateWithStart(ctx, challenges.start(r),
+		update{id: name + ":" + request, name: name, arg: MoveRequest{Request: request}}, &out)
 	return out, err
 }
 
@@ -45,19 +45,19 @@ func (c *Client) SettleChallenge(ctx context.Context, id string) error {
 
 // StartHold starts the workflow of a hold unless it exists.
 func (c *Client) StartHold(ctx context.Context, r hold.WorkflowInput) error {
-	return c.start(ctx, HoldInputOf(r).start())
+	return c.start(ctx, holds.start(r))
 }
 
 // RestartHold starts another workflow run of a pending hold whose run has closed.
 func (c *Client) RestartHold(ctx context.Context, r hold.WorkflowInput) error {
-	return c.restart(ctx, HoldInputOf(r).start())
+	return c.restart(ctx, holds.start(r))
 }
 
 // ReviewHold approves or rejects the hold with the prepared review.
 func (c *Client) ReviewHold(ctx context.Context, r hold.WorkflowInput, resolution, request string) (hold.Outcome, error) {
 	var out hold.Outcome
-	err := c.updateWithStart(ctx, HoldInputOf(r).start(),
-		update{id: UpdateReview + ":" + request, name: UpdateReview, arg: HoldReview{Request: request, Resolution: resolution}}, &out)
+	err := c.updateWithStart(ctx, holds.start(r),
+		update{id: UpdateReview + ":" + request, name: UpdateReview, arg: MoveRequest{Request: request, Resolution: resolution}}, &out)
 	return out, err
 }
 
@@ -68,12 +68,12 @@ func (c *Client) SettleHold(ctx context.Context, authorization string) error {
 
 // StartChange starts the workflow of a change request unless it exists.
 func (c *Client) StartChange(ctx context.Context, r change.WorkflowInput) error {
-	return c.start(ctx, ChangeInputOf(r).start())
+	return c.start(ctx, changes.start(r))
 }
 
 // RestartChange starts another workflow run of a pending change request whose run has closed.
 func (c *Client) RestartChange(ctx context.Context, r change.WorkflowInput) error {
-	return c.restart(ctx, ChangeInputOf(r).start())
+	return c.restart(ctx, changes.start(r))
 }
 
 // DecideChange settles the change request. The record makes a repeated decision safe, so the update id covers one request only:
@@ -82,26 +82,26 @@ func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d cha
 	var out change.Outcome
 	// A digest, because Temporal stores the id in the clear, and the caller chooses its request id.
 	request := canonical.DigestBytes([]byte(d.Resolution + ":" + d.Actor + ":" + d.RequestID))
-	err := c.updateWithStart(ctx, ChangeInputOf(r).start(), update{
-		id: UpdateDecide + ":" + request, name: UpdateDecide, arg: ChangeDecision(d),
+	err := c.updateWithStart(ctx, changes.start(r), update{
+		id: UpdateDecide + ":" + request, name: UpdateDecide, arg: MoveRequest{Resolution: d.Resolution, Actor: d.Actor, RequestID: d.RequestID},
 	}, &out)
 	return out, err
 }
 
 // StartEvaluation starts the workflow of an evaluation unless it exists.
 func (c *Client) StartEvaluation(ctx context.Context, r evaluation.WorkflowInput) error {
-	return c.start(ctx, EvaluationInputOf(r).start())
+	return c.start(ctx, evaluations.start(r))
 }
 
 // RestartEvaluation starts another workflow run of an open evaluation whose run has closed.
 func (c *Client) RestartEvaluation(ctx context.Context, r evaluation.WorkflowInput) error {
-	return c.restart(ctx, EvaluationInputOf(r).start())
+	return c.restart(ctx, evaluations.start(r))
 }
 
 // CloseEvaluation closes the evaluation. The update id is that of the evaluation: closing twice is one close.
 func (c *Client) CloseEvaluation(ctx context.Context, r evaluation.WorkflowInput, by evaluation.CloseRequest) (evaluation.Outcome, error) {
 	var out evaluation.Outcome
-	err := c.updateWithStart(ctx, EvaluationInputOf(r).start(),
-		update{id: UpdateClose + ":" + r.Evaluation, name: UpdateClose, arg: by}, &out)
+	err := c.updateWithStart(ctx, evaluations.start(r),
+		update{id: UpdateClose + ":" + r.Evaluation, name: UpdateClose, arg: MoveRequest{Actor: by.Actor, RequestID: by.RequestID}}, &out)
 	return out, err
 }

@@ -115,7 +115,7 @@ func holdScenarios() map[string]func() scenario {
 			}
 		}
 	}
-	review := func(t *testing.T, c *workflows.Client, run hold.WorkflowInput, m workflows.HoldReview) {
+	review := func(t *testing.T, c *workflows.Client, run hold.WorkflowInput, m workflows.MoveRequest) {
 		_, err := c.ReviewHold(t.Context(), run, m.Resolution, m.Request)
 		require.NoError(t, err)
 	}

@@ -190,6 +190,15 @@ func (s *Service) Receipt(ctx context.Context, scope pg.Scope, id, request strin
 	return receiptOf(c, digest), nil
 }
 
+// receiptAfter is Receipt, with the refusal of a challenge that this request did not complete.
+func (s *Service) receiptAfter(ctx context.Context, scope pg.Scope, id, request string, closed bool) (*Receipt, error) {
+	receipt, err := s.Receipt(ctx, scope, id, request)
+	if err == nil && receipt == nil {
+		_, err = s.settledOtherwise(ctx, scope, id, closed)
+	}
+	return receipt, err
+}
+
 // settledOtherwise returns the status of a challenge that this request did not settle, and the refusal. While the record is open,
 // however late, the request is not refused: a step that began in time may still commit, unless the workflow has closed.
 func (s *Service) settledOtherwise(ctx context.Context, scope pg.Scope, id string, closed bool) (models.ChallengeStatus, error) {

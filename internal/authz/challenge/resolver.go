@@ -3,10 +3,9 @@ package challenge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -37,16 +36,10 @@ func (r *Resolver) Complete(ctx context.Context, p identity.Principal, id, metho
 		return prepared.Receipt, err
 	}
 	_, moveErr := r.workflow.CompleteChallenge(ctx, prepared.Workflow, prepared.Request)
-	if moveErr != nil && !recordDecides(moveErr) {
-		return nil, moveErr
-	}
-	// The receipt is read from the database: it is there if this request completed the challenge, now or by an earlier attempt.
-	receipt, err := r.challenges.Receipt(ctx, p.Store(), id, prepared.Request)
-	if err != nil || receipt != nil {
-		return receipt, err
-	}
-	_, err = r.settled(ctx, p, prepared.Workflow, moveErr)
-	return nil, err
+	return resolution(r, prepared, func(ctx context.Context, closed bool) (*Receipt, error) {
+		// The receipt is there if this request completed the challenge, now or by an earlier attempt.
+		return r.challenges.receiptAfter(ctx, p.Store(), id, prepared.Request, closed)
+	}).After(ctx, moveErr)
 }
 
 // Cancel cancels the challenge on behalf of the principal and returns its status. Cancelling a challenge that is cancelled
@@ -61,23 +54,17 @@ func (r *Resolver) Cancel(ctx context.Context, p identity.Principal, id string) 
 		return "", err
 	}
 	_, moveErr := r.workflow.CancelChallenge(ctx, prepared.Workflow, prepared.Request)
-	if moveErr != nil && !recordDecides(moveErr) {
-		return "", moveErr
-	}
-	return cancelled(r.settled(ctx, p, prepared.Workflow, moveErr))
+	return resolution(r, prepared, func(ctx context.Context, closed bool) (models.ChallengeStatus, error) {
+		return cancelled(r.challenges.settledOtherwise(ctx, p.Store(), id, closed))
+	}).After(ctx, moveErr)
 }
 
-// settled is settledOtherwise after a move with this result. A challenge that is open although its run has closed receives a new run, and
-// the caller repeats the request.
-func (r *Resolver) settled(ctx context.Context, p identity.Principal, in WorkflowInput, moveErr error) (models.ChallengeStatus, error) {
-	closed := durable.HasClosed(moveErr)
-	status, err := r.challenges.settledOtherwise(ctx, p.Store(), in.Challenge, closed)
-	if closed && status == models.ChallengeOpen {
-		if err := r.workflow.RestartChallenge(ctx, in); err != nil {
-			return status, err
-		}
+// resolution returns how the outcome of a prepared move is found.
+func resolution[T any](r *Resolver, prepared Prepared, record func(ctx context.Context, closed bool) (T, error)) settle.Resolution[T] {
+	return settle.Resolution[T]{
+		Decides: []problem.Code{problem.ChallengeClosed, problem.ChallengeExpired}, Record: record,
+		Restart: func(ctx context.Context) error { return r.workflow.RestartChallenge(ctx, prepared.Workflow) },
 	}
-	return status, err
 }
 
 // cancelled returns the status of a challenge that is cancelled, and the refusal for any other.
@@ -86,10 +73,4 @@ func cancelled(status models.ChallengeStatus, err error) (models.ChallengeStatus
 		return status, nil
 	}
 	return "", err
-}
-
-// recordDecides reports whether the database, and not the workflow's error, says what became of the request: this very
-// request may have settled the challenge in a step whose result the workflow lost.
-func recordDecides(err error) bool {
-	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ChallengeClosed) || problem.Is(err, problem.ChallengeExpired)
 }

@@ -2,10 +2,9 @@ package change
 
 import (
 	"context"
-	"errors"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -46,22 +45,14 @@ func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resoluti
 		return d.settled(ctx, p, id, resolution)
 	}
 	out, err := d.workflow.DecideChange(ctx, in, Decision{Resolution: resolution, Actor: p.Actor(), RequestID: p.RequestID})
-	switch {
-	case err != nil && !recordDecides(err):
-		return nil, err
-	case err == nil && out.Status == models.ChangePending:
+	if err == nil && out.Status == models.ChangePending {
 		return nil, problem.NewUnavailable("The change is not settled yet. Repeat the request.", nil)
 	}
-	closed := durable.HasClosed(err)
-	v, err := d.settled(ctx, p, id, resolution)
-	if closed && problem.Is(err, problem.Unavailable) {
-		// It was restored to a point before its run closed: the change request receives a new run, which expires it at its time if no
-		// decision comes, and the caller repeats this one.
-		if err := d.workflow.RestartChange(ctx, in); err != nil {
-			return nil, err
-		}
-	}
-	return v, err
+	return settle.Resolution[*View]{
+		Decides: []problem.Code{problem.ChangeExpired, problem.ChangeSettled, problem.ChangeSuperseded},
+		Record:  func(ctx context.Context, _ bool) (*View, error) { return d.settled(ctx, p, id, resolution) },
+		Restart: func(ctx context.Context) error { return d.workflow.RestartChange(ctx, in) },
+	}.After(ctx, err)
 }
 
 // settled returns a change request that was resolved this way, and its refusal otherwise.
@@ -78,11 +69,4 @@ func (d *Decider) settled(ctx context.Context, p identity.Principal, id, resolut
 		return nil, err
 	}
 	return d.changes.seen(ctx, p, row)
-}
-
-// recordDecides reports whether the database, and not the workflow's error, says what became of the decision: this very decision
-// may have settled the change request in a step whose result the workflow lost.
-func recordDecides(err error) bool {
-	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ChangeExpired) || problem.Is(err, problem.ChangeSettled) ||
-		problem.Is(err, problem.ChangeSuperseded)
 }

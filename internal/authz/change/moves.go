@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -25,16 +26,8 @@ import (
 //
 // All but the first are final.
 
-// Move is a request for one move of one change request. Every move is safe to repeat.
-type Move struct {
-	ID          string
-	Environment string
-	Resolution  string // approve, reject or withdraw; empty for an expiry
-	Actor       string
-	RequestID   string
-	At          time.Time
-	WorkflowID  string
-}
+// Move is a request for one move of one change request.
+type Move = settle.Move
 
 // Outcome is the state of a change request after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {

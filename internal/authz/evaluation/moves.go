@@ -6,21 +6,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Move is a request to close an evaluation. It is safe to repeat.
-type Move struct {
-	ID          string
-	Environment string
-	Actor       string // empty for a close by time, which has no effect before the end
-	RequestID   string
-	At          time.Time
-	WorkflowID  string
-}
+// Move is a request to close an evaluation.
+type Move = settle.Move
 
 // Outcome is the state of an evaluation after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -46,8 +47,6 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 	case errors.Is(reviewErr, durable.ErrAccepted):
 		pending, err := r.holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
 		return Reviewed{Pending: pending}, err
-	case reviewErr != nil && !recordDecides(reviewErr):
-		return Reviewed{}, reviewErr
 	case reviewErr == nil && out.Status == models.HoldPending:
 		pending := PendingAt(id, prepared.Resolution, out.Approvals, out.Required)
 		if !prepared.ofTeams {
@@ -59,20 +58,12 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 		}
 		return Reviewed{Pending: pending}, err
 	}
-	// The record and not the workflow's refusal is returned: a step whose workflow task was lost can still commit.
-	receipt, err := r.holds.Receipt(ctx, p.Store(), id, prepared)
-	if durable.HasClosed(reviewErr) && problem.Is(err, problem.Unavailable) {
-		// It was restored to a point before its run closed: the hold receives a new run, which is as if none had been started yet, and
-		// the caller repeats the review.
-		if err := r.workflow.RestartHold(ctx, prepared.Workflow); err != nil {
-			return Reviewed{}, err
-		}
-	}
+	receipt, err := settle.Resolution[json.RawMessage]{
+		Decides: []problem.Code{problem.ReviewExpired, problem.ReviewResolved},
+		Record: func(ctx context.Context, _ bool) (json.RawMessage, error) {
+			return r.holds.Receipt(ctx, p.Store(), id, prepared)
+		},
+		Restart: func(ctx context.Context) error { return r.workflow.RestartHold(ctx, prepared.Workflow) },
+	}.After(ctx, reviewErr)
 	return Reviewed{Receipt: receipt}, err
-}
-
-// recordDecides reports whether the database, and not the workflow's error, says what became of the review: this very review
-// may have resolved the hold in a step whose result the workflow lost.
-func recordDecides(err error) bool {
-	return errors.Is(err, durable.ErrClosed) || problem.Is(err, problem.ReviewExpired) || problem.Is(err, problem.ReviewResolved)
 }

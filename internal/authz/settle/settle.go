@@ -24,7 +24,10 @@ import (
 type Move struct {
 	ID          string // of a hold: the held authorization
 	Environment string
-	Request     []byte // digest of the stored request; empty for a move by time
+	Request     []byte // digest of the stored request of a challenge or a hold; empty for a move by time
+	Resolution  string // of a change request
+	Actor       string // who asks for a move without a stored request; empty for a move by time
+	RequestID   string
 	At          time.Time
 	WorkflowID  string
 }
