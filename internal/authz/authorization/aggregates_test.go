@@ -293,3 +293,18 @@ func TestDecisionUnderACapThatIsHeldIsUnavailable(t *testing.T) {
 	_, err = b.authorize(t, r)
 	require.NoError(t, err, "nothing was decided before")
 }
+
+// A simulation does not guess what was added up.
+func TestSimulationLeavesSumsUndecided(t *testing.T) {
+	t.Parallel()
+	b := counting(t)
+	require.Equal(t, policy.Allow, b.send(t, "600", "a"))
+	requirements := allowing
+	requirements.Rules = []policy.Rule{denyRule("much", `subject.sum("amount", "payments.transfer", "allow", "24h") > 500`, false)}
+	v, err := b.actions.CreateVersion(t.Context(), b.principal, b.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(counted)})
+	require.NoError(t, err)
+	got, err := b.Simulate(t.Context(), b.Scope, v, policy.Sandbox, authorization.Window{Last: 10, List: 10})
+	require.NoError(t, err)
+	require.Zero(t, got.Decisions)
+	require.Equal(t, []string{`subject.sum("amount", "payments.transfer", "allow", "24h")`}, got.Undecided[0].Rules[0].Unknown)
+}

@@ -356,14 +356,22 @@ func numberLiteral(e ast.Expr) (*big.Rat, bool) {
 	return d.r, ok
 }
 
-// describeAggregates lists the numbers that a rule read. A sum is named without its value, which the amounts of requests can be derived
-// from: internal/authz/authorization stores it as shown details are stored.
+// describeAggregates lists the numbers that a rule read. Amounts of requests could be derived from a sum: it is named with its limit and
+// without its value.
 func (r compiled) describeAggregates(bound map[string]any) []string {
 	var parts []string
 	numbers, _ := bound[varNumbers].(map[string]int64)
+	sums, _ := bound[varSums].(map[string]decimal)
 	for _, g := range r.aggregates {
 		text := g.text()
-		if n, known := numbers[g.key()]; known && g.Function == functionDistinct {
+		if sum, known := sums[g.key()]; known && r.limits[g] != nil {
+			sign := "<="
+			if sum.r.Cmp(r.limits[g]) > 0 {
+				sign = ">"
+			}
+			digits, _ := r.limits[g].FloatPrec()
+			text = fmt.Sprintf("%s %s %s", text, sign, r.limits[g].FloatString(digits))
+		} else if n, known := numbers[g.key()]; known && g.Function == functionDistinct {
 			sign := "="
 			if above := r.limits[g]; above != nil && above.Cmp(new(big.Rat).SetInt64(n)) < 0 {
 				sign, n = ">", above.Num().Int64()

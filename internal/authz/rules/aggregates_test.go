@@ -106,11 +106,12 @@ func TestAggregatesDecide(t *testing.T) {
 		found   string
 		applies bool
 	}{
-		"below":    {[]string{"59.99", "2", "1"}, "", false},
-		"above":    {[]string{"60", "2", "1"}, `subject.sum("amount", "payments.transfer", "allow", "24h"), subject.distinct("device", "a", "any", "1h") = 2, subject.seen("payee.iban", context.payee.iban, "30d") = true`, true},
-		"devices":  {[]string{"0", "7", "1"}, `subject.distinct("device", "a", "any", "1h") > 2`, true},
-		"new":      {[]string{"0", "0", "0"}, `subject.seen("payee.iban", context.payee.iban, "30d") = false`, true},
-		"too many": {[]string{"", "0", "1"}, "could not be evaluated", true},
+		"below":     {[]string{"59.99", "2", "1"}, "", false},
+		"above":     {[]string{"60", "2", "1"}, `subject.sum("amount", "payments.transfer", "allow", "24h") <= 100, subject.distinct("device", "a", "any", "1h") = 2, subject.seen("payee.iban", context.payee.iban, "30d") = true`, true},
+		"far above": {[]string{"101", "2", "1"}, `subject.sum("amount", "payments.transfer", "allow", "24h") > 100, `, true},
+		"devices":   {[]string{"0", "7", "1"}, `subject.distinct("device", "a", "any", "1h") > 2`, true},
+		"new":       {[]string{"0", "0", "0"}, `subject.seen("payee.iban", context.payee.iban, "30d") = false`, true},
+		"too many":  {[]string{"", "0", "1"}, "could not be evaluated", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
