@@ -203,7 +203,7 @@ test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## 
 
 # countersign-pkcs11 loads the library of a token, so it needs cgo. The service does not.
 .PHONY: signers
-signers: ## build countersign-pkcs11 and countersign-awskms, which serve keys of a device to the service, into bin/; needs a C compiler
+signers: ## build the programs that serve keys of an HSM or a cloud to the service (countersign-pkcs11, -awskms, ...) into bin/; needs a C compiler
 	@CGO_ENABLED=1 go build -C signers -trimpath -o ../$(BIN)/ ./cmd/...
 
 .PHONY: softhsm

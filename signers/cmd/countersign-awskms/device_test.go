@@ -5,15 +5,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,11 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
-	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/keys"
-	"github.com/countersign-dev/countersign/internal/platform/keys/transit"
-	"github.com/countersign-dev/countersign/signers"
+	"github.com/countersign-dev/countersign/signers/devicetest"
 )
 
 // standIn is a stand-in for AWS KMS, written from the documentation of its JSON protocol. It is not KMS and not a recording of it.
@@ -126,7 +118,6 @@ func (s *standIn) answer(operation string, id int, in call) (out map[string]any,
 	return nil, "UnknownOperationException"
 }
 
-// The client of Countersign uses keys of KMS through the command's server.
 func TestKeysInAWSKMS(t *testing.T) {
 	t.Parallel()
 	stand := &standIn{aliases: map[string]string{}}
@@ -135,43 +126,9 @@ func TestKeysInAWSKMS(t *testing.T) {
 	d := device{kms.New(kms.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(cloud.URL), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})}
-	token := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(token, []byte("t"), 0o600))
-	served := httptest.NewServer((&signers.Server{Device: d, Mount: "awskms", TokenFile: token, Log: slog.New(slog.DiscardHandler)}).Handler())
-	t.Cleanup(served.Close)
-	uri := func(key string) *url.URL {
-		u, err := url.Parse("vault+transit://" + strings.TrimPrefix(served.URL, "http://") + "/awskms" + key + "?tls=off&token-file=" + token)
-		require.NoError(t, err)
-		return u
-	}
-	s, err := transit.Open(uri(""))
-	require.NoError(t, err)
-	signer := keys.NewGuard(s)
-	require.NoError(t, signer.Check(t.Context()))
-	_, key, err := signer.Create(t.Context(), "env_test")
-	require.NoError(t, err)
-	digest := sha256.Sum256([]byte("text"))
-	for range 20 { // the guard verifies each
-		_, err := key.Sign(t.Context(), digest[:])
-		require.NoError(t, err)
-	}
-	require.NoError(t, d.Create(t.Context(), "countersign-root", signers.TypeRoot))
-	root, err := transit.OpenRoot(uri("/countersign-root"))
-	require.NoError(t, err)
-	wrapped, err := root.Wrap(t.Context(), []byte("master"))
-	require.NoError(t, err)
-	master, err := root.Unwrap(t.Context(), wrapped)
-	require.NoError(t, err)
-	require.Equal(t, "master", string(master))
-	_, err = root.Unwrap(t.Context(), "vault:v1:AAAA")
-	require.ErrorContains(t, err, "400")
-	_, _, err = signer.Adopt(t.Context(), "countersign-root")
-	require.ErrorContains(t, err, "not ecdsa-p256")
-
-	stand.mu.Lock()
-	stand.down = true
-	stand.mu.Unlock()
-	_, err = key.Sign(t.Context(), digest[:])
-	require.ErrorIs(t, err, keys.ErrUnavailable)
-	require.ErrorIs(t, signer.Check(t.Context()), keys.ErrUnavailable)
+	devicetest.Run(t, d, func() {
+		stand.mu.Lock()
+		defer stand.mu.Unlock()
+		stand.down = true
+	})
 }
