@@ -30,7 +30,7 @@ func (v *visitor) activates(w world, version string) string {
 // waiting returns the number of pending changes in the navigation of a page.
 func waiting(t testing.TB, page visit) string {
 	t.Helper()
-	found := regexp.MustCompile(`data-go="c"[^>]*>Changes<span class="count[^>]*>(\d+)<`).FindStringSubmatch(page.body)
+	found := regexp.MustCompile(`data-go="c"[^>]*>Changes<span data-live="count-c"><span class="count[^>]*>(\d+)<`).FindStringSubmatch(page.body)
 	require.NotNil(t, found, page.body)
 	return found[1]
 }

@@ -62,7 +62,7 @@ func TestConsoleHealthFindsWhatIsBroken(t *testing.T) {
 			}
 			require.Regexp(t, `\d problems? needs? attention\.`, page.body)
 			require.NotContains(t, page.body, "Everything is within its limits.")
-			require.Regexp(t, `>Health<span class="count alarm">[1-9]`, v.get("/console/"+w.ID+"/policies").body, "each page shows the number")
+			require.Regexp(t, `>Health<span data-live="count-h"><span class="count alarm">[1-9]`, v.get("/console/"+w.ID+"/policies").body, "each page shows the number")
 			require.NotContains(t, w.signedIn(t, models.RoleReviewer).get("/console/"+w.ID+"/reviews").body, "count alarm")
 		})
 	}

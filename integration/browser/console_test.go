@@ -238,7 +238,7 @@ func TestConsoleReturnsAfterSignIn(t *testing.T) {
 	require.Equal(t, w.console("reviews", id), b.address())
 	require.Equal(t, "pending", w.get(t, "/api/v1/authorizations/"+id).is(200).string("review_status"))
 
-	b.click(".menu summary")
+	b.click(`[popovertarget="account"]`)
 	b.click(`form[action="/console/sign-out"] button`)
 	b.see("Sign in to the console")
 	b.open(w.console("reviews"))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -293,7 +294,9 @@ func TestDeskSettlesTenAlikeWithFiveKeys(t *testing.T) {
 	b.see("Approve: done")
 	b.requireClean()
 	for _, id := range alike {
-		require.Eventually(t, func() bool { return w.get(t, "/api/v1/authorizations/"+id).is(200).string("review_status") == "approved" }, patience, 100*time.Millisecond)
+		require.Eventually(t, func() bool {
+			return w.get(t, "/api/v1/authorizations/"+id).is(200).string("review_status") == "approved"
+		}, patience, 100*time.Millisecond)
 	}
 	require.Equal(t, "pending", w.get(t, "/api/v1/authorizations/"+other).is(200).string("review_status"))
 	b.until(`document.activeElement.matches("a[data-focus]")`)
@@ -325,4 +328,76 @@ func TestDeskSettlesTenAlikeWithFiveKeys(t *testing.T) {
 	b.press(kb.Enter)
 	b.see("Reject: done")
 	require.Equal(t, "rejected", w.get(t, "/api/v1/authorizations/"+other).is(200).string("review_status"))
+}
+
+// From 1,024 pixels on the rail shows every entry without scrolling; below that a drawer does. What waits and what is wrong is always in sight,
+// and Escape and a click elsewhere close menus.
+func TestShellShowsEveryEntry(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	w.pays(t, w.supplierPayments(t, overOneThousand()), 2000, suppliers[0])
+	b := newTab(t)
+	b.enter(w, "Olga Operator", models.RoleReviewer, models.RoleOperator, models.RoleAuditor)
+	b.open(w.console("audit"))
+	b.waitForStream()
+	shown := `[...document.querySelectorAll("nav [data-go]")].filter((e) => (({top, bottom, left}) => e.checkVisibility() && top >= 0 && left >= 0 && bottom <= innerHeight)(e.getBoundingClientRect())).length`
+	badge := `[...document.querySelectorAll(".bar .count")].some((e) => e.checkVisibility() && e.textContent.startsWith("1") && e.closest("a").textContent.includes("Reviews"))`
+	for _, width := range []int64{1024, 1280, 1920} {
+		b.size(width, 800)
+		b.until(shown + " === 12")
+		b.until(badge)
+		b.until(`document.querySelector('nav [aria-current="page"]').textContent === "Audit log"`)
+		b.requireNoOverflow()
+		b.requireClean()
+		b.screenshot(fmt.Sprintf("shell-%d", width))
+	}
+	for _, width := range []int64{390, 1000} {
+		b.size(width, 800)
+		b.until(shown + " === 0")
+		b.until(badge)
+		b.click(`[popovertarget="navigation"]`)
+		b.until(shown + " === 12")
+		b.requireClean()
+		b.screenshot(fmt.Sprintf("shell-drawer-%d", width))
+		b.press(kb.Escape)
+		b.until(shown + " === 0")
+		for _, menu := range []string{"navigation", "account"} {
+			open := fmt.Sprintf(`document.getElementById(%q).matches(":popover-open")`, menu)
+			b.click(fmt.Sprintf(`[popovertarget=%q]`, menu))
+			b.until(open)
+			b.run(chromedp.MouseClickXY(float64(width)-20, 700))
+			b.until("!" + open)
+		}
+	}
+}
+
+// The keys without Ctrl can be switched off (WCAG 2.1.4); the others stay.
+func TestSingleKeysCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	w.pays(t, w.supplierPayments(t, overOneThousand()), 2000, suppliers[0])
+	b := newTab(t)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	b.open(w.console("reviews"))
+	b.waitForStream()
+	b.press("?")
+	b.click("[data-single-keys]")
+	b.eval(`document.querySelector("dialog[data-keys]").close()`, nil)
+	b.press("j")
+	b.press("?")
+	b.until(`!document.querySelector(".marked") && !document.querySelector("dialog[open]")`)
+	b.run(chromedp.KeyEvent("k", chromedp.KeyModifiers(input.ModifierCtrl)))
+	b.until(`document.querySelector("dialog[data-finder]").open`)
+	b.press(kb.Escape)
+	b.run(reload)
+	b.waitForStream()
+	b.press("j")
+	b.until(`!document.querySelector(".marked")`)
+	b.click(`[popovertarget="account"]`)
+	b.click("[data-help]")
+	b.until(`document.querySelector("dialog[data-keys]").open`)
+	b.click("[data-single-keys]")
+	b.eval(`document.querySelector("dialog[data-keys]").close()`, nil)
+	b.press("j")
+	b.until(`document.querySelector(".marked")`)
 }

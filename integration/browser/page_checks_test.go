@@ -13,7 +13,7 @@ import (
 // overflowing lists the elements whose content is wider than they are. Elements that cut off or scroll their content are among them,
 // except those that only screen readers see, the navigation, plots and examples of code, which scroll.
 const overflowing = `JSON.stringify([...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() &&
-	!e.closest(".visually-hidden, svg, .bar nav, pre, select, input") && !e.querySelector("svg.plot") &&
+	!e.closest(".visually-hidden, .tucked, svg, .bar nav, pre, select, input") && !e.querySelector("svg.plot") &&
 	e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.tagName + "." + e.className + ": " + e.scrollWidth + " > " + e.clientWidth))`
 
 // requireNoOverflow requires that no element of the page is narrower than its content.

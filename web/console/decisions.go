@@ -192,6 +192,9 @@ func (c *console) links(v *visit, view *caseView) {
 			row.URL = v.at("decisions", l.ID)
 		}
 		view.Chain = append(view.Chain, row)
+		if e := view.Ending; e != nil && e.FollowUp != nil && e.FollowUp.ID == l.ID {
+			e.FollowUp = &row
+		}
 	}
 	if explore {
 		view.Self = v.at("decisions", t.ID)

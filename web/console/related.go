@@ -2,9 +2,11 @@ package console
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
@@ -25,13 +27,14 @@ func (c *console) related(v *visit, seen caseView) ([]related, error) {
 	var out []related
 	now, t := stamps{c.Clock.Now()}, seen.Case.Trace
 	if t.Subject != "" {
-		rows, _, err := c.Authorizations.List(v.ctx, v.scope(), authorization.TraceFilter{Subject: t.Subject}, pg.Page{Limit: hold.RelatedLimit + 1})
+		rows, _, err := c.Authorizations.List(v.ctx, v.scope(), authorization.TraceFilter{Subject: t.Subject}, pg.Page{Limit: hold.RelatedLimit + len(seen.Case.Chain)})
 		if err != nil {
 			return nil, err
 		}
 		of := related{Label: "Subject", Value: t.Subject}
 		for _, r := range rows {
-			if r.ID == t.ID || len(of.Rows) == hold.RelatedLimit {
+			own := slices.ContainsFunc(seen.Case.Chain, func(l consolequery.ChainLink) bool { return l.ID == r.ID })
+			if own || len(of.Rows) == hold.RelatedLimit {
 				continue
 			}
 			row := relatedRow{URL: v.at("decisions", r.ID), Text: r.Action, Result: tagOf(string(r.Decision)), At: now.text(r.DecidedAt)}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -139,7 +139,7 @@ func resultOf(resolution string, done hold.Reviewed) *notice {
 			Decision policy.Effect `json:"decision"`
 		} `json:"decision"`
 	}
-	if json.Unmarshal(done.Receipt, &receipt) == nil && receipt.Decision.Decision != policy.Allow {
+	if strictjson.Unmarshal(done.Receipt, &receipt) == nil && receipt.Decision.Decision != policy.Allow {
 		return &notice{"warn", "Approved; the decision that followed is " + string(receipt.Decision.Decision)}
 	}
 	return &notice{"good", capital(string(models.HoldApproved))}

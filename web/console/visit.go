@@ -197,7 +197,7 @@ type framed struct {
 // shell is the header with navigation that all pages share.
 type shell struct {
 	Home    string
-	Items   []item
+	Groups  []group
 	Kind    models.EnvironmentKind
 	Tenant  string
 	Others  []item // the user's environments
@@ -209,6 +209,12 @@ type shell struct {
 	IdleAt  stamp
 	Notices string // URL of the user's notifications
 	Passkey bool   // the user is to register their first passkey
+}
+
+// group is a group of entries of the navigation.
+type group struct {
+	Label string
+	Items []item
 }
 
 // item is one entry of the navigation.
@@ -227,22 +233,23 @@ func (i item) CountOrZero() int64 {
 	return *i.Count
 }
 
+// sections are the entries of the navigation, by group.
 var sections = []struct {
-	label, path, key string
-	right            Right
+	group, label, path, key string
+	right                   Right
 }{
-	{"Reviews", "reviews", "r", SeeReviews},
-	{"Decisions", "decisions", "d", Explore},
-	{"Policies", "policies", "p", SeePolicies},
-	{"Changes", "changes", "c", SeeChanges},
-	{"Evaluations", "evaluations", "e", SeeEvaluations},
-	{"Webhooks", "webhooks", "w", SeeWebhooks},
-	{"Keys", "keys", "k", SeeKeys},
-	{"People", "people", "o", SeePeople},
-	{"Teams", "teams", "t", SeeTeams},
-	{"Settings", "settings", "s", SeeSettings},
-	{"Health", "health", "h", SeeHealth},
-	{"Audit log", "audit", "l", SeeAudit},
+	{"Work", "Reviews", "reviews", "r", SeeReviews},
+	{"Work", "Decisions", "decisions", "d", Explore},
+	{"Policy", "Policies", "policies", "p", SeePolicies},
+	{"Policy", "Changes", "changes", "c", SeeChanges},
+	{"Policy", "Evaluations", "evaluations", "e", SeeEvaluations},
+	{"Integrate", "Webhooks", "webhooks", "w", SeeWebhooks},
+	{"Integrate", "Keys", "keys", "k", SeeKeys},
+	{"Administer", "People", "people", "o", SeePeople},
+	{"Administer", "Teams", "teams", "t", SeeTeams},
+	{"Administer", "Settings", "settings", "s", SeeSettings},
+	{"Administer", "Health", "health", "h", SeeHealth},
+	{"Administer", "Audit log", "audit", "l", SeeAudit},
 }
 
 func (v *visit) shell(section string) shell {
@@ -265,7 +272,11 @@ func (v *visit) shell(section string) shell {
 		case "health":
 			entry.Alarm = v.problems()
 		}
-		s.Items = append(s.Items, entry)
+		if n := len(s.Groups); n == 0 || s.Groups[n-1].Label != k.group {
+			s.Groups = append(s.Groups, group{Label: k.group})
+		}
+		last := &s.Groups[len(s.Groups)-1]
+		last.Items = append(last.Items, entry)
 	}
 	if v.may(SeeReviews) {
 		s.Stream = v.at("stream")

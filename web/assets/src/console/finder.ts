@@ -1,7 +1,7 @@
 // The search of everything: a dialog (Ctrl-K) that shows the results of the search page while the user types. Enter opens the
 // page itself, which works without this script.
 
-import { announce, find } from "../lib/dom";
+import { announce, find, make } from "../lib/dom";
 import { fetchPage } from "./page";
 
 /** The pause after the last key before a search, in milliseconds. */
@@ -13,6 +13,27 @@ function step(dialog: HTMLDialogElement, field: HTMLElement, by: number): boolea
   const to = stops[stops.indexOf(document.activeElement as HTMLElement) + by];
   to?.focus();
   return to !== undefined;
+}
+
+/** The pages of the navigation whose names contain the text. */
+function pages(text: string): HTMLElement[] {
+  const found = [...document.querySelectorAll<HTMLAnchorElement>("[data-go]")]
+    .map((link) => ({ address: link.href, label: link.firstChild?.textContent ?? "" }))
+    .filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()));
+  if (found.length === 0) return [];
+  return [
+    make("h2", {}, "Pages"),
+    make("ul", { class: "hits" }, ...found.map(({ address, label }) => make("li", {}, make("a", { href: address }, label)))),
+  ];
+}
+
+/** Opens the dialog. */
+export function openFinder(): boolean {
+  const dialog = document.querySelector<HTMLDialogElement>("dialog[data-finder]");
+  if (!dialog || document.querySelector("dialog[open]")) return false;
+  dialog.showModal();
+  find<HTMLInputElement>("input", dialog).select();
+  return true;
 }
 
 /** Enables the dialog. */
@@ -37,7 +58,7 @@ export function finder(): void {
       if (field.value.trim() !== text) return; // a later search is under way
       announce(status, found.querySelector("[data-count]")?.textContent ?? "");
       found.querySelector("[data-count]")?.remove();
-      results.replaceChildren(...document.importNode(found, true).childNodes);
+      results.replaceChildren(...pages(text), ...document.importNode(found, true).childNodes);
     } catch {
       announce(status, "The search failed. Press Enter to try again.");
     }
@@ -57,8 +78,9 @@ export function finder(): void {
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
     event.preventDefault(); // the browser's own search
-    if (document.querySelector("dialog[open]")) return;
-    dialog.showModal();
-    field.select();
+    openFinder();
+  });
+  document.querySelector("[data-find]")?.addEventListener("click", (event) => {
+    if (openFinder()) event.preventDefault();
   });
 }

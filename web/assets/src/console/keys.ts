@@ -1,6 +1,7 @@
 // Keyboard shortcuts. They are off while the user types in a field, and none of them changes anything: they move the focus to
 // the button that does.
 
+import { openFinder } from "./finder";
 import { selectAlike, toggleMarked } from "./selection";
 
 function writing(target: EventTarget | null): boolean {
@@ -67,7 +68,7 @@ function act(letter: string): boolean {
     case "u":
       return follow("[data-up]");
     case "/":
-      return focus("[data-search]") || focus("[data-find]");
+      return focus("[data-search]") || openFinder();
     case "?":
       help();
       return true;
@@ -83,8 +84,30 @@ function help(): void {
   else dialog.showModal();
 }
 
+/** The entry of the browser's storage that switches the keys without Ctrl off, for people whose speech or tremor presses them (WCAG 2.1.4). */
+const stored = "single-keys";
+
+function off(): boolean {
+  return localStorage.getItem(stored) === "off";
+}
+
+/** Keeps the choice of the dialog. */
+function choice(): void {
+  const box = document.querySelector<HTMLInputElement>("[data-single-keys]");
+  const show = () => {
+    document.documentElement.dataset["keys"] = off() ? "off" : "on";
+    if (box) box.checked = !off();
+  };
+  show();
+  box?.addEventListener("change", () => {
+    localStorage.setItem(stored, box.checked ? "on" : "off");
+    show();
+  });
+}
+
 /** Enables the shortcuts. */
 export function keyboard(): void {
+  choice();
   let going = false;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
@@ -92,7 +115,7 @@ export function keyboard(): void {
       (event.target as HTMLElement).blur();
       return;
     }
-    if (writing(event.target) || document.querySelector("dialog[open]")) return;
+    if (off() || writing(event.target) || document.querySelector("dialog[open]")) return;
     if (going) {
       going = false;
       if (follow(`[data-go="${CSS.escape(event.key)}"]`)) event.preventDefault();
