@@ -65,7 +65,7 @@ func (a authority) channels(t *testing.T) map[string]bool {
 // and run over all environments.
 func deleteTenant(t *testing.T, id string) {
 	t.Helper()
-	st, err := pg.Open(t.Context(), shared.DatabaseURL, pg.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), shared.DatabaseURL, pg.Options{MaxConns: 1, Keys: shared.Core.Keys})
 	require.NoError(t, err)
 	defer st.Close()
 	_, err = tenancy.New(st, shared.Signing, shared.Clock, nil).Delete(t.Context(), id, t.Name())

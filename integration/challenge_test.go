@@ -54,8 +54,7 @@ func TestChallengeExpires(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	// 30 seconds is the shortest TTL of a challenge.
-	_, err := shared.Store.Pool().Exec(t.Context(), "update environments set challenge_ttl_seconds = 30 where id = $1", w.ID)
-	require.NoError(t, err)
+	w.exec(t, "update environments set challenge_ttl_seconds = 30 where id = $1", w.ID)
 	_, action := w.action(t, "enforce", challenging)
 	id := w.authorize(t, w.subject(t), action, "challenge").string("challenge.id")
 

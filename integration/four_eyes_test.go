@@ -116,9 +116,9 @@ func TestSecondApproverApprovesEveryField(t *testing.T) {
 	t.Parallel()
 	w, _ := fourEyes(t)
 	action, _ := w.action2(t)
-	execSQL(t, "update environments set second_approver_required = false where id = '"+w.ID+"'")
+	w.exec(t, "update environments set second_approver_required = false where id = $1", w.ID)
 	endpoint := "/api/v1/webhook-endpoints/" + w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
-	execSQL(t, "update environments set second_approver_required = true where id = '"+w.ID+"'")
+	w.exec(t, "update environments set second_approver_required = true where id = $1", w.ID)
 	w.Admin.patch(t, endpoint, object{"status": "disabled"}).is(200)
 	for path, c := range map[string]struct {
 		schema string

@@ -9,6 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // execSQL runs statements on the shared database.
@@ -18,6 +21,14 @@ func execSQL(t *testing.T, statements ...string) {
 		_, err := shared.Store.Pool().Exec(context.WithoutCancel(t.Context()), s) // cleanups run after the test's context has ended
 		require.NoError(t, err, s)
 	}
+}
+
+// exec runs a statement that changes rows of the environment that decide, and makes them valid.
+func (w world) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	_, err := shared.Store.Pool().Exec(t.Context(), query, args...)
+	require.NoError(t, err)
+	testenv.Attest(t, shared.Core.Store, pg.Scope{Tenant: w.TenantID, Environment: w.ID})
 }
 
 // With a full disk every decision is refused with 503 and none is stored partially. The same request succeeds once there is

@@ -58,7 +58,7 @@ func (w world) changeRequest(t *testing.T) string {
 	t.Helper()
 	w.Admin.patch(t, "/api/v1/environment", object{"second_approver_required": true}).is(200)
 	id := w.Admin.patch(t, "/api/v1/environment", object{"bar_self_review": true}).is(202).string("id")
-	execSQL(t, "update environments set second_approver_required = false where id = '"+w.ID+"'")
+	w.exec(t, "update environments set second_approver_required = false where id = $1", w.ID)
 	return id
 }
 

@@ -21,6 +21,7 @@ type Action struct {
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 	ArchivedAt          *time.Time
+	RowMAC              []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // PolicyVersion is one immutable decision contract of an action.
@@ -43,4 +44,5 @@ type PolicyVersion struct {
 	ActivatedBy      *string
 	RetiredAt        *time.Time
 	Lists            Strings // names of the lists that its rules read
+	RowMAC           []byte `gorm:"column:row_mac"`
 }

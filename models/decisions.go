@@ -17,6 +17,7 @@ type SigningKey struct {
 	LastUsedAt    *time.Time // to about a minute
 	RetiringAt    *time.Time
 	RetiredAt     *time.Time
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // Authorization is one decision. It is written once; only the outcome is added later. A follow-up decision is a row of its

@@ -19,6 +19,7 @@ type IdentityProvider struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	RemovedAt    *time.Time
+	RowMAC       []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // ProviderGrant gives the members of a provider's group roles in an environment of the tenant.

@@ -24,6 +24,27 @@ type PasskeyRules struct {
 	Given Strings `gorm:"-"`
 }
 
+// EnvironmentPasskeys is the row of the rules of an environment's passkeys. Every environment has one.
+type EnvironmentPasskeys struct {
+	EnvironmentID string `gorm:"primaryKey"`
+	TenantID      string
+	PasskeyRules
+	RowMAC []byte `gorm:"column:row_mac"` // see AttestedTables
+}
+
+// TableName implements schema.Tabler.
+func (EnvironmentPasskeys) TableName() string { return "environment_passkeys" }
+
+// RPID is an RP ID that is given to a tenant.
+type RPID struct {
+	RPID     string `gorm:"column:rp_id;primaryKey"`
+	TenantID string
+	RowMAC   []byte `gorm:"column:row_mac"` // see AttestedTables
+}
+
+// TableName implements schema.Tabler.
+func (RPID) TableName() string { return "rp_ids" }
+
 // RPIDsOf returns every RP ID of an environment, its own first.
 func (r PasskeyRules) RPIDsOf(env Environment) []string {
 	return append([]string{env.RPID}, r.RPIDs...)

@@ -73,6 +73,7 @@ type Person struct {
 	MailedBy Strings
 	// Principal is whom the account counts as, if it is linked with another account of the same person; nil for itself.
 	Principal *string
+	RowMAC    []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // CountsAs returns the principal of the person.
@@ -93,6 +94,7 @@ type PersonRole struct {
 	Role          Role   `gorm:"primaryKey"`
 	GrantedAt     time.Time
 	GrantedBy     string
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // PersonPasskey is a WebAuthn credential of a person.
@@ -110,6 +112,7 @@ type PersonPasskey struct {
 	CloneWarning    bool
 	CreatedAt       time.Time
 	LastUsedAt      *time.Time
+	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // PersonInvitation lets a person register one passkey, once.
@@ -122,6 +125,7 @@ type PersonInvitation struct {
 	CreatedBy string
 	ExpiresAt time.Time
 	UsedAt    *time.Time
+	RowMAC    []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // ConsoleSession is the session of a person who signed in. ConfirmedAt is when they last used their passkey.
@@ -140,4 +144,5 @@ type ConsoleSession struct {
 	// provider's own name of its session (sid), if it has one.
 	IdentityProviderID *string
 	ProviderSession    *string
+	RowMAC             []byte `gorm:"column:row_mac"` // see AttestedTables
 }

@@ -121,6 +121,7 @@ type Passkey struct {
 	CreatedAt       time.Time
 	LastUsedAt      *time.Time
 	RevokedAt       *time.Time
+	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // RegistrationGrant lets one passkey be registered for one subject, once.
@@ -134,6 +135,7 @@ type RegistrationGrant struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	UsedAt        *time.Time
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // Recovery is one recovery of a subject.

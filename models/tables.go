@@ -79,3 +79,163 @@ var SubjectTables = []SubjectTable{
 	{Name: "events", Stays: "the audit chain", Erased: NotDeleted},
 	{Name: "erasures", Stays: "the record of the erasure", Erased: NotDeleted},
 }
+
+// AttestedTable is a table whose rows decide what the service allows. Each row carries a MAC over its deciding columns in row_mac, which
+// the service writes with the row and checks before it relies on it: a row that was changed, copied or inserted by other means is refused.
+type AttestedTable struct {
+	Name string
+	Row  any // the model
+	// Of is the condition of the rows that decide for an environment, with @tenant and @environment.
+	Of string
+	// Decides are the columns that the MAC covers, in its order. A column that is added here invalidates the MACs that exist.
+	Decides []string
+	// Free are the other columns, each with the reason why the MAC leaves it out.
+	Free map[string]string
+}
+
+const (
+	ofEnvironment = "tenant_id = @tenant and environment_id = @environment"
+	ofPeople      = "person_id in (select id from people where tenant_id = @tenant)"
+)
+
+// AttestedTables are all tables whose rows carry a MAC. A test compares the columns with the schema.
+var AttestedTables = []AttestedTable{
+	{
+		Name: "policy_versions", Row: PolicyVersion{}, Of: ofEnvironment,
+		Decides: []string{
+			"id", "tenant_id", "environment_id", "action_id", "version", "content_hash", "requirements", "context_schema", "allowed_audiences",
+			"allowed_callers", "proof_ttl_seconds", "lists", "created_at", "created_by",
+		},
+		Free: map[string]string{
+			"status": "the action names its active version", "activated_at": "evidence", "activated_by": "evidence", "retired_at": "evidence",
+		},
+	},
+	{
+		Name: "actions", Row: Action{}, Of: ofEnvironment,
+		Decides: []string{
+			"id", "tenant_id", "environment_id", "key", "name", "consequence", "risk_class", "resource_type", "mode", "allowed_audiences",
+			"allowed_callers", "proof_ttl_seconds", "active_policy_version", "archived_at",
+		},
+		Free: map[string]string{
+			"context_schema": "copied to the first draft, whose content is hashed", "created_at": "decides nothing", "updated_at": "decides nothing",
+		},
+	},
+	{
+		Name: "environments", Row: Environment{}, Of: "tenant_id = @tenant and id = @environment",
+		Decides: []string{
+			"id", "tenant_id", "kind", "rp_id", "rp_name", "rp_origins", "challenge_ttl_seconds", "hold_ttl_seconds", "research_enabled", "page_origin",
+			"return_origins", "frame_ancestors", "enrollment_grant_required", "bar_self_review", "rate_limit", "rate_limit_ceiling",
+			"second_approver_required", "change_ttl_seconds", "background", "review_notes", "case_link", "federated_key_days",
+		},
+		Free: map[string]string{"created_at": "decides nothing"},
+	},
+	{
+		Name: "environment_passkeys", Row: EnvironmentPasskeys{}, Of: ofEnvironment,
+		Decides: []string{"environment_id", "tenant_id", "rp_ids", "related_origins", "attestation", "attestation_roots", "aaguids"},
+	},
+	{
+		Name: "credentials", Row: Credential{}, Of: ofEnvironment,
+		Decides: []string{
+			"id", "tenant_id", "environment_id", "scope", "permissions", "rate_limit", "created_at", "created_by", "principal", "issuers",
+			"former_principal", "expires_at", "lapses_at", "revoked_at",
+		},
+		Free: map[string]string{
+			"name": "decides nothing", "preview": "decides nothing", "last_used_at": "decides nothing", "ends_at": "generated of two of the columns",
+		},
+	},
+	{
+		Name: "credential_keys", Row: CredentialKey{}, Of: "credential_id in (select id from credentials where " + ofEnvironment + ")",
+		Decides: []string{"mac", "credential_id", "created_at", "expires_at"},
+	},
+	{
+		Name: "passkeys", Row: Passkey{}, Of: ofEnvironment,
+		Decides: []string{
+			"id", "tenant_id", "environment_id", "subject_uid", "credential_id", "public_key", "attestation_type", "aaguid", "user_verified",
+			"backup_eligible", "created_at", "revoked_at", "rp_id",
+		},
+		Free: map[string]string{
+			"transports": "a hint to browsers", "sign_count": "changes with each use; a lower one is a warning", "backup_state": "changes with each use",
+			"clone_warning": "a warning", "last_used_at": "decides nothing",
+		},
+	},
+	{
+		Name: "signing_keys", Row: SigningKey{}, Of: ofEnvironment,
+		Decides: []string{
+			"kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "created_at", "activated_at", "retiring_at", "retired_at",
+		},
+		Free: map[string]string{"sealed": "sealed with the environment and the kid", "last_used_at": "changes with each use"},
+	},
+	{
+		Name: "rp_ids", Row: RPID{}, Of: "tenant_id = @tenant",
+		Decides: []string{"rp_id", "tenant_id"},
+	},
+	{
+		Name: "client_tokens", Row: ClientToken{}, Of: ofEnvironment,
+		Decides: []string{
+			"mac", "id", "tenant_id", "environment_id", "credential_id", "subject_uid", "origin", "purposes", "session_id", "created_at", "expires_at",
+			"revoked_at",
+		},
+	},
+	{
+		Name: "registration_grants", Row: RegistrationGrant{}, Of: ofEnvironment,
+		Decides: []string{"mac", "id", "tenant_id", "environment_id", "subject_uid", "created_at", "expires_at", "used_at"},
+		Free:    map[string]string{"ceremony": "moves with each attempt; an assertion must fit it"},
+	},
+	{
+		Name: "people", Row: Person{}, Of: "tenant_id = @tenant",
+		Decides: []string{
+			"id", "tenant_id", "created_at", "revoked_at", "identity_provider_id", "provider_subject", "signed_in_at", "confirmed_at", "confirmed_by",
+			"shown_to", "mailed_by", "principal",
+		},
+		Free: map[string]string{
+			"name": "decides nothing", "created_by": "evidence", "joined_at": "decides nothing", "revoked_by": "evidence",
+		},
+	},
+	{
+		Name: "person_roles", Row: PersonRole{}, Of: "environment_id = @environment",
+		Decides: []string{"person_id", "environment_id", "role"},
+		Free:    map[string]string{"granted_at": "evidence", "granted_by": "evidence"},
+	},
+	{
+		Name: "person_passkeys", Row: PersonPasskey{}, Of: ofPeople,
+		Decides: []string{"id", "person_id", "credential_id", "public_key", "attestation_type", "aaguid", "backup_eligible", "created_at"},
+		Free: map[string]string{
+			"transports": "a hint to browsers", "sign_count": "changes with each use; a lower one is a warning", "backup_state": "changes with each use",
+			"clone_warning": "a warning", "last_used_at": "decides nothing",
+		},
+	},
+	{
+		Name: "person_invitations", Row: PersonInvitation{}, Of: ofPeople,
+		Decides: []string{"id", "mac", "mailed", "person_id", "created_at", "created_by", "expires_at", "used_at"},
+		Free:    map[string]string{"ceremony": "moves with each attempt"},
+	},
+	{
+		Name: "console_sessions", Row: ConsoleSession{}, Of: ofPeople,
+		Decides: []string{
+			"mac", "id", "person_id", "ceremony", "created_at", "confirmed_at", "expires_at", "ended_at", "identity_provider_id", "provider_session",
+		},
+		Free: map[string]string{"confirming": "moves with each attempt", "last_seen_at": "moves with each use"},
+	},
+	{
+		Name: "identity_providers", Row: IdentityProvider{}, Of: "tenant_id = @tenant",
+		Decides: []string{
+			"id", "tenant_id", "name", "issuer", "client_id", "client_secret", "scopes", "groups_claim", "grants", "created_at", "updated_at", "removed_at",
+		},
+		Free: map[string]string{"label": "decides nothing", "listed": "decides nothing"},
+	},
+	{
+		Name: "teams", Row: Team{}, Of: ofEnvironment,
+		Decides: []string{"id", "tenant_id", "environment_id", "key"},
+		Free:    map[string]string{"name": "decides nothing", "created_at": "evidence", "created_by": "evidence"},
+	},
+	{
+		Name: "team_members", Row: TeamMember{}, Of: ofEnvironment,
+		Decides: []string{"team_id", "tenant_id", "environment_id", "member"},
+		Free:    map[string]string{"added_at": "evidence", "added_by": "evidence"},
+	},
+	{
+		Name: "deputies", Row: Deputy{}, Of: ofEnvironment,
+		Decides: []string{"id", "tenant_id", "environment_id", "person_id", "deputy_id", "starts_at", "ends_at"},
+		Free:    map[string]string{"created_at": "decides nothing"},
+	},
+}

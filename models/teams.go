@@ -11,6 +11,7 @@ type Team struct {
 	Name          string
 	CreatedAt     time.Time
 	CreatedBy     string
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // TeamMember is one member of a team: an actor that may review, person:<id> or credential:<id>.
@@ -21,6 +22,7 @@ type TeamMember struct {
 	Member        string `gorm:"primaryKey"`
 	AddedAt       time.Time
 	AddedBy       string
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // HoldTeam says how many approvals a hold requires of a team. Members of EscalateTeam may give them as well from EscalateAt on.
@@ -45,4 +47,5 @@ type Deputy struct {
 	StartsAt      time.Time
 	EndsAt        time.Time // exclusive; the time of the withdrawal if the person withdrew it
 	CreatedAt     time.Time
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }

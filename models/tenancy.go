@@ -33,15 +33,16 @@ type Environment struct {
 	Passkeys PasskeyRules `gorm:"-"`
 	// SecondApproverRequired makes activations, changes of mode and changes of these settings wait for a second principal.
 	SecondApproverRequired bool
-	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds;default:86400"` // how long they wait
+	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds"` // how long they wait
 	// Background names what people are compared with, and so whether the environment learns from its own.
-	Background BackgroundChoice `gorm:"default:prior"`
+	Background BackgroundChoice
 	// ReviewNotes stores the notes of reviews, sealed; otherwise only their digests are stored.
 	ReviewNotes bool
 	// FederatedKeyDays is after how many days without a sign-in the API keys of staff lapse whom an identity provider signs in; 0 is never.
 	FederatedKeyDays int
 	CaseLink         string // https URL of a decision in the customer's case system, with placeholders; empty for none
 	CreatedAt        time.Time
+	RowMAC           []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // Brand is the look of an environment's hosted pages. Empty fields are not set.
@@ -74,6 +75,7 @@ type Credential struct {
 	LapsesAt        *time.Time // of a person of an identity provider: when it ends if they do not sign in again
 	LastUsedAt      *time.Time
 	RevokedAt       *time.Time
+	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // IssuedBy returns the actor whose authority the credential rests on: the credential that issued it or was given it, or else its creator.
@@ -104,6 +106,7 @@ type CredentialKey struct {
 	CredentialID string
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
+	RowMAC       []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // ClientToken lets a browser submit evidence for one subject from one origin.
@@ -120,6 +123,7 @@ type ClientToken struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	RevokedAt     *time.Time
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // IdempotencyKey is the stored response to a request with the header Idempotency-Key. Status is nil while the request runs.

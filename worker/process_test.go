@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -67,7 +68,7 @@ func connected(t *testing.T) connection {
 	}
 	var c connection
 	require.NoError(t, json.Unmarshal([]byte(text), &c.processConfig))
-	st, err := pg.Open(t.Context(), c.Database, pg.Options{})
+	st, err := pg.Open(t.Context(), c.Database, pg.Options{Keys: testenv.Keys()})
 	require.NoError(t, err)
 	c.keys, err = keyring.Parse(c.Master)
 	require.NoError(t, err)

@@ -191,7 +191,7 @@ func TestPostgresOutageLosesNoDelivery(t *testing.T) {
 // reconnected writes through new connections. The worker has to notice that its own are closed.
 func (h *webhooks) reconnected(t *testing.T) *webhooks {
 	t.Helper()
-	st, err := pg.Open(t.Context(), h.Store.Pool().Config().ConnString(), pg.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), h.Store.Pool().Config().ConnString(), pg.Options{Keys: testenv.Keys(), MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	world, own, out := *h.World, *h.bundle, *h

@@ -60,9 +60,7 @@ func enrolled(t *testing.T, w *fixture.World, people int) {
 func TestBackgroundOfAnEnvironment(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
-	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2})
-	require.NoError(t, err)
-	t.Cleanup(st.Close)
+	st := opened(t, url)
 	w := fixture.New(t, st, storetest.Epoch)
 	env := w.Scope.Environment
 	enrolled(t, w, 24)

@@ -67,9 +67,7 @@ func spoiled(t *testing.T, from, to string) {
 func TestBackgroundFromResearchVectors(t *testing.T) {
 	url := testenv.Database(t)
 	c := newCLI(t, url)
-	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2})
-	require.NoError(t, err)
-	t.Cleanup(st.Close)
+	st := opened(t, url)
 	w := fixture.New(t, st, storetest.Epoch)
 	dir := t.TempDir()
 	own, bad := filepath.Join(dir, "own.json"), filepath.Join(dir, "spoiled.json")

@@ -118,7 +118,7 @@ func allowOrigin(ctx context.Context, c *core, env models.Environment, origin st
 		return nil
 	}
 	scope := pg.Scope{Tenant: env.TenantID, Environment: env.ID}
-	return tenancy.SetRP(ctx, c.Store.Q, scope, "localhost", append(env.RPOrigins, origin))
+	return c.Store.Write(ctx, func(q *pg.Q) error { return tenancy.SetRP(ctx, q, scope, "localhost", append(env.RPOrigins, origin)) })
 }
 
 // raiseCeiling lets the developer, who is the operator here, give keys of their own the same quota.

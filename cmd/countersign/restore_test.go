@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
@@ -58,7 +60,9 @@ func sealed(t *testing.T, st *pg.Store) {
 
 func opened(t *testing.T, url string) *pg.Store {
 	t.Helper()
-	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2})
+	keys, err := keyring.Parse(os.Getenv("COUNTERSIGN_MASTER_KEY"))
+	require.NoError(t, err)
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 2, Keys: keys})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st

@@ -58,7 +58,7 @@ func TestExportCoversEveryColumnOfItsTables(t *testing.T) {
 	st := storetest.New(t)
 	left := map[string]string{
 		"subject_uid": "our own id of the subject, which stays inside", "tenant_id": "the relying party's own",
-		"environment_id": "in the subject itself", "mac": "a keyed hash by which a secret is recognised",
+		"environment_id": "in the subject itself", "mac": "a keyed hash by which a secret is recognised", "row_mac": "a keyed hash by which a changed row is recognised",
 		"request_hash": "recognises a repeated request", "digest of requests": "recognises a repeated request",
 		"digest of events": "in the audit chain", "salt": "in the audit chain", "random": "entropy that was signed once",
 		"completion_hash": "recognises a repeated request", "idempotency_key": "recognises a repeated request",

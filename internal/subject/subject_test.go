@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -101,8 +102,7 @@ func (b *bundle) create(t *testing.T, id string) subject.View {
 
 func (b *bundle) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	_, err := b.store.Pool().Exec(context.Background(), query, args...)
-	require.NoError(t, err)
+	testenv.Exec(t, b.store, query, args...)
 }
 
 func (b *bundle) texts(t *testing.T, query string, args ...any) []string {

@@ -1,5 +1,6 @@
 -- The schema of version 1.0. Rows are text, numbers, times and JSON; bytes are MACs, hashes and sealed values. Databases of
--- builds before 1.0 have versions below 1000 and are refused.
+-- builds before 1.0 have versions below 1000 and are refused. row_mac is a MAC over the columns of the row that decide what the
+-- service allows (models/tables.go); the service refuses a row that does not match it.
 -- +goose Up
 
 -- Tenants, environments and what is set for them
@@ -36,7 +37,8 @@ create table environments (
     review_notes              boolean default false not null,
     case_link                 text default '' not null,
     federated_key_days        integer default 0 not null check (federated_key_days between 0 and 3650),
-    rate_limit                integer check (rate_limit > 0)
+    rate_limit                integer check (rate_limit > 0),
+    row_mac                   bytea
 );
 create index environments_tenant on environments (tenant_id);
 
@@ -58,13 +60,15 @@ create table environment_passkeys (
     related_origins   text[] default '{}' not null,
     attestation       text default 'none' not null,
     attestation_roots text[] default '{}' not null,
-    aaguids           text[] default '{}' not null
+    aaguids           text[] default '{}' not null,
+    row_mac           bytea
 );
 
 -- Each RP ID belongs to one tenant, which the operator names.
 create table rp_ids (
     rp_id     text primary key,
-    tenant_id text not null references tenants(id)
+    tenant_id text not null references tenants(id),
+    row_mac   bytea
 );
 create index rp_ids_tenant on rp_ids (tenant_id);
 
@@ -90,7 +94,8 @@ create table credentials (
     issuers          text[] default '{}' not null,
     former_principal text,
     lapses_at        timestamptz,
-    ends_at          timestamptz generated always as (LEAST(expires_at, lapses_at)) stored
+    ends_at          timestamptz generated always as (LEAST(expires_at, lapses_at)) stored,
+    row_mac          bytea
 );
 create index credentials_environment on credentials (environment_id, created_at desc, id desc);
 create index credentials_principal on credentials (principal);
@@ -100,7 +105,8 @@ create table credential_keys (
     mac           bytea primary key,
     credential_id text not null references credentials(id) on delete cascade,
     created_at    timestamptz not null,
-    expires_at    timestamptz
+    expires_at    timestamptz,
+    row_mac       bytea
 );
 create index credential_keys_credential on credential_keys (credential_id);
 
@@ -151,7 +157,8 @@ create table identity_providers (
     listed        boolean not null,
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
-    removed_at    timestamptz
+    removed_at    timestamptz,
+    row_mac       bytea
 );
 create index identity_providers_listed on identity_providers (tenant_id) where (listed and (removed_at is null));
 create unique index identity_providers_name on identity_providers (tenant_id, name) where (removed_at is null);
@@ -173,7 +180,8 @@ create table people (
     confirmed_by         text,
     shown_to             text[] default '{}' not null,
     mailed_by            text[] default '{}' not null,
-    principal            text
+    principal            text,
+    row_mac              bytea
 );
 create index people_principal on people (tenant_id, principal) where (principal is not null);
 create unique index people_provider on people (identity_provider_id, provider_subject) where (identity_provider_id is not null);
@@ -186,6 +194,7 @@ create table person_roles (
     role           text not null check (role in ('reviewer', 'operator', 'auditor')),
     granted_at     timestamptz not null,
     granted_by     text not null,
+    row_mac        bytea,
     primary key (person_id, environment_id, role)
 );
 create index person_roles_environment on person_roles (environment_id);
@@ -204,7 +213,8 @@ create table person_passkeys (
     backup_state     boolean not null,
     clone_warning    boolean default false not null,
     created_at       timestamptz not null,
-    last_used_at     timestamptz
+    last_used_at     timestamptz,
+    row_mac          bytea
 );
 create index person_passkeys_person on person_passkeys (person_id);
 
@@ -231,7 +241,8 @@ create table person_invitations (
     created_at timestamptz not null,
     created_by text not null,
     expires_at timestamptz not null,
-    used_at    timestamptz
+    used_at    timestamptz,
+    row_mac    bytea
 );
 create index person_invitations_person on person_invitations (person_id);
 
@@ -257,7 +268,8 @@ create table console_sessions (
     ended_at             timestamptz,
     confirming           bytea,
     identity_provider_id text,
-    provider_session     text
+    provider_session     text,
+    row_mac              bytea
 );
 create index console_sessions_age on console_sessions (expires_at);
 create index console_sessions_person on console_sessions (person_id) where (ended_at is null);
@@ -285,6 +297,7 @@ create table teams (
     name           text not null,
     created_at     timestamptz not null,
     created_by     text not null,
+    row_mac        bytea,
     constraint teams_environment_id_key_key unique (environment_id, key)
 );
 
@@ -296,6 +309,7 @@ create table team_members (
     member         text not null,
     added_at       timestamptz not null,
     added_by       text not null,
+    row_mac        bytea,
     primary key (team_id, member)
 );
 create index team_members_member on team_members (environment_id, member);
@@ -310,6 +324,7 @@ create table deputies (
     starts_at      timestamptz not null,
     ends_at        timestamptz not null,
     created_at     timestamptz not null,
+    row_mac        bytea,
     constraint deputies_check check (ends_at >= starts_at)
 );
 create index deputies_deputy on deputies (environment_id, deputy_id);
@@ -367,6 +382,7 @@ create table client_tokens (
     revoked_at     timestamptz,
     purposes       text[] default '{}' not null,
     session_id     text,
+    row_mac        bytea,
     primary key (mac, environment_id),
     constraint client_tokens_subject_uid_fkey foreign key (subject_uid, environment_id) references subjects(uid, environment_id) on delete cascade
 );
@@ -393,6 +409,7 @@ create table passkeys (
     last_used_at     timestamptz,
     revoked_at       timestamptz,
     rp_id            text,
+    row_mac          bytea,
     primary key (id, environment_id),
     constraint passkeys_environment_id_credential_id_key unique (environment_id, credential_id),
     constraint passkeys_subject_uid_fkey foreign key (subject_uid, environment_id) references subjects(uid, environment_id) on delete cascade
@@ -410,6 +427,7 @@ create table registration_grants (
     created_at     timestamptz not null,
     expires_at     timestamptz not null,
     used_at        timestamptz,
+    row_mac        bytea,
     primary key (mac, environment_id),
     constraint registration_grants_subject_uid_fkey foreign key (subject_uid, environment_id) references subjects(uid, environment_id) on delete cascade
 );
@@ -720,7 +738,8 @@ create table actions (
     active_policy_version integer,
     created_at            timestamptz not null,
     updated_at            timestamptz not null,
-    archived_at           timestamptz
+    archived_at           timestamptz,
+    row_mac               bytea
 );
 create unique index actions_key on actions (environment_id, key) where (archived_at is null);
 create index actions_list on actions (environment_id, created_at desc, id desc);
@@ -745,6 +764,7 @@ create table policy_versions (
     activated_by      text,
     retired_at        timestamptz,
     lists             text[] default '{}' not null, -- names of the lists that its rules read
+    row_mac           bytea,
     constraint policy_versions_action_id_version_key unique (action_id, version)
 );
 create unique index policy_versions_one_active on policy_versions (action_id) where (status = 'active');
@@ -1203,7 +1223,8 @@ create table signing_keys (
     activated_at   timestamptz,
     last_used_at   timestamptz,
     retiring_at    timestamptz,
-    retired_at     timestamptz
+    retired_at     timestamptz,
+    row_mac        bytea
 );
 create unique index signing_keys_one_active on signing_keys (environment_id) where (status = 'active');
 create unique index signing_keys_one_next on signing_keys (environment_id) where (status = 'next');

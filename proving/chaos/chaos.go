@@ -186,7 +186,10 @@ func (w *world) shorten(ctx context.Context) error {
 	defer func() { _ = conn.Close(ctx) }()
 	_, err = conn.Exec(ctx, fmt.Sprintf(`alter table environments drop constraint environments_challenge_ttl_seconds_check,
 		drop constraint environments_hold_ttl_seconds_check; update environments set challenge_ttl_seconds = %d, hold_ttl_seconds = %d`, lives, lives))
-	return err
+	if err != nil {
+		return err
+	}
+	return w.rig.Attest(ctx)
 }
 
 // populate creates actions, subjects, sessions and clients.

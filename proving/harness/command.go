@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Run runs a command of the binary on the rig's database and returns its
@@ -61,11 +64,28 @@ func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 	if err := r.exec(ctx, "update environments set kind = 'sandbox' where kind = 'live'"); err != nil {
 		return t, err
 	}
+	if err := r.Attest(ctx); err != nil {
+		return t, err
+	}
 	if t.Server, err = r.issue(ctx, t.Environment, "server"); err != nil {
 		return t, err
 	}
 	t.Admin, err = r.issue(ctx, t.Environment, "admin")
 	return t, err
+}
+
+// Attest makes the rows that decide valid as they are stored, after some were changed by SQL.
+func (r *Rig) Attest(ctx context.Context) error {
+	keys, err := keyring.Parse(r.MasterKey)
+	if err != nil {
+		return err
+	}
+	st, err := pg.Open(ctx, r.DatabaseURL(), pg.Options{MaxConns: 2, Keys: keys})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return st.Write(ctx, func(q *pg.Q) error { return pg.RenewMACs(ctx, q, pg.Renewal{Unverified: true}) })
 }
 
 // issue creates a key of a scope.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Check is one thing that readiness depends on: ok, starting, degraded or unavailable.
@@ -43,6 +45,7 @@ type healthView struct {
 	Checks       []tag
 	Names        []string
 	Broken       int // lines that are red
+	Altered      int // stored records that were changed outside of the service
 	Delayed      int // lines that are amber
 	Findings     []findingRow
 	Workers      []workerRow
@@ -79,6 +82,9 @@ func (c *console) examine(v *visit) (healthView, error) {
 	if err := c.orphans(v, &view); err != nil {
 		return view, err
 	}
+	if err := c.altered(v, &view); err != nil {
+		return view, err
+	}
 	for _, f := range q.Judge() {
 		view.add(v, now, f)
 	}
@@ -92,7 +98,7 @@ func (c *console) examine(v *visit) (healthView, error) {
 			view.Delayed++
 		}
 	}
-	c.verdicts.put(v.grant.Environment.ID, view.Broken)
+	c.verdicts.put(v.grant.Environment.ID, verdict{broken: view.Broken, altered: view.Altered > 0})
 	return view, nil
 }
 
@@ -121,6 +127,10 @@ const afterStart = "Decisions continue; challenges, holds and enrollments are se
 // signs adds whether this process can sign proofs of the environment.
 func (c *console) signs(v *visit, view *healthView) error {
 	able, err := c.Signing.Ability(v.ctx, v.scope())
+	var altered *pg.Altered
+	if errors.As(err, &altered) {
+		able, err = signing.Unable, nil
+	}
 	row := findingRow{Name: "Signing key", About: "the key that signs proofs can be decrypted", State: tag{"ok", "good"}}
 	switch able {
 	case signing.Unable:
@@ -141,6 +151,23 @@ func (c *console) orphans(v *visit, view *healthView) error {
 	if len(keys) > 0 {
 		row.State, row.URL = tag{"to be revoked", "warn"}, v.at("keys")
 		row.Remedy = "Revoke " + keyNames(keys) + ". The operator of the service lists them with countersign credential orphans."
+	}
+	view.Findings = append(view.Findings, row)
+	return err
+}
+
+// altered adds whether records that decide were changed outside of the service.
+func (c *console) altered(v *visit, view *healthView) error {
+	rows, err := c.Reader.Altered(v.ctx, v.scope())
+	view.Altered = len(rows)
+	row := findingRow{Name: "Stored records", About: "records that decide and were changed outside of the service", Waiting: itoa(len(rows)), State: tag{"ok", "good"}}
+	if len(rows) > 0 {
+		names := make([]string, len(rows))
+		for i, r := range rows {
+			names[i] = r.Table + " " + r.ID
+		}
+		row.State = tag{"altered", "bad"}
+		row.Remedy = "What rests on them is refused: " + strings.Join(names, ", ") + ". The operator of the service finds out who changed them and restores them."
 	}
 	view.Findings = append(view.Findings, row)
 	return err
@@ -260,35 +287,37 @@ type verdicts struct {
 }
 
 type verdict struct {
-	broken int
-	at     time.Time
+	broken  int
+	altered bool
+	at      time.Time
 }
 
 func newVerdicts(c clock.Clock) *verdicts { return &verdicts{clock: c, of: map[string]verdict{}} }
 
-func (s *verdicts) put(environment string, broken int) {
+func (s *verdicts) put(environment string, v verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.of) >= maxVerdicts {
 		clear(s.of)
 	}
-	s.of[environment] = verdict{broken, s.clock.Now()}
+	v.at = s.clock.Now()
+	s.of[environment] = v
 }
 
-func (s *verdicts) get(environment string) (int, bool) {
+func (s *verdicts) get(environment string) (verdict, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.of[environment]
-	return known.broken, ok && s.clock.Now().Sub(known.at) < verdictLife
+	return known, ok && s.clock.Now().Sub(known.at) < verdictLife
 }
 
 // examineWithin bounds how long a page waits for the number of problems in its navigation.
 const examineWithin = 2 * time.Second
 
-// problems counts what is red on the health page; 0 if measuring fails, which does not fail the page.
-func (v *visit) problems() int {
-	if broken, ok := v.console.verdicts.get(v.grant.Environment.ID); ok {
-		return broken
+// verdict sums the health page up; nothing is wrong if measuring fails, which does not fail the page.
+func (v *visit) verdict() verdict {
+	if known, ok := v.console.verdicts.get(v.grant.Environment.ID); ok {
+		return known
 	}
 	bounded := *v
 	var cancel context.CancelFunc
@@ -296,7 +325,7 @@ func (v *visit) problems() int {
 	defer cancel()
 	view, err := v.console.examine(&bounded)
 	if err != nil {
-		return 0
+		return verdict{}
 	}
-	return view.Broken
+	return verdict{broken: view.Broken, altered: view.Altered > 0}
 }

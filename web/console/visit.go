@@ -209,6 +209,7 @@ type shell struct {
 	IdleAt  stamp
 	Notices string // URL of the user's notifications
 	Passkey bool   // the user is to register their first passkey
+	Altered bool   // a stored record that decides was changed outside of the service
 }
 
 // group is a group of entries of the navigation.
@@ -259,6 +260,8 @@ func (v *visit) shell(section string) shell {
 		Roles: v.grant.Roles, Confirm: v.at("confirm"), Search: v.at("search"), IdleAt: stamp{v.session.IdleAt, now},
 		Notices: v.at(notificationsPath), Passkey: v.session.NeedsPasskey,
 	}
+	verdict := v.verdict()
+	s.Altered = verdict.altered
 	for _, k := range sections {
 		if !v.may(k.right) {
 			continue
@@ -270,7 +273,7 @@ func (v *visit) shell(section string) shell {
 		case "changes":
 			entry.Count = v.waitingChanges()
 		case "health":
-			entry.Alarm = v.problems()
+			entry.Alarm = verdict.broken
 		}
 		if n := len(s.Groups); n == 0 || s.Groups[n-1].Label != k.group {
 			s.Groups = append(s.Groups, group{Label: k.group})

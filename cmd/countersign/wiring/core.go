@@ -62,7 +62,7 @@ type Core struct {
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby()})
+	st, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby(), Keys: s.Keys})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (p *Process) workerDeps() worker.Deps {
 			Endpoints: webhook.NewDeliverer(s.webhooks(p), webhook.DeliverOptions{Observer: figures}),
 			Upkeep:    p.upkeep,
 		},
-		Background: []func(context.Context){fanOut.Run, sealer.Run, s.activation.Follow, p.followSigningKeys, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
+		Background: []func(context.Context){fanOut.Run, sealer.Run, s.tally.Run, s.activation.Follow, p.followSigningKeys, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
 	}
 }
 

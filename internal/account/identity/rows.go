@@ -1,8 +1,10 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,14 +29,57 @@ func MayChangePrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string, 
 	if strings.HasPrefix(actor, "cli:") {
 		return true, nil
 	}
-	var may bool
-	err := q.QueryRow(ctx, `select exists (select from credentials c where 'credential:' || c.id = $3 and c.tenant_id = $1
-			and c.environment_id = $2 and c.scope = any($4) and c.revoked_at is null and (c.ends_at is null or c.ends_at > $5)
-			and (not $7 or c.former_principal is null) and (c.permissions is null or $6 = any(c.permissions)))
-		or exists (select from people p join person_roles pr on pr.person_id = p.id where 'person:' || p.id = $3
-			and p.tenant_id = $1 and p.revoked_at is null and pr.environment_id = $2 and pr.role = 'operator')`,
-		s.Tenant, s.Environment, actor, r.Scopes, at, string(r.Permission), r.Approves).Scan(&may)
-	return may, err
+	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+		p, err := personOf(ctx, q, s.Tenant, id)
+		if errors.Is(err, pg.ErrNotFound) || p.RevokedAt != nil {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		roles, err := RolesIn(ctx, q, id, s.Environment)
+		return slices.Contains(roles, models.RoleOperator), err
+	}
+	id, ok := strings.CutPrefix(actor, actorCredential)
+	if !ok {
+		return false, nil
+	}
+	c, err := getCredential(ctx, q, s, id)
+	if errors.Is(err, pg.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && c.Lives(at) && slices.Contains(r.Scopes, string(c.Scope)) && (!r.Approves || c.FormerPrincipal == nil) && c.Permissions.Has(r.Permission), err
+}
+
+// personOf returns a person of the tenant, revoked or not.
+func personOf(ctx context.Context, q *pg.Q, tenant, id string) (models.Person, error) {
+	var p models.Person
+	return pg.OrNotFound(p, q.Gorm(ctx).Where("tenant_id = ? and id = ?", tenant, id).Take(&p).Error)
+}
+
+// CheckActors reads the rows that say who actors of an environment are and what they may do, which fails if one was altered (pg.Altered). It is for
+// what counts them by SQL, which does not check rows.
+func CheckActors(ctx context.Context, q *pg.Q, s pg.Scope, actors []string) error {
+	var credentials, people []string
+	for _, actor := range actors {
+		if id, ok := strings.CutPrefix(actor, actorCredential); ok {
+			credentials = append(credentials, id)
+		} else if id, ok := strings.CutPrefix(actor, actorPerson); ok {
+			people = append(people, id)
+		}
+	}
+	if len(credentials) > 0 {
+		if err := q.Gorm(ctx).Where(pg.InScope+" and id in ?", s.Tenant, s.Environment, credentials).Find(&[]models.Credential{}).Error; err != nil {
+			return err
+		}
+	}
+	if len(people) == 0 {
+		return nil
+	}
+	if err := q.Gorm(ctx).Where("tenant_id = ? and id in ?", s.Tenant, people).Find(&[]models.Person{}).Error; err != nil {
+		return err
+	}
+	return q.Gorm(ctx).Where("environment_id = ? and person_id in ?", s.Environment, people).Find(&[]models.PersonRole{}).Error
 }
 
 // createClientToken inserts a client token.
@@ -59,22 +104,17 @@ func clientTokenByMAC(ctx context.Context, q *pg.Q, macs [][]byte) (t models.Cli
 // RevokeClientTokensOfSubject revokes the client tokens of a subject, notifies every process and returns how many of them had not
 // expired.
 func RevokeClientTokensOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (held int, err error) {
-	var issuers []struct {
-		CredentialID string
-		Held         int
-	}
-	err = q.Gorm(ctx).Raw(`with revoked as (
-			update client_tokens set revoked_at = @at
-			where subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null
-			returning credential_id, expires_at)
-		select credential_id, count(*) filter (where expires_at > @at) as held from revoked group by 1`, map[string]any{
-		"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment,
-	}).Find(&issuers).Error
-	for _, i := range issuers {
-		held += i.Held
-		if err := q.Notify(ctx, pg.ChannelCredential, i.CredentialID); err != nil {
-			return held, err
+	revoked, err := pg.Change[models.ClientToken](ctx, q, "subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null",
+		"revoked_at = @at", map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment})
+	issuers := map[string]bool{}
+	for _, t := range revoked {
+		if at.Before(t.ExpiresAt) {
+			held++
 		}
+		issuers[t.CredentialID] = true
+	}
+	for id := range issuers {
+		err = errors.Join(err, q.Notify(ctx, pg.ChannelCredential, id))
 	}
 	return held, err
 }
@@ -159,7 +199,7 @@ func credentialsUnder(ctx context.Context, q *pg.Q, s pg.Scope, ids ...string) (
 // ended or is missing, or a person who is revoked, missing or no operator of the environment.
 func orphanedCredentials(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([]models.Credential, error) {
 	var rows []models.Credential
-	err := q.Gorm(ctx).Raw(`select c.* from credentials c left join credentials root on root.id = coalesce(c.issuers[1], c.id)
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(`select c.* from credentials c left join credentials root on root.id = coalesce(c.issuers[1], c.id)
 		where c.tenant_id = @tenant and c.environment_id = @environment and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at)
 			and (cardinality(c.issuers) <> (select count(*) from credentials i where i.environment_id = @environment and i.id = any(c.issuers)
 					and i.revoked_at is null and (i.ends_at is null or i.ends_at > @at))
@@ -181,23 +221,19 @@ func issuedCredentials(ctx context.Context, q *pg.Q, s pg.Scope, person string) 
 
 // moveCredentials puts the credentials that rest on one under another issuer, whose principal they have from then on, and notifies every process.
 func moveCredentials(ctx context.Context, q *pg.Q, s pg.Scope, from string, to models.Credential) error {
-	var given []string
-	err := q.Gorm(ctx).Raw(`update credentials set issuers = @issuers || issuers[array_position(issuers, @from) + 1:],
-			principal = @principal, former_principal = case when principal <> @principal then principal else former_principal end, lapses_at = @lapses
-		where tenant_id = @tenant and environment_id = @environment and @from = any(issuers) and revoked_at is null returning id`,
+	_, err := tenancy.ChangeCredentials(ctx, q, "tenant_id = @tenant and environment_id = @environment and @from = any(issuers) and revoked_at is null",
+		`issuers = @issuers || issuers[array_position(issuers, @from) + 1:], principal = @principal,
+		former_principal = case when principal <> @principal then principal else former_principal end, lapses_at = @lapses`,
 		map[string]any{
 			"issuers": append(append(models.Strings{}, to.Issuers...), to.ID), "from": from, "principal": to.Principal, "lapses": to.LapsesAt,
 			"tenant": s.Tenant, "environment": s.Environment,
-		}).Find(&given).Error
-	if err != nil {
-		return err
-	}
-	return tenancy.NotifyCredentials(ctx, q, given)
+		})
+	return err
 }
 
 // listCredentials lists the scope's credentials, newest first.
 func listCredentials(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.Credential, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -212,19 +248,13 @@ func listCredentials(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]mod
 // revokeCredential revokes credentials with all that rest on them and notifies every process. It returns those that were not revoked before, the
 // highest first. The caller has locked them.
 func revokeCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, at time.Time) ([]models.Credential, error) {
-	var ended []models.Credential
-	err := q.Gorm(ctx).Raw(`with ended as (update credentials set revoked_at = @at
-			where tenant_id = @tenant and environment_id = @environment and revoked_at is null and (id = any(@ids) or issuers && @ids) returning *)
-		select * from ended order by cardinality(issuers), id`,
-		map[string]any{"ids": models.Strings(ids), "at": at, "tenant": s.Tenant, "environment": s.Environment}).Find(&ended).Error
-	if err != nil {
-		return nil, err
-	}
-	all := make([]string, len(ended))
-	for i, c := range ended {
-		all[i] = c.ID
-	}
-	return ended, tenancy.NotifyCredentials(ctx, q, all)
+	ended, err := tenancy.ChangeCredentials(ctx, q,
+		"tenant_id = @tenant and environment_id = @environment and revoked_at is null and (id = any(@ids) or issuers && @ids)", "revoked_at = @at",
+		map[string]any{"ids": models.Strings(ids), "at": at, "tenant": s.Tenant, "environment": s.Environment})
+	slices.SortFunc(ended, func(a, b models.Credential) int {
+		return cmp.Or(cmp.Compare(len(a.Issuers), len(b.Issuers)), cmp.Compare(a.ID, b.ID))
+	})
+	return ended, err
 }
 
 // rotateKey adds a key and lets the other keys of the credential expire at overlapEnds. It returns false and changes
@@ -239,7 +269,7 @@ func rotateKey(ctx context.Context, q *pg.Q, k models.CredentialKey, preview str
 	if err != nil || n == 0 {
 		return false, err
 	}
-	if _, err := q.Exec(ctx, "update credential_keys set expires_at = $2 where credential_id = $1", k.CredentialID, overlapEnds); err != nil {
+	if _, err := pg.Change[models.CredentialKey](ctx, q, "credential_id = @id", "expires_at = @at", map[string]any{"id": k.CredentialID, "at": overlapEnds}); err != nil {
 		return false, err
 	}
 	if err := q.Gorm(ctx).Create(&k).Error; err != nil {
@@ -248,12 +278,11 @@ func rotateKey(ctx context.Context, q *pg.Q, k models.CredentialKey, preview str
 	return true, q.Notify(ctx, pg.ChannelCredential, k.CredentialID)
 }
 
-// rateLimits returns the scope's keys that are valid at the time, with what their quotas follow from only. Publishable keys are
-// no servers'.
+// rateLimits returns the scope's keys that are valid at the time. Publishable keys are no servers'.
 func rateLimits(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([]models.Credential, error) {
 	var rows []models.Credential
-	err := q.Gorm(ctx).Raw(`select distinct rate_limit, created_by from credentials where tenant_id = ? and environment_id = ?
-		and scope <> 'client' and revoked_at is null and (ends_at is null or ends_at > ?)`, s.Tenant, s.Environment, at).Find(&rows).Error
+	err := q.Gorm(ctx).Where(pg.InScope+" and scope <> 'client' and revoked_at is null and (ends_at is null or ends_at > ?)", s.Tenant, s.Environment, at).
+		Find(&rows).Error
 	return rows, err
 }
 
@@ -295,24 +324,19 @@ func PrincipalsBehind(ctx context.Context, q *pg.Q, s pg.Scope, credentials []st
 	for _, id := range credentials {
 		out[id] = Behind{Principal: actorCredential + id}
 	}
-	rows, err := q.Query(ctx, `select id, principal, coalesce(former_principal, '') from credentials
-		where tenant_id = $1 and environment_id = $2 and id = any($3)`, s.Tenant, s.Environment, credentials)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		var b Behind
-		if err := rows.Scan(&id, &b.Principal, &b.Former); err != nil {
-			return nil, err
-		}
-		if b.Principal == "" {
+	var rows []models.Credential
+	err := q.Gorm(ctx).Where(pg.InScope+" and id in ?", s.Tenant, s.Environment, credentials).Find(&rows).Error
+	for _, c := range rows {
+		if c.Principal == "" {
 			return nil, ErrNoPrincipal
 		}
-		out[id] = b
+		b := Behind{Principal: c.Principal}
+		if c.FormerPrincipal != nil {
+			b.Former = *c.FormerPrincipal
+		}
+		out[c.ID] = b
 	}
-	return out, rows.Err()
+	return out, err
 }
 
 // PrincipalBehind returns who is behind an actor: the stored principal of a credential or of a person, and otherwise the actor itself. It returns ErrNoPrincipal for client tokens and
@@ -322,8 +346,11 @@ func PrincipalBehind(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (Be
 		return Behind{}, ErrNoPrincipal
 	}
 	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
-		err := q.QueryRow(ctx, "select coalesce((select principal from people where tenant_id = $1 and id = $2), $3)", s.Tenant, id, actor).Scan(&actor)
-		return Behind{Principal: actor}, err
+		p, err := personOf(ctx, q, s.Tenant, id)
+		if errors.Is(err, pg.ErrNotFound) {
+			return Behind{Principal: actor}, nil
+		}
+		return Behind{Principal: p.CountsAs()}, err
 	}
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {
@@ -381,10 +408,15 @@ func QueueSamePrincipal(b *pgx.Batch, s pg.Scope, actor, principal string) {
 
 // IsConfirmed reports whether a principal was known to be a person of its own, or is none, at a time and ever since.
 func IsConfirmed(ctx context.Context, q *pg.Q, s pg.Scope, principal string, at time.Time) (bool, error) {
-	var ok bool
-	err := q.QueryRow(ctx, "select "+strings.NewReplacer("@principal", "$2::text", "@tenant", "$1", "@since", "$3").Replace(ConfirmedPerson),
-		s.Tenant, principal, at).Scan(&ok)
-	return ok, err
+	id, ok := strings.CutPrefix(principal, actorPerson)
+	if !ok {
+		return true, nil
+	}
+	p, err := personOf(ctx, q, s.Tenant, id)
+	if errors.Is(err, pg.ErrNotFound) {
+		return false, nil
+	}
+	return p.ConfirmedAt != nil && !p.ConfirmedAt.After(at), err
 }
 
 // ConfirmedPerson is the condition that a principal of a tenant is no person, or one who was confirmed by a time.
@@ -394,11 +426,12 @@ const ConfirmedPerson = `(@principal not like 'person:%' or exists (select from 
 // LinkPrincipals makes one principal of people of a tenant count as another: their accounts, their credentials, and what they asked for or approved
 // that is open. The caller has the rows of the people locked. It returns the credentials.
 func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]string, error) {
-	if _, err := q.Exec(ctx, "update people set principal = $3 where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2", tenant, from, to); err != nil {
+	of := map[string]any{"tenant": tenant, "from": from, "to": to}
+	if _, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and coalesce(principal, 'person:' || id) = @from", "principal = @to", of); err != nil {
 		return nil, err
 	}
-	if _, err := q.Exec(ctx, `update people set confirmed_at = (select max(confirmed_at) from people where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2)
-		where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2`, tenant, to); err != nil {
+	if _, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and coalesce(principal, 'person:' || id) = @to",
+		"confirmed_at = (select max(confirmed_at) from people where tenant_id = @tenant and coalesce(principal, 'person:' || id) = @to)", of); err != nil {
 		return nil, err
 	}
 	environments, err := tenancy.ListEnvironments(ctx, q, tenant)
@@ -420,11 +453,13 @@ func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]st
 // RewritePrincipal makes the credentials of one principal count as another in every environment of a tenant, for two accounts that are linked because
 // they are one person's. It returns the credentials.
 func RewritePrincipal(ctx context.Context, q *pg.Q, tenant, from, to string) ([]string, error) {
-	var out []string
-	err := q.Gorm(ctx).Raw(`update credentials set principal = case when principal = @from then @to else principal end,
-			former_principal = case when former_principal = @from then @to else former_principal end
-		where tenant_id = @tenant and (principal = @from or former_principal = @from) returning id`,
-		map[string]any{"tenant": tenant, "from": from, "to": to}).Find(&out).Error
+	changed, err := pg.Change[models.Credential](ctx, q, "tenant_id = @tenant and (principal = @from or former_principal = @from)",
+		`principal = case when principal = @from then @to else principal end,
+		former_principal = case when former_principal = @from then @to else former_principal end`, map[string]any{"tenant": tenant, "from": from, "to": to})
+	out := make([]string, len(changed))
+	for i, c := range changed {
+		out[i] = c.ID
+	}
 	return out, err
 }
 
@@ -472,8 +507,12 @@ func GrantRole(ctx context.Context, q *pg.Q, r models.PersonRole) (bool, error) 
 
 // RolesIn returns the roles of a person in one environment.
 func RolesIn(ctx context.Context, q *pg.Q, person, environment string) ([]models.Role, error) {
-	var out []models.Role
-	err := q.Gorm(ctx).Model(&models.PersonRole{}).Where("person_id = ? and environment_id = ?", person, environment).Order("role").Pluck("role", &out).Error
+	var rows []models.PersonRole
+	err := q.Gorm(ctx).Where("person_id = ? and environment_id = ?", person, environment).Order("role").Find(&rows).Error
+	out := make([]models.Role, len(rows))
+	for i, r := range rows {
+		out[i] = r.Role
+	}
 	return out, err
 }
 

@@ -26,14 +26,14 @@ func lockIdentityProvider(ctx context.Context, q *pg.Q, tenant, name string) (mo
 // listIdentityProviders lists the providers of a tenant by name, without removed ones.
 func listIdentityProviders(ctx context.Context, q *pg.Q, tenant string) ([]models.IdentityProvider, error) {
 	var rows []models.IdentityProvider
-	err := q.Gorm(ctx).Where("tenant_id = ? and removed_at is null", tenant).Order("name").Find(&rows).Error
+	err := pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and removed_at is null", tenant).Order("name").Find(&rows).Error
 	return rows, err
 }
 
 // identityProviderListed lists at most limit providers that the console's sign-in page shows, by label.
 func identityProviderListed(ctx context.Context, q *pg.Q, limit int) ([]models.IdentityProvider, error) {
 	var rows []models.IdentityProvider
-	err := q.Gorm(ctx).Where("listed and removed_at is null").Order("label, id").Limit(limit).Find(&rows).Error
+	err := pg.Unchecked(q.Gorm(ctx)).Where("listed and removed_at is null").Order("label, id").Limit(limit).Find(&rows).Error
 	return rows, err
 }
 
@@ -44,14 +44,14 @@ func CreateIdentityProvider(ctx context.Context, q *pg.Q, p models.IdentityProvi
 
 // updateIdentityProvider replaces the settings of a provider. It returns false if the provider was removed.
 func updateIdentityProvider(ctx context.Context, q *pg.Q, p models.IdentityProvider) (bool, error) {
-	res := q.Gorm(ctx).Model(&p).Where("tenant_id = ? and removed_at is null", p.TenantID).
-		Select("label", "issuer", "client_id", "client_secret", "scopes", "groups_claim", "grants", "listed", "updated_at").Updates(p)
-	return res.RowsAffected == 1, res.Error
+	updated, err := pg.Change[models.IdentityProvider](ctx, q, "tenant_id = @TenantID and id = @ID and removed_at is null", `label = @Label, issuer = @Issuer,
+		client_id = @ClientID, client_secret = @ClientSecret, scopes = @Scopes, groups_claim = @GroupsClaim, grants = @Grants, listed = @Listed, updated_at = @UpdatedAt`, p)
+	return len(updated) == 1, err
 }
 
 // removeIdentityProvider removes a provider and deletes its secret. It returns false if it was removed before.
 func removeIdentityProvider(ctx context.Context, q *pg.Q, tenant, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update identity_providers set removed_at = $3, updated_at = $3, client_secret = null, listed = false
-		where tenant_id = $1 and id = $2 and removed_at is null`, tenant, id, at)
-	return n == 1, err
+	removed, err := pg.Change[models.IdentityProvider](ctx, q, "tenant_id = @tenant and id = @id and removed_at is null",
+		"removed_at = @at, updated_at = @at, client_secret = null, listed = false", map[string]any{"tenant": tenant, "id": id, "at": at})
+	return len(removed) == 1, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -98,8 +99,7 @@ func TestOperatorsOfAllEnvironmentsOfAPersonConfirmThem(t *testing.T) {
 	bob := b.invitedBy(t, first, models.RoleReviewer)
 	other := b.env
 	other.ID, other.Kind = "env_01k9x3v7q2e4rtb8m5n6p0d1fz", models.Live
-	_, err := b.store.Pool().Exec(t.Context(), "insert into environments select (jsonb_populate_record(e, jsonb_build_object('id', $2::text, 'kind', 'live'))).* from environments e where id = $1", b.env.ID, other.ID)
-	require.NoError(t, err)
+	testenv.Exec(t, b.store, "insert into environments select (jsonb_populate_record(e, jsonb_build_object('id', $2::text, 'kind', 'live'))).* from environments e where id = $1", b.env.ID, other.ID)
 	abroad := pg.Scope{Tenant: b.scope.Tenant, Environment: other.ID}
 	require.NoError(t, b.service.Grant(t.Context(), abroad, bob, []models.Role{models.RoleReviewer}, "cli:test"))
 	confirm := func() error {
@@ -130,11 +130,9 @@ func TestAccountsOfOnePersonAreLinked(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, candidates, 3)
 
-	_, err = b.store.Pool().Exec(t.Context(), "update environments set second_approver_required = true")
-	require.NoError(t, err)
+	testenv.Exec(t, b.store, "update environments set second_approver_required = true")
 	requireCode(t, problem.Conflict, link(ann, bob, second))
-	_, err = b.store.Pool().Exec(t.Context(), "update environments set second_approver_required = false")
-	require.NoError(t, err)
+	testenv.Exec(t, b.store, "update environments set second_approver_required = false")
 
 	b.clock.Advance(time.Minute)
 	require.NoError(t, link(ann, bob, second))

@@ -37,6 +37,15 @@ type issued struct {
 	stream     identity.Principal // of a stream that the child opened before
 }
 
+// link makes the accounts of one principal count as another.
+func (b *bundle) link(t *testing.T, from, to string) error {
+	t.Helper()
+	return b.store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := identity.LinkPrincipals(t.Context(), q, b.scope.Tenant, from, to)
+		return err
+	})
+}
+
 func (b *bundle) issues(t *testing.T, person string, roles []models.Role) issued {
 	t.Helper()
 	out := issued{person: person}
@@ -126,14 +135,14 @@ func TestWhatEndsWhat(t *testing.T) {
 			})
 		}, false},
 		{"account removed that is linked with another", invited, func(t *testing.T, i issued) error {
-			if _, err := identity.LinkPrincipals(t.Context(), b.store.Q, b.scope.Tenant, "person:"+i.person, "person:"+boss.Person); err != nil {
+			if err := b.link(t, "person:"+i.person, "person:"+boss.Person); err != nil {
 				return err
 			}
 			return b.service.Revoke(t.Context(), b.scope.Tenant, i.person, "cli:test")
 		}, false},
 		{"a linked account removed that did not issue the keys", invited, func(t *testing.T, i issued) error {
 			other := invited(t)
-			if _, err := identity.LinkPrincipals(t.Context(), b.store.Q, b.scope.Tenant, "person:"+other, "person:"+i.person); err != nil {
+			if err := b.link(t, "person:"+other, "person:"+i.person); err != nil {
 				return err
 			}
 			return b.service.Revoke(t.Context(), b.scope.Tenant, other, "cli:test")

@@ -204,7 +204,7 @@ func (s *Service) MintMailed(ctx context.Context, id string) (Mailed, bool, erro
 
 // DiscardMailed voids an invitation whose mail could not be sent, so that the person does not seem to be invited.
 func (s *Service) DiscardMailed(ctx context.Context, id string) error {
-	return discardInvitation(ctx, s.store.Q, id, s.clock.Now())
+	return s.store.Write(ctx, func(q *pg.Q) error { return discardInvitation(ctx, q, id, s.clock.Now()) })
 }
 
 // arrived records that a mailed invitation was accepted: the address is the person's, and the actor who named it may be the account.

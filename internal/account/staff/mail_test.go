@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -114,9 +115,8 @@ func TestMailedInvitationIsRefused(t *testing.T) {
 		_, err := b.service.InviteAs(t.Context(), b.scope, staff.Invitee{Name: "Ann", Roles: []models.Role{models.RoleReviewer}, Address: address}, staff.By{Person: first})
 		requireCode(t, code, err)
 	}
-	_, err := b.store.Pool().Exec(t.Context(), "update environments set second_approver_required = true")
-	require.NoError(t, err)
-	_, err = b.service.InviteAs(t.Context(), b.scope, staff.Invitee{Name: "Ann", Roles: []models.Role{models.RoleReviewer}, Address: "ann@bank.example"}, staff.By{Person: first})
+	testenv.Exec(t, b.store, "update environments set second_approver_required = true")
+	_, err := b.service.InviteAs(t.Context(), b.scope, staff.Invitee{Name: "Ann", Roles: []models.Role{models.RoleReviewer}, Address: "ann@bank.example"}, staff.By{Person: first})
 	requireCode(t, problem.Conflict, err)
 	other := storetest.Scope(storetest.Environment(t, b.store, models.Sandbox))
 	_, err = b.service.Create(t.Context(), other, staff.Invitee{Name: "Bob", Roles: []models.Role{models.RoleReviewer}, Address: "bob@bank.example"}, "cli:test")

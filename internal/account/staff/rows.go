@@ -44,22 +44,24 @@ func beginConfirmation(ctx context.Context, q *pg.Q, id string, ceremony []byte)
 // session has ended or the ceremony is not the stored one. The column ceremony stays that of the sign-in: it is unique,
 // so that no sign-in can be used twice.
 func confirmConsoleSession(ctx context.Context, q *pg.Q, id string, ceremony []byte, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update console_sessions set confirmed_at = $3, last_seen_at = $3, confirming = null
-		where id = $1 and ended_at is null and confirming = $2`, id, ceremony, at)
-	return n == 1, err
+	confirmed, err := pg.Change[models.ConsoleSession](ctx, q, "id = @id and ended_at is null and confirming = @ceremony",
+		"confirmed_at = @at, last_seen_at = @at, confirming = null", map[string]any{"id": id, "ceremony": ceremony, "at": at})
+	return len(confirmed) == 1, err
 }
 
 // endConsoleSession ends one session. It returns false if it had ended.
 func endConsoleSession(ctx context.Context, q *pg.Q, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, "update console_sessions set ended_at = $2 where id = $1 and ended_at is null", id, at)
-	return n == 1, err
+	ended, err := pg.Change[models.ConsoleSession](ctx, q, "id = @id and ended_at is null", "ended_at = @at", map[string]any{"id": id, "at": at})
+	return len(ended) == 1, err
 }
 
 // EndConsoleSessions ends all sessions of a person and returns their ids.
 func EndConsoleSessions(ctx context.Context, q *pg.Q, person string, at time.Time) ([]string, error) {
-	var ids []string
-	err := q.Gorm(ctx).Raw("update console_sessions set ended_at = ? where person_id = ? and ended_at is null returning id", at, person).
-		Find(&ids).Error
+	ended, err := pg.Change[models.ConsoleSession](ctx, q, "person_id = @person and ended_at is null", "ended_at = @at", map[string]any{"person": person, "at": at})
+	ids := make([]string, len(ended))
+	for i, s := range ended {
+		ids[i] = s.ID
+	}
 	return ids, err
 }
 
@@ -145,21 +147,26 @@ func openInvitation(ctx context.Context, q *pg.Q, person string, now time.Time) 
 
 // useInvitation marks an invitation as used. It returns false if it was used before or has expired.
 func useInvitation(ctx context.Context, q *pg.Q, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update person_invitations set used_at = $2
-		where id = $1 and used_at is null and expires_at > $2`, id, at)
-	return n == 1, err
+	used, err := pg.Change[models.PersonInvitation](ctx, q, "id = @id and used_at is null and expires_at > @at", "used_at = @at", map[string]any{"id": id, "at": at})
+	return len(used) == 1, err
 }
 
 // mintInvitation stores the MAC of the link of an invitation that goes by mail and can be used. It returns ErrNotFound for any other.
 func mintInvitation(ctx context.Context, q *pg.Q, id string, mac []byte, at time.Time) (models.PersonInvitation, error) {
-	var i models.PersonInvitation
-	return pg.OrNotFound(i, q.Gorm(ctx).Raw(`update person_invitations i set mac = ? from people p where i.id = ? and i.mailed and i.used_at is null and i.expires_at > ?
-		and p.id = i.person_id and p.revoked_at is null returning i.*`, mac, id, at).Take(&i).Error)
+	minted, err := pg.Change[models.PersonInvitation](ctx, q, `id = @id and mailed and used_at is null and expires_at > @at
+		and exists (select from people p where p.id = person_id and p.revoked_at is null)`, "mac = @mac", map[string]any{"id": id, "mac": mac, "at": at})
+	if err != nil {
+		return models.PersonInvitation{}, err
+	}
+	if len(minted) == 0 {
+		return models.PersonInvitation{}, pg.ErrNotFound
+	}
+	return minted[0], nil
 }
 
 // discardInvitation ends an unused invitation that goes by mail.
 func discardInvitation(ctx context.Context, q *pg.Q, id string, at time.Time) error {
-	_, err := q.Exec(ctx, "update person_invitations set used_at = $2 where id = $1 and mailed and used_at is null", id, at)
+	_, err := pg.Change[models.PersonInvitation](ctx, q, "id = @id and mailed and used_at is null", "used_at = @at", map[string]any{"id": id, "at": at})
 	return err
 }
 
@@ -206,14 +213,14 @@ func confirmAddress(ctx context.Context, q *pg.Q, a models.PersonAddress, at tim
 
 // voidInvitationsOf ends the unused invitations that a person issued for themselves, in a session.
 func voidInvitationsOf(ctx context.Context, q *pg.Q, person string, at time.Time) error {
-	_, err := q.Exec(ctx, `update person_invitations set used_at = $2
-		where person_id = $1 and created_by = 'person:' || person_id and used_at is null`, person, at)
+	_, err := pg.Change[models.PersonInvitation](ctx, q, "person_id = @person and created_by = 'person:' || person_id and used_at is null", "used_at = @at",
+		map[string]any{"person": person, "at": at})
 	return err
 }
 
 // voidInvitations ends the unused invitations of a person.
 func voidInvitations(ctx context.Context, q *pg.Q, person string, at time.Time) error {
-	_, err := q.Exec(ctx, `update person_invitations set used_at = $2 where person_id = $1 and used_at is null`, person, at)
+	_, err := pg.Change[models.PersonInvitation](ctx, q, "person_id = @person and used_at is null", "used_at = @at", map[string]any{"person": person, "at": at})
 	return err
 }
 
@@ -285,7 +292,7 @@ func LockPerson(ctx context.Context, q *pg.Q, tenant, id string) (models.Person,
 
 // listPeople lists the people of a tenant, newest first, revoked ones too.
 func listPeople(ctx context.Context, q *pg.Q, tenant string, p pg.Page) ([]models.Person, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ?", tenant), p, "created_at", "id")
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ?", tenant), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -307,7 +314,7 @@ func peopleByID(ctx context.Context, q *pg.Q, tenant string, ids []string) ([]mo
 // NamesOfPeople returns the names of people of the tenant, by id.
 func NamesOfPeople(ctx context.Context, q *pg.Q, tenant string, ids []string) (map[string]string, error) {
 	var rows []models.Person
-	err := q.Gorm(ctx).Select("id", "name").Where("tenant_id = ? and id in ?", tenant, ids).Find(&rows).Error
+	err := pg.Unchecked(q.Gorm(ctx)).Select("id", "name").Where("tenant_id = ? and id in ?", tenant, ids).Find(&rows).Error
 	out := make(map[string]string, len(rows))
 	for _, r := range rows {
 		out[r.ID] = r.Name
@@ -318,9 +325,9 @@ func NamesOfPeople(ctx context.Context, q *pg.Q, tenant string, ids []string) (m
 // revokePerson revokes a person's access, and forgets their e-mail address and their notices. It returns false if it was revoked before. The caller ends the sessions
 // (ConsoleSessions.EndAll).
 func revokePerson(ctx context.Context, q *pg.Q, tenant, id, by string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update people set revoked_at = $4, revoked_by = $3 where tenant_id = $1 and id = $2 and revoked_at is null`,
-		tenant, id, by, at)
-	if err != nil || n == 0 {
+	revoked, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and id = @id and revoked_at is null", "revoked_at = @at, revoked_by = @by",
+		map[string]any{"tenant": tenant, "id": id, "by": by, "at": at})
+	if err != nil || len(revoked) == 0 {
 		return false, err
 	}
 	return true, forgetNotices(ctx, q, id)
@@ -332,10 +339,14 @@ func markJoined(ctx context.Context, q *pg.Q, person string, at time.Time) error
 	return err
 }
 
+// countAs is the condition of the accounts of a principal.
+const countAs = "tenant_id = @tenant and coalesce(principal, 'person:' || id) = @principal"
+
 // MarkShown records that a link was shown to an actor that registered a passkey of an account: that actor may be the account, so that
 // its principal has to be confirmed anew.
 func MarkShown(ctx context.Context, q *pg.Q, p models.Person, actor string) error {
-	if _, err := q.Exec(ctx, "update people set shown_to = array_append(array_remove(shown_to, $2), $2) where id = $1", p.ID, actor); err != nil {
+	if _, err := pg.Change[models.Person](ctx, q, "id = @id", "shown_to = array_append(array_remove(shown_to, @actor), @actor)",
+		map[string]any{"id": p.ID, "actor": actor}); err != nil {
 		return err
 	}
 	return unconfirm(ctx, q, p)
@@ -343,23 +354,23 @@ func MarkShown(ctx context.Context, q *pg.Q, p models.Person, actor string) erro
 
 // markMailed is MarkShown for an actor who chose the address that the link was mailed to.
 func markMailed(ctx context.Context, q *pg.Q, p models.Person, actor string) error {
-	if _, err := q.Exec(ctx, "update people set mailed_by = array_append(array_remove(mailed_by, $2), $2) where id = $1", p.ID, actor); err != nil {
+	if _, err := pg.Change[models.Person](ctx, q, "id = @id", "mailed_by = array_append(array_remove(mailed_by, @actor), @actor)",
+		map[string]any{"id": p.ID, "actor": actor}); err != nil {
 		return err
 	}
 	return unconfirm(ctx, q, p)
 }
 
 func unconfirm(ctx context.Context, q *pg.Q, p models.Person) error {
-	_, err := q.Exec(ctx, "update people set confirmed_at = null, confirmed_by = null where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2",
-		p.TenantID, p.CountsAs())
+	_, err := pg.Change[models.Person](ctx, q, countAs, "confirmed_at = null, confirmed_by = null", map[string]any{"tenant": p.TenantID, "principal": p.CountsAs()})
 	return err
 }
 
 // confirmPerson records that the accounts of a principal are of a person of its own. It returns false if they were confirmed before.
 func confirmPerson(ctx context.Context, q *pg.Q, p models.Person, by string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update people set confirmed_at = $3, confirmed_by = $4
-		where tenant_id = $1 and coalesce(principal, 'person:' || id) = $2 and confirmed_at is null`, p.TenantID, p.CountsAs(), at, by)
-	return n > 0, err
+	confirmed, err := pg.Change[models.Person](ctx, q, countAs+" and confirmed_at is null", "confirmed_at = @at, confirmed_by = @by",
+		map[string]any{"tenant": p.TenantID, "principal": p.CountsAs(), "at": at, "by": by})
+	return len(confirmed) > 0, err
 }
 
 // accountsOfPerson locks the accounts of a principal until the transaction ends, and returns them, the first one first.
@@ -388,7 +399,8 @@ func confirmedOperators(ctx context.Context, q *pg.Q, s pg.Scope, except string)
 
 // signedIn records a sign-in of a person of an identity provider, from which the lapse of their credentials is counted.
 func signedIn(ctx context.Context, q *pg.Q, tenant, person string, at time.Time) error {
-	if _, err := q.Exec(ctx, "update people set signed_in_at = $3 where tenant_id = $1 and id = $2", tenant, person, at); err != nil {
+	if _, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and id = @id", "signed_in_at = @at",
+		map[string]any{"tenant": tenant, "id": person, "at": at}); err != nil {
 		return err
 	}
 	return tenancy.LapseCredentials(ctx, q, tenant, tenancy.LapseOf{Person: person})

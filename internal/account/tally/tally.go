@@ -1,9 +1,10 @@
 // Package tally records in the audit log what happens too often for an entry each: which operations were refused to an authenticated
-// caller, which sign-ins to the console failed, and which keys read records about people in bulk.
+// caller, which sign-ins to the console failed, which keys read records about people in bulk, and which stored records the service refused
+// because they were changed outside of it.
 //
 // A request waits for nothing: it adds to a count in memory, and a loop writes the entries. Of one kind (the same environment,
-// caller, operation and code) a process writes one entry a minute at most, of reads one an hour, which counts all of them, so that no
-// caller can flood the log. What a process has counted and not yet written is lost if it is killed.
+// caller, operation and code) a process writes one entry a minute at most, of reads and of an altered record one an hour, which counts all of
+// them, so that no caller can flood the log. What a process has counted and not yet written is lost if it is killed.
 //
 // The package may not decide what is refused, and may not store anything of a request but its id.
 package tally
@@ -25,18 +26,21 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
+	"github.com/countersign-dev/countersign/models"
 )
 
 const (
 	// Interval is the least time between two entries of one kind of refusal.
 	Interval = time.Minute
-	// ReadInterval is the least time between two entries of one kind of read, and the time in which Bulk records are counted.
+	// ReadInterval is the least time between two entries of one kind of read, and about one altered record, and the time in which Bulk records
+	// are counted.
 	ReadInterval = time.Hour
 	// Bulk is the number of records of one list that a key may read in an hour without an entry: one page of the largest size.
 	Bulk = 200
 	// Anonymous is the actor of an entry about a caller who was not authenticated.
 	Anonymous = "anonymous"
 
+	service    = "service" // the actor of an entry about an altered record
 	writeEvery = time.Second
 )
 
@@ -53,6 +57,7 @@ type Deps struct {
 type Recorder struct {
 	Deps
 	unwritten prometheus.Counter
+	altered   *prometheus.CounterVec
 
 	mu     sync.Mutex
 	counts map[kind]count
@@ -66,14 +71,16 @@ type kind struct {
 
 	operation string
 	code      problem.Code // empty for a read
+
+	altered string // the table and id of an altered record; empty for the others
 }
 
 // reads reports whether the kind counts records that were read.
-func (k kind) reads() bool { return k.code == "" }
+func (k kind) reads() bool { return k.code == "" && k.altered == "" }
 
 // interval is the least time between two entries of the kind.
 func (k kind) interval() time.Duration {
-	if k.reads() {
+	if k.reads() || k.altered != "" {
 		return ReadInterval
 	}
 	return Interval
@@ -92,6 +99,7 @@ func (k kind) worth(n int) bool {
 type count struct {
 	n                int
 	actor, requestID string
+	altered          *pg.Altered
 	since            time.Time
 	written          bool
 }
@@ -99,9 +107,14 @@ type count struct {
 // New returns a recorder. Run writes what it counts.
 func New(d Deps) *Recorder {
 	r := &Recorder{Deps: d, counts: map[kind]count{}, unwritten: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "countersign_tallies_unwritten_total", Help: "Audit entries about refused operations, failed sign-ins and bulk reads that could not be written.",
-	})}
-	d.Metrics.MustRegister(r.unwritten)
+		Name: "countersign_tallies_unwritten_total", Help: "Audit entries about refused operations, failed sign-ins, bulk reads and altered records that could not be written.",
+	}), altered: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "countersign_altered_records_total", Help: "Stored records that this process refused because they were changed outside of the service, each at most once a second.",
+	}, []string{"table"})}
+	for _, t := range models.AttestedTables {
+		r.altered.WithLabelValues(t.Name) // an alert on the increase needs the series before
+	}
+	d.Metrics.MustRegister(r.unwritten, r.altered)
 	return r
 }
 
@@ -109,14 +122,14 @@ func New(d Deps) *Recorder {
 // caller who is unknown, and a request without such a code.
 func (r *Recorder) Refused(p identity.Principal, operation string, code problem.Code) {
 	if p.EnvironmentID != "" && code != "" {
-		r.add(operationOf(p, operation, code), 1, p.Actor(), p.RequestID)
+		r.add(operationOf(p, operation, code), count{n: 1, actor: p.Actor(), requestID: p.RequestID})
 	}
 }
 
 // Read counts the records about people that an operation returned to a key. There is an entry once they are more than Bulk within an hour.
 func (r *Recorder) Read(p identity.Principal, operation string, records int) {
 	if p.EnvironmentID != "" && records > 0 {
-		r.add(operationOf(p, operation, ""), records, p.Actor(), p.RequestID)
+		r.add(operationOf(p, operation, ""), count{n: records, actor: p.Actor(), requestID: p.RequestID})
 	}
 }
 
@@ -135,18 +148,26 @@ func (r *Recorder) SignInFailed(in SignIn, code problem.Code, requestID string) 
 	if problem.Of(code).Status >= http.StatusInternalServerError {
 		return
 	}
-	r.add(kind{scope: pg.Scope{Tenant: in.Tenant}, signIn: in, code: code}, 1, Anonymous, requestID)
+	r.add(kind{scope: pg.Scope{Tenant: in.Tenant}, signIn: in, code: code}, count{n: 1, actor: Anonymous, requestID: requestID})
 }
 
-func (r *Recorder) add(k kind, n int, actor, requestID string) {
+// addAltered counts the records that the store refused since it was called last.
+func (r *Recorder) addAltered() {
+	for _, a := range r.Store.TakeAltered() {
+		r.altered.WithLabelValues(a.Table).Inc()
+		r.add(kind{altered: a.Table + " " + a.ID}, count{n: 1, actor: service, altered: a})
+	}
+}
+
+func (r *Recorder) add(k kind, c count) {
 	now := r.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c, known := r.counts[k]
+	before, known := r.counts[k]
+	c.n, c.since, c.written = before.n+c.n, before.since, before.written
 	if !known {
 		c.since = now
 	}
-	c.n, c.actor, c.requestID = c.n+n, actor, requestID
 	r.counts[k] = c
 }
 
@@ -173,6 +194,7 @@ func (r *Recorder) Drain(ctx context.Context) { r.write(ctx, r.due(true)) }
 // due takes the counts that deserve an entry, of the kinds whose last entry is older than their interval or, at the end, of all. It forgets
 // kinds that had too little to count in an interval.
 func (r *Recorder) due(end bool) map[kind]count {
+	r.addAltered()
 	now, out := r.Clock.Now(), map[kind]count{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,9 +213,12 @@ func (r *Recorder) due(end bool) map[kind]count {
 
 func (r *Recorder) write(ctx context.Context, due map[kind]count) {
 	for k, c := range due {
+		if c.altered != nil {
+			r.Log.ErrorContext(ctx, "a stored record was changed outside of the service; what rests on it is refused", "table", c.altered.Table, "record", c.altered.ID)
+		}
 		if err := r.append(ctx, k, c); err != nil {
 			r.unwritten.Inc()
-			r.Log.ErrorContext(ctx, "refusals or reads have no audit entry", "environment", k.scope.Environment, "operation", k.operation,
+			r.Log.ErrorContext(ctx, "a tally has no audit entry", "environment", k.scope.Environment, "operation", k.operation,
 				"code", string(k.code), "count", c.n, "error", err)
 		}
 	}
@@ -202,12 +227,12 @@ func (r *Recorder) write(ctx context.Context, due map[kind]count) {
 // append writes one entry to the log of each environment that a kind belongs to.
 func (r *Recorder) append(ctx context.Context, k kind, c count) error {
 	return r.Store.Write(ctx, func(q *pg.Q) error {
-		scopes, err := k.scopes(ctx, q, webname.HostOf(r.BaseURL))
+		scopes, err := r.scopes(ctx, q, k, c)
 		if err != nil {
 			return err
 		}
 		for _, scope := range scopes {
-			e := events.Entry{Scope: scope, At: r.Clock.Now(), Actor: c.actor, RequestID: c.requestID, Data: k.data(c.n)}
+			e := events.Entry{Scope: scope, At: r.Clock.Now(), Actor: c.actor, RequestID: c.requestID, Data: k.data(c)}
 			if err := events.Append(ctx, q, e); err != nil {
 				return err
 			}
@@ -216,15 +241,17 @@ func (r *Recorder) append(ctx context.Context, k kind, c count) error {
 	})
 }
 
-func (k kind) data(n int) events.Data {
+func (k kind) data(c count) events.Data {
 	switch {
+	case c.altered != nil:
+		return events.RecordAlteredData{Table: c.altered.Table, Record: c.altered.ID}
 	case k.reads():
-		return events.RecordsReadData{Operation: k.operation, Count: n}
+		return events.RecordsReadData{Operation: k.operation, Count: c.n}
 	case k.operation != "":
-		return events.OperationRefusedData{Operation: k.operation, Code: string(k.code), Count: n}
+		return events.OperationRefusedData{Operation: k.operation, Code: string(k.code), Count: c.n}
 	default:
 		return events.PersonSignInFailedData{
-			Person: k.signIn.Person, IdentityProvider: k.signIn.IdentityProvider, Code: string(k.code), Reason: k.signIn.Reason, Count: n,
+			Person: k.signIn.Person, IdentityProvider: k.signIn.IdentityProvider, Code: string(k.code), Reason: k.signIn.Reason, Count: c.n,
 		}
 	}
 }
@@ -232,14 +259,17 @@ func (k kind) data(n int) events.Data {
 // scopes returns the environments that a kind belongs to. A failed sign-in belongs to those that the person has a role in, and to all
 // of the tenant if it has no such person. One that names no tenant, with an unknown passkey, belongs to the tenant whose RP ID covers the
 // host of the console, or to the only tenant of the service; otherwise it is in no log.
-func (k kind) scopes(ctx context.Context, q *pg.Q, host string) ([]pg.Scope, error) {
+func (r *Recorder) scopes(ctx context.Context, q *pg.Q, k kind, c count) ([]pg.Scope, error) {
+	if c.altered != nil {
+		return c.altered.Scopes(ctx, q)
+	}
 	if k.scope.Environment != "" {
 		return []pg.Scope{k.scope}, nil
 	}
 	tenant := k.scope.Tenant
 	if tenant == "" {
 		var err error
-		if tenant, err = tenancy.TenantOfHost(ctx, q, host); err != nil || tenant == "" {
+		if tenant, err = tenancy.TenantOfHost(ctx, q, webname.HostOf(r.BaseURL)); err != nil || tenant == "" {
 			return nil, err
 		}
 	}

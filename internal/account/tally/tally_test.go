@@ -13,10 +13,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -57,6 +59,21 @@ func (b bundle) stored(t *testing.T, environment, kind string) (counts []int) {
 	_, err = pgx.ForEachRow(rows, []any{&n}, func() error { counts = append(counts, n); return nil })
 	require.NoError(t, err)
 	return counts
+}
+
+// metric returns the value of a counter, of those with a label if it is given.
+func (b bundle) metric(t *testing.T, name, label string) (value float64) {
+	t.Helper()
+	families, err := b.metrics.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				value += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return value
 }
 
 func TestOneEntryAMinuteCountsTheRefusals(t *testing.T) {
@@ -169,8 +186,7 @@ func TestUnknownPasskeysAreInTheLogOfTheTenantOfTheRPID(t *testing.T) {
 			other := storetest.Environment(t, b.store, models.Sandbox)
 			for tenant, ids := range map[string][]string{b.env.TenantID: c.ours, other.TenantID: c.theirs} {
 				for _, id := range ids {
-					_, err := b.store.Pool().Exec(t.Context(), "insert into rp_ids (rp_id, tenant_id) values ($1, $2)", id, tenant)
-					require.NoError(t, err)
+					testenv.Exec(t, b.store, "insert into rp_ids (rp_id, tenant_id) values ($1, $2)", id, tenant)
 				}
 			}
 			for range 3 {
@@ -218,7 +234,29 @@ func TestAnEntryThatCannotBeWrittenIsCounted(t *testing.T) {
 	b.recorder.Refused(b.caller(), "authorize", problem.CallerNotAllowed)
 	b.store.Close()
 	b.recorder.Write(t.Context())
-	families, err := b.metrics.Gather()
+	require.InDelta(t, 1, b.metric(t, "countersign_tallies_unwritten_total", ""), 0)
+}
+
+// A record that was changed outside of the service is refused each time, and is one entry an hour.
+func TestAlteredRecordsAreRecorded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.store.Pool().Exec(t.Context(), "update environments set bar_self_review = not bar_self_review")
 	require.NoError(t, err)
-	require.InDelta(t, 1, families[0].GetMetric()[0].GetCounter().GetValue(), 0)
+	entries := func() (n int) {
+		b.recorder.Write(t.Context())
+		require.NoError(t, b.store.Pool().QueryRow(t.Context(), `select count(*) from events where environment_id = $1 and type = $2
+			and data = jsonb_build_object('table', 'environments', 'record', $1)`, b.env.ID, string(events.RecordAltered)).Scan(&n))
+		return n
+	}
+	for range 3 {
+		_, err := tenancy.GetEnvironment(t.Context(), b.store.Q, storetest.Scope(b.env))
+		var altered *pg.Altered
+		require.ErrorAs(t, err, &altered)
+		require.Equal(t, 1, entries())
+	}
+	require.InDelta(t, 3, b.metric(t, "countersign_altered_records_total", "environments"), 0)
+	b.clock.Advance(tally.ReadInterval)
+	require.Equal(t, 2, entries(), "those since the first entry are one")
+	require.Equal(t, 2, entries())
 }

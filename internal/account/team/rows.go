@@ -27,15 +27,13 @@ func deputiesOverlap(ctx context.Context, q *pg.Q, d models.Deputy) (bool, error
 
 // endDeputy ends a deputyship of the person that has not ended, and reports whether it did. One that has not begun never begins.
 func endDeputy(ctx context.Context, q *pg.Q, s pg.Scope, person, id string, at time.Time) (models.Deputy, bool, error) {
-	n, err := q.Exec(ctx, `update deputies set ends_at = greatest(starts_at, $5) where tenant_id = $1 and environment_id = $2
-		and person_id = $3 and id = $4 and ends_at > $5 and ends_at > starts_at`, s.Tenant, s.Environment, person, id, at)
-	if err != nil || n == 0 {
+	ended, err := pg.Change[models.Deputy](ctx, q, `tenant_id = @tenant and environment_id = @environment and person_id = @person and id = @id
+		and ends_at > @at and ends_at > starts_at`, "ends_at = greatest(starts_at, @at)",
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "person": person, "id": id, "at": at})
+	if err != nil || len(ended) == 0 {
 		return models.Deputy{}, false, err
 	}
-	var row models.Deputy
-	err = q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error
-	row, err = pg.OrNotFound(row, err)
-	return row, err == nil, err
+	return ended[0], true, nil
 }
 
 // deputiesInForce returns the deputyships of the environment that are in force at a time.
@@ -57,21 +55,23 @@ func deputiesNotEnded(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([
 
 // TeamsOf returns the keys of the teams of each actor.
 func TeamsOf(ctx context.Context, q *pg.Q, s pg.Scope, actors []string) (map[string][]string, error) {
-	rows, err := q.Query(ctx, `select m.member, t.key from team_members m join teams t on t.id = m.team_id
-		where m.tenant_id = $1 and m.environment_id = $2 and m.member = any($3) order by t.key`, s.Tenant, s.Environment, actors)
-	if err != nil {
+	var members []models.TeamMember
+	if err := q.Gorm(ctx).Where(pg.InScope+" and member in ?", s.Tenant, s.Environment, actors).Find(&members).Error; err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	out := map[string][]string{}
-	for rows.Next() {
-		var member, key string
-		if err := rows.Scan(&member, &key); err != nil {
-			return nil, err
-		}
-		out[member] = append(out[member], key)
+	var teams []models.Team
+	if err := q.Gorm(ctx).Where(pg.InScope, s.Tenant, s.Environment).Order("key").Find(&teams).Error; err != nil {
+		return nil, err
 	}
-	return out, rows.Err()
+	out := map[string][]string{}
+	for _, t := range teams {
+		for _, m := range members {
+			if m.TeamID == t.ID {
+				out[m.Member] = append(out[m.Member], t.Key)
+			}
+		}
+	}
+	return out, nil
 }
 
 // insertTeam adds a team. A key that the environment has already violates teams_environment_id_key_key.

@@ -1,12 +1,15 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -18,40 +21,60 @@ type LapseOf struct{ Person, Environment string }
 // LapseCredentials computes when the credentials end that staff of an identity provider issued, directly or not, after a sign-in or a change of the
 // environment's setting, and notifies every process of those that end at a different time than before.
 func LapseCredentials(ctx context.Context, q *pg.Q, tenant string, of LapseOf) error {
-	var moved []string
+	var moved []struct {
+		ID string
+		At *time.Time
+	}
 	err := q.Gorm(ctx).Raw(`with due as (select c.id, case when e.federated_key_days > 0
 				then coalesce(p.signed_in_at, p.created_at) + make_interval(days => e.federated_key_days) end as at
 			from credentials c join environments e on e.id = c.environment_id join credentials root on root.id = coalesce(c.issuers[1], c.id)
 			join people p on 'person:' || p.id = root.created_by
 			where c.tenant_id = @tenant and p.tenant_id = @tenant and p.identity_provider_id is not null and c.revoked_at is null
 				and (p.id = @person or c.environment_id = @environment))
-		update credentials c set lapses_at = due.at from due where c.id = due.id and c.tenant_id = @tenant and c.lapses_at is distinct from due.at returning c.id`,
+		select c.id, due.at from credentials c join due on c.id = due.id where c.tenant_id = @tenant and c.lapses_at is distinct from due.at order by c.id`,
 		map[string]any{"tenant": tenant, "person": of.Person, "environment": of.Environment}).Find(&moved).Error
 	if err != nil {
 		return err
 	}
-	return NotifyCredentials(ctx, q, moved)
-}
-
-// NotifyCredentials notifies the caches of all processes of changed credentials.
-func NotifyCredentials(ctx context.Context, q *pg.Q, ids []string) error {
-	for _, id := range ids {
-		if err := q.Notify(ctx, pg.ChannelCredential, id); err != nil {
+	for _, c := range moved {
+		of := map[string]any{"tenant": tenant, "id": c.ID, "at": c.At}
+		if _, err := ChangeCredentials(ctx, q, "tenant_id = @tenant and id = @id", "lapses_at = @at", of); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CreateEnvironment inserts an environment.
-func CreateEnvironment(ctx context.Context, q *pg.Q, e models.Environment) error {
-	return q.Gorm(ctx).Create(&e).Error
+// ChangeCredentials changes credentials as pg.Change does, and notifies the caches of all processes.
+func ChangeCredentials(ctx context.Context, q *pg.Q, where, set string, args map[string]any) ([]models.Credential, error) {
+	changed, err := pg.Change[models.Credential](ctx, q, where, set, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changed {
+		if err := q.Notify(ctx, pg.ChannelCredential, c.ID); err != nil {
+			return nil, err
+		}
+	}
+	return changed, nil
 }
 
-// ListEnvironments returns the environments of a tenant, or of all tenants if tenant is empty (for jobs and the CLI only).
+// CreateEnvironment inserts an environment with the rules of its passkeys.
+func CreateEnvironment(ctx context.Context, q *pg.Q, e models.Environment) error {
+	e.ChangeTTLSeconds = cmp.Or(e.ChangeTTLSeconds, changeTTL)
+	e.Background = cmp.Or(e.Background, models.BackgroundPrior)
+	if err := q.Gorm(ctx).Create(&e).Error; err != nil {
+		return err
+	}
+	e.Passkeys.Attestation = cmp.Or(e.Passkeys.Attestation, models.AttestationNone)
+	return setPasskeyRules(ctx, q, e)
+}
+
+// ListEnvironments returns the environments of a tenant, or of all tenants if tenant is empty (for jobs and the CLI only). Their rows are
+// not checked: what rests on a setting reads it by GetEnvironment.
 func ListEnvironments(ctx context.Context, q *pg.Q, tenant string) ([]models.Environment, error) {
 	var rows []models.Environment
-	tx := q.Gorm(ctx).Order("created_at, id")
+	tx := pg.Unchecked(q.Gorm(ctx)).Order("created_at, id")
 	if tenant != "" {
 		tx = tx.Where("tenant_id = ?", tenant)
 	}
@@ -102,34 +125,34 @@ func LockEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environme
 
 // SetRP stores the relying party id and origins for WebAuthn.
 func SetRP(ctx context.Context, q *pg.Q, s pg.Scope, rpID string, origins []string) error {
-	_, err := q.Exec(ctx, "update environments set rp_id = $3, rp_origins = $4 where tenant_id = $1 and id = $2",
-		s.Tenant, s.Environment, rpID, models.Strings(origins))
-	return notifyEnvironment(ctx, q, s.Environment, err)
+	return changeEnvironment(ctx, q, "rp_id = @RPID, rp_origins = @RPOrigins",
+		models.Environment{ID: s.Environment, TenantID: s.Tenant, RPID: rpID, RPOrigins: origins})
 }
 
 // setSettings stores the settings of e that its relying party may change.
 func setSettings(ctx context.Context, q *pg.Q, e models.Environment) error {
-	_, err := q.Exec(ctx, `update environments set rp_name = $3, rp_origins = $4, challenge_ttl_seconds = $5, hold_ttl_seconds = $6,
-		enrollment_grant_required = $7, bar_self_review = $8, second_approver_required = $9, change_ttl_seconds = $10, background = $11,
-		review_notes = $12, case_link = $13, federated_key_days = $14
-		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.RPName, e.RPOrigins, e.ChallengeTTLSeconds, e.HoldTTLSeconds,
-		e.EnrollmentGrantRequired, e.BarSelfReview, e.SecondApproverRequired, e.ChangeTTLSeconds, e.Background, e.ReviewNotes, e.CaseLink, e.FederatedKeyDays)
-	return notifyEnvironment(ctx, q, e.ID, err)
+	return changeEnvironment(ctx, q, `rp_name = @RPName, rp_origins = @RPOrigins, challenge_ttl_seconds = @ChallengeTTLSeconds,
+		hold_ttl_seconds = @HoldTTLSeconds, enrollment_grant_required = @EnrollmentGrantRequired, bar_self_review = @BarSelfReview,
+		second_approver_required = @SecondApproverRequired, change_ttl_seconds = @ChangeTTLSeconds, background = @Background,
+		review_notes = @ReviewNotes, case_link = @CaseLink, federated_key_days = @FederatedKeyDays`, e)
 }
 
 // setPages stores the settings of e for the hosted pages.
 func setPages(ctx context.Context, q *pg.Q, e models.Environment) error {
-	_, err := q.Exec(ctx, `update environments set page_origin = $3, return_origins = $4, frame_ancestors = $5
-		where tenant_id = $1 and id = $2`, e.TenantID, e.ID, e.PageOrigin, e.ReturnOrigins, e.FrameAncestors)
-	return notifyEnvironment(ctx, q, e.ID, err)
+	return changeEnvironment(ctx, q, "page_origin = @PageOrigin, return_origins = @ReturnOrigins, frame_ancestors = @FrameAncestors", e)
 }
 
-// notifyEnvironment notifies every process of a change of the environment, unless the change failed with err.
-func notifyEnvironment(ctx context.Context, q *pg.Q, id string, err error) error {
-	if err != nil {
+// setRateLimits stores the rate limit and the ceiling of e.
+func setRateLimits(ctx context.Context, q *pg.Q, e models.Environment) error {
+	return changeEnvironment(ctx, q, "rate_limit = @RateLimit, rate_limit_ceiling = @RateLimitCeiling", e)
+}
+
+// changeEnvironment sets columns of an environment to the values of e and notifies every process.
+func changeEnvironment(ctx context.Context, q *pg.Q, set string, e models.Environment) error {
+	if _, err := pg.Change[models.Environment](ctx, q, "tenant_id = @TenantID and id = @ID", set, e); err != nil {
 		return err
 	}
-	return q.Notify(ctx, pg.ChannelEnvironment, id)
+	return q.Notify(ctx, pg.ChannelEnvironment, e.ID)
 }
 
 // AllEnvironments returns the scope of every environment, by environment id.
@@ -137,13 +160,6 @@ func AllEnvironments(ctx context.Context, q *pg.Q) ([]pg.Scope, error) {
 	var rows []pg.Scope
 	err := q.Gorm(ctx).Raw("select tenant_id as tenant, id as environment from environments order by id").Find(&rows).Error
 	return rows, err
-}
-
-// setRateLimits stores the rate limit and the ceiling of e.
-func setRateLimits(ctx context.Context, q *pg.Q, e models.Environment) error {
-	_, err := q.Exec(ctx, "update environments set rate_limit = $3, rate_limit_ceiling = $4 where tenant_id = $1 and id = $2",
-		e.TenantID, e.ID, e.RateLimit, e.RateLimitCeiling)
-	return err
 }
 
 // ResetLearned deletes the sums of a modality and who is counted in them, so that all people are counted anew.
@@ -168,53 +184,65 @@ func RetireLearned(ctx context.Context, q *pg.Q, s pg.Scope, modality string, at
 	return version, q.Notify(ctx, pg.ChannelBackground, version)
 }
 
-// PasskeyRules returns the rules of an environment's passkeys; without a row, none are set.
+// PasskeyRules returns the rules of an environment's passkeys.
 func PasskeyRules(ctx context.Context, q *pg.Q, s pg.Scope) (models.PasskeyRules, error) {
-	var r models.PasskeyRules
-	r, err := pg.OrNotFound(r, q.Gorm(ctx).Table("environment_passkeys").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).Take(&r).Error)
+	var r models.EnvironmentPasskeys
+	r, err := pg.OrNotFound(r, q.Gorm(ctx).Where(pg.InScope, s.Tenant, s.Environment).Take(&r).Error)
 	if errors.Is(err, pg.ErrNotFound) {
-		return models.PasskeyRules{Attestation: models.AttestationNone}, nil
+		err = q.Missing(s, r.TableName(), s.Environment)
 	}
-	return r, err
+	return r.PasskeyRules, err
 }
 
 // setPasskeyRules stores the rules of e's passkeys.
 func setPasskeyRules(ctx context.Context, q *pg.Q, e models.Environment) error {
-	r := e.Passkeys
-	_, err := q.Exec(ctx, `insert into environment_passkeys (environment_id, tenant_id, rp_ids, related_origins, attestation, attestation_roots, aaguids)
-		values ($1, $2, $3, $4, $5, $6, $7) on conflict (environment_id) do update set rp_ids = excluded.rp_ids,
-		related_origins = excluded.related_origins, attestation = excluded.attestation, attestation_roots = excluded.attestation_roots,
-		aaguids = excluded.aaguids where environment_passkeys.tenant_id = $2`,
-		e.ID, e.TenantID, nonNil(r.RPIDs), nonNil(r.RelatedOrigins), r.Attestation, nonNil(r.AttestationRoots), nonNil(r.AAGUIDs))
-	return err
-}
-
-func nonNil(s models.Strings) models.Strings {
-	if s == nil {
-		return models.Strings{}
+	r := models.EnvironmentPasskeys{EnvironmentID: e.ID, TenantID: e.TenantID, PasskeyRules: e.Passkeys}
+	for _, list := range []*models.Strings{&r.RPIDs, &r.RelatedOrigins, &r.AttestationRoots, &r.AAGUIDs} {
+		if *list == nil {
+			*list = models.Strings{}
+		}
 	}
-	return s
+	return q.Gorm(ctx).Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "environment_id"}}, UpdateAll: true}).Create(&r).Error
 }
 
 // RelatedOrigins returns the further origins that may use passkeys of an RP ID, sorted: those of the environments of the tenant that the
 // RP ID is given to. It returns ErrNotFound if there are none.
 func RelatedOrigins(ctx context.Context, q *pg.Q, rpID string) ([]string, error) {
-	var found struct{ Origins models.Strings }
-	err := q.Gorm(ctx).Raw(`select coalesce(array_agg(distinct o order by o), '{}') as origins
-		from rp_ids r join environments e on e.tenant_id = r.tenant_id
-		join environment_passkeys p on p.environment_id = e.id, unnest(p.related_origins) o
-		where r.rp_id = ? and (e.rp_id = r.rp_id or r.rp_id = any (p.rp_ids))`, rpID).Find(&found).Error
-	if err == nil && len(found.Origins) == 0 {
-		err = pg.ErrNotFound
+	var owner models.RPID
+	owner, err := pg.OrNotFound(owner, q.Gorm(ctx).Where("rp_id = ?", rpID).Take(&owner).Error)
+	if err != nil {
+		return nil, err
 	}
-	return found.Origins, err
+	var environments []models.Environment
+	if err := q.Gorm(ctx).Where("tenant_id = ?", owner.TenantID).Find(&environments).Error; err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range environments {
+		rules, err := PasskeyRules(ctx, q, pg.Scope{Tenant: e.TenantID, Environment: e.ID})
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(rules.RPIDsOf(e), rpID) {
+			found = append(found, rules.RelatedOrigins...)
+		}
+	}
+	if len(found) == 0 {
+		return nil, pg.ErrNotFound
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
 }
 
 // RPIDsOfTenant returns the RP IDs that are given to a tenant, sorted.
 func RPIDsOfTenant(ctx context.Context, q *pg.Q, tenant string) (models.Strings, error) {
-	var found struct{ Given models.Strings }
-	err := q.Gorm(ctx).Raw("select coalesce(array_agg(rp_id order by rp_id), '{}') as given from rp_ids where tenant_id = ?", tenant).Find(&found).Error
-	return found.Given, err
+	var rows []models.RPID
+	err := q.Gorm(ctx).Where("tenant_id = ?", tenant).Order("rp_id").Find(&rows).Error
+	given := make(models.Strings, len(rows))
+	for i, r := range rows {
+		given[i] = r.RPID
+	}
+	return given, err
 }
 
 // TenantOfHost returns the tenant whose RP ID covers a host, the longest if there are several, or else the only tenant of the service; empty for
@@ -227,11 +255,13 @@ func TenantOfHost(ctx context.Context, q *pg.Q, host string) (tenant string, err
 
 // giveRPID gives an RP ID to a tenant and returns the tenant that has it: a different one if it was given before.
 func giveRPID(ctx context.Context, q *pg.Q, tenant, rpID string) (owner string, err error) {
-	if _, err := q.Exec(ctx, "insert into rp_ids (rp_id, tenant_id) values ($1, $2) on conflict do nothing", rpID, tenant); err != nil {
+	row := models.RPID{RPID: rpID, TenantID: tenant}
+	if err := q.Gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
 		return "", err
 	}
-	err = q.QueryRow(ctx, "select tenant_id from rp_ids where rp_id = $1", rpID).Scan(&owner)
-	return owner, err
+	row = models.RPID{}
+	err = q.Gorm(ctx).Where("rp_id = ?", rpID).Take(&row).Error
+	return row.TenantID, err
 }
 
 // takeRPID takes an RP ID from a tenant unless one of its environments uses it, and reports whether it did.

@@ -118,6 +118,9 @@ func (s *Service) lookup(ctx context.Context, scope pg.Scope, key string) (*InFo
 // At returns an action with a given version of its contract.
 func (s *Service) At(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Action, version int) (*InForce, error) {
 	v, err := PolicyVersion(ctx, q, scope, a.ID, version)
+	if errors.Is(err, pg.ErrNotFound) {
+		err = q.Missing(scope, "policy_versions", a.ID)
+	}
 	if err != nil {
 		return nil, err
 	}

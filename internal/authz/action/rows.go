@@ -36,7 +36,7 @@ func actionByKey(ctx context.Context, q *pg.Q, s pg.Scope, key string) (models.A
 
 // listActions lists the actions that are not archived, newest first.
 func listActions(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.Action, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and archived_at is null", s.Tenant, s.Environment),
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and archived_at is null", s.Tenant, s.Environment),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -72,18 +72,20 @@ func (c Change) Current(a models.Action) (out Change) {
 
 // updateAction changes an action that is not archived; false if there is none.
 func updateAction(ctx context.Context, q *pg.Q, s pg.Scope, id string, c Change, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update actions set name = coalesce($4, name), consequence = coalesce($5, consequence),
-		mode = coalesce($6, mode), updated_at = $7
-		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`,
-		s.Tenant, s.Environment, id, c.Name, c.Consequence, c.Mode, at)
-	return n == 1, err
+	return changeAction(ctx, q, s, id, "name = coalesce(@name, name), consequence = coalesce(@consequence, consequence), mode = coalesce(@mode, mode), updated_at = @at",
+		map[string]any{"name": c.Name, "consequence": c.Consequence, "mode": c.Mode, "at": at})
 }
 
 // archiveAction archives an action. It returns false if there is none or it is archived already.
 func archiveAction(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update actions set archived_at = $4, updated_at = $4
-		where tenant_id = $1 and environment_id = $2 and id = $3 and archived_at is null`, s.Tenant, s.Environment, id, at)
-	return n == 1, err
+	return changeAction(ctx, q, s, id, "archived_at = @at, updated_at = @at", map[string]any{"at": at})
+}
+
+// changeAction changes an action that is not archived; false if there is none.
+func changeAction(ctx context.Context, q *pg.Q, s pg.Scope, id, set string, args map[string]any) (bool, error) {
+	args["tenant"], args["environment"], args["id"] = s.Tenant, s.Environment, id
+	changed, err := pg.Change[models.Action](ctx, q, "tenant_id = @tenant and environment_id = @environment and id = @id and archived_at is null", set, args)
+	return len(changed) == 1, err
 }
 
 // LockAction locks the row of an action until the transaction ends, so that policy versions are numbered and activated one at a
@@ -116,7 +118,7 @@ func PolicyVersion(ctx context.Context, q *pg.Q, s pg.Scope, action string, vers
 
 // policyVersions lists an action's versions, newest first.
 func policyVersions(ctx context.Context, q *pg.Q, s pg.Scope, action string, p pg.Page) ([]models.PolicyVersion, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and action_id = ?", s.Tenant, s.Environment, action),
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and action_id = ?", s.Tenant, s.Environment, action),
 		p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
@@ -147,8 +149,7 @@ func activatePolicyVersion(ctx context.Context, q *pg.Q, s pg.Scope, action stri
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = q.Exec(ctx, "update actions set active_policy_version = $2, updated_at = $3 where id = $1", action, version, at)
-	return true, err
+	return changeAction(ctx, q, s, action, "active_policy_version = @version, updated_at = @at", map[string]any{"version": version, "at": at})
 }
 
 // IDs returns the ids of the actions with the keys, by key. Archived and unknown actions are left out.

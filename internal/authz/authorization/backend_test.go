@@ -36,11 +36,10 @@ func TestDecisionsWithoutTheBackendOfSigningKeys(t *testing.T) {
 			server := transittest.Start(t)
 			b := setupOn(t, storetest.New(t), c.requires, openTransit(t, server))
 			r := b.request()
-			_, err := b.Store.Pool().Exec(t.Context(), "update actions set mode = $1", string(c.mode))
-			require.NoError(t, err)
+			b.Exec("update actions set mode = $1", string(c.mode))
 			server.Sealed.Store(true)
 			start := time.Now()
-			_, err = b.Authorize(t.Context(), b.principal, r, b.clock.Now())
+			_, err := b.Authorize(t.Context(), b.principal, r, b.clock.Now())
 			require.Less(t, time.Since(start), time.Second)
 			if !c.refused {
 				require.NoError(t, err)
@@ -49,7 +48,7 @@ func TestDecisionsWithoutTheBackendOfSigningKeys(t *testing.T) {
 			require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
 			server.Sealed.Store(false)
 			require.Eventually(t, func() bool {
-				_, err = b.Authorize(t.Context(), b.principal, r, b.clock.Now())
+				_, err := b.Authorize(t.Context(), b.principal, r, b.clock.Now())
 				return err == nil
 			}, 10*time.Second, 50*time.Millisecond)
 		})

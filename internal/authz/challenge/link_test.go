@@ -72,7 +72,7 @@ func TestLinkStoresReturnURL(t *testing.T) {
 	require.Equal(t, back, v.ReturnURL)
 	require.Equal(t, 1, v.Passkeys)
 
-	require.NoError(t, tenancy.SetRP(t.Context(), b.Store.Q, b.Scope, env.RPID, []string{"https://elsewhere.example"}))
+	b.Exec("update environments set rp_origins = '{https://elsewhere.example}'")
 	v, err = b.service.ByTicket(t.Context(), ticket)
 	require.NoError(t, err)
 	require.Empty(t, v.ReturnURL, "what the environment no longer allows is not offered")

@@ -2,6 +2,7 @@ package challenge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -159,15 +160,20 @@ func ActivePasskeys(ctx context.Context, q *pg.Q, s pg.Scope, uids ...string) ([
 // PasskeysForChallenge returns the subject's passkeys that may complete a challenge, oldest first: those that are not revoked and whose model
 // the policy version of the decision permits.
 func PasskeysForChallenge(ctx context.Context, q *pg.Q, s pg.Scope, c models.Challenge) ([]models.Passkey, error) {
-	var permitted []string
-	err := q.QueryRow(ctx, `select coalesce(array(select jsonb_array_elements_text(v.requirements->'passkey_aaguids')), '{}')
-		from authorizations a join policy_versions v on v.action_id = a.action_id and v.version = a.policy_version
-		where a.tenant_id = $1 and a.environment_id = $2 and a.id = $3`, s.Tenant, s.Environment, c.AuthorizationID).Scan(&permitted)
-	if permitted, err = pg.OrNotFound(permitted, err); err != nil {
+	var v models.PolicyVersion
+	err := q.Gorm(ctx).Raw(`select v.* from authorizations a join policy_versions v on v.action_id = a.action_id and v.version = a.policy_version
+		where a.tenant_id = ? and a.environment_id = ? and a.id = ?`, s.Tenant, s.Environment, c.AuthorizationID).Take(&v).Error
+	if v, err = pg.OrNotFound(v, err); err != nil {
+		return nil, err
+	}
+	var permitted struct {
+		Models []string `json:"passkey_aaguids"`
+	}
+	if err := json.Unmarshal(v.Requirements, &permitted); err != nil {
 		return nil, err
 	}
 	active, err := ActivePasskeys(ctx, q, s, c.SubjectUID)
-	return models.OfModels(active, permitted), err
+	return models.OfModels(active, permitted.Models), err
 }
 
 // spendable is the condition that the passkey with the id $2 accepts an assertion with the sign count $3: it is not revoked and no other assertion

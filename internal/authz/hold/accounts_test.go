@@ -71,7 +71,7 @@ func TestApprovalOfAnAccountThatWasTakenOverDoesNotCount(t *testing.T) {
 	require.Equal(t, 1, b.approvesAs(t, h, b.person("prs_ann")).Approvals)
 	p, err := staff.LockPerson(t.Context(), b.Store.Q, b.Scope.Tenant, "prs_ann")
 	require.NoError(t, err)
-	require.NoError(t, staff.MarkShown(t.Context(), b.Store.Q, p, "cli:test"))
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error { return staff.MarkShown(t.Context(), q, p, "cli:test") }))
 	require.Equal(t, 1, b.approves(t, h, "crd_bob").Approvals)
 }
 

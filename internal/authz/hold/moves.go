@@ -140,6 +140,9 @@ func (v review) approve(ctx context.Context) (Outcome, error) {
 	if tally.Given < v.ApprovalsRequired {
 		return pendingOutcome(v.Hold, v.Teams, tally.Given), v.record(ctx, tally.Given)
 	}
+	if err := checkCounted(ctx, v.store.Q, v.scope(), given); err != nil {
+		return Outcome{}, err
+	}
 	selfReviewed := slices.ContainsFunc(given, func(a Approver) bool { return v.requester.Meets(identity.Behind{Principal: a.Principal}) })
 	followUp, err := v.decide(ctx, v.store.Q, settle.FollowUp{
 		Scope: v.scope(), Parent: v.move.ID, HoldApproved: true, At: v.move.At, Actor: v.vote.Reviewer, RequestID: v.Request.RequestID, WorkflowID: v.move.WorkflowID,

@@ -42,8 +42,11 @@ func TestPrincipalsAreStored(t *testing.T) {
 		_, err := identity.GetPrincipal(t.Context(), b.Store.Q, b.Scope, actor)
 		require.ErrorIs(t, err, identity.ErrNoPrincipal, actor)
 	}
-	linked, err := identity.RewritePrincipal(t.Context(), b.Store.Q, b.Scope.Tenant, "person:prs_1", "person:prs_2")
-	require.NoError(t, err)
+	var linked []string
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) (err error) {
+		linked, err = identity.RewritePrincipal(t.Context(), q, b.Scope.Tenant, "person:prs_1", "person:prs_2")
+		return err
+	}))
 	require.Equal(t, []string{"crd_of_person"}, linked)
 	who, err := identity.GetPrincipal(t.Context(), b.Store.Q, b.Scope, "credential:crd_of_person")
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -183,6 +184,28 @@ const requesters = `(select unnest(array_remove(array[c.principal, c.former_prin
 // countedApprovals counts the principals whose approval of the hold h counts.
 var countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
 	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
+
+// checkCounted fails if a row was altered by which SQL counted the approvals of a hold (pg.Altered): the environment, who approved, and in
+// whose place.
+func checkCounted(ctx context.Context, q *pg.Q, s pg.Scope, given []Approver) error {
+	if _, err := tenancy.GetEnvironment(ctx, q, s); err != nil {
+		return err
+	}
+	var actors, absent []string
+	for _, a := range given {
+		actors = append(actors, a.Reviewer, a.Principal)
+		if a.Absent != "" {
+			actors = append(actors, a.Absent, a.AbsentPrincipal)
+			absent = append(absent, strings.TrimPrefix(a.Absent, "person:"))
+		}
+	}
+	if len(absent) > 0 {
+		if err := q.Gorm(ctx).Where(pg.InScope+" and person_id in ?", s.Tenant, s.Environment, absent).Find(&[]models.Deputy{}).Error; err != nil {
+			return err
+		}
+	}
+	return identity.CheckActors(ctx, q, s, actors)
+}
 
 // OverdueHolds returns at most limit holds of any environment that should have expired before t.
 func OverdueHolds(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]settle.Overdue, error) {

@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -49,8 +50,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) exec(query string, args ...any) {
 	b.t.Helper()
-	_, err := b.store.Pool().Exec(b.t.Context(), query, args...)
-	require.NoError(b.t, err)
+	testenv.Exec(b.t, b.store, query, args...)
 }
 
 func (b *bundle) number(query string, args ...any) (n int) {

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/keys/transit"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/transittest"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -157,8 +158,7 @@ func TestReferenceIsBoundToItsBackend(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.use(software.Signer{}, openTransit(t, transittest.Start(t)))
-	_, err := b.st.Pool().Exec(t.Context(), "update signing_keys set backend = $1", openTransit(t, transittest.Start(t)).Name())
-	require.NoError(t, err)
+	testenv.Exec(t, b.st, "update signing_keys set backend = $1", openTransit(t, transittest.Start(t)).Name())
 	require.Equal(t, signing.Health{Unable: 1}, b.health())
 }
 

@@ -50,7 +50,7 @@ func setup(t *testing.T) *bench {
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	b := &bench{T: t, time: clock.NewFake(storetest.Epoch), keys: keys}
-	st, err := pg.Open(context.WithoutCancel(t.Context()), testenv.Database(t), pg.Options{Tracer: b})
+	st, err := pg.Open(context.WithoutCancel(t.Context()), testenv.Database(t), pg.Options{Keys: testenv.Keys(), Tracer: b})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	b.st, b.scope = st, storetest.Scope(storetest.Environment(t, st, models.Live))

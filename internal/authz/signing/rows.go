@@ -32,24 +32,21 @@ func AllSigningKeys(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.SigningK
 	return rows, err
 }
 
-// publishedSigningKeys returns the public keys of every environment that may still verify a proof.
+// publishedSigningKeys returns the public keys of every environment that may still verify a proof, without those whose rows were altered.
 func publishedSigningKeys(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.Gorm(ctx).Select("kid", "environment_id", "status", "public_jwk", "created_at", "retiring_at").
-		Where("status <> 'retired'").Order("kid").Find(&rows).Error
-	return rows, err
+	err := pg.Unchecked(q.Gorm(ctx)).Where("status <> 'retired'").Order("kid").Find(&rows).Error
+	return pg.Unaltered(ctx, q, rows), err
 }
 
 // moveSigningKey moves a key from its status k.Status to another and notifies every process. It returns false if the key has
 // another status.
 func moveSigningKey(ctx context.Context, q *pg.Q, k models.SigningKey, to models.KeyStatus, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update signing_keys set status = $5,
-		activated_at = case when $5 = 'active' then $6 else activated_at end,
-		retiring_at = case when $5 = 'retiring' then $6 else retiring_at end,
-		retired_at = case when $5 = 'retired' then $6 else retired_at end
-		where tenant_id = $1 and environment_id = $2 and kid = $3 and status = $4`,
-		k.TenantID, k.EnvironmentID, k.KID, string(k.Status), string(to), at)
-	if err != nil || n != 1 {
+	moved, err := pg.Change[models.SigningKey](ctx, q, "tenant_id = @TenantID and environment_id = @EnvironmentID and kid = @KID and status = @Status",
+		`status = @to, activated_at = case when @to = 'active' then @at else activated_at end,
+		retiring_at = case when @to = 'retiring' then @at else retiring_at end,
+		retired_at = case when @to = 'retired' then @at else retired_at end`, k, map[string]any{"to": string(to), "at": at})
+	if err != nil || len(moved) != 1 {
 		return false, err
 	}
 	return true, q.Notify(ctx, pg.ChannelSigningKey, k.EnvironmentID)

@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -137,8 +138,7 @@ func TestRotateNeverReplacesWorkingKeyWithBrokenOne(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		active := b.sign(0).kid
-		_, err := b.st.Pool().Exec(t.Context(), "update signing_keys set public_jwk = (select public_jwk from signing_keys where status = 'active') where status = 'next'")
-		require.NoError(t, err)
+		testenv.Exec(t, b.st, "update signing_keys set public_jwk = (select public_jwk from signing_keys where status = 'active') where status = 'next'")
 		require.True(t, problem.Is(b.rotate(), problem.RotationInProgress))
 		require.Equal(t, active, b.sign(0).kid)
 	})

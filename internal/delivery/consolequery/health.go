@@ -77,3 +77,8 @@ func ReadQueues(ctx context.Context, st *pg.Store, scope pg.Scope, now time.Time
 	})
 	return q, err
 }
+
+// Altered returns the records that decide in the scope and were changed outside of the service.
+func (r *Reader) Altered(ctx context.Context, scope pg.Scope) ([]*pg.Altered, error) {
+	return pg.AlteredIn(ctx, r.store.Q, scope)
+}

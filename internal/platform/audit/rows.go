@@ -380,7 +380,7 @@ func trailOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (trailRows, er
 	}
 	first := t.Authorizations[0]
 	for _, read := range []error{
-		q.Gorm(ctx).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
+		pg.Unchecked(q.Gorm(ctx)).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
 		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("created_at").Find(&t.Challenges).Error,
 		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
 		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("at").Find(&t.Reviews).Error,

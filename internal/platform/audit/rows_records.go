@@ -152,7 +152,7 @@ func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, af
 	var entries []models.Event
 	for _, err := range []error{
 		q.Gorm(ctx).Omit("data").Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Order("subject_uid, version").Find(&templates).Error,
-		q.Gorm(ctx).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&passkeys).Error,
+		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&passkeys).Error,
 		q.Gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("seq").Find(&entries).Error,
 	} {
 		if err != nil {

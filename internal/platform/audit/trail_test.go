@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // decided writes a chain: a decision that asked for a challenge, the one that followed and held, and the allow that a
@@ -20,8 +21,7 @@ func (b *bundle) decided() {
 	b.t.Helper()
 	insert := func(sql string, args ...any) {
 		b.t.Helper()
-		_, err := b.st.Pool().Exec(b.t.Context(), sql, args...)
-		require.NoError(b.t, err)
+		testenv.Exec(b.t, b.st, sql, args...)
 	}
 	insert(`insert into subjects (uid, tenant_id, environment_id, external_id, status, enrollment, created_at, updated_at)
 		values ('sub_1', 'tnt_1', 'env_1', 'user-4711', 'active', 'enrolled', $1, $1)`, noon)

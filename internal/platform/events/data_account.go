@@ -171,6 +171,12 @@ type RecordsReadData struct {
 	Count     int    `json:"count"`
 }
 
+// RecordAlteredData names a row that decides what the service allows and that was changed outside of the service.
+type RecordAlteredData struct {
+	Table  string `json:"table"`
+	Record string `json:"record"`
+}
+
 // IdentityProviderChangedData has the settings after the change, never the client secret. Groups are those that give roles in the
 // environment, such as "payments-leads: reviewer, auditor".
 type IdentityProviderChangedData struct {
@@ -282,6 +288,7 @@ func (PersonLinkedData) EventType() Type               { return PersonLinked }
 func (PersonSignInFailedData) EventType() Type         { return PersonSignInFailed }
 func (OperationRefusedData) EventType() Type           { return OperationRefused }
 func (RecordsReadData) EventType() Type                { return RecordsRead }
+func (RecordAlteredData) EventType() Type              { return RecordAltered }
 func (IdentityProviderChangedData) EventType() Type    { return IdentityProviderChanged }
 func (IdentityProviderRemovedData) EventType() Type    { return IdentityProviderRemoved }
 func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }

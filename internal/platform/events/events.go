@@ -35,7 +35,7 @@ type Entry struct {
 	Action          string // action key
 	AuthorizationID string
 	Decision        string
-	// Identity.Principal.Actor(), "workflow:<id>" or "cli:<command>".
+	// Identity.Principal.Actor(), "workflow:<id>", "cli:<command>" or "service".
 	Actor      string
 	RequestID  string
 	WorkflowID string

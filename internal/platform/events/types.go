@@ -94,6 +94,7 @@ const (
 
 	OperationRefused Type = "operation.refused"
 	RecordsRead      Type = "records.read"
+	RecordAltered    Type = "record.altered"
 
 	IdentityProviderChanged Type = "identity_provider.changed"
 	IdentityProviderRemoved Type = "identity_provider.removed"

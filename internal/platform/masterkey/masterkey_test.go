@@ -16,6 +16,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -204,8 +205,7 @@ func TestRetireAMasterKey(t *testing.T) {
 		_, err := d.signing(ring(t, fresh, old)).Rotate(t.Context(), scope, "cli:test")
 		require.NoError(t, err)
 	}
-	_, err := d.st.Pool().Exec(t.Context(), "update signing_keys set status = 'retired' where status = 'retiring'")
-	require.NoError(t, err)
+	testenv.Exec(t, d.st, "update signing_keys set status = 'retired' where status = 'retiring'")
 	keys := ring(t, fresh, old)
 	require.NoError(t, d.retire(id(t, old), false, fresh, old))
 	require.NoError(t, d.start(fresh))

@@ -43,6 +43,13 @@ func Retire(ctx context.Context, r Retirement) error {
 				return err
 			}
 		}
+		id, err := hex.DecodeString(r.ID)
+		if err != nil {
+			return err
+		}
+		if err := pg.RenewMACs(ctx, q, pg.Renewal{Key: id, Unverified: r.Lost}); err != nil {
+			return err
+		}
 		_, err = retireKey(ctx, q, r.ID, r.Now)
 		return err
 	})

@@ -90,7 +90,7 @@ func credentialKeysBefore(ctx context.Context, q *pg.Q, t, at time.Time) (int64,
 // SigningKeysUsing returns the sealed keys of every environment that are not retired, by environment, newest first.
 func SigningKeysUsing(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := q.Gorm(ctx).Select("kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "sealed", "created_at", "retiring_at").
+	err := pg.Unchecked(q.Gorm(ctx)).Select("kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "sealed", "created_at", "retiring_at").
 		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
 	return rows, err
 }

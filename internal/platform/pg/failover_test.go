@@ -46,12 +46,12 @@ func TestOpenRefusesAServerThatOnlyReads(t *testing.T) {
 	require.NoError(t, err)
 	admin := connect(t, address)
 	readOnly(t, admin, filepath.Base(u.Path), "on")
-	_, err = pg.Open(t.Context(), address, pg.Options{})
+	_, err = pg.Open(t.Context(), address, pg.Options{Keys: testenv.Keys()})
 	require.ErrorContains(t, err, "only reads")
 	require.True(t, pg.IsUnavailable(err), "%v", err)
 
 	readOnly(t, admin, filepath.Base(u.Path), "off")
-	st, err := pg.Open(t.Context(), address, pg.Options{})
+	st, err := pg.Open(t.Context(), address, pg.Options{Keys: testenv.Keys()})
 	require.NoError(t, err)
 	st.Close()
 }
@@ -110,7 +110,7 @@ func TestACommitWithoutItsStandbyStaysInvisible(t *testing.T) {
 	t.Parallel()
 	server, admin := privateServer(t)
 	const statementTimeout = 500 * time.Millisecond
-	st, err := pg.Open(t.Context(), server.URL("postgres"), pg.Options{StatementTimeout: statementTimeout})
+	st, err := pg.Open(t.Context(), server.URL("postgres"), pg.Options{Keys: testenv.Keys(), StatementTimeout: statementTimeout})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	exec := func(query string) {
@@ -183,7 +183,7 @@ func privateServer(t *testing.T) (*localpg.Server, *pgxpool.Pool) {
 func TestAReadOutlivesItsConnection(t *testing.T) {
 	t.Parallel()
 	address := testenv.Database(t)
-	st, err := pg.Open(t.Context(), address, pg.Options{MaxConns: 4})
+	st, err := pg.Open(t.Context(), address, pg.Options{Keys: testenv.Keys(), MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	held := st.Pool().AcquireAllIdle(t.Context())

@@ -34,7 +34,7 @@ func TestDatabasesOfBuildsBeforeTheBaselineAreRefused(t *testing.T) {
 
 func TestMigrateShowsItsProgress(t *testing.T) {
 	t.Parallel()
-	st, err := pg.Open(t.Context(), testenv.EmptyDatabase(t), pg.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), testenv.EmptyDatabase(t), pg.Options{Keys: testenv.Keys(), MaxConns: 2})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	var shown [][2]int

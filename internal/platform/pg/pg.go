@@ -30,6 +30,8 @@ import (
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
 // Scope is the tenant and environment that a query may see.
@@ -62,6 +64,8 @@ type Options struct {
 	StatementTimeout time.Duration
 	// Standby may serve lists of records.
 	Standby StandbyOptions
+	// Keys make and check the MACs of rows that decide (models.AttestedTables). Without them such rows can be neither written nor read.
+	Keys *keyring.Keyring
 	// Tracer traces every statement; nil disables tracing.
 	Tracer pgx.QueryTracer
 }
@@ -108,6 +112,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		NowFunc: func() time.Time { return time.Time{} },
 	})
 	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	if err := g.Use(&attestation{keys: o.Keys}); err != nil {
 		pool.Close()
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func nameOf(t *testing.T, address string) string {
 
 func openPooled(t *testing.T, p *pooler.Pooler, direct string) *pg.Store {
 	t.Helper()
-	st, err := pg.Open(t.Context(), p.URL(nameOf(t, direct)), pg.Options{DirectURL: direct})
+	st, err := pg.Open(t.Context(), p.URL(nameOf(t, direct)), pg.Options{Keys: testenv.Keys(), DirectURL: direct})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st
@@ -188,7 +188,7 @@ func TestOpenRefusesAPoolerThatIsSetUpWrong(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err = pg.Open(ctx, c.url, pg.Options{DirectURL: c.direct})
+			_, err = pg.Open(ctx, c.url, pg.Options{Keys: testenv.Keys(), DirectURL: c.direct})
 			for _, want := range c.want {
 				require.ErrorContains(t, err, want)
 			}

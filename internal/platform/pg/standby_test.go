@@ -31,7 +31,7 @@ func openStandby(t *testing.T, maxAge time.Duration) *standbyRig {
 	r := &standbyRig{left: make(chan error, 100)}
 	r.primary, r.standby = storetest.Pair(t)
 	var err error
-	r.Store, err = pg.Open(t.Context(), r.primary.URL(storetest.Database), pg.Options{Standby: pg.StandbyOptions{
+	r.Store, err = pg.Open(t.Context(), r.primary.URL(storetest.Database), pg.Options{Keys: testenv.Keys(), Standby: pg.StandbyOptions{
 		URL: r.standby.URL(storetest.Database), MaxAge: maxAge, Changed: func(used bool, reason error) {
 			if !used {
 				r.left <- reason
@@ -168,7 +168,7 @@ func TestOpenStartsWithoutItsStandby(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st, err := pg.Open(t.Context(), address, pg.Options{MaxConns: 2, Standby: pg.StandbyOptions{URL: c.url}})
+			st, err := pg.Open(t.Context(), address, pg.Options{Keys: testenv.Keys(), MaxConns: 2, Standby: pg.StandbyOptions{URL: c.url}})
 			if err != nil {
 				require.ErrorContains(t, err, c.want)
 				require.NotContains(t, err.Error(), "secret")
@@ -192,7 +192,7 @@ func TestStandbyOfADifferentServerIsNotRead(t *testing.T) {
 	t.Parallel()
 	_, standby := storetest.Pair(t)
 	reasons := make(chan error, 100)
-	st, err := pg.Open(t.Context(), testenv.Database(t), pg.Options{MaxConns: 2, Standby: pg.StandbyOptions{
+	st, err := pg.Open(t.Context(), testenv.Database(t), pg.Options{Keys: testenv.Keys(), MaxConns: 2, Standby: pg.StandbyOptions{
 		URL: standby.URL(storetest.Database), MaxAge: time.Hour, Changed: func(_ bool, reason error) { reasons <- reason },
 	}})
 	require.NoError(t, err)

@@ -112,7 +112,7 @@ func TestWriteReportsAStatementThatFailedUnnoticed(t *testing.T) {
 // A connection can be used again, however its transaction ended.
 func TestConnectionSurvivesFailedTransactions(t *testing.T) {
 	t.Parallel()
-	st, err := pg.Open(t.Context(), testenv.Database(t), pg.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), testenv.Database(t), pg.Options{Keys: testenv.Keys(), MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	y := newTypingSession(t, st)
@@ -145,10 +145,10 @@ func TestConnectionSurvivesFailedTransactions(t *testing.T) {
 func TestIdleTransactionIsEnded(t *testing.T) {
 	t.Parallel()
 	url := testenv.Database(t)
-	st, err := pg.Open(t.Context(), url, pg.Options{StatementTimeout: 200 * time.Millisecond})
+	st, err := pg.Open(t.Context(), url, pg.Options{Keys: testenv.Keys(), StatementTimeout: 200 * time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
-	patient, err := pg.Open(t.Context(), url, pg.Options{})
+	patient, err := pg.Open(t.Context(), url, pg.Options{Keys: testenv.Keys()})
 	require.NoError(t, err)
 	t.Cleanup(patient.Close)
 	y := newTypingSession(t, st)

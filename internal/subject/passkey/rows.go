@@ -20,7 +20,7 @@ func CreatePasskey(ctx context.Context, q *pg.Q, p models.Passkey) (bool, error)
 
 // listPasskeys lists a subject's passkeys, newest first, revoked ones too.
 func listPasskeys(ctx context.Context, q *pg.Q, s pg.Scope, uid string, p pg.Page) ([]models.Passkey, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where(pg.InScope+" and subject_uid = ?", s.Tenant, s.Environment, uid), p, "created_at", "id")
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where(pg.InScope+" and subject_uid = ?", s.Tenant, s.Environment, uid), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -42,11 +42,11 @@ func modelsMatter(ctx context.Context, q *pg.Q, s pg.Scope) (bool, error) {
 
 // revokePasskey revokes a passkey of the subject. It returns false if it was revoked before and ErrNotFound if there is none.
 func revokePasskey(ctx context.Context, q *pg.Q, s pg.Scope, uid, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update passkeys set revoked_at = $5
-		where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and id = $4 and revoked_at is null`,
-		s.Tenant, s.Environment, uid, id, at)
-	if err != nil || n == 1 {
-		return n == 1, err
+	revoked, err := pg.Change[models.Passkey](ctx, q,
+		"tenant_id = @tenant and environment_id = @environment and subject_uid = @uid and id = @id and revoked_at is null", "revoked_at = @at",
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "uid": uid, "id": id, "at": at})
+	if err != nil || len(revoked) == 1 {
+		return err == nil, err
 	}
 	var found string
 	err = q.QueryRow(ctx, `select id from passkeys where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and id = $4`,
@@ -90,15 +90,16 @@ func setCeremony(ctx context.Context, q *pg.Q, g models.RegistrationGrant, cerem
 
 // useRegistrationGrant marks a grant as used. It returns false if it was used before or has expired.
 func useRegistrationGrant(ctx context.Context, q *pg.Q, g models.RegistrationGrant, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update registration_grants set used_at = $2, ceremony = null
-		where mac = $1 and environment_id = $3 and used_at is null and expires_at > $2`, g.MAC, at, g.EnvironmentID)
-	return n == 1, err
+	used, err := pg.Change[models.RegistrationGrant](ctx, q, "mac = @mac and environment_id = @environment and used_at is null and expires_at > @at",
+		"used_at = @at, ceremony = null", map[string]any{"mac": g.MAC, "environment": g.EnvironmentID, "at": at})
+	return len(used) == 1, err
 }
 
 // EndGrantsOfSubject makes the unused grants of a subject expire, and ends their ceremonies.
 func EndGrantsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) error {
-	_, err := q.Exec(ctx, `update registration_grants set expires_at = $4, ceremony = null
-		where tenant_id = $1 and environment_id = $2 and subject_uid = $3 and used_at is null and expires_at > $4`, s.Tenant, s.Environment, uid, at)
+	_, err := pg.Change[models.RegistrationGrant](ctx, q,
+		"tenant_id = @tenant and environment_id = @environment and subject_uid = @uid and used_at is null and expires_at > @at",
+		"expires_at = @at, ceremony = null", map[string]any{"tenant": s.Tenant, "environment": s.Environment, "uid": uid, "at": at})
 	return err
 }
 

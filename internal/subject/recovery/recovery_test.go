@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -90,8 +91,7 @@ func (b *bundle) row(t *testing.T) models.Subject {
 
 func (b *bundle) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	_, err := b.store.Pool().Exec(context.Background(), query, args...)
-	require.NoError(t, err)
+	testenv.Exec(t, b.store, query, args...)
 }
 
 func (b *bundle) texts(t *testing.T, query string) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -94,9 +95,16 @@ func deleteVectors(ctx context.Context, q *pg.Q, environment string, holders, ps
 
 // setResearchEnabled enables or disables research for an environment and returns the previous setting.
 func setResearchEnabled(ctx context.Context, q *pg.Q, s pg.Scope, on bool) (before bool, err error) {
-	row := q.QueryRow(ctx, `update environments e set research_enabled = $3 from (select id, research_enabled from environments
-		where tenant_id = $1 and id = $2 for update) old where e.id = old.id returning old.research_enabled`, s.Tenant, s.Environment, on)
-	return pg.OrNotFound(before, row.Scan(&before))
+	env, err := tenancy.GetEnvironment(ctx, q, s)
+	if err != nil {
+		return false, err
+	}
+	changed, err := pg.Change[models.Environment](ctx, q, "tenant_id = @tenant and id = @id and research_enabled <> @on", "research_enabled = @on",
+		map[string]any{"tenant": s.Tenant, "id": s.Environment, "on": on})
+	if len(changed) == 1 {
+		return !on, err
+	}
+	return env.ResearchEnabled, err
 }
 
 // endPeriods ends the current period of an environment, if there is one.

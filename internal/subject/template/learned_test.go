@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -34,8 +35,7 @@ func (b *bundle) requireCounted(t *testing.T, people, changes int) {
 func learns(t *testing.T) *bundle {
 	t.Helper()
 	b := setup(t)
-	_, err := b.store.Pool().Exec(t.Context(), "update environments set background = 'own'")
-	require.NoError(t, err)
+	testenv.Exec(t, b.store, "update environments set background = 'own'")
 	return b
 }
 

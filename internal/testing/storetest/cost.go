@@ -32,7 +32,7 @@ type measured struct{}
 func NewMeasured(t testing.TB) (*pg.Store, *Meter) {
 	t.Helper()
 	m := &Meter{}
-	st, err := pg.Open(context.WithoutCancel(t.Context()), testenv.Database(t), pg.Options{Tracer: m})
+	st, err := pg.Open(context.WithoutCancel(t.Context()), testenv.Database(t), pg.Options{Tracer: m, Keys: testenv.Keys()})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	return st, m

@@ -9,6 +9,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // Database is the name of the database of Pair.
@@ -27,7 +28,7 @@ func Pair(t testing.TB) (primary, standby *localpg.Server) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = primary.Stop() })
 	require.NoError(t, primary.Create(t.Context(), Database))
-	st, err := pg.Open(t.Context(), primary.URL(Database), pg.Options{MaxConns: 2})
+	st, err := pg.Open(t.Context(), primary.URL(Database), pg.Options{MaxConns: 2, Keys: testenv.Keys()})
 	require.NoError(t, err)
 	defer st.Close()
 	_, _, err = st.Migrate(t.Context())

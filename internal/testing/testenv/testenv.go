@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 	"github.com/countersign-dev/countersign/models"
@@ -50,6 +52,49 @@ func Store(t testing.TB) *pg.Store {
 	return open(t, Database(t))
 }
 
+// Keys returns the master key of the stores of tests, which attests the rows that decide.
+func Keys() *keyring.Keyring { return keys() }
+
+var keys = sync.OnceValue(func() *keyring.Keyring {
+	k, err := keyring.Parse(strings.Repeat("5a", keyring.KeySize-1) + "a5")
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
+
+// Attest makes the rows that decide valid as they are stored, after a test changed some by SQL: those of the scope, or all.
+func Attest(t testing.TB, st *pg.Store, scope ...pg.Scope) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	_, err := st.Pool().Exec(ctx, "insert into environment_passkeys (environment_id, tenant_id) select id, tenant_id from environments on conflict do nothing")
+	require.NoError(t, err)
+	renewal := pg.Renewal{Unverified: true}
+	if len(scope) > 0 {
+		renewal.Scope = &scope[0]
+	}
+	require.NoError(t, st.Write(ctx, func(q *pg.Q) error { return pg.RenewMACs(ctx, q, renewal) }))
+}
+
+// Exec runs a statement by which a test prepares rows, also when the context of the test has ended, and makes those that decide valid.
+func Exec(t testing.TB, st *pg.Store, query string, args ...any) {
+	t.Helper()
+	_, err := st.Pool().Exec(context.WithoutCancel(t.Context()), query, args...)
+	require.NoError(t, err)
+	if decides.MatchString(query) {
+		Attest(t, st)
+	}
+}
+
+// decides finds statements that change rows with a MAC.
+var decides = func() *regexp.Regexp {
+	names := make([]string, len(models.AttestedTables))
+	for i, t := range models.AttestedTables {
+		names[i] = t.Name
+	}
+	return regexp.MustCompile(`(?:update|insert into|delete from) (?:` + strings.Join(names, "|") + `)\b`)
+}()
+
 // TamperedStore is like Store for a test that alters events: they are not checked against their schemas.
 func TamperedStore(t testing.TB) *pg.Store {
 	t.Helper()
@@ -60,7 +105,7 @@ func TamperedStore(t testing.TB) *pg.Store {
 func open(t testing.TB, url string) *pg.Store {
 	t.Helper()
 	pooled, direct := Pooled(url)
-	st, err := pg.Open(context.WithoutCancel(t.Context()), pooled, pg.Options{DirectURL: direct, Tracer: sent})
+	st, err := pg.Open(context.WithoutCancel(t.Context()), pooled, pg.Options{DirectURL: direct, Tracer: sent, Keys: Keys()})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		st.Close()

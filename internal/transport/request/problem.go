@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -24,7 +25,11 @@ func ProblemOf(err error) *problem.Error {
 		return p
 	}
 	var f *fiber.Error
+	var altered *pg.Altered
 	switch {
+	case errors.As(err, &altered):
+		return &problem.Error{Code: problem.Unavailable, RetryAfter: time.Minute, Cause: err, Detail: "A stored record that this request rests on was " +
+			"changed outside of the service. Nothing was decided. The operator of the service finds the record in the audit log."}
 	case errors.As(err, &f):
 		return problemOfFiber(f)
 	case errors.Is(err, pg.ErrNotFound):

@@ -1,0 +1,357 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Altered is the error of a row that decides what the service allows and does not match its MAC (models.AttestedTables): it was changed,
+// copied or inserted by other means than the service. What rests on it is refused.
+type Altered struct {
+	Table string
+	ID    string
+	Cause error
+
+	scope Scope          // of the row; without an environment if the row names none
+	where string         // selects the row, if it names no environment
+	args  map[string]any // of where
+}
+
+// Scopes returns the environments that the row decides for.
+func (a *Altered) Scopes(ctx context.Context, q *Q) ([]Scope, error) {
+	if a.scope.Environment != "" {
+		return []Scope{a.scope}, nil
+	}
+	of := models.AttestedTables[slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == a.Table })].Of
+	of = strings.NewReplacer("@tenant", "e.tenant_id", "@environment", "e.id").Replace(of)
+	var out []Scope
+	err := q.Gorm(ctx).Raw("select e.tenant_id as tenant, e.id as environment from environments e where exists (select from "+a.Table+" where "+a.where+" and "+of+") order by 2",
+		a.args).Find(&out).Error
+	return out, err
+}
+
+// Error implements error.
+func (a *Altered) Error() string {
+	return fmt.Sprintf("store: the row %s of %s was changed outside of the service: %v", a.ID, a.Table, a.Cause)
+}
+
+// Unwrap returns why the MAC does not match.
+func (a *Altered) Unwrap() error { return a.Cause }
+
+// ErrMissingRow is the cause for a row that others rest on and that was deleted by other means than the service.
+var ErrMissingRow = errors.New("the row is missing")
+
+var errNoKeys = errors.New("store: rows that decide need the master keys (Options.Keys)")
+
+// attestation is a GORM plugin that writes the MACs of attested rows when GORM inserts them, and checks them when GORM reads the rows into
+// their model: no code can forget it. Change changes such rows.
+type attestation struct {
+	keys    *keyring.Keyring // nil for commands that need no such row
+	noticed noticed
+}
+
+const (
+	attestationName = "attestation"
+	// anyway is set on a GORM statement that also reads rows that do not match their MAC.
+	anyway = "attestation:anyway"
+)
+
+// Name implements gorm.Plugin.
+func (*attestation) Name() string { return attestationName }
+
+// Initialize implements gorm.Plugin.
+func (a *attestation) Initialize(db *gorm.DB) error {
+	if err := db.Callback().Create().Before("gorm:create").Register(attestationName, a.sign); err != nil {
+		return err
+	}
+	return db.Callback().Query().After("gorm:query").Register(attestationName, a.verify)
+}
+
+// attestation returns the plugin.
+func (q *Q) attestation() *attestation { return q.db.Plugins[attestationName].(*attestation) }
+
+// Unchecked makes a statement also read attested rows that do not match their MAC, for lists and reports: nothing may be decided by them.
+func Unchecked(tx *gorm.DB) *gorm.DB { return tx.Set(anyway, true) }
+
+// sign sets the MACs of rows that are about to be inserted.
+func (a *attestation) sign(db *gorm.DB) {
+	a.each(db, func(f attestedForm, row reflect.Value) error {
+		mac, err := a.mac(db.Statement.Context, f, row)
+		if err != nil {
+			return err
+		}
+		return f.mac.Set(db.Statement.Context, row, mac)
+	})
+}
+
+// verify fails a statement that read a row that does not match its MAC.
+func (a *attestation) verify(db *gorm.DB) {
+	if _, ok := db.Get(anyway); ok || db.RowsAffected == 0 {
+		return
+	}
+	a.each(db, func(f attestedForm, row reflect.Value) error {
+		if a.keys == nil {
+			return errNoKeys
+		}
+		if altered := a.compare(db.Statement.Context, f, row); altered != nil {
+			return a.noticed.add(altered)
+		}
+		return nil
+	})
+}
+
+// each calls do for the rows of a statement of an attested table, until it fails.
+func (a *attestation) each(db *gorm.DB, do func(attestedForm, reflect.Value) error) {
+	s := db.Statement
+	if db.Error != nil || s.Schema == nil {
+		return
+	}
+	f, ok := formOf(s.Schema)
+	if !ok {
+		return
+	}
+	rows := s.ReflectValue
+	if rows.Kind() != reflect.Slice {
+		if rows.Type() == s.Schema.ModelType {
+			_ = db.AddError(do(f, rows))
+		}
+		return
+	}
+	for i := range rows.Len() {
+		row := reflect.Indirect(rows.Index(i))
+		if row.Type() != s.Schema.ModelType {
+			return
+		}
+		if err := do(f, row); err != nil {
+			_ = db.AddError(err)
+			return
+		}
+	}
+}
+
+// mac returns the MAC of a row.
+func (a *attestation) mac(ctx context.Context, f attestedForm, row reflect.Value) ([]byte, error) {
+	if a.keys == nil {
+		return nil, errNoKeys
+	}
+	parts, err := f.parts(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	return a.keys.Attest(f.table, parts...), nil
+}
+
+// compare returns nil if a row matches its MAC.
+func (a *attestation) compare(ctx context.Context, f attestedForm, row reflect.Value) *Altered {
+	parts, err := f.parts(ctx, row)
+	if err == nil {
+		mac, _ := f.mac.ValueOf(ctx, row)
+		err = a.keys.Attested(f.table, mac.([]byte), parts...)
+	}
+	if err == nil {
+		return nil
+	}
+	out := &Altered{Table: f.table, ID: f.id(ctx, row), Cause: err, scope: f.scopeOf(ctx, row)}
+	out.where, out.args = f.identify(ctx, row)
+	return out
+}
+
+// Unaltered returns those of the rows that match their MAC, and records the others.
+func Unaltered[T any](ctx context.Context, q *Q, rows []T) []T {
+	f, err := q.parse(*new(T))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(rows, func(row T) bool {
+		a := q.attestation().compare(ctx, f, reflect.ValueOf(row))
+		if a != nil {
+			_ = q.attestation().noticed.add(a)
+		}
+		return a != nil
+	})
+}
+
+// Missing returns the error for a row that others rest on and that is missing, and records it.
+func (q *Q) Missing(s Scope, table, id string) error {
+	return q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrMissingRow, scope: s})
+}
+
+// errNoTransaction is a fault of the caller of Change.
+var errNoTransaction = errors.New("store: rows that decide are changed in a transaction")
+
+// Change updates the rows of a model whose table is attested, with their MACs, and returns them as they are then. where and set are SQL with
+// the @names of args: maps, or structs with their fields. It is part of the caller's transaction, in which it locks the rows, and verifies them before: a change of some columns does
+// not make others valid that were altered.
+func Change[T any](ctx context.Context, q *Q, where, set string, args ...any) ([]T, error) {
+	if _, ok := q.conn.(*txConn); !ok {
+		return nil, errNoTransaction
+	}
+	f, err := q.parse(*new(T))
+	if err != nil {
+		return nil, err
+	}
+	var rows []T
+	if err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where(where, args...).Order(f.columns()).Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	for i, row := range rows {
+		rows[i] = *new(T)
+		key, keys := f.identify(ctx, reflect.ValueOf(row))
+		with := append([]any{keys}, args...)
+		if err := Unchecked(q.Gorm(ctx)).Raw("update "+f.table+" set "+set+" where "+key+" returning *", with...).Take(&rows[i]).Error; err != nil {
+			return nil, err
+		}
+	}
+	return rows, q.renew(ctx, f, reflect.ValueOf(rows))
+}
+
+// renew writes the MACs of rows that are in the database as they are here.
+func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) error {
+	for i := range rows.Len() {
+		mac, err := q.attestation().mac(ctx, f, rows.Index(i))
+		if err != nil {
+			return err
+		}
+		key, args := f.identify(ctx, rows.Index(i))
+		args["mac"] = mac
+		if err := q.Gorm(ctx).Exec("update "+f.table+" set row_mac = @mac where "+key, args).Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse returns the form of a model, whose table must be attested.
+func (q *Q) parse(model any) (attestedForm, error) {
+	stmt := &gorm.Statement{DB: q.db}
+	if err := stmt.Parse(model); err != nil {
+		return attestedForm{}, err
+	}
+	f, ok := formOf(stmt.Schema)
+	if !ok {
+		return f, fmt.Errorf("store: %s is not in models.AttestedTables", stmt.Schema.Table)
+	}
+	return f, nil
+}
+
+// renewalPage is how many rows a renewal reads at a time.
+const renewalPage = 1000
+
+// Renewal says which MACs are replaced by those of the active master key.
+type Renewal struct {
+	Scope *Scope // of the rows; nil for all
+	Key   []byte // the id of the master key that made them; nil for all
+	// Unverified takes the rows as they are stored: the key is lost, or a person compared them.
+	Unverified bool
+}
+
+// RenewMACs replaces MACs and locks the rows until the transaction ends. Unless they are taken unverified, a row that does not match its MAC is
+// returned as Altered.
+func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
+	for _, t := range models.AttestedTables {
+		f, err := q.parse(t.Row)
+		if err != nil {
+			return err
+		}
+		var after string // the rows of the page before; empty for none
+		var last map[string]any
+		for more := true; more; {
+			rows := reflect.New(reflect.SliceOf(reflect.TypeOf(t.Row)))
+			tx := q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Order(f.columns()).Limit(renewalPage)
+			if after != "" {
+				tx = tx.Where(after, last)
+			}
+			if r.Scope != nil {
+				tx = tx.Where(t.Of, map[string]any{"tenant": r.Scope.Tenant, "environment": r.Scope.Environment})
+			}
+			if r.Key != nil {
+				tx = tx.Where("substring(row_mac from 1 for ?) = ?", len(r.Key), r.Key)
+			}
+			if r.Unverified {
+				tx = Unchecked(tx)
+			}
+			if err := tx.Find(rows.Interface()).Error; err != nil {
+				return err
+			}
+			if err := q.renew(ctx, f, rows.Elem()); err != nil {
+				return err
+			}
+			if n := rows.Elem().Len(); n < renewalPage {
+				more = false
+			} else {
+				_, last = f.identify(ctx, rows.Elem().Index(n-1))
+				after = "(" + f.columns() + ") > (@key_" + strings.ReplaceAll(f.columns(), ", ", ", @key_") + ")"
+			}
+		}
+	}
+	return nil
+}
+
+// AlteredIn returns the rows of a scope that do not match their MAC, of those tables that are small (models.ReferenceTables).
+func AlteredIn(ctx context.Context, q *Q, s Scope) ([]*Altered, error) {
+	var out []*Altered
+	for _, t := range models.AttestedTables {
+		if models.PlacementOf(t.Name) != models.PlacedEverywhere {
+			continue
+		}
+		f, err := q.parse(t.Row)
+		if err != nil {
+			return nil, err
+		}
+		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(t.Row)))
+		of := map[string]any{"tenant": s.Tenant, "environment": s.Environment}
+		if err := Unchecked(q.Gorm(ctx)).Where(t.Of, of).Find(rows.Interface()).Error; err != nil {
+			return nil, err
+		}
+		for i := range rows.Elem().Len() {
+			if a := q.attestation().compare(ctx, f, rows.Elem().Index(i)); a != nil {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, nil
+}
+
+// maxNoticed is how many altered rows a process remembers until TakeAltered.
+const maxNoticed = 1000
+
+// noticed remembers which rows were refused, each once.
+type noticed struct {
+	mu   sync.Mutex
+	rows map[string]*Altered // by table and id
+}
+
+// add remembers a row and returns it as an error.
+func (n *noticed) add(a *Altered) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.rows == nil {
+		n.rows = map[string]*Altered{}
+	}
+	if len(n.rows) < maxNoticed {
+		n.rows[a.Table+" "+a.ID] = a
+	}
+	return a
+}
+
+// TakeAltered returns the rows that were refused since it was called last, each once.
+func (s *Store) TakeAltered() []*Altered {
+	n := &s.attestation().noticed
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := slices.Collect(maps.Values(n.rows))
+	n.rows = nil
+	return out
+}

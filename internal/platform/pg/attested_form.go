@@ -1,0 +1,155 @@
+package pg
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gorm.io/gorm/schema"
+
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// attestedForm is how the rows of a table are encoded for their MAC.
+type attestedForm struct {
+	table               string
+	keys                []*schema.Field // identify a row: its primary key, and environment_id of a table that is placed by environment
+	tenant, environment *schema.Field   // the scope of a row; nil if it has none
+	mac                 *schema.Field   // row_mac
+	decides             []*schema.Field // the declared columns, in their order
+}
+
+var attestedForms sync.Map // *schema.Schema -> attestedForm
+
+// formOf returns the form of the rows of a table; false if it is not attested. It panics if the declaration does not fit the model, which a
+// test finds.
+func formOf(s *schema.Schema) (attestedForm, bool) {
+	if known, ok := attestedForms.Load(s); ok {
+		return known.(attestedForm), true
+	}
+	declared := slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == s.Table })
+	if declared < 0 {
+		return attestedForm{}, false
+	}
+	f := attestedForm{
+		table: s.Table, keys: slices.Clone(s.PrimaryFields), mac: s.LookUpField("row_mac"),
+		tenant: s.LookUpField("tenant_id"), environment: s.LookUpField("environment_id"),
+	}
+	if f.environment != nil && models.PlacementOf(s.Table) == models.PlacedByEnvironment && !slices.Contains(f.keys, f.environment) {
+		f.keys = append(f.keys, f.environment)
+	}
+	for _, column := range models.AttestedTables[declared].Decides {
+		field := s.LookUpField(column)
+		if field == nil {
+			panic("store: the model of " + s.Table + " has no " + column)
+		}
+		f.decides = append(f.decides, field)
+	}
+	attestedForms.Store(s, f)
+	return f, true
+}
+
+// parts returns the columns that decide in one form for what is written and what Postgres returns of it: times in microseconds, JSON in
+// its canonical form. A part begins with a byte that distinguishes null from an empty value.
+func (f attestedForm) parts(ctx context.Context, row reflect.Value) ([][]byte, error) {
+	out := make([][]byte, len(f.decides))
+	for i, field := range f.decides {
+		value, _ := field.ValueOf(ctx, row)
+		part, err := encodeColumn(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", f.table, field.DBName, err)
+		}
+		out[i] = part
+	}
+	return out, nil
+}
+
+func encodeColumn(value any) ([]byte, error) {
+	v := reflect.ValueOf(value)
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return []byte{0}, nil
+		}
+		v = v.Elem()
+	}
+	out := []byte{1}
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return binary.BigEndian.AppendUint64(out, uint64(x.UnixMicro())), nil // #nosec G115 -- a bit pattern
+	case models.JSON:
+		form, err := canonical.JSON(json.RawMessage(x))
+		return append(out, form...), err
+	case []byte:
+		return append(out, x...), nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return append(out, v.String()...), nil
+	case reflect.Bool:
+		return strconv.AppendBool(out, v.Bool()), nil
+	case reflect.Int, reflect.Int64:
+		return binary.BigEndian.AppendUint64(out, uint64(v.Int())), nil // #nosec G115 -- a bit pattern
+	case reflect.Slice:
+		// Null and the empty list are the same: no column permits both.
+		for i := range v.Len() {
+			text := v.Index(i).String()
+			out = append(binary.BigEndian.AppendUint64(out, uint64(len(text))), text...)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("no encoding of %s", v.Type())
+}
+
+// scopeOf returns the scope of a row, as far as it has one.
+func (f attestedForm) scopeOf(ctx context.Context, row reflect.Value) (s Scope) {
+	for field, to := range map[*schema.Field]*string{f.tenant: &s.Tenant, f.environment: &s.Environment} {
+		if field != nil {
+			value, _ := field.ValueOf(ctx, row)
+			*to = fmt.Sprint(value)
+		}
+	}
+	return s
+}
+
+// id names a row in errors.
+func (f attestedForm) id(ctx context.Context, row reflect.Value) string {
+	var out []string
+	for _, field := range f.keys {
+		if field != f.environment || len(f.keys) == 1 {
+			value, _ := field.ValueOf(ctx, row)
+			if b, ok := value.([]byte); ok {
+				value = fmt.Sprintf("%x", b)
+			}
+			out = append(out, fmt.Sprint(value))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// identify returns a condition that selects a row, with its arguments, @key_ and the name of the column.
+func (f attestedForm) identify(ctx context.Context, row reflect.Value) (where string, args map[string]any) {
+	args = map[string]any{}
+	for _, field := range f.keys {
+		value, _ := field.ValueOf(ctx, row)
+		where += " and " + field.DBName + " = @key_" + field.DBName
+		args["key_"+field.DBName] = value
+	}
+	return strings.TrimPrefix(where, " and "), args
+}
+
+// columns returns the columns that identify a row, as a list.
+func (f attestedForm) columns() string {
+	out := make([]string, len(f.keys))
+	for i, field := range f.keys {
+		out[i] = field.DBName
+	}
+	return strings.Join(out, ", ")
+}

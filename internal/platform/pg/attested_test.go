@@ -1,0 +1,153 @@
+package pg_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Every column of a table whose rows carry a MAC is covered by it, or left out with a reason.
+func TestAttestedTablesDeclareEveryColumn(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	for _, table := range models.AttestedTables {
+		declared := append([]string{"row_mac"}, table.Decides...)
+		for column, reason := range table.Free {
+			require.NotEmpty(t, reason)
+			declared = append(declared, column)
+		}
+		require.ElementsMatch(t, declared, storetest.Texts(t, st, `select column_name::text from information_schema.columns
+			where table_schema = 'public' and table_name = $1`, table.Name), table.Name)
+	}
+	require.ElementsMatch(t, storetest.Texts(t, st, `select table_name::text from information_schema.columns
+		where table_schema = 'public' and column_name = 'row_mac'`), attestedNames())
+}
+
+func attestedNames() []string {
+	out := make([]string, len(models.AttestedTables))
+	for i, t := range models.AttestedTables {
+		out[i] = t.Name
+	}
+	return out
+}
+
+// A row of which any column that decides was changed cannot be read, by whichever query, and one of which another column was changed can.
+func TestAlteredRowsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	st := testenv.TamperedStore(t)
+	w := fixture.New(t, st, storetest.Epoch)
+	for _, row := range attestedRows(w) {
+		w.Exec(row, w.Scope.Tenant, w.Scope.Environment, w.Subject.UID)
+	}
+	read := func(table models.AttestedTable) error {
+		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(table.Row))).Interface()
+		err := st.Gorm(context.Background()).Where(table.Of, map[string]any{"tenant": w.Scope.Tenant, "environment": w.Scope.Environment}).Find(rows).Error
+		require.NotZero(t, reflect.ValueOf(rows).Elem().Len(), table.Name)
+		return err
+	}
+	for _, table := range models.AttestedTables {
+		t.Run(table.Name, func(t *testing.T) {
+			require.NoError(t, read(table))
+			for _, column := range table.Decides {
+				change, possible := alteration(t, st, table.Name, column)
+				if !possible {
+					continue
+				}
+				_, err := st.Pool().Exec(t.Context(), fmt.Sprintf("update %s set %s = %s", table.Name, column, change))
+				require.NoError(t, err, column)
+				var altered *pg.Altered
+				require.ErrorAs(t, read(table), &altered, column)
+				require.Equal(t, table.Name, altered.Table)
+				testenv.Attest(t, st)
+				require.NoError(t, read(table), column)
+			}
+		})
+	}
+}
+
+// attestedRows insert a row of each attested table that the fixture has none of; $1 is the tenant, $2 the environment, $3 the subject.
+func attestedRows(w *fixture.World) []string {
+	w.AddCredential("crd_1", "cli:test")
+	out := []string{
+		`insert into credential_keys (mac, credential_id, created_at) select '\x01', 'crd_1', now()`,
+		`insert into passkeys (id, tenant_id, environment_id, subject_uid, credential_id, public_key, attestation_type, aaguid, transports, sign_count,
+			user_verified, backup_eligible, backup_state, created_at) select 'psk_1', $1, $2, $3, '\x01', '\x02', 'none', '\x03', '{}', 1, true, false, false, now()`,
+		`insert into signing_keys (kid, tenant_id, environment_id, status, public_jwk, sealed, created_at) select 'k', $1, $2, 'active', '{}', '', now()`,
+		`insert into rp_ids (rp_id, tenant_id) select 'bank.example', $1`,
+		`insert into client_tokens (mac, id, tenant_id, environment_id, credential_id, subject_uid, origin, created_at, expires_at)
+			select '\x01', 'ctk_1', $1, $2, 'crd_1', $3, 'https://bank.example', now(), now()`,
+		`insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at) select '\x01', 'rgr_1', $1, $2, $3, now(), now()`,
+		`insert into identity_providers (id, tenant_id, name, label, issuer, client_id, scopes, groups_claim, grants, listed, created_at, updated_at)
+			select 'idp_1', $1, 'x', 'X', 'https://idp.example', 'c', '{}', 'groups', '[]', true, now(), now()`,
+		`insert into people (id, tenant_id, name, created_at, created_by) select 'prs_1', $1, 'Ann', now(), 'cli:test'`,
+		`insert into person_roles (person_id, environment_id, role, granted_at, granted_by) select 'prs_1', $2, 'reviewer', now(), 'cli:test'`,
+		`insert into person_passkeys (id, person_id, credential_id, public_key, attestation_type, aaguid, transports, sign_count, backup_eligible, backup_state, created_at)
+			select 'ppk_1', 'prs_1', '\x01', '\x02', 'none', '\x03', '{}', 1, false, false, now()`,
+		`insert into person_invitations (mac, id, person_id, created_at, created_by, expires_at) select '\x01', 'inv_1', 'prs_1', now(), 'cli:test', now()`,
+		`insert into console_sessions (mac, id, person_id, ceremony, created_at, confirmed_at, last_seen_at, expires_at)
+			select '\x01', 'cse_1', 'prs_1', '\x02', now(), now(), now(), now()`,
+		`insert into teams (id, tenant_id, environment_id, key, name, created_at, created_by) select 'team_1', $1, $2, 'leads', 'Leads', now(), 'cli:test'`,
+		`insert into team_members (team_id, tenant_id, environment_id, member, added_at, added_by) select 'team_1', $1, $2, 'person:prs_1', now(), 'cli:test'`,
+		`insert into deputies (id, tenant_id, environment_id, person_id, deputy_id, starts_at, ends_at, created_at)
+			select 'dpt_1', $1, $2, 'prs_1', 'prs_1', now(), now() + interval '1 day', now()`,
+	}
+	for i := range out { // every statement has the same arguments
+		out[i] += " where $1::text <> $2::text and $3::text <> ''"
+	}
+	return out
+}
+
+// alterations change a column, by its type, or by its name if constraints permit few values. Those that place the row cannot be changed
+// without breaking a foreign key; what copies a row to another place is another test.
+var alterations = map[string]string{
+	"text": "coalesce(%[1]s, '') || 'x'", "integer": "coalesce(%[1]s, 300) + 1", "bigint": "%[1]s + 1", "boolean": "not %[1]s", "bytea": "coalesce(%[1]s, ''::bytea) || '\\x01'",
+	"timestamp with time zone": "coalesce(%[1]s, now()) + interval '1 microsecond'", "ARRAY": "array_append(%[1]s, 'x')", "jsonb": `'{"x": 1}'`,
+
+	"kind": "'live'", "mode": "'shadow'", "risk_class": "'low'", "background": "'own'", "scope": "'admin'", "role": "'operator'",
+	"attestation": "'required'", "status": "'next'", "starts_at": "%[1]s - interval '1 microsecond'",
+
+	"id": "", "tenant_id": "", "environment_id": "", "credential_id": "", "action_id": "", "subject_uid": "", "person_id": "", "identity_provider_id": "",
+	"team_id": "", "deputy_id": "",
+}
+
+func alteration(t *testing.T, st *pg.Store, table, column string) (expression string, possible bool) {
+	t.Helper()
+	expression, named := alterations[column]
+	if !named {
+		var kind string
+		require.NoError(t, st.Pool().QueryRow(t.Context(), `select data_type from information_schema.columns where table_schema = 'public'
+			and table_name = $1 and column_name = $2`, table, column).Scan(&kind))
+		expression = alterations[kind]
+	}
+	if strings.Contains(expression, "%") {
+		expression = fmt.Sprintf(expression, column)
+	}
+	return expression, expression != ""
+}
+
+// The MAC of a row is valid for that row only: a copy in another environment is refused.
+func TestAttestedRowsCannotBeCopied(t *testing.T) {
+	t.Parallel()
+	st := testenv.TamperedStore(t)
+	w, other := fixture.New(t, st, storetest.Epoch), fixture.New(t, st, storetest.Epoch)
+	_, err := st.Pool().Exec(t.Context(), `update policy_versions set row_mac = (select row_mac from policy_versions where environment_id = $1)
+		where environment_id = $2`, w.Scope.Environment, other.Scope.Environment)
+	require.NoError(t, err)
+	altered, err := pg.AlteredIn(t.Context(), st.Q, other.Scope)
+	require.NoError(t, err)
+	require.Len(t, altered, 1)
+	require.Equal(t, "policy_versions", altered[0].Table)
+	altered, err = pg.AlteredIn(t.Context(), st.Q, w.Scope)
+	require.NoError(t, err)
+	require.Empty(t, altered)
+}
