@@ -44,5 +44,5 @@ type PolicyVersion struct {
 	ActivatedBy      *string
 	RetiredAt        *time.Time
 	Lists            Strings // names of the lists that its rules read
-	RowMAC           []byte `gorm:"column:row_mac"`
+	RowMAC           []byte  `gorm:"column:row_mac"`
 }
