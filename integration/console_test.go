@@ -21,7 +21,7 @@ import (
 )
 
 // consoleRecords are the ids of one record of each kind that the console shows.
-type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, team, filter string }
+type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, team, list, filter string }
 
 func (w world) consoleRecords(t testing.TB) consoleRecords {
 	t.Helper()

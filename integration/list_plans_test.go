@@ -109,10 +109,11 @@ func TestListsReadByIndex(t *testing.T) {
 		endpoints = append(endpoints, w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "events": []string{"webhook.test"}}).is(201).string("id"))
 	}
 	w := worlds[0]
+	list := strings.TrimPrefix(w.listOf(t, object{"name": "markets", "kind": "country"}, "DE"), "/api/v1/lists/")
 	x := p.records(t, w)
 	v := p.visitor(t, w)
 	seed(t, p, worlds, endpoints)
-	x.endpoint, x.person = endpoints[0], v.person
+	x.endpoint, x.person, x.list = endpoints[0], v.person, list
 
 	conn, err := pgx.Connect(t.Context(), p.DatabaseURL)
 	require.NoError(t, err)
@@ -204,7 +205,7 @@ func apiLists(t *testing.T, x consoleRecords) (paths []string) {
 		"since": now.Add(-6 * time.Hour).Format(time.RFC3339), "until": now.Add(-time.Hour).Format(time.RFC3339),
 		"opened_before": now.Add(-time.Hour).Format(time.RFC3339), "due_before": now.Add(70 * time.Hour).Format(time.RFC3339),
 	}
-	inPath := strings.NewReplacer("{action_id}", x.action, "{subject_id}", x.subject, "{endpoint_id}", x.endpoint)
+	inPath := strings.NewReplacer("{action_id}", x.action, "{subject_id}", x.subject, "{endpoint_id}", x.endpoint, "{list_id}", x.list)
 	for path, params := range listParameters(t) {
 		path = inPath.Replace(path)
 		require.NotContains(t, path, "{", "a list of an unknown kind of record")

@@ -10,7 +10,7 @@ import (
 )
 
 // listOf creates a list with entries and returns its path.
-func (w world) listOf(t *testing.T, draft object, values ...string) string {
+func (w world) listOf(t testing.TB, draft object, values ...string) string {
 	t.Helper()
 	path := "/api/v1/lists/" + w.Server.post(t, "/api/v1/lists", draft).is(201).string("id")
 	if len(values) > 0 {
@@ -244,4 +244,26 @@ func TestSecondApproverChangesLists(t *testing.T) {
 	gone := w.Server.delete(t, list).is(http.StatusAccepted).string("id")
 	other.post(t, changePath(gone, "approve"), nil).is(200)
 	w.Server.get(t, list).is(404)
+}
+
+func TestConfigurationFileHasLists(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, key := w.ruled(t, "transfer.file", rule("good", "true", holdMatched))
+	file := `version: 1
+lists:
+  blocked: {kind: text, personal: true, description: Reported.}
+actions:
+  ` + key + `:
+    requirements:
+      coverage_min: none
+      rules: [{name: blocked, when: 'resource.id in list("blocked")', requirements: {deny_on: [rule_matched]}, reason: Reported.}]
+`
+	require.Contains(t, w.byFile(t).diff(t, file, false), "+ lists.blocked")
+	require.Contains(t, w.byFile(t).apply(t, file, false), "lists.blocked: created")
+	require.NotContains(t, w.byFile(t).diff(t, file, false), "lists.blocked")
+	require.Contains(t, w.byFile(t).export(t), "blocked")
+	_, err := w.byFile(t).plan(t, "version: 1\nlists: {blocked: {kind: country}}\n", false)
+	require.ErrorContains(t, err, "lists.blocked.")
+	require.Contains(t, w.byFile(t).diff(t, "version: 1\nlists: {}\n", true), "- lists.blocked")
 }

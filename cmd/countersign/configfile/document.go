@@ -20,6 +20,7 @@ type Document struct {
 	Version          int                                 `json:"version"`
 	Environment      *countersign.EnvironmentUpdate      `json:"environment,omitzero"`
 	Teams            map[string]Team                     `json:"teams,omitzero"`   // by key
+	Lists            map[string]List                     `json:"lists,omitzero"`   // by name
 	Actions          map[string]Action                   `json:"actions,omitzero"` // by key
 	WebhookEndpoints []countersign.WebhookEndpointUpdate `json:"webhook_endpoints,omitzero"`
 }

@@ -97,8 +97,14 @@ func (p *Plan) change(key string, have, w Action) error {
 			return err
 		}
 	}
-	// A version cannot name a team that is yet to be created.
-	if c.policy && c.active > 0 && !named(c.after.Requirements, p.newTeams()) {
+	// A version cannot name a team or a list that is yet to be created.
+	early := false
+	if c.policy {
+		if early, err = p.readsNewList(c.after); err != nil {
+			return err
+		}
+	}
+	if c.policy && c.active > 0 && !early && !named(c.after.Requirements, p.newTeams()) {
 		out.simulate = func(ctx context.Context) (*countersign.PolicySimulation, error) { return c.simulation(ctx, p.api) }
 	}
 	p.Changes = append(p.Changes, out)

@@ -19,6 +19,7 @@ type State struct {
 	endpoints []endpointState // as in Document
 	keys      map[string]string
 	teams     map[string]string // ids by key
+	lists     map[string]string // ids by name
 }
 
 // actionState is an action in an environment. Active is 0 without an active policy version.
@@ -55,6 +56,9 @@ func Read(ctx context.Context, api *countersign.Client) (*State, error) {
 		return nil, err
 	}
 	if err := s.readTeams(ctx, api); err != nil {
+		return nil, err
+	}
+	if err := s.readLists(ctx, api); err != nil {
 		return nil, err
 	}
 	for a, err := range api.AllActions(ctx, countersign.ListActionsParams{Limit: largestPage}) {
