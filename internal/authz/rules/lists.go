@@ -149,7 +149,7 @@ func (s *Set) ListedFor(ctx context.Context, v Vars) []Listed {
 	return out
 }
 
-// listed collects the lists that a condition names. What is asked of a list must be known before any other fact is: each question stands
+// listed collects the lists that a condition names. What is asked of a list must be known before any other fact is: each question is written
 // so that it is evaluated whatever the other parts come to, and reads the request only.
 func (a *analysis) listed(e ast.Expr) {
 	switch e.Kind() {
