@@ -44,7 +44,10 @@ func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
 	}
 	for len(waiting) > 0 {
 		require.NoError(t, t.Context().Err())
-		concurrently(len(waiting), func(k int) { i := waiting[k]; answers[i], errs[i] = w.Server.send("POST", "/api/v1/authorize", bodies[i]) })
+		concurrently(len(waiting), func(k int) {
+			i := waiting[k]
+			answers[i], errs[i] = w.Server.send("POST", "/api/v1/authorize", bodies[i])
+		})
 		waiting = slices.DeleteFunc(waiting, func(i int) bool { return errs[i] != nil || answers[i].header.Get("Retry-After") == "" })
 	}
 	decisions, allowed := map[string]int{}, ""

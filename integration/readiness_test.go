@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// readiness is what a process says under /readyz.
+// readiness is the body of /readyz.
 type readiness struct {
 	Ready    bool
 	Checks   map[string]string

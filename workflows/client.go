@@ -51,7 +51,7 @@ func Dial(o DialOptions) (client.Client, error) {
 		ConnectionOptions: client.ConnectionOptions{TLS: o.TLS},
 	}
 	if o.Polls != nil {
-		opts.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithChainUnaryInterceptor(o.Polls.follow)}
+		opts.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithStatsHandler(o.Polls)}
 	}
 	if !tracing.Off(o.Tracing) {
 		spans, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{

@@ -25,7 +25,7 @@ func TestConsoleSearchesEverythingByKeyboard(t *testing.T) {
 		b.size(width, 800)
 		b.open(w.console("health"))
 		b.press("/")
-		b.until(open) // the page has no list
+		b.until(open)                                    // the page has no list
 		b.eval(`document.activeElement.value = ""`, nil) // the driver types the key that a browser's user only presses
 		control("k")
 		b.until(open)

@@ -209,7 +209,7 @@ const ListPrefix = "lists."
 // maxEntries is how many entries of a list an explanation names.
 const maxEntries = 5
 
-// ListRead has what a decision read of a list: its version, and the ids of the entries that the request's values are in.
+// ListRead is the part of a list that a decision read: its version, and the ids of the entries that the request's values are in.
 type ListRead struct {
 	Name    string
 	Version int
