@@ -95,7 +95,7 @@ test('an invalid response uses the failure mode of the risk class', async () => 
 })
 
 test('every operation rejects a response of the wrong form', async () => {
-  const path = { action_id: 'a', version: 1, subject_id: 's', session_id: 's', authorization_id: 'a', challenge_id: 'c', jti: 'j', credential_id: 'c', passkey_id: 'p', evaluation_id: 'e', endpoint_id: 'e', change_id: 'c', team_id: 't' }
+  const path = { action_id: 'a', version: 1, subject_id: 's', session_id: 's', authorization_id: 'a', challenge_id: 'c', jti: 'j', credential_id: 'c', passkey_id: 'p', evaluation_id: 'e', endpoint_id: 'e', change_id: 'c', team_id: 't', list_id: 'l' }
   for (const id of Object.keys(OPERATIONS) as OperationId[]) {
     if (id === 'streamEvents') continue
     for (const c of [says(200, '<html>', 'text/html'), says(200, '<html>'), says(200, '"yes"'), says(203, {}), says(200, 'null')]) {
