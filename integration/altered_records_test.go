@@ -44,22 +44,50 @@ func TestAlteredRecordsAreRefused(t *testing.T) {
 			subject := w.subject(t)
 			_, action := w.action(t, "enforce", challenging)
 			execSQL(t, strings.NewReplacer("@environment", "'"+w.ID+"'", "@other", "'"+bystander.ID+"'").Replace(c.alter))
-			var refused response
-			// A process checks a record when it loads it, at most some seconds after a change.
-			eventually(t, func() bool {
-				refused = c.send(w, subject, action)
-				return refused.status == http.StatusServiceUnavailable
-			}, "the altered record is refused")
-			require.Equal(t, "60", refused.header.Get("Retry-After"))
-			require.Contains(t, string(refused.body), "changed outside of the service")
-			require.Zero(t, count(t, "select count(*) from authorizations where environment_id = $1 and decision = 'allow'", w.ID))
-			eventually(t, func() bool {
-				return count(t, "select count(*) from events where environment_id in (select id from environments where tenant_id = $1) and type = 'record.altered' and data->>'table' = $2",
-					w.TenantID, c.table) > 0
-			}, "the audit log has an entry")
+			w.refusesAltered(t, c.table, func() response { return c.send(w, subject, action) })
 			bystander.authorize(t, person, free, "allow")
 		})
 	}
+}
+
+// A hold that waits for the second of two approvals does not count a review that the service did not record.
+func TestAlteredReviewsAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]string{
+		"made up": `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
+			select id, environment_id, 'credential:' || credential_id, 'credential:' || credential_id, 'approve', now() from authorizations where environment_id = @environment`,
+		"of another principal": "update reviews set principal = 'credential:crd_1' where environment_id = @environment",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newSandbox(t)
+			_, action := w.action(t, "enforce", with(holding, object{"approvals_required": 2}))
+			review := "/api/v1/authorizations/" + w.authorize(t, w.subject(t), action, "hold").string("id") + "/review"
+			w.Admin.post(t, review, approve).is(http.StatusAccepted)
+			second := w.reviewer(t)
+			execSQL(t, strings.ReplaceAll(alter, "@environment", "'"+w.ID+"'"))
+			w.refusesAltered(t, "reviews", func() response { return second.post(t, review, approve) })
+			second.post(t, review, object{"resolution": "reject"}).is(200)
+		})
+	}
+}
+
+// refusesAltered requires that requests which rest on an altered record of a table are refused, and that the audit log says so.
+func (w world) refusesAltered(t *testing.T, table string, send func() response) {
+	t.Helper()
+	var refused response
+	// A process checks a record when it loads it, at most some seconds after a change.
+	eventually(t, func() bool {
+		refused = send()
+		return refused.status == http.StatusServiceUnavailable
+	}, "the altered record is refused")
+	require.Equal(t, "60", refused.header.Get("Retry-After"))
+	require.Contains(t, string(refused.body), "changed outside of the service")
+	require.Zero(t, count(t, "select count(*) from authorizations where environment_id = $1 and decision = 'allow'", w.ID))
+	eventually(t, func() bool {
+		return count(t, "select count(*) from events where environment_id in (select id from environments where tenant_id = $1) and type = 'record.altered' and data->>'table' = $2",
+			w.TenantID, table) > 0
+	}, "the audit log has an entry")
 }
 
 // The console says so on every page, and Health names the record.

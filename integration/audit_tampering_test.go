@@ -80,7 +80,8 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 		{"decision", "update authorizations set decision = 'allow' where id = '" + s.held + "'", audit.Contradicted, "decision", s.held},
 		{"hold", "update holds set status = 'approved', resolved_by = 'credential:crd_1' where authorization_id = '" + s.held + "'", audit.Contradicted, "hold.status", s.held},
 		{"reviewer of a hold", "update holds set resolved_by = 'credential:crd_1' where authorization_id = '" + s.approved + "'", audit.Contradicted, "hold.resolved_by", s.approved},
-		{"made-up review", `insert into reviews (authorization_id, environment_id, reviewer, resolution, at) values ('` + s.approved + `', '` + w.ID + `', 'credential:crd_1', 'approve', now())`,
+		{"made-up review", `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
+			values ('` + s.approved + `', '` + w.ID + `', 'credential:crd_1', 'credential:crd_1', 'approve', now())`,
 			audit.Unsupported, "review", s.approved},
 		{"proof used again", "update proofs set status = 'active', consumed_at = null, consumed_by = null where authorization_id = '" + s.child + "'",
 			audit.Contradicted, "proof.status", s.child},

@@ -192,7 +192,7 @@ var firstRows = []string{
 	`insert into audit_chain select environment_id, 1, id, '', '', now() from events where environment_id = @environment limit 1`,
 	`insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at) values ('del_1', @environment, @endpoint, 'evt_1', 'hold.opened', 'succeeded', now(), now())`,
 	`insert into webhook_attempts values ('att_1', 'del_1', @endpoint, 'evt_1', 'hold.opened', 1, now(), 200, 3, null, null, true, @environment)`,
-	`insert into reviews (authorization_id, environment_id, reviewer, resolution, at) select authorization_id, environment_id, 'cli:test', 'approve', now() from holds where environment_id = @environment`,
+	`insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at) select authorization_id, environment_id, 'cli:test', 'cli:test', 'approve', now() from holds where environment_id = @environment`,
 }
 
 // apiLists are the paths of every list of the API: without a filter, and with each filter by itself.

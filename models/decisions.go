@@ -183,6 +183,7 @@ type Review struct {
 	NoteDigest      *string
 	At              time.Time
 	Receipt         []byte
+	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // Proof is a signed proof of agency. Whether it has expired is computed from ExpiresAt.

@@ -238,4 +238,9 @@ var AttestedTables = []AttestedTable{
 		Decides: []string{"id", "tenant_id", "environment_id", "person_id", "deputy_id", "starts_at", "ends_at"},
 		Free:    map[string]string{"created_at": "decides nothing"},
 	},
+	{
+		Name: "reviews", Row: Review{}, Of: "environment_id = @environment",
+		Decides: []string{"authorization_id", "environment_id", "reviewer", "principal", "resolution", "at"},
+		Free:    map[string]string{"note_digest": "evidence", "receipt": "returned to repeats; the follow-up decision is a row of its own"},
+	},
 }

@@ -117,7 +117,7 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	b.exec(t, `insert into challenge_links (mac, environment_id, challenge_id, created_at, expires_at) values ($1, $4, $2, $3, $3)`, []byte(out.challenge), out.challenge, now, s.EnvironmentID)
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))
-	b.exec(t, `insert into reviews (authorization_id, environment_id, reviewer, resolution, at) values ($1, $3, 'person:ada', 'approve', $2)`, out.held, now, s.EnvironmentID)
+	b.exec(t, `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at) values ($1, $3, 'person:ada', 'person:ada', 'approve', $2)`, out.held, now, s.EnvironmentID)
 	note, err := reviewnote.NewVault(b.keys).Seal(out.held, "person:ada", "called back")
 	require.NoError(t, err)
 	b.exec(t, `insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)

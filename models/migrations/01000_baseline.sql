@@ -1083,8 +1083,9 @@ create table reviews (
     note_digest      text,
     at               timestamptz not null,
     receipt          text,
-    principal        text,
+    principal        text not null,
     environment_id   text not null,
+    row_mac          bytea,
     primary key (authorization_id, reviewer, environment_id),
     constraint reviews_authorization_id_fkey foreign key (authorization_id, environment_id) references holds(authorization_id, environment_id) on delete cascade
 );

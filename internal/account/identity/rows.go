@@ -439,8 +439,9 @@ func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]st
 		return nil, err
 	}
 	for _, env := range environments {
-		if _, err := q.Exec(ctx, `update reviews r set principal = $3 from holds h where h.environment_id = $1 and r.environment_id = $1 and h.status = 'pending'
-			and r.authorization_id = h.authorization_id and r.principal = $2`, env.ID, from, to); err != nil {
+		if _, err := pg.Change[models.Review](ctx, q, `environment_id = @environment and principal = @from and authorization_id in
+			(select authorization_id from holds where environment_id = @environment and status = 'pending')`, "principal = @to", of,
+			map[string]any{"environment": env.ID}); err != nil {
 			return nil, err
 		}
 		if _, err := q.Exec(ctx, "update changes set principal = $3 where environment_id = $1 and principal = $2 and status = 'pending'", env.ID, from, to); err != nil {

@@ -144,7 +144,10 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 		return Prepared{}, err
 	}
 	if resolution == Approve {
-		approver := Approver{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}
+		if err := pg.Verify(ctx, s.store.Q, c.Reviews...); err != nil {
+			return Prepared{}, err
+		}
+		approver := Approver{Review: models.Review{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}}
 		if err := s.refuseOutsider(ctx, c, approver); err != nil {
 			return Prepared{}, err
 		}

@@ -85,6 +85,9 @@ func (s *Service) review(ctx context.Context, m Move) (Outcome, error) {
 		AuthorizationID: m.ID, EnvironmentID: m.Environment, Reviewer: r.Actor, Principal: behind[r.Actor].Principal,
 		Resolution: r.Move, NoteDigest: r.NoteDigest, At: m.At,
 	}}
+	if err := pg.Sign(ctx, s.store.Q, &v.vote); err != nil {
+		return Outcome{}, err
+	}
 	if r.Move == Reject {
 		return v.reject(ctx)
 	}

@@ -24,12 +24,13 @@ func wantedTeams(ctx context.Context, q *pg.Q, s pg.Scope, holds ...string) ([]m
 // Approver is an actor who approved a hold and is in good standing. Absent is the person for whom the actor was deputy at the time
 // of the approval, if that person is in good standing; empty if there is none.
 type Approver struct {
-	AuthorizationID string
-	Reviewer        string // the actor
-	Principal       string
+	models.Review
 	Absent          string // such as person:prs_...
 	AbsentPrincipal string // whom the absent person counts as
 }
+
+// TableName makes GORM check the MAC of the review.
+func (Approver) TableName() string { return "reviews" }
 
 // deputyAt selects the person in whose place the actor of the alias r could approve at the time r.at.
 const deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.principal, 'person:' || p.id) as absent_principal from deputies d join people p on p.id = d.person_id and p.revoked_at is null
@@ -38,35 +39,36 @@ const deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.princip
 	and d.starts_at <= r.at and d.ends_at > r.at order by d.starts_at limit 1)`
 
 // approvers selects those whose approvals of holds count, from approvals named r of the holds named h, in the order of the approvals.
-const approvers = `select r.authorization_id, r.reviewer, coalesce(r.principal, r.reviewer) as principal, coalesce(d.absent, '') as absent,
+const approvers = `select r.authorization_id, r.environment_id, r.reviewer, r.principal, r.resolution, r.at, r.row_mac, coalesce(d.absent, '') as absent,
 	coalesce(d.absent_principal, '') as absent_principal from @approvals r
 	join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id left join lateral ` + deputyAt + ` d on true
 	where h.tenant_id = @tenant and h.environment_id = @environment and h.authorization_id in @holds and @standing order by r.at, r.reviewer`
 
-// approversOf returns who approved the holds and counts at a time.
+// approversOf returns who approved the holds and counts at a time. It does not check the reviews: nothing may be decided by it.
 func approversOf(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, holds ...string) ([]Approver, error) {
 	var rows []Approver
-	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", "(select * from reviews where environment_id = @environment and resolution = 'approve')", "@standing", inGoodStanding).Replace(approvers),
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(strings.NewReplacer("@approvals", "(select * from reviews where environment_id = @environment and resolution = 'approve')", "@standing", inGoodStanding).Replace(approvers),
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "holds": holds, "at": at}).Find(&rows).Error
 	return rows, err
 }
 
-// approversWith is approversOf of one hold after a further approval, which replaces an earlier one of the reviewer.
+// approversWith is approversOf of one hold after a further approval, which replaces an earlier one of the reviewer. It fails if the review of
+// one was altered (pg.Altered).
 func approversWith(ctx context.Context, q *pg.Q, s pg.Scope, r models.Review) ([]Approver, error) {
 	var rows []Approver
-	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, principal, at from reviews
+	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, principal, resolution, at, row_mac from reviews
 			where environment_id = @environment and authorization_id = @hold and resolution = 'approve' and reviewer <> @reviewer
-		union all select @hold, @environment, @reviewer, @principal, cast(@at as timestamptz))`, "@standing", inGoodStanding).Replace(approvers),
+		union all select @hold, @environment, @reviewer, @principal, 'approve', cast(@at as timestamptz), @mac)`, "@standing", inGoodStanding).Replace(approvers),
 		map[string]any{
 			"tenant": s.Tenant, "environment": s.Environment, "holds": []string{r.AuthorizationID}, "hold": r.AuthorizationID, "at": r.At,
-			"reviewer": r.Reviewer, "principal": r.Principal,
+			"reviewer": r.Reviewer, "principal": r.Principal, "mac": r.RowMAC,
 		}).Find(&rows).Error
 	return rows, err
 }
 
 // standingOf returns an actor as an approver at a time, whether or not the actor has approved anything.
 func standingOf(ctx context.Context, q *pg.Q, s pg.Scope, actor, principal string, at time.Time) (Approver, error) {
-	out := Approver{Reviewer: actor, Principal: principal}
+	out := Approver{Review: models.Review{Reviewer: actor, Principal: principal}}
 	err := q.QueryRow(ctx, `select coalesce(d.absent, ''), coalesce(d.absent_principal, '') from (select $1::text as tenant_id, $2::text as environment_id) h
 		cross join (select $3::text as reviewer, $4::timestamptz as at) r left join lateral `+deputyAt+` d on true`, s.Tenant, s.Environment, actor, at).
 		Scan(&out.Absent, &out.AbsentPrincipal)

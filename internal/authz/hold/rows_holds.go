@@ -39,7 +39,8 @@ const caseOfHold = "select r.*, " + settle.CaseColumns + `, a.outcome, a.outcome
 	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', t.authorization_id, 'Team', t.team, 'Approvals', t.approvals, 'EscalateTeam', t.escalate_team,
 		'EscalateAt', t.escalate_at, 'EscalatedAt', t.escalated_at) order by t.team), '[]')
 		from hold_teams t where t.environment_id = r.environment_id and t.authorization_id = r.authorization_id) as teams,
-	(select coalesce(jsonb_agg(jsonb_build_object('Reviewer', v.reviewer, 'Principal', v.principal, 'Resolution', v.resolution, 'NoteDigest', v.note_digest, 'At', v.at)), '[]')
+	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', v.authorization_id, 'EnvironmentID', v.environment_id, 'Reviewer', v.reviewer,
+		'Principal', v.principal, 'Resolution', v.resolution, 'NoteDigest', v.note_digest, 'At', v.at, 'RowMAC', encode(v.row_mac, 'base64'))), '[]')
 		from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id) as reviews
 	from holds r` + settle.CaseTables + " where r.environment_id = ? and r.authorization_id = ? and ? in ('', r.tenant_id)"
 
@@ -131,10 +132,10 @@ func latest(a, b time.Time) time.Time {
 
 // queueReview adds the resolution of a reviewer. A reviewer has one resolution for a hold; a later one replaces it.
 func queueReview(b *pgx.Batch, r models.Review) {
-	b.Queue(`insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id)
-		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict on constraint reviews_pkey
-		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7`,
-		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID)
+	b.Queue(`insert into reviews (authorization_id, reviewer, resolution, note_digest, at, receipt, principal, environment_id, row_mac)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict on constraint reviews_pkey
+		do update set resolution = $3, note_digest = $4, at = $5, receipt = $6, principal = $7, row_mac = $9`,
+		r.AuthorizationID, r.Reviewer, r.Resolution, r.NoteDigest, r.At, r.Receipt, r.Principal, r.EnvironmentID, r.RowMAC)
 }
 
 // queueRejection adds the outcome of a rejected hold to its authorization. It fails if the relying party has reported one meanwhile.
@@ -162,7 +163,7 @@ var inGoodStanding = `(h.status <> 'pending' or case
 const forOne = `(h.approvals_required < 2 and not exists (select from environments e where e.id = h.environment_id and e.second_approver_required))`
 
 // confirmedReviewer is the condition that the principal of a review r was a confirmed person, or none, when its hold h was opened.
-var confirmedReviewer = strings.NewReplacer("@principal", "coalesce(r.principal, r.reviewer)", "@tenant", "h.tenant_id", "@since", "h.opened_at").
+var confirmedReviewer = strings.NewReplacer("@principal", "r.principal", "@tenant", "h.tenant_id", "@since", "h.opened_at").
 	Replace(identity.ConfirmedPerson)
 
 // countsPerson reports whether a hold counts an actor as far as it asks for confirmed people: it asks for one person only, or the principal of
@@ -171,8 +172,8 @@ func countsPerson(ctx context.Context, q *pg.Q, h models.Hold, actor string) (bo
 	var counts bool
 	err := q.QueryRow(ctx, "select "+forOne+" or "+confirmedReviewer+` from
 		(select $1::int as approvals_required, $2::text as environment_id, $3::text as tenant_id, $4::timestamptz as opened_at) h,
-		(select $5::text as reviewer, coalesce((select principal from people where tenant_id = $3 and id = substr($5, 8)),
-			(select principal from credentials where environment_id = $2 and id = substr($5, 12))) as principal) r`,
+		(select coalesce((select principal from people where tenant_id = $3 and id = substr($5, 8)),
+			(select principal from credentials where environment_id = $2 and id = substr($5, 12)), $5::text) as principal) r`,
 		h.ApprovalsRequired, h.EnvironmentID, h.TenantID, h.OpenedAt, actor).Scan(&counts)
 	return counts, err
 }
@@ -182,7 +183,7 @@ const requesters = `(select unnest(array_remove(array[c.principal, c.former_prin
 			where a.id = h.authorization_id and a.environment_id = h.environment_id)`
 
 // countedApprovals counts the principals whose approval of the hold h counts.
-var countedApprovals = `(select count(distinct coalesce(r.principal, r.reviewer)) from reviews r
+var countedApprovals = `(select count(distinct r.principal) from reviews r
 	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
 // checkCounted fails if a row was altered by which SQL counted the approvals of a hold (pg.Altered): the environment, who approved, and in

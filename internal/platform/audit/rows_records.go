@@ -69,7 +69,7 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 	for _, err := range []error{
 		q.Gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
 		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
-		q.Gorm(ctx).Omit("receipt").Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(&rows.reviews).Error,
+		pg.Unchecked(q.Gorm(ctx)).Omit("receipt").Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(&rows.reviews).Error,
 	} {
 		if err != nil {
 			return nil, err

@@ -47,7 +47,7 @@ func (b *bundle) decided() {
 	insert(`insert into challenges values ('chl_1', 'tnt_1', 'env_1', 'azn_1', 'sub_1', 'completed', '{passkey}', '{"action": "Release"}', 'sha256:d', 'sha256:hash', '',
 		0, $1, $1, $1, 'passkey', 'phishing_resistant', null, 'azn_2')`, noon)
 	insert(`insert into holds values ('azn_2', 'tnt_1', 'env_1', 'act_1', 'sub_1', 'high', 'approved', 1, $1, $1, null, $1, $1, 'credential:crd_2', 'azn_3')`, noon)
-	insert(`insert into reviews values ('azn_2', 'credential:crd_2', 'approve', 'sha256:note', $1, null, null, 'env_1')`, noon)
+	insert(`insert into reviews values ('azn_2', 'credential:crd_2', 'approve', 'sha256:note', $1, null, 'credential:crd_2', 'env_1')`, noon)
 	insert(`insert into proofs values ('prf_1', 'tnt_1', 'env_1', 'azn_3', 'sub_1', 'kid_1', 'bank', 'consumed', $1, $1, $1,
 		'credential:crd_1', null, null, 'SECRET.COMPACT.PROOF')`, noon)
 	e := b.entry(0)

@@ -24,14 +24,14 @@ type Altered struct {
 	ID    string
 	Cause error
 
-	scope Scope          // of the row; without an environment if the row names none
-	where string         // selects the row, if it names no environment
+	scope Scope          // of the row, as far as it has the columns
+	where string         // selects the row
 	args  map[string]any // of where
 }
 
 // Scopes returns the environments that the row decides for.
 func (a *Altered) Scopes(ctx context.Context, q *Q) ([]Scope, error) {
-	if a.scope.Environment != "" {
+	if a.scope.Tenant != "" && a.scope.Environment != "" {
 		return []Scope{a.scope}, nil
 	}
 	of := models.AttestedTables[slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == a.Table })].Of
@@ -166,6 +166,33 @@ func (a *attestation) compare(ctx context.Context, f attestedForm, row reflect.V
 	out := &Altered{Table: f.table, ID: f.id(ctx, row), Cause: err, scope: f.scopeOf(ctx, row)}
 	out.where, out.args = f.identify(ctx, row)
 	return out
+}
+
+// Sign sets the MAC of a row that is inserted by other means than GORM.
+func Sign[T any](ctx context.Context, q *Q, row *T) error {
+	f, err := q.parse(*row)
+	if err != nil {
+		return err
+	}
+	mac, err := q.attestation().mac(ctx, f, reflect.ValueOf(row).Elem())
+	if err != nil {
+		return err
+	}
+	return f.mac.Set(ctx, reflect.ValueOf(row).Elem(), mac)
+}
+
+// Verify returns Altered for a row that does not match its MAC, among rows that were read by other means than GORM.
+func Verify[T any](ctx context.Context, q *Q, rows ...T) error {
+	f, err := q.parse(*new(T))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if a := q.attestation().compare(ctx, f, reflect.ValueOf(row)); a != nil {
+			return q.attestation().noticed.add(a)
+		}
+	}
+	return nil
 }
 
 // Unaltered returns those of the rows that match their MAC, and records the others.

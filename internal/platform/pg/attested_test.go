@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,6 +79,7 @@ func TestAlteredRowsCannotBeRead(t *testing.T) {
 // attestedRows insert a row of each attested table that the fixture has none of; $1 is the tenant, $2 the environment, $3 the subject.
 func attestedRows(w *fixture.World) []string {
 	w.AddCredential("crd_1", "cli:test")
+	h := w.Hold(time.Hour, 1)
 	out := []string{
 		`insert into credential_keys (mac, credential_id, created_at) select '\x01', 'crd_1', now()`,
 		`insert into passkeys (id, tenant_id, environment_id, subject_uid, credential_id, public_key, attestation_type, aaguid, transports, sign_count,
@@ -100,6 +102,8 @@ func attestedRows(w *fixture.World) []string {
 		`insert into team_members (team_id, tenant_id, environment_id, member, added_at, added_by) select 'team_1', $1, $2, 'person:prs_1', now(), 'cli:test'`,
 		`insert into deputies (id, tenant_id, environment_id, person_id, deputy_id, starts_at, ends_at, created_at)
 			select 'dpt_1', $1, $2, 'prs_1', 'prs_1', now(), now() + interval '1 day', now()`,
+		`insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
+			select '` + h.AuthorizationID + `', $2, 'person:prs_1', 'person:prs_1', 'approve', now()`,
 	}
 	for i := range out { // every statement has the same arguments
 		out[i] += " where $1::text <> $2::text and $3::text <> ''"
@@ -114,10 +118,10 @@ var alterations = map[string]string{
 	"timestamp with time zone": "coalesce(%[1]s, now()) + interval '1 microsecond'", "ARRAY": "array_append(%[1]s, 'x')", "jsonb": `'{"x": 1}'`,
 
 	"kind": "'live'", "mode": "'shadow'", "risk_class": "'low'", "background": "'own'", "scope": "'admin'", "role": "'operator'",
-	"attestation": "'required'", "status": "'next'", "starts_at": "%[1]s - interval '1 microsecond'",
+	"attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "%[1]s - interval '1 microsecond'",
 
 	"id": "", "tenant_id": "", "environment_id": "", "credential_id": "", "action_id": "", "subject_uid": "", "person_id": "", "identity_provider_id": "",
-	"team_id": "", "deputy_id": "",
+	"team_id": "", "deputy_id": "", "authorization_id": "",
 }
 
 func alteration(t *testing.T, st *pg.Store, table, column string) (expression string, possible bool) {

@@ -1,0 +1,63 @@
+package hold_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
+)
+
+// Who can write to the database cannot approve a hold: an approval is refused while a review that counts with it was inserted, altered or copied
+// by SQL, whether that was before the request or between the request and the move.
+func TestAlteredReviewsDoNotApprove(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]string{
+		"inserted": `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
+			values (@hold, @environment, 'credential:crd_bob', 'credential:crd_bob', 'approve', now())`,
+		"inserted with the MAC of another": `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at, row_mac)
+			select authorization_id, environment_id, 'credential:crd_bob', 'credential:crd_bob', resolution, at, row_mac from reviews where authorization_id = @hold`,
+		"principal": "update reviews set principal = 'credential:crd_bob' where authorization_id = @hold",
+		"reviewer":  "update reviews set reviewer = 'credential:crd_bob' where authorization_id = @hold",
+		"time":      "update reviews set at = at - interval '1 second' where authorization_id = @hold",
+		"copied from another hold": `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at, row_mac)
+			select @hold, environment_id, reviewer, principal, resolution, at, row_mac from reviews where authorization_id = @other`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			h, other := b.Hold(life, 3), b.Hold(life, 3)
+			b.approves(t, h, "crd_ann")
+			b.approves(t, other, "crd_bob")
+			approval, rejection := b.prepare(t, "crd_cat", h.AuthorizationID, hold.Approve), b.prepare(t, "crd_dan", h.AuthorizationID, hold.Reject)
+			eve := b.Principal("crd_eve")
+			b.tamper(t, alter, h, other)
+
+			var altered *pg.Altered
+			_, err := b.service.Review(t.Context(), approval)
+			require.ErrorAs(t, err, &altered)
+			require.Equal(t, "reviews", altered.Table)
+			_, err = b.service.PrepareReview(t.Context(), eve, h.AuthorizationID, hold.Approve, nil)
+			require.ErrorAs(t, err, &altered)
+			scopes, err := altered.Scopes(t.Context(), b.Store.Q)
+			require.NoError(t, err)
+			require.Equal(t, []pg.Scope{b.Scope}, scopes)
+
+			out, err := b.service.Review(t.Context(), rejection)
+			require.NoError(t, err, "a rejection rests on no other review")
+			require.Equal(t, models.HoldRejected, out.Status)
+		})
+	}
+}
+
+// tamper runs a statement as an attacker would; @hold, @other and @environment stand for the ids.
+func (b *bundle) tamper(t *testing.T, statement string, h, other models.Hold) {
+	t.Helper()
+	tag, err := b.Store.Pool().Exec(t.Context(), strings.NewReplacer("@hold", "'"+h.AuthorizationID+"'", "@other", "'"+other.AuthorizationID+"'",
+		"@environment", "'"+b.Scope.Environment+"'").Replace(statement))
+	require.NoError(t, err)
+	require.NotZero(t, tag.RowsAffected())
+}
