@@ -140,7 +140,8 @@ type failure struct {
 	RequestID       string
 }
 
-// fail renders the error page. The text of an error that is not a problem of the domain goes to the log only.
+// fail renders the error page, or the section's own for an unknown address. The text of an error that is not a problem of the
+// domain goes to the log only.
 func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
 	p := request.ProblemOf(err)
 	status := problem.Of(p.Code).Status
@@ -148,6 +149,9 @@ func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
 		s.config.Log.ErrorContext(request.Context(c), "page failed", "request_id", request.ID(c), "error", err.Error())
 	}
 	request.SetProblemCode(c, p.Code)
+	if status == http.StatusNotFound && sec.declared.Unknown != nil {
+		return sec.declared.Unknown(c)
+	}
 	f := failure{Status: status, Heading: heading(status), Detail: p.Detail, RequestID: request.ID(c)}
 	if status == http.StatusNotFound {
 		f.Detail = "This page does not exist. Check the address."

@@ -42,6 +42,8 @@ type Section struct {
 	Templates fs.FS
 	// Partials contains further files whose names begin with _, which sections share; nil for none.
 	Partials fs.FS
+	// Unknown shows the section's own page with the status 404; nil for the site's.
+	Unknown fiber.Handler
 	// Routes registers the section's routes.
 	Routes func(r *Router)
 }

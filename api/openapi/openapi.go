@@ -38,11 +38,11 @@ var document = sync.OnceValue(func() served {
 	if err := json.Unmarshal(b.Bytes(), &head); err != nil {
 		panic(fmt.Sprintf("openapi: the embedded document has no info: %v", err))
 	}
-	return served{body: b.Bytes(), etag: TagOf(b.Bytes()), version: head.Info.Version}
+	return served{body: b.Bytes(), etag: tagOf(b.Bytes()), version: head.Info.Version}
 })
 
-// TagOf returns the quoted entity tag of a body, derived from its SHA-256.
-func TagOf(body []byte) string {
+// tagOf returns the quoted entity tag of a body, derived from its SHA-256.
+func tagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"sha256-` + hex.EncodeToString(sum[:8]) + `"`
 }

@@ -18,6 +18,7 @@ var docsPages = []pageState{
 	{"docs-schema", "/docs/schemas/AuthorizeRequest", "idempotency_key", nil},
 	{"docs-errors", "/docs/errors#not_found", "resources of other tenants and environments", nil},
 	{"docs-events", "/docs/events", "authorization.decided", nil},
+	{"docs-found", "/docs/search?q=load+balancer", "AWS Application Load Balancer", nil},
 }
 
 // The contents of the documentation open on a phone and close when a page is chosen.
@@ -45,8 +46,9 @@ func TestDocsSearchFindsAnOperation(t *testing.T) {
 			t.Parallel()
 			b := newTab(t)
 			b.size(width, 844)
+			ready := `document.querySelector("#docs-query")?.role === "combobox"`
 			b.open("/docs")
-			b.until(`!document.querySelector("[data-search]").hidden`)
+			b.until(ready)
 			b.press("/")
 			b.until(`document.activeElement.id === "docs-query"`)
 			b.eval(`document.querySelector("#docs-query").value = ""`, nil) // the protocol types the key although the page prevents it
@@ -64,6 +66,13 @@ func TestDocsSearchFindsAnOperation(t *testing.T) {
 			b.press(kb.ArrowUp)
 			b.press(kb.Enter)
 			b.until(`location.pathname === "/docs/operations/proofs"`)
+			b.until(ready)
+			b.press("/")
+			b.until(`document.activeElement.id === "docs-query"`)
+			b.eval(`document.querySelector("#docs-query").value = ""`, nil)
+			b.press("load balancer" + kb.Enter) // before anything is found
+			b.until(`location.pathname === "/docs/search"`)
+			b.see("AWS Application Load Balancer")
 		})
 	}
 }

@@ -66,7 +66,6 @@ var notPages = map[string]string{
 	"/assets/accent/:file":               "a style",
 	"/favicon.ico":                       "an icon",
 	"/docs/openapi.json":                 "a document for programs",
-	"/docs/search.json":                  "read by the script of the documentation",
 	"/try/state":                         "read by the script of the page",
 	"/try/engine":                        "read by the script of the page",
 	"/try/decision":                      "read by the script of the page",

@@ -12,6 +12,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	table "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
@@ -30,7 +31,8 @@ var readers = []string{"Integrator", "Operator", "Reviewer", "Auditor"}
 // guide is one page of docs.
 type guide struct {
 	File, URL, Title, Question string
-	Headings                   []link
+	Headings                   []link    // of its contents
+	Passages                   []passage // of all its headings
 	HTML                       template.HTML
 }
 
@@ -103,6 +105,12 @@ func (s *section) renderGuide(g *guide) error {
 			s.heading(g, n, source)
 		case *ast.Link:
 			n.Destination = []byte(s.destination(g.File, string(n.Destination)))
+		case *ast.Paragraph, *ast.TextBlock, *table.TableHeader, *table.TableRow:
+			g.add(plainText(n, source))
+		case *ast.FencedCodeBlock:
+			for line := range strings.SplitSeq(string(n.Lines().Value(source)), "\n") {
+				g.add(line)
+			}
 		}
 		return ast.WalkContinue, nil
 	})
@@ -117,16 +125,28 @@ func (s *section) renderGuide(g *guide) error {
 	return nil
 }
 
-// heading notes the title of a guide and the headings of its contents.
+// add adds a line to the passage under the last heading.
+func (g *guide) add(line string) {
+	last := &g.Passages[len(g.Passages)-1]
+	last.lines = append(last.lines, line)
+}
+
+// heading notes the title of a guide, the headings of its contents, and where each passage begins.
 func (s *section) heading(g *guide, n *ast.Heading, source []byte) {
 	words := plainText(n, source)
 	if n.Level == 1 && g.Title == "" {
 		g.Title = words
+		g.Passages = []passage{{Kind: guideKind, Page: words, URL: g.URL, question: g.Question}}
 		return
 	}
 	n.Level = max(n.Level, 2) // a page has one title
 	id, _ := n.AttributeString("id")
-	if name, ok := id.([]byte); ok && n.Level == 2 {
+	name, ok := id.([]byte)
+	if !ok {
+		return
+	}
+	g.Passages = append(g.Passages, passage{Kind: guideKind, Page: g.Title, Heading: words, URL: g.URL + "#" + string(name)})
+	if n.Level == 2 {
 		g.Headings = append(g.Headings, link{URL: "#" + string(name), Text: words})
 	}
 }
@@ -134,8 +154,17 @@ func (s *section) heading(g *guide, n *ast.Heading, source []byte) {
 func plainText(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
-		if t, ok := n.(*ast.Text); ok && entering {
-			b.Write(t.Segment.Value(source))
+		switch n := n.(type) {
+		case *ast.Text:
+			if entering {
+				b.Write(n.Segment.Value(source))
+			} else if n.SoftLineBreak() {
+				b.WriteByte(' ')
+			}
+		case *table.TableCell:
+			if !entering && n.NextSibling() != nil {
+				b.WriteString(" · ")
+			}
 		}
 		return ast.WalkContinue, nil
 	})

@@ -18,6 +18,7 @@ type group struct {
 type operationView struct {
 	ID, Method, Path, Summary string
 	Description               template.HTML
+	source                    string // of the description, for the search
 	Extension, Deprecated     bool
 	Credentials               []string
 	Parameters                []property
@@ -84,7 +85,7 @@ func (s *section) note(g group, op operationView) {
 
 func (s *section) operation(method, path string, op *operation) operationView {
 	v := operationView{
-		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: s.markdown(op.Description),
+		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: s.markdown(op.Description), source: op.Description,
 		Extension: op.Extension, Deprecated: op.Deprecated,
 	}
 	for _, way := range op.Security {

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"sync"
 
@@ -41,7 +42,7 @@ type section struct {
 	uses        map[string][]link // operations by the schemas that they use
 	guides      map[string]*guide // by the path below guidePath
 	guideGroups []guideGroup
-	index       []byte
+	index       *index
 }
 
 // Section returns the section under /docs.
@@ -52,7 +53,7 @@ func Section(o Options) (web.Section, error) {
 	}
 	s := &section{Options: o, uses: map[string][]link{}, guides: map[string]*guide{}}
 	s.load = sync.OnceValue(s.read)
-	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes}, nil
+	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes, Unknown: s.unknown}, nil
 }
 
 // read reads the contract and the guides.
@@ -64,8 +65,8 @@ func (s *section) read() (err error) {
 	if s.guideGroups, err = s.guidesOf(); err != nil {
 		return err
 	}
-	s.index, err = s.indexOf()
-	return err
+	s.index = newIndex(s.passages())
+	return nil
 }
 
 // loaded returns a handler of a page that shows what load reads.
@@ -83,7 +84,7 @@ func (s *section) routes(r *web.Router) {
 	r.Get("/", "page_front", s.front)
 	r.Get("/docs", "page_docs", s.loaded(s.overview))
 	r.Get("/docs/openapi.json", "page_docs", document)
-	r.Get("/docs/search.json", "page_docs", s.loaded(s.search))
+	r.Get("/docs/search", "page_docs", s.loaded(s.search))
 	r.Get("/docs/errors", "page_docs", s.loaded(s.errors))
 	r.Get("/docs/events", "page_docs", s.loaded(s.events))
 	r.Get("/docs/operations/:group", "page_docs", s.loaded(s.operations))
@@ -95,6 +96,7 @@ func (s *section) routes(r *web.Router) {
 // view is the data of every page of the documentation.
 type view struct {
 	Path        string
+	Query       string // of a search
 	Version     string // of the build
 	Groups      []group
 	GuideGroups []guideGroup
@@ -118,12 +120,12 @@ func (s *section) page(c *fiber.Ctx, p web.Page) error {
 func (s *section) show(c *fiber.Ctx, template, title string, contents []link, body any) error {
 	return s.page(c, web.Page{
 		Template: template, Title: title, Script: "docs.js", Style: "docs.css", Wide: true,
-		Data: view{Path: c.Path(), Version: s.Version, Groups: s.groups, GuideGroups: s.guideGroups, Contents: contents, Body: body},
+		Data: view{Path: c.Path(), Query: c.Query("q"), Version: s.Version, Groups: s.groups, GuideGroups: s.guideGroups, Contents: contents, Body: body},
 	})
 }
 
 func (s *section) front(c *fiber.Ctx) error {
-	return s.page(c, web.Page{Template: "front.html", Title: "Who is at the keyboard?", Style: "docs.css", Data: s.Options})
+	return s.page(c, web.Page{Template: "front.html", Title: "Who is at the keyboard?", Style: "docs.css", Data: view{Body: s.Options}})
 }
 
 func (s *section) overview(c *fiber.Ctx) error {
@@ -169,9 +171,16 @@ func (s *section) guide(c *fiber.Ctx) error {
 	return s.show(c, "guide.html", g.Title, g.Headings, g)
 }
 
-func (s *section) search(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return cached(c, openapi.TagOf(s.index), s.index)
+// unknown is the page for addresses that lead nowhere, with what the search finds for their last part.
+func (s *section) unknown(c *fiber.Ctx) error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	if err := s.show(c, "unknown.html", "Page not found", nil, s.index.find(path.Base(c.Path()))); err != nil {
+		return err
+	}
+	c.Status(fiber.StatusNotFound)
+	return nil
 }
 
 func document(c *fiber.Ctx) error {

@@ -1,26 +1,39 @@
-// The search of the documentation, which runs in the page: its index is one small file.
+// The search of the documentation while the user types. Without this script the form opens the page of results.
 import { announce, find, make } from "./lib/dom";
 import { get } from "./lib/http";
 
-type Entry = [kind: string, words: string, detail: string, url: string];
+interface Result {
+  kind: string;
+  page: string;
+  heading: string;
+  url: string;
+  line: string;
+}
 
-const most = 12;
+/** The pause after the last key before a search, in milliseconds. */
+const pause = 150;
 
 class Search {
   private readonly form = find<HTMLFormElement>("[data-search]");
   private readonly field = find<HTMLInputElement>("#docs-query");
   private readonly list = find("#docs-found");
-  private entries: Promise<Entry[]> | undefined;
+  private pending: number | undefined;
+  private shown = "";
   private chosen = 0;
 
   constructor() {
-    this.form.hidden = false;
-    this.field.addEventListener("focus", () => this.load());
-    this.field.addEventListener("input", () => void this.search());
+    const combobox = { role: "combobox", "aria-expanded": "false", "aria-controls": this.list.id, "aria-autocomplete": "list" };
+    for (const [name, value] of Object.entries(combobox)) this.field.setAttribute(name, value);
+    this.field.addEventListener("input", () => {
+      window.clearTimeout(this.pending);
+      this.pending = window.setTimeout(() => void this.search(), pause);
+    });
     this.field.addEventListener("keydown", (e) => this.key(e));
     this.form.addEventListener("submit", (e) => {
+      const chosen = this.list.querySelector<HTMLAnchorElement>("[aria-selected='true']");
+      if (!chosen || this.shown !== this.field.value) return; // the form opens the results
       e.preventDefault();
-      this.list.querySelector<HTMLAnchorElement>("[aria-selected='true']")?.click();
+      chosen.click();
     });
     document.addEventListener("click", (e) => {
       if (!this.form.contains(e.target as Node)) this.show([]);
@@ -32,24 +45,18 @@ class Search {
     });
   }
 
-  private load(): Promise<Entry[]> {
-    this.entries ??= get<Entry[]>("/docs/search.json").catch(() => {
-      this.entries = undefined;
-      return [];
-    });
-    return this.entries;
-  }
-
   private async search(): Promise<void> {
     const asked = this.field.value;
-    const all = await this.load();
-    if (asked === this.field.value) this.show(asked.trim() === "" ? [] : best(all, asked), asked);
+    const found = asked.trim() === "" ? [] : await get<Result[]>(`/docs/search?${new URLSearchParams({ q: asked })}`).catch(() => []);
+    if (asked === this.field.value) this.show(found, asked);
   }
 
-  private show(found: Entry[], asked = ""): void {
+  private show(found: Result[], asked = ""): void {
+    this.shown = asked;
     this.chosen = 0;
-    this.list.replaceChildren(...found.map(([kind, words, detail, url], i) =>
-      make("a", { role: "option", id: `docs-found-${i}`, href: url, tabindex: "-1" }, words, make("small", {}, `${kind}: ${detail}`))));
+    this.list.replaceChildren(...found.map(({ kind, page, heading, url, line }, i) =>
+      make("a", { role: "option", id: `docs-found-${i}`, href: url, tabindex: "-1" }, heading || page,
+        make("small", {}, `${kind}: ${page}`), make("small", {}, line))));
     this.list.hidden = found.length === 0;
     this.field.setAttribute("aria-expanded", String(found.length > 0));
     announce(find("[data-found]"), asked.trim() === "" ? "" : `${found.length} found`);
@@ -73,19 +80,6 @@ class Search {
     else return;
     e.preventDefault();
   }
-}
-
-/** Returns the entries that contain all words, those first whose own words begin with the first of them. */
-function best(all: Entry[], asked: string): Entry[] {
-  const wanted = asked.toLowerCase().split(/\s+/).filter(Boolean);
-  const rank = ([, words, detail]: Entry): number => {
-    const own = words.toLowerCase();
-    const text = `${own} ${detail.toLowerCase()}`;
-    if (!wanted.every((w) => text.includes(w))) return -1;
-    const first = wanted[0] ?? "";
-    return own.startsWith(first) ? 0 : own.includes(first) ? 1 : 2;
-  };
-  return all.map((entry) => ({ entry, at: rank(entry) })).filter((r) => r.at >= 0).sort((a, b) => a.at - b.at).slice(0, most).map((r) => r.entry);
 }
 
 new Search();
