@@ -287,7 +287,7 @@ func TestStreamsEndWithTheIDToResumeWith(t *testing.T) {
 // A change that waits for a second approver is an error, never half a result.
 func TestChangeThatWaitsIsAnError(t *testing.T) {
 	t.Parallel()
-	waiting := `{"id":"chg_1","kind":"policy.activate","status":"pending","action_id":"act_1","action":"payments.transfer","policy_version":2,"team":null,` +
+	waiting := `{"id":"chg_1","kind":"policy.activate","status":"pending","action_id":"act_1","action":"payments.transfer","policy_version":2,"team":null,"endpoint":null,"list":null,` +
 		`"differences":[{"field":"requirements.coverage_min","before":"partial","after":null}],"requested_by":"credential:crd_1",` +
 		`"requested_at":"2026-11-21T09:30:00.000Z","expires_at":"2026-11-22T09:30:00.000Z","resolved_by":null,"resolved_at":null,` +
 		`"approvable":false,"applies":null,"simulation":null}`
