@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // seededEnvironments share the rows of every table evenly. The first one is read.
@@ -137,6 +139,7 @@ func seed(t *testing.T, p *traced, worlds []world, endpoints []string) {
 			where n = i %% %[3]d and t.ctid = (select ctid from %[1]s where %[5]s limit 1)`,
 			s.table, s.rows, seededEnvironments, strings.Join(pairs, ", "), s.where))
 	}
+	testenv.Attest(t, p.Store)
 	run("analyze")
 }
 

@@ -28,6 +28,7 @@ var unknownIDs = map[string]string{
 	"{authorization_id}": "azn_01jqx3k5v8e2sbyk0c4m7t9wzd", "{challenge_id}": "chl_01jqx3k5v8e2sbyk0c4m7t9wzd", "{jti}": "prf_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{passkey_id}": "psk_01jqx3k5v8e2sbyk0c4m7t9wzd", "{evaluation_id}": "evl_01jqx3k5v8e2sbyk0c4m7t9wzd",
 	"{endpoint_id}": "whe_01jqx3k5v8e2sbyk0c4m7t9wzd", "{credential_id}": "crd_01jqx3k5v8e2sbyk0c4m7t9wzd", "{change_id}": "chg_01jqx3k5v8e2sbyk0c4m7t9wzd",
+	"{list_id}": "lst_01jqx3k5v8e2sbyk0c4m7t9wzd",
 }
 
 func (w world) resources(t *testing.T) resources {
@@ -50,6 +51,7 @@ func (w world) resources(t *testing.T) resources {
 		"{endpoint_id}":      w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "events": []string{"webhook.test"}}).is(201).string("id"),
 		"{credential_id}":    w.issued[models.ScopeServer].ID,
 		"{change_id}":        w.changeRequest(t),
+		"{list_id}":          strings.TrimPrefix(w.listOf(t, object{"name": "markets", "kind": "country"}, "DE"), "/api/v1/lists/"),
 	}}
 }
 

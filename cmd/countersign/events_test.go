@@ -35,7 +35,7 @@ func TestListenContinuesWhereAStreamEnded(t *testing.T) {
 	client, err := countersign.New(server.URL, "sk_test_x")
 	require.NoError(t, err)
 	var out bytes.Buffer
-	l := &listener{out: &out}
+	l := &listener{out: &out, notes: &out}
 	require.NoError(t, l.follow(ctx, client))
 	server.Close()
 	require.Equal(t, []string{"", "pos_1", "pos_2", "evt_3"}, from)

@@ -126,11 +126,11 @@ func signProofs(t *testing.T, c cli, s dev.State) {
 // softwareKeys returns the private scalars of the signing keys that are in the database.
 func softwareKeys(t *testing.T, url, master string) [][]byte {
 	t.Helper()
-	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
-	require.NoError(t, err)
-	defer st.Close()
 	ring, err := keyring.Parse(master)
 	require.NoError(t, err)
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1, Keys: ring})
+	require.NoError(t, err)
+	defer st.Close()
 	envs, err := tenancy.ListEnvironments(t.Context(), st.Q, "")
 	require.NoError(t, err)
 	var out [][]byte

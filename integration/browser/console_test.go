@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -262,8 +263,7 @@ func TestConsoleRequiresAFreshPasskeyConfirmation(t *testing.T) {
 	b.open(in.URL)
 	b.click("[data-start]")
 	b.until(`document.querySelector("[data-console]")`)
-	_, err := shared.Store.Pool().Exec(t.Context(), "update console_sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = $1", in.Person.ID)
-	require.NoError(t, err)
+	testenv.Exec(t, shared.Store, "update console_sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = $1", in.Person.ID)
 	b.open(w.console("reviews", id))
 	device.verifies(false)
 	b.click("[data-approve]")

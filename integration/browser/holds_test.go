@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -171,8 +172,10 @@ func TestRejectionNeedsAReason(t *testing.T) {
 	b.waitForStream()
 	b.press("n")
 	b.press("Not our invoice.")
-	_, err := staff.EndConsoleSessions(t.Context(), shared.Store.Q, in.Person.ID, shared.Clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := staff.EndConsoleSessions(t.Context(), q, in.Person.ID, shared.Clock.Now())
+		return err
+	}))
 	b.expect("status of 401")
 	b.click("[data-reject]")
 	b.see("Sign in to the console")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -52,6 +53,7 @@ func ended(t testing.TB, statement, about string) {
 	done, err := shared.Store.Pool().Exec(t.Context(), statement, about)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, done.RowsAffected())
+	testenv.Attest(t, shared.Store)
 }
 
 const (

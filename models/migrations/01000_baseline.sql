@@ -767,6 +767,7 @@ create table policy_versions (
     row_mac           bytea,
     constraint policy_versions_action_id_version_key unique (action_id, version)
 );
+create index policy_versions_environment on policy_versions (environment_id);
 create unique index policy_versions_one_active on policy_versions (action_id) where (status = 'active');
 
 -- Named lists that rules read. entries is their number. secret, sealed, is the key of the digests of a personal list.

@@ -92,7 +92,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	environment := func(kind models.EnvironmentKind) models.Environment {
 		return models.Environment{
 			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, RPName: in.Name,
-			RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, CreatedAt: now,
+			RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, ChangeTTLSeconds: changeTTL, CreatedAt: now,
 		}
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
