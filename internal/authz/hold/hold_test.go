@@ -267,8 +267,11 @@ func TestConcurrentApprovalsAreAllCounted(t *testing.T) {
 	h := b.Hold(life, 3)
 	var all sync.WaitGroup
 	results := make(chan error, 4)
+	var moves []hold.Move // all before the first: a settled hold takes no further request
 	for _, reviewer := range []string{"crd_ann", "crd_bob", "crd_cyd", "crd_dan"} {
-		move := b.prepare(t, reviewer, h.AuthorizationID, hold.Approve)
+		moves = append(moves, b.prepare(t, reviewer, h.AuthorizationID, hold.Approve))
+	}
+	for _, move := range moves {
 		all.Go(func() {
 			_, err := b.service.Review(t.Context(), move)
 			results <- err
