@@ -58,11 +58,7 @@ func (h *actionHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]actionView, len(rows))
-	for i, r := range rows {
-		views[i] = viewAction(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewAction, next)
 }
 
 func (h *actionHandlers) create(c *fiber.Ctx) error {
@@ -142,11 +138,7 @@ func (h *actionHandlers) versions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]policyView, len(rows))
-	for i, r := range rows {
-		views[i] = viewPolicy(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewPolicy, next)
 }
 
 func (h *actionHandlers) createVersion(c *fiber.Ctx) error {

@@ -80,11 +80,7 @@ func (h *changeHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]changeView, len(rows))
-	for i, r := range rows {
-		views[i] = viewChange(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewChange, next)
 }
 
 func (h *changeHandlers) get(c *fiber.Ctx) error {

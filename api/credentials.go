@@ -203,11 +203,7 @@ func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]signingKeyView, len(keys))
-	for i, k := range keys {
-		views[i] = viewSigningKey(k)
-	}
-	return sendList(c, views, "")
+	return sendViews(c, keys, viewSigningKey, "")
 }
 
 // rotate activates the next key and returns it.

@@ -59,11 +59,7 @@ func (h *listHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]listView, len(rows))
-	for i, r := range rows {
-		views[i] = viewList(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewList, next)
 }
 
 func (h *listHandlers) get(c *fiber.Ctx) error {
@@ -107,11 +103,7 @@ func (h *listHandlers) entries(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]listEntryView, len(rows))
-	for i, r := range rows {
-		views[i] = viewListEntry(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewListEntry, next)
 }
 
 func (h *listHandlers) change(c *fiber.Ctx) error {

@@ -116,11 +116,7 @@ func (h *passkeyHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]passkeyView, len(rows))
-	for i, r := range rows {
-		views[i] = viewPasskey(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewPasskey, next)
 }
 
 func (h *passkeyHandlers) revoke(c *fiber.Ctx) error {

@@ -35,6 +35,15 @@ func sendList(c *fiber.Ctx, items any, next string) error {
 	return send(c, fiber.StatusOK, items)
 }
 
+// sendViews is sendList of the views of rows.
+func sendViews[R, V any](c *fiber.Ctx, rows []R, view func(R) V, next string) error {
+	views := make([]V, len(rows))
+	for i, r := range rows {
+		views[i] = view(r)
+	}
+	return sendList(c, views, next)
+}
+
 // counting has the records about people that the list of a route returned counted for the audit log.
 func (s *server) counting(r Route, list fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {

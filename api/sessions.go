@@ -69,11 +69,7 @@ func (h *sessionHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]sessionView, len(rows))
-	for i, r := range rows {
-		views[i] = viewSession(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewSession, next)
 }
 
 func (h *sessionHandlers) get(c *fiber.Ctx) error {
@@ -224,9 +220,5 @@ func (h *enrollmentHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]enrollmentView, len(rows))
-	for i, r := range rows {
-		views[i] = viewEnrollment(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewEnrollment, next)
 }

@@ -80,11 +80,7 @@ func (h *subjectHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]subjectView, len(rows))
-	for i, v := range rows {
-		views[i] = viewSubject(v)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewSubject, next)
 }
 
 func (h *subjectHandlers) get(c *fiber.Ctx) error {

@@ -56,11 +56,7 @@ func (h *teamHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]teamView, len(rows))
-	for i, r := range rows {
-		views[i] = viewTeam(r)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewTeam, next)
 }
 
 func (h *teamHandlers) get(c *fiber.Ctx) error {

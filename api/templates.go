@@ -46,11 +46,7 @@ func (h *templateHandlers) list(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views := make([]templateView, len(rows))
-	for i, t := range rows {
-		views[i] = viewTemplate(t)
-	}
-	return sendList(c, views, next)
+	return sendViews(c, rows, viewTemplate, next)
 }
 
 func (h *templateHandlers) rollback(c *fiber.Ctx) error {
