@@ -234,37 +234,29 @@ func (d *doctor) signing(ctx context.Context) error {
 	return err
 }
 
-// remedies say what to do about late work, by kind.
-var remedies = map[string]string{
-	consolequery.KindEndpoints:  "countersign webhook list shows the response; its owner corrects the receiver, countersign webhook replay repeats what failed",
-	consolequery.KindDeliveries: "if no endpoint fails, the workers are behind: add some",
-	consolequery.KindOutbox:     "look at Temporal and the log of the workers, which relay the outbox",
-	consolequery.KindTimers:     "look at Temporal and the workers; readers see the records as expired already",
-	consolequery.KindAudit:      "a worker seals the log: look at its log",
-	consolequery.KindHolds:      "find a reviewer: holds expire and are never approved by time",
-}
-
-// lateWork names late work, by kind.
-var lateWork = map[string]string{
-	consolequery.KindEndpoints: "webhook endpoints that fail", consolequery.KindDeliveries: "deliveries that are due", consolequery.KindOutbox: "outbox rows that wait",
-	consolequery.KindTimers: "challenges, holds, changes and evaluations past their end", consolequery.KindAudit: "audit entries that are not sealed", consolequery.KindHolds: "holds that wait for a reviewer",
+// lateWork says of each kind of work that waits too long what it is, and what to do.
+var lateWork = map[string]struct{ what, remedy string }{
+	consolequery.KindEndpoints: {"webhook endpoints that fail",
+		"countersign webhook list shows the response; its owner corrects the receiver, countersign webhook replay repeats what failed"},
+	consolequery.KindDeliveries: {"deliveries that are due", "if no endpoint fails, the workers are behind: add some"},
+	consolequery.KindOutbox:     {"outbox rows that wait", "look at Temporal and the log of the workers, which relay the outbox"},
+	consolequery.KindTimers: {"challenges, holds, changes and evaluations past their end",
+		"look at Temporal and the workers; readers see the records as expired already"},
+	consolequery.KindAudit: {"audit entries that are not sealed", "a worker seals the log: look at its log"},
+	consolequery.KindHolds: {"holds that wait for a reviewer", "find a reviewer: holds expire and are never approved by time"},
 }
 
 // environments looks at what waits in each environment, at its quotas, and at keys whose source has ended.
 func (d *doctor) environments(ctx context.Context) error {
-	tenants, err := tenancy.ListTenants(ctx, d.Store.Q)
+	names, err := tenantNames(ctx, d.Store.Q)
 	if err != nil {
 		return err
-	}
-	names := map[string]string{}
-	for _, t := range tenants {
-		names[t.ID] = t.Name
 	}
 	all, err := tenancy.ListEnvironments(ctx, d.Store.Q, "")
 	if err != nil {
 		return err
 	}
-	d.fact("%d tenants, %d environments", len(tenants), len(all))
+	d.fact("%d tenants, %d environments", len(names), len(all))
 	for _, e := range all {
 		where := cmp.Or(names[e.TenantID], e.TenantID) + "/" + string(e.Kind)
 		if err := d.environment(ctx, where, pg.Scope{Tenant: e.TenantID, Environment: e.ID}); err != nil {
@@ -287,7 +279,8 @@ func (d *doctor) environment(ctx context.Context, where string, scope pg.Scope) 
 		if f.Since != nil {
 			since = fmt.Sprintf(", the oldest for %s", q.Now.Sub(*f.Since).Round(time.Second))
 		}
-		d.find(where, fmt.Sprintf("%s: %d%s", lateWork[f.Kind], f.Count, since), remedies[f.Kind])
+		late := lateWork[f.Kind]
+		d.find(where, fmt.Sprintf("%s: %d%s", late.what, f.Count, since), late.remedy)
 	}
 	for _, n := range q.Quotas {
 		used := min(int(100*n.FullAt.Sub(q.Now)/ratelimit.Window), 100)

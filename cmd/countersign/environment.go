@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.
 	}
 	tenants := map[string]string{} // names by id
 	if strings.Contains(environment, "/") {
-		if tenants, err = tenantNames(cmd, c); err != nil {
+		if tenants, err = tenantNames(cmd.Context(), c.Store.Q); err != nil {
 			return pg.Scope{}, err
 		}
 	}
@@ -43,8 +44,8 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.
 }
 
 // tenantNames returns the names of all tenants by id.
-func tenantNames(cmd *cobra.Command, c *core) (map[string]string, error) {
-	rows, err := tenancy.ListTenants(cmd.Context(), c.Store.Q)
+func tenantNames(ctx context.Context, q *pg.Q) (map[string]string, error) {
+	rows, err := tenancy.ListTenants(ctx, q)
 	names := map[string]string{}
 	for _, t := range rows {
 		names[t.ID] = t.Name
