@@ -72,7 +72,6 @@ func TestMasterKeyRotationWithRunningReplicas(t *testing.T) {
 		require.ErrorAs(t, err, &mismatch)
 	}
 	eventually(t, func() bool {
-		_, checks := ready(t, first)
-		return checks["master_key"] == "degraded"
+		return readyz(t, first).Checks["master_key"] == "degraded"
 	}, "/readyz of the replica that was not restarted reports it")
 }

@@ -95,9 +95,9 @@ func TestCompletionsAndApprovalsWithoutTheBackendOfSigningKeys(t *testing.T) {
 	w.Server.post(t, reviewPath(rejected), object{"resolution": "reject"}).is(200)
 	w.Server.post(t, reviewPath(half), object{"resolution": "approve"}).is(202)
 	w.Server.post(t, reviewPath(test), object{"resolution": "approve"}).is(200)
-	status, checks := ready(t, p)
-	require.Equal(t, 200, status)
-	require.Equal(t, "degraded", checks["keys_vault+transit"])
+	state := readyz(t, p)
+	require.Equal(t, 200, state.status)
+	require.Equal(t, "degraded", state.Checks["keys_vault+transit"])
 
 	server.Sealed.Store(false)
 	for path, body := range requests {

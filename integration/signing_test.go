@@ -3,9 +3,6 @@ package integration_test
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -32,16 +29,6 @@ func (w world) damageKeys(t *testing.T, statuses ...string) {
 		require.EqualValues(t, 1, tag.RowsAffected())
 	}
 	require.NoError(t, shared.Store.Notify(t.Context(), pg.ChannelSigningKey, w.ID))
-}
-
-// ready returns the status and the checks of a process's /readyz.
-func ready(t *testing.T, p *wiring.Process) (status int, checks map[string]string) {
-	t.Helper()
-	res := httptest.NewRecorder()
-	p.Ops.Mux.ServeHTTP(res, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-	var body struct{ Checks map[string]string }
-	require.NoError(t, json.Unmarshal(res.Body.Bytes(), &body))
-	return res.Code, body.Checks
 }
 
 // publishedKeys returns the key set that relying parties verify with.
@@ -90,9 +77,9 @@ func TestDamagedSigningKeyIsReplaced(t *testing.T) {
 	}, "the notification arrives: proofs of the damaged key cannot be verified after it")
 	allowed()
 	eventually(t, func() bool { return metric(t, `countersign_signing_environments{key="stand_in"}`) > 0 }, "the metric of environments that sign with a substitute key")
-	status, checks := ready(t, shared.Process)
-	require.Equal(t, 200, status, "one damaged environment leaves the service ready")
-	require.Equal(t, "degraded", checks["signing"])
+	state := readyz(t, shared.Process)
+	require.Equal(t, 200, state.status, "one damaged environment leaves the service ready")
+	require.Equal(t, "degraded", state.Checks["signing"])
 
 	_, err := shared.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1`, w.ID)
 	require.NoError(t, err)
@@ -115,28 +102,27 @@ func TestReadyzReportsMissingSigningKeys(t *testing.T) {
 	t.Cleanup(drop)
 	address, namespace := temporaltest.Namespace(t) // keeps its worker from taking tasks of other tests
 	p, w := separateService(t, database, address, namespace)
-	_, checks := ready(t, p)
-	require.Equal(t, "ok", checks["signing"])
-	require.Equal(t, "ok", checks["master_key"])
+	begun := readyz(t, p).Checks
+	require.Equal(t, "ok", begun["signing"])
+	require.Equal(t, "ok", begun["master_key"])
 
 	_, err = p.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304' where environment_id = $1`, w.ID)
 	require.NoError(t, err)
 	eventually(t, func() bool {
-		status, checks := ready(t, p)
-		return status == 200 && checks["signing"] == "degraded"
+		state := readyz(t, p)
+		return state.status == 200 && state.Checks["signing"] == "degraded"
 	}, "degraded if one of two environments has no key")
 	_, err = p.Store.Pool().Exec(t.Context(), `update signing_keys set sealed = '\x01020304'`)
 	require.NoError(t, err)
 	eventually(t, func() bool {
-		status, checks := ready(t, p)
-		return status == 200 && checks["signing"] == "degraded"
+		state := readyz(t, p)
+		return state.status == 200 && state.Checks["signing"] == "degraded"
 	}, "denials, challenges and reads are served without any key")
 
 	_, err = p.Store.Pool().Exec(t.Context(), "insert into master_keys (id, fingerprint, recorded_at) values ('0123456789abcdef', '\\x00', now())")
 	require.NoError(t, err)
 	eventually(t, func() bool {
-		_, checks := ready(t, p)
-		return checks["master_key"] == "degraded"
+		return readyz(t, p).Checks["master_key"] == "degraded"
 	}, "another process has recorded a new master key")
 }
 
