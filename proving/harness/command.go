@@ -76,16 +76,22 @@ func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 
 // Attest makes the rows that decide valid as they are stored, after some were changed by SQL.
 func (r *Rig) Attest(ctx context.Context) error {
-	keys, err := keyring.Parse(r.MasterKey)
-	if err != nil {
-		return err
-	}
-	st, err := pg.Open(ctx, r.DatabaseURL(), pg.Options{MaxConns: 2, Keys: keys})
+	st, _, err := r.Open(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 	return st.Write(ctx, func(q *pg.Q) error { return pg.RenewMACs(ctx, q, pg.Renewal{Unverified: true}) })
+}
+
+// Open opens the service's database with its master keys, as the service does.
+func (r *Rig) Open(ctx context.Context, tracer pgx.QueryTracer) (*pg.Store, *keyring.Keyring, error) {
+	keys, err := keyring.Parse(r.MasterKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := pg.Open(ctx, r.DatabaseURL(), pg.Options{MaxConns: 2, Keys: keys, Tracer: tracer})
+	return st, keys, err
 }
 
 // issue creates a key of a scope.
