@@ -1,5 +1,6 @@
-# Two images from one file, for the platform asked for:
+# Three images from one file, for the platform asked for:
 #   docker build --target countersign .   the product: one static binary, no shell, not root
+#   docker build --target signers .       the programs that serve keys of AWS, Google or Azure to the service; name one as the command
 #   docker build --target devstack .      a Temporal server with its UI, for docker-compose.yml; production runs a real one
 # BuildKit builds it, which is what docker build and docker compose use. Nothing is emulated: Go compiles for other platforms.
 
@@ -14,6 +15,13 @@ ARG VERSION=unknown TARGETOS TARGETARCH
 COPY . .
 RUN --mount=type=cache,target=/cache \
     GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/countersign ./cmd/countersign
+
+FROM go AS build-signers
+ARG TARGETOS TARGETARCH
+COPY signers signers
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -C signers -trimpath -ldflags "-s -w" -o /out/ ./cmd/countersign-awskms ./cmd/countersign-googlekms ./cmd/countersign-azurekeys
 
 FROM go AS build-devstack
 ARG TARGETOS TARGETARCH
@@ -34,6 +42,14 @@ USER 65532:65532
 EXPOSE 8080 9090
 ENTRYPOINT ["/countersign"]
 CMD ["serve"]
+
+FROM scratch AS signers
+COPY --from=build-signers /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY LICENSE /
+COPY --from=build-signers /out/ /usr/bin/
+ENV PATH=/usr/bin
+USER 65532:65532
+CMD ["countersign-awskms"]
 
 FROM scratch AS devstack
 COPY --from=build-devstack /out/devstack /devstack
