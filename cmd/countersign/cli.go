@@ -35,6 +35,7 @@ func openCLI(ctx context.Context, s *settings) (*core, error) {
 // bindCore adds the flags of a command that opens the core, and more settings.
 func bindCore(cmd *cobra.Command, s *settings, more ...setting) {
 	cmd.Flags().StringVar(&s.dir, "dir", localDir, "folder of make run, whose database is used if COUNTERSIGN_DATABASE_URL is not set")
+	s.command = cmd
 	bind(cmd, append([]setting{s.database(), s.direct(), s.master(), s.root(), s.signing(), s.public()}, more...)...)
 }
 
@@ -57,7 +58,8 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 		}
 	}
 	return wiring.Open(ctx, wiring.Settings{
-		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: ring, Signers: s.signers, MaxConns: 4, Providers: s.providerPolicy(),
+		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: ring, RootKey: s.rootKeyName(), Actor: actor(s.command),
+		Signers: s.signers, MaxConns: 4, Providers: s.providerPolicy(),
 	})
 }
 

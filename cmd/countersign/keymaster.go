@@ -57,6 +57,9 @@ func masterRetireCommand() *cobra.Command {
 			if err := c.Store.CheckSchema(cmd.Context()); err != nil {
 				return err
 			}
+			if err := c.RecordRootKey(cmd.Context()); err != nil {
+				return err
+			}
 			err = masterkey.Retire(cmd.Context(), masterkey.Retirement{Store: c.Store, Keys: c.Keys, ID: args[0], Lost: lost, Now: c.Clock.Now()})
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -14,7 +15,8 @@ import (
 
 // An installation moves under a root key, rotates its master key there, and moves to another root key. What was encrypted stays readable.
 func TestMasterKeysAreWrappedByTheRootKey(t *testing.T) {
-	c := newCLI(t, testenv.Database(t))
+	url := testenv.Database(t)
+	c := newCLI(t, url)
 	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "n", "--rp-id", "bank.example", "--origin", "https://bank.example"))
 	works := func() {
 		t.Helper()
@@ -29,6 +31,7 @@ func TestMasterKeysAreWrappedByTheRootKey(t *testing.T) {
 	require.Regexp(t, `^wrapped:vault:v1:\S+$`, wrapped)
 	t.Setenv("COUNTERSIGN_MASTER_KEY", wrapped)
 	works()
+	requireRootKeyUsed(t, url, env, "cli:key list")
 	fresh := strings.TrimSpace(c.ok("key", "generate"))
 	t.Setenv("COUNTERSIGN_MASTER_KEY", fresh+","+wrapped)
 	works()
@@ -42,6 +45,17 @@ func TestMasterKeysAreWrappedByTheRootKey(t *testing.T) {
 	works()
 	_, err := keyring.Parse(os.Getenv("COUNTERSIGN_MASTER_KEY"))
 	require.ErrorContains(t, err, "is wrapped, and there is no root key")
+}
+
+// requireRootKeyUsed requires an entry of an environment's audit log: the actor had the root key unwrap the master keys.
+func requireRootKeyUsed(t *testing.T, url, env, actor string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(t.Context())) }()
+	var data string
+	require.NoError(t, conn.QueryRow(t.Context(), "select data::text from events where environment_id = $1 and type = 'root_key.used' and actor = $2 limit 1", env, actor).Scan(&data))
+	require.Regexp(t, `"root_key": ?"\S+/root"`, data)
 }
 
 // A process that cannot use the root key does not start, and says why in one sentence.

@@ -131,12 +131,9 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	}
 	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, Worker: s.worker.options, OnlyWorks: s.role == "worker"}
 	s.dataOptions(&options)
-	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: ring, Signers: s.signers, Tracing: traces, Providers: s.providerPolicy()})
+	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: ring, RootKey: s.rootKeyName(), Actor: "service", Signers: s.signers, Tracing: traces, Providers: s.providerPolicy()})
 	if err != nil {
 		return nil, err
-	}
-	if s.rootKey != nil {
-		c.Log.Info("the root key unwrapped the master keys", "root_key", s.rootKey.Name(), "active_master_key", ring.ActiveID())
 	}
 	if err := c.Check(ctx); err != nil {
 		c.Close()

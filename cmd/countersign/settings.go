@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/local/dev"
@@ -25,7 +27,8 @@ import (
 // A secret can also be read from a file that NAME_FILE names, which keeps it out of the environment. No secret is a flag,
 // because every user of the machine can read the command lines of its processes.
 type settings struct {
-	dir         string // of make run
+	command     *cobra.Command // that bindCore added the flags to
+	dir         string         // of make run
 	databaseURL string
 	directURL   string
 	standbyURL  string

@@ -43,6 +43,14 @@ func rootKey(into *keys.RootKey) parser {
 	}
 }
 
+// rootKeyName returns the name of the root key, or an empty string without one.
+func (s *settings) rootKeyName() string {
+	if s.rootKey == nil {
+		return ""
+	}
+	return s.rootKey.Name()
+}
+
 // keyring parses the master keys, and has the root key unwrap them if there is one.
 func (s *settings) keyring(ctx context.Context) (*keyring.Keyring, error) {
 	if s.masterKey == "" {

@@ -36,6 +36,8 @@ type Settings struct {
 	StandbyMaxAge time.Duration
 	BaseURL       string // public URL without a slash at the end; part of every proof's issuer
 	Keys          *keyring.Keyring
+	RootKey       string               // name of the root key that has unwrapped Keys; empty if they were not wrapped
+	Actor         string               // who uses it, for the audit log, such as "cli:key list"; needed with RootKey
 	Signers       []keys.Signer        // backends of signing keys; the first creates keys. nil: software
 	MaxConns      int32                // database connections; 0 is the store's default
 	Tracing       trace.TracerProvider // nil: off

@@ -10,14 +10,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Check compares the process with its database before it writes or listens: the schema must be one that this binary can
-// work on, the backends of signing keys must be usable, and the master keys those that sealed the database.
+// work on, the backends of signing keys must be usable, and the master keys those that sealed the database. It records the use of the
+// root key.
 func (c *Core) Check(ctx context.Context) error {
 	if err := c.Store.CheckSchema(ctx); err != nil {
 		return err
@@ -27,7 +30,32 @@ func (c *Core) Check(ctx context.Context) error {
 			return fmt.Errorf("COUNTERSIGN_SIGNING_KEYS: %w", err)
 		}
 	}
-	return masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Signing.Opens, Now: c.Clock.Now()})
+	if err := masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Signing.Opens, Now: c.Clock.Now()}); err != nil {
+		return err
+	}
+	return c.RecordRootKey(ctx)
+}
+
+// RecordRootKey writes to the audit log of every environment that the root key was used to unwrap the master keys. Without a root key it
+// does nothing.
+func (c *Core) RecordRootKey(ctx context.Context) error {
+	if c.RootKey == "" {
+		return nil
+	}
+	all, err := tenancy.AllEnvironments(ctx, c.Store.Q)
+	if err != nil {
+		return err
+	}
+	data := events.RootKeyUsedData{RootKey: c.RootKey, MasterKey: c.Keys.ActiveID()}
+	for _, scope := range all {
+		err := c.Store.Write(ctx, func(q *pg.Q) error {
+			return events.Append(ctx, q, events.Entry{Scope: scope, At: c.Clock.Now(), Actor: c.Actor, Data: data})
+		})
+		if err != nil {
+			return fmt.Errorf("record the use of the root key: %w", err)
+		}
+	}
+	return nil
 }
 
 // keysEvery bounds how often probes and scrapes have the signing keys opened; those in between get the figures from before.

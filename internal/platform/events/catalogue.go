@@ -195,6 +195,7 @@ var catalogue = []Definition{
 	audit("A signing key was created and published.", SigningKeyCreatedData{}),
 	audit("A signing key began to sign.", SigningKeyActivatedData{}),
 	audit("A signing key was retired.", SigningKeyRetiredData{}),
+	audit("A process or command had the root key unwrap the master keys.", RootKeyUsedData{}),
 	audit("An observation session started.", SessionStartedData{}),
 	audit("An observation session was ended.", SessionEndedData{}),
 	audit("An observation session expired after being idle.", SessionExpiredData{}),

@@ -263,6 +263,12 @@ type SigningKeyActivatedData SigningKeyCreatedData
 // SigningKeyRetiredData has the fields of SigningKeyCreatedData.
 type SigningKeyRetiredData SigningKeyCreatedData
 
+// RootKeyUsedData has the names of the root key and of the active master key.
+type RootKeyUsedData struct {
+	RootKey   string `json:"root_key"`
+	MasterKey string `json:"master_key"`
+}
+
 func (TenantCreatedData) EventType() Type              { return TenantCreated }
 func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }
 func (EnvironmentSettingsChangedData) EventType() Type { return EnvironmentUpdated }
@@ -301,3 +307,4 @@ func (PolicyRetiredData) EventType() Type              { return PolicyRetired }
 func (SigningKeyCreatedData) EventType() Type          { return SigningKeyCreated }
 func (SigningKeyActivatedData) EventType() Type        { return SigningKeyActivated }
 func (SigningKeyRetiredData) EventType() Type          { return SigningKeyRetired }
+func (RootKeyUsedData) EventType() Type                { return RootKeyUsed }

@@ -124,6 +124,7 @@ const (
 	SigningKeyCreated   Type = "signing_key.created"
 	SigningKeyActivated Type = "signing_key.activated"
 	SigningKeyRetired   Type = "signing_key.retired"
+	RootKeyUsed         Type = "root_key.used"
 
 	SessionStarted Type = "session.started"
 	SessionEnded   Type = "session.ended"
