@@ -21,32 +21,14 @@ type environmentHandlers struct {
 }
 
 type environmentView struct {
-	ID                  string                 `json:"id"`
-	Tenant              string                 `json:"tenant"`
-	Kind                models.EnvironmentKind `json:"kind"`
-	RPID                string                 `json:"rp_id"`
-	RPName              string                 `json:"rp_name"`
-	Origins             []string               `json:"origins"`
-	ChallengeTTLSeconds int                    `json:"challenge_ttl_seconds"`
-	HoldTTLSeconds      int                    `json:"hold_ttl_seconds"`
-	BarSelfReview       bool                   `json:"bar_self_review"`
-	ResearchEnabled     bool                   `json:"research_enabled"`
-	PageOrigin          *string                `json:"page_origin"`
-	ReturnOrigins       []string               `json:"return_origins"`
-	FrameAncestors      []string               `json:"frame_ancestors"`
-	CreatedAt           string                 `json:"created_at"`
+	ID              string                 `json:"id"`
+	Tenant          string                 `json:"tenant"`
+	Kind            models.EnvironmentKind `json:"kind"`
+	RPID            string                 `json:"rp_id"`
+	ResearchEnabled bool                   `json:"research_enabled"`
+	CreatedAt       string                 `json:"created_at"`
 
-	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
-	SecondApproverRequired  bool `json:"second_approver_required"`
-	ChangeTTLSeconds        int  `json:"change_ttl_seconds"`
-
-	Background  models.BackgroundChoice `json:"background"`
-	ReviewNotes bool                    `json:"review_notes"`
-
-	FederatedKeyDays int `json:"federated_key_days"`
-
-	CaseLink string `json:"case_link"`
-
+	models.Settings
 	Brand    brandView    `json:"brand"`
 	Passkeys passkeyRules `json:"passkeys"`
 }
@@ -69,13 +51,11 @@ type brandView struct {
 }
 
 func viewEnvironment(e models.Environment) environmentView {
+	for _, list := range []*models.Strings{&e.RPOrigins, &e.ReturnOrigins, &e.FrameAncestors} {
+		*list = nonNil(*list)
+	}
 	return environmentView{
-		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, RPName: e.RPName, Origins: nonNil(e.RPOrigins),
-		ChallengeTTLSeconds: e.ChallengeTTLSeconds, HoldTTLSeconds: e.HoldTTLSeconds, BarSelfReview: e.BarSelfReview, ResearchEnabled: e.ResearchEnabled,
-		PageOrigin: e.PageOrigin, ReturnOrigins: nonNil(e.ReturnOrigins), FrameAncestors: nonNil(e.FrameAncestors), CreatedAt: apitime.Time(e.CreatedAt),
-		EnrollmentGrantRequired: e.EnrollmentGrantRequired, SecondApproverRequired: e.SecondApproverRequired, ChangeTTLSeconds: e.ChangeTTLSeconds,
-		Background:  e.Background,
-		ReviewNotes: e.ReviewNotes, FederatedKeyDays: e.FederatedKeyDays, CaseLink: e.CaseLink,
+		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, ResearchEnabled: e.ResearchEnabled, CreatedAt: apitime.Time(e.CreatedAt), Settings: e.Settings,
 		Passkeys: passkeyRules{
 			RPIDs: nonNil(e.Passkeys.RPIDs), RelatedOrigins: nonNil(e.Passkeys.RelatedOrigins), Attestation: cmp.Or(e.Passkeys.Attestation, models.AttestationNone),
 			AttestationRoots: nonNil(e.Passkeys.AttestationRoots), AAGUIDs: nonNil(e.Passkeys.AAGUIDs),

@@ -53,7 +53,7 @@ func setupEvents(t *testing.T) *eventsBundle {
 		_, err = b.st.Pool().Exec(t.Context(), "insert into tenants values ($1, 'Test', $2)", "tnt_"+n, now)
 		require.NoError(t, err)
 		require.NoError(t, tenancy.CreateEnvironment(t.Context(), b.st.Q, models.Environment{ID: "env_" + n, TenantID: "tnt_" + n, Kind: models.Sandbox,
-			RPID: "localhost", RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: now}))
+			RPID: "localhost", Settings: models.Settings{RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200}, CreatedAt: now}))
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(srv.Close)

@@ -122,12 +122,8 @@ var AttestedTables = []AttestedTable{
 	},
 	{
 		Name: "environments", Row: Environment{}, Of: "tenant_id = @tenant and id = @environment",
-		Decides: []string{
-			"id", "tenant_id", "kind", "rp_id", "rp_name", "rp_origins", "challenge_ttl_seconds", "hold_ttl_seconds", "research_enabled", "page_origin",
-			"return_origins", "frame_ancestors", "enrollment_grant_required", "bar_self_review", "rate_limit", "rate_limit_ceiling",
-			"second_approver_required", "change_ttl_seconds", "background", "review_notes", "case_link", "federated_key_days",
-		},
-		Free: map[string]string{"created_at": "decides nothing"},
+		Decides: append([]string{"id", "tenant_id", "kind", "rp_id", "research_enabled", "rate_limit", "rate_limit_ceiling"}, settingColumns()...),
+		Free:    map[string]string{"created_at": "decides nothing"},
 	},
 	{
 		Name: "environment_passkeys", Row: EnvironmentPasskeys{}, Of: ofEnvironment,

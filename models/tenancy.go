@@ -11,38 +11,19 @@ type Tenant struct {
 
 // Environment is the sandbox or the live environment of a tenant. They share no data.
 type Environment struct {
-	ID                  string `gorm:"primaryKey"`
-	TenantID            string
-	Kind                EnvironmentKind
-	RPID                string  `gorm:"column:rp_id"`
-	RPName              string  `gorm:"column:rp_name"`
-	RPOrigins           Strings `gorm:"column:rp_origins"`
-	ChallengeTTLSeconds int     `gorm:"column:challenge_ttl_seconds"`
-	HoldTTLSeconds      int     `gorm:"column:hold_ttl_seconds"`
-	BarSelfReview       bool    // no reviewer may settle a hold that their own key requested, whatever the policy says
-	ResearchEnabled     bool
-	PageOrigin          *string // origin of the hosted pages; nil is the service's own
-	ReturnOrigins       Strings // origins that they may return people to, in addition to RPOrigins
-	FrameAncestors      Strings // origins that may show them in a frame
-	RateLimit           *int    // requests an hour of all server keys together; nil is the limit of the largest
-	RateLimitCeiling    *int    // highest quota of a key, in requests an hour; nil is the default of the kind
-	// EnrollmentGrantRequired refuses enrollment frames of client tokens that do not name the purpose.
-	EnrollmentGrantRequired bool
-	Brand                   Brand `gorm:"-"` // only where Environments().Branded read the environment
+	ID       string `gorm:"primaryKey"`
+	TenantID string
+	Kind     EnvironmentKind
+	RPID     string `gorm:"column:rp_id"`
+	Settings
+	ResearchEnabled  bool
+	RateLimit        *int  // requests an hour of all server keys together; nil is the limit of the largest
+	RateLimitCeiling *int  // highest quota of a key, in requests an hour; nil is the default of the kind
+	Brand            Brand `gorm:"-"` // only where Environments().Branded read the environment
 	// Passkeys is read where Brand is, and by Environments().PasskeyRules.
-	Passkeys PasskeyRules `gorm:"-"`
-	// SecondApproverRequired makes activations, changes of mode and changes of these settings wait for a second principal.
-	SecondApproverRequired bool
-	ChangeTTLSeconds       int `gorm:"column:change_ttl_seconds"` // how long they wait
-	// Background names what people are compared with, and so whether the environment learns from its own.
-	Background BackgroundChoice
-	// ReviewNotes stores the notes of reviews, sealed; otherwise only their digests are stored.
-	ReviewNotes bool
-	// FederatedKeyDays is after how many days without a sign-in the API keys of staff lapse whom an identity provider signs in; 0 is never.
-	FederatedKeyDays int
-	CaseLink         string // https URL of a decision in the customer's case system, with placeholders; empty for none
-	CreatedAt        time.Time
-	RowMAC           []byte `gorm:"column:row_mac"` // see AttestedTables
+	Passkeys  PasskeyRules `gorm:"-"`
+	CreatedAt time.Time
+	RowMAC    []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // Brand is the look of an environment's hosted pages. Empty fields are not set.

@@ -27,16 +27,15 @@ func tenantApprovalsCommand() *cobra.Command {
 		use: "approvals", short: "Show or set whether changes of an environment's configuration wait for a second approver",
 		flags: []string{"second-approver", "change-life"},
 		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
-			var in tenancy.Settings // a nil field is left unchanged
+			in := tenancy.Settings{}
 			if cmd.Flags().Changed("second-approver") {
-				in.SecondApproverRequired = &second
+				in["second_approver_required"] = second
 			}
 			if cmd.Flags().Changed("change-life") {
 				if life < minChangeLife || life > maxChangeLife {
 					return models.Environment{}, usage("--change-life is %s: it must be between %s and %s", life, minChangeLife, maxChangeLife)
 				}
-				seconds := int(life / time.Second)
-				in.ChangeTTLSeconds = &seconds
+				in["change_ttl_seconds"] = int(life / time.Second)
 			}
 			return changeSettings(cmd, c, scope, in)
 		},

@@ -27,7 +27,7 @@ func tenantBackgroundCommand() *cobra.Command {
 			if err := chooseBackground(choice); err != nil {
 				return models.Environment{}, err
 			}
-			return changeSettings(cmd, c, scope, tenancy.Settings{Background: &choice})
+			return changeSettings(cmd, c, scope, tenancy.Settings{"background": choice})
 		},
 		describe: backgroundOf,
 	}.command()

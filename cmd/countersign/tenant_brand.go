@@ -38,7 +38,7 @@ func tenantBrandCommand() *cobra.Command {
 				}
 				in.Logo = &text
 			}
-			return changeSettings(cmd, c, scope, tenancy.Settings{Brand: &in})
+			return changeSettings(cmd, c, scope, tenancy.Settings{"brand": in})
 		},
 		describe: brandOf, branded: true,
 	}.command()

@@ -85,7 +85,7 @@ func tenantReviewsCommand() *cobra.Command {
 	cmd := environmentSetting{
 		use: "reviews", short: "Show or set whether an environment bars self-review of holds", flags: []string{"bar-self-review"},
 		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
-			return changeSettings(cmd, c, scope, tenancy.Settings{BarSelfReview: &bar})
+			return changeSettings(cmd, c, scope, tenancy.Settings{"bar_self_review": bar})
 		},
 		describe: selfReview,
 	}.command()
@@ -108,17 +108,17 @@ func tenantPagesCommand() *cobra.Command {
 		use: "pages", short: "Show or set the origin of an environment's hosted pages and where they may redirect to",
 		flags: []string{"origin", "return-origin", "frame-ancestor"},
 		change: func(cmd *cobra.Command, c *core, scope pg.Scope) (models.Environment, error) {
-			var in tenancy.Pages // a nil field is left unchanged
+			in := tenancy.Settings{}
 			if cmd.Flags().Changed("origin") {
-				in.Origin = &origin
+				in["page_origin"] = origin
 			}
 			if cmd.Flags().Changed("return-origin") {
-				in.ReturnOrigins = returns
+				in["return_origins"] = returns
 			}
 			if cmd.Flags().Changed("frame-ancestor") {
-				in.FrameAncestors = ancestors
+				in["frame_ancestors"] = ancestors
 			}
-			return changeSettings(cmd, c, scope, tenancy.Settings{Pages: in})
+			return changeSettings(cmd, c, scope, in)
 		},
 		describe: hostedPages,
 	}.command()

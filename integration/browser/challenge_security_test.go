@@ -59,16 +59,16 @@ func TestChallengePageRefusesForeignFrames(t *testing.T) {
 	b.open(outside.URL)
 	require.Eventually(t, func() bool { return b.sawFault("frame-ancestors") }, patience, patience/1000, "the browser refuses the frame")
 
-	w.pages(t, tenancy.Pages{FrameAncestors: []string{outside.URL}})
+	w.pages(t, tenancy.Settings{"frame_ancestors": []string{outside.URL}})
 	b.open(outside.URL)
 	b.frame(shared.baseURL).see("Confirm with your passkey in a new tab")
 	b.screenshot("challenge-in-a-frame")
 }
 
 // pages changes the page settings of the environment.
-func (w world) pages(t testing.TB, in tenancy.Pages) {
+func (w world) pages(t testing.TB, in tenancy.Settings) {
 	t.Helper()
-	_, err := shared.Tenancy.UpdateSettings(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: in}, "cli:test", "")
+	_, err := shared.Tenancy.UpdateSettings(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, in, "cli:test", "")
 	require.NoError(t, err)
 }
 
@@ -84,7 +84,7 @@ func TestChallengePageSendsNoReferrer(t *testing.T) {
 		_, _ = rw.Write([]byte("<!doctype html><title>outside</title><link rel=icon href=data:,>back at the bank"))
 	}))
 	t.Cleanup(outside.Close)
-	w.pages(t, tenancy.Pages{ReturnOrigins: []string{outside.URL}})
+	w.pages(t, tenancy.Settings{"return_origins": []string{outside.URL}})
 	a := w.challenge(t, w.subject(t), w.payment(t), object{"return_url": outside.URL + "/back"})
 	b := newTab(t)
 	b.expect("request to another host: " + outside.URL)

@@ -26,7 +26,7 @@ func exampleShop(t *testing.T, w world, command *exec.Cmd) string {
 	require.NoError(t, l.Close())
 	origin := fmt.Sprintf("http://localhost:%d", port)
 
-	_, err = shared.Tenancy.UpdateSettings(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{Pages: tenancy.Pages{ReturnOrigins: []string{origin}}}, "cli:test", "")
+	_, err = shared.Tenancy.UpdateSettings(t.Context(), pg.Scope{Tenant: w.TenantID, Environment: w.ID}, tenancy.Settings{"return_origins": []string{origin}}, "cli:test", "")
 	require.NoError(t, err)
 	setup := exec.CommandContext(t.Context(), "bash", "../../examples/shop/setup.sh")
 	setup.Env = append(os.Environ(), "BASE="+shared.baseURL, "KEY="+w.key)

@@ -1065,7 +1065,8 @@ type Environment struct {
 	// who enroll. `own`: a background learned from the people who enroll in this environment. `shared`: one learned from
 	// the people of all environments of its kind in this deployment that share. A new sandbox has `own`.
 	Background BackgroundChoice `json:"background"`
-	// Whether requesters are barred from reviewing their own holds, with any credential and under any policy.
+	// Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow
+	// it again.
 	BarSelfReview bool `json:"bar_self_review"`
 	// The look of the environment's hosted pages. What is not set is empty. Nothing of it is part of what a passkey
 	// signs.
@@ -1078,7 +1079,7 @@ type Environment struct {
 	ChangeTTLSeconds int64 `json:"change_ttl_seconds"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
-	// Client tokens send enrollment frames only if their `purposes` name `enroll`.
+	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired bool `json:"enrollment_grant_required"`
 	// Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never.
 	FederatedKeyDays int64 `json:"federated_key_days"`
@@ -1100,14 +1101,15 @@ type Environment struct {
 	ResearchEnabled bool `json:"research_enabled"`
 	// Origins that hosted pages may link back to, in addition to `origins`.
 	ReturnOrigins []string `json:"return_origins"`
-	// Whether the notes of reviews are stored, sealed; otherwise only their digests are.
+	// Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased
+	// with the subject.
 	ReviewNotes bool `json:"review_notes"`
 	// The host name that passkeys are bound to; set when the tenant is created.
 	RPID string `json:"rp_id"`
 	// The name shown to users.
 	RPName string `json:"rp_name"`
-	// Whether activations of policy versions, changes of an action's mode and changes of these settings wait for a second
-	// approver.
+	// Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second
+	// approver. Switching it off waits too.
 	SecondApproverRequired bool `json:"second_approver_required"`
 	// Id of the tenant.
 	Tenant string `json:"tenant"`
@@ -1117,7 +1119,8 @@ type Environment struct {
 type EnvironmentUpdate struct {
 	// Whether the environment learns its background from the people who enroll. `prior` deletes what it has learned.
 	Background string `json:"background,omitzero"`
-	// Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again.
+	// Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow
+	// it again.
 	BarSelfReview *bool `json:"bar_self_review,omitzero"`
 	// Changes to the look of the hosted pages. Omitted fields keep their value, an empty text removes the setting.
 	Brand *BrandUpdate `json:"brand,omitzero"`

@@ -18,62 +18,39 @@ func (v *visit) settingsForm(e models.Environment) form {
 		Partial: true, Second: e.SecondApproverRequired, Locked: !v.may(ChangeSettings),
 		Intro: "Settings of the " + string(e.Kind) + " environment of " + e.RPName + " (RP ID " + e.RPID + ").",
 	}
-	f.Fields = append(nameFields(e), timeFields(e)...)
-	f.Fields = append(f.Fields, guardFields(e)...)
-	f.Fields = append(f.Fields, reviewFields(e)...)
-	f.Fields = append(f.Fields, passkeyFields(e.Passkeys)...)
+	f.Fields = append(declaredFields(e), passkeyFields(e.Passkeys)...)
 	f.Fields = append(f.Fields, brandFields(e.Brand)...)
 	return f
 }
 
-func nameFields(e models.Environment) []field {
-	page := ""
-	if e.PageOrigin != nil {
-		page = *e.PageOrigin
+// declaredFields returns a field for each setting that is declared.
+func declaredFields(e models.Environment) []field {
+	var out []field
+	for _, s := range models.DeclaredSettings {
+		f := field{Name: s.Name, Label: s.Label, Hint: strings.ReplaceAll(s.Hint, "{rp_id}", e.RPID), Sent: !s.Kept}
+		for _, c := range s.Choices {
+			f.Options = append(f.Options, option{c.Value, c.Text})
+		}
+		switch value := s.Value(&e.Settings).(type) {
+		case *bool:
+			f.Kind, f.Value, f.Sent = yesNo, strconv.FormatBool(*value), false
+		case *int:
+			f.Kind, f.Value, f.Sent, f.Required = number, itoa(*value), false, !s.Kept
+		case *models.Strings:
+			f.Kind, f.Value = lines, strings.Join(*value, "\n")
+		case **string:
+			f.Kind = oneLine
+			if *value != nil {
+				f.Value = **value
+			}
+		case *string:
+			f.Kind, f.Value = oneLine, *value
+		case *models.BackgroundChoice:
+			f.Kind, f.Value, f.Sent = choice, string(*value), false
+		}
+		out = append(out, f)
 	}
-	return []field{
-		{Name: "rp_name", Label: "Name shown to users", Kind: oneLine, Value: e.RPName, Required: true},
-		{Name: "origins", Label: "Origins on which passkeys are used", Kind: lines, Value: strings.Join(e.RPOrigins, "\n"), Required: true, Sent: true,
-			Hint: "One on each line: https with the host " + e.RPID + ", one of the further RP IDs below, or a subdomain; or android:apk-key-hash: with the digest of an Android app's certificate."},
-		{Name: "page_origin", Label: "Origin of links to hosted pages", Kind: oneLine, Value: page, Sent: true, Hint: "One of the origins above; empty for the service's own."},
-		{Name: "return_origins", Label: "Further origins that hosted pages link back to", Kind: lines, Value: strings.Join(e.ReturnOrigins, "\n"), Sent: true},
-		{Name: "frame_ancestors", Label: "Origins that may embed hosted pages in a frame", Kind: lines, Value: strings.Join(e.FrameAncestors, "\n"), Sent: true},
-	}
-}
-
-func timeFields(e models.Environment) []field {
-	return []field{
-		{Name: "challenge_ttl_seconds", Label: "Life of a challenge (seconds)", Kind: number, Value: itoa(e.ChallengeTTLSeconds), Required: true, Hint: "30 to 900, for new challenges."},
-		{Name: "hold_ttl_seconds", Label: "Life of a hold (seconds)", Kind: number, Value: itoa(e.HoldTTLSeconds), Required: true, Hint: "60 to 2592000, for new holds."},
-		{Name: "change_ttl_seconds", Label: "Life of a change request (seconds)", Kind: number, Value: itoa(e.ChangeTTLSeconds), Required: true, Hint: "300 to 2592000, for new requests."},
-		{Name: "federated_key_days", Label: "Days after which API keys of single sign-on staff lapse without a sign-in", Kind: number, Value: itoa(e.FederatedKeyDays), Hint: "0 to 3650; 0 is never. Empty keeps the value."},
-	}
-}
-
-// backgrounds are the choices of the background with their effect.
-var backgrounds = []option{
-	{string(models.BackgroundPrior), "prior: the stated model; nothing is learned"},
-	{string(models.BackgroundOwn), "own: learned from people who enroll here"},
-	{string(models.BackgroundShared), "shared: learned with every environment that shares; it contains sums over your people"},
-}
-
-func guardFields(e models.Environment) []field {
-	return []field{
-		{Name: "bar_self_review", Label: "No one reviews a hold that they requested", Kind: yesNo, Value: strconv.FormatBool(e.BarSelfReview)},
-		{Name: "second_approver_required", Label: "Activations, modes, teams and these settings wait for a second approver", Kind: yesNo, Value: strconv.FormatBool(e.SecondApproverRequired)},
-		{Name: "background", Label: "What people are compared with", Kind: choice, Value: string(e.Background), Options: backgrounds,
-			Hint: "A change to prior deletes what the environment has learned."},
-		{Name: "enrollment_grant_required", Label: "Enrollment frames require a client token with the purpose enroll", Kind: yesNo, Value: strconv.FormatBool(e.EnrollmentGrantRequired)},
-	}
-}
-
-func reviewFields(e models.Environment) []field {
-	return []field{
-		{Name: "review_notes", Label: "Colleagues can read the notes of reviews", Kind: yesNo, Value: strconv.FormatBool(e.ReviewNotes),
-			Hint: "Notes are stored, sealed, from now on; they are exported and erased with the subject. Otherwise only their digests are stored."},
-		{Name: "case_link", Label: "URL of a decision in your case system", Kind: oneLine, Value: e.CaseLink, Sent: true,
-			Hint: "https, with {decision_id}, {subject} and {action} in its path or query; the console shows it at each decision."},
-	}
+	return out
 }
 
 // attestations are the choices of attestation with their effect.
@@ -133,7 +110,7 @@ func (c *console) updateSettings(v *visit) error {
 		return err
 	}
 	return submitted(v, v.settingsForm(e), func(in tenancy.Settings) error {
-		if in.Empty() {
+		if len(in) == 0 {
 			return problem.New(problem.BadRequest, "No setting differs from its value in force.")
 		}
 		made, err := c.Changes.UpdateSettings(v.ctx, v.principal(), in)

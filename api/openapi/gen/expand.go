@@ -36,6 +36,7 @@ var methods = []string{"get", "post", "put", "patch", "delete"}
 
 // expand converts the shorthand to a plain OpenAPI document.
 func expand(root *object) (*object, error) {
+	addSettings(root.obj("components").obj("schemas"))
 	errs := []error{}
 	paths := root.obj("paths")
 	for _, path := range paths.keys {

@@ -220,7 +220,7 @@ func TestFederatedKeysLapse(t *testing.T) {
 		return opened.Session.Person.ID
 	}
 	within := func(days int) {
-		_, err := tenancy.New(b.store, nil, b.clock, nil).UpdateSettings(t.Context(), b.scope, tenancy.Settings{FederatedKeyDays: &days}, "cli:test", "")
+		_, err := tenancy.New(b.store, nil, b.clock, nil).UpdateSettings(t.Context(), b.scope, tenancy.Settings{"federated_key_days": days}, "cli:test", "")
 		require.NoError(t, err)
 		b.keys.Forget("")
 	}

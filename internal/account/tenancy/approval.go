@@ -40,60 +40,40 @@ func (in byOne) apply(env *models.Environment) error {
 	if err != nil {
 		return err
 	}
-	if env.SecondApproverRequired && !reflect.DeepEqual(settings, settings.Current(*env)) {
+	now, err := settings.Current(*env)
+	if err != nil {
+		return err
+	}
+	if env.SecondApproverRequired && !reflect.DeepEqual(settings, now) {
 		return refusedAlone()
 	}
 	return settings.apply(env)
 }
 
 // Check returns the settings as they would be stored, or a problem if the environment may not have one of them.
-func (in Settings) Check(env models.Environment) (Settings, error) {
-	in, err := in.canonical()
-	if err != nil {
-		return in, err
-	}
-	return in, in.apply(&env)
-}
-
-// Empty reports whether in gives no setting.
-func (in Settings) Empty() bool { return reflect.DeepEqual(in, Settings{}) }
+func (in Settings) Check(env models.Environment) (Settings, error) { return in.applied(&env) }
 
 // Current returns the environment's values of the settings that in gives.
-func (in Settings) Current(env models.Environment) Settings {
-	out := Settings{
-		RPName: current(in.RPName, env.RPName), ChallengeTTLSeconds: current(in.ChallengeTTLSeconds, env.ChallengeTTLSeconds),
-		HoldTTLSeconds: current(in.HoldTTLSeconds, env.HoldTTLSeconds), BarSelfReview: current(in.BarSelfReview, env.BarSelfReview),
-		EnrollmentGrantRequired: current(in.EnrollmentGrantRequired, env.EnrollmentGrantRequired),
-		SecondApproverRequired:  current(in.SecondApproverRequired, env.SecondApproverRequired),
-		ChangeTTLSeconds:        current(in.ChangeTTLSeconds, env.ChangeTTLSeconds),
-		FederatedKeyDays:        current(in.FederatedKeyDays, env.FederatedKeyDays),
-		Background:              current(in.Background, env.Background),
-		ReviewNotes:             current(in.ReviewNotes, env.ReviewNotes),
-		CaseLink:                current(in.CaseLink, env.CaseLink),
+func (in Settings) Current(env models.Environment) (Settings, error) {
+	out := in.declared(&env)
+	rules, err := part[Passkeys](in, "passkeys")
+	if err != nil {
+		return nil, err
 	}
-	if in.Origins != nil {
-		out.Origins = env.RPOrigins
+	if rules != nil {
+		out["passkeys"] = rules.current(env.Passkeys)
 	}
-	if in.Pages.Origin != nil {
-		out.Pages.Origin = new(string)
-		assign(out.Pages.Origin, env.PageOrigin)
+	brand, err := part[Brand](in, "brand")
+	if err != nil {
+		return nil, err
 	}
-	if in.ReturnOrigins != nil {
-		out.ReturnOrigins = append([]string{}, env.ReturnOrigins...)
-	}
-	if in.FrameAncestors != nil {
-		out.FrameAncestors = append([]string{}, env.FrameAncestors...)
-	}
-	if in.Passkeys != nil {
-		out.Passkeys = in.Passkeys.current(env.Passkeys)
-	}
-	if in.Brand != nil {
-		out.Brand = &Brand{
-			Name: current(in.Brand.Name, env.Brand.Name), Accent: current(in.Brand.Accent, env.Brand.Accent),
-			Logo: current(in.Brand.Logo, base64.StdEncoding.EncodeToString(env.Brand.Logo)), Language: current(in.Brand.Language, env.Brand.Language),
+	if brand != nil {
+		out["brand"] = &Brand{
+			Name: current(brand.Name, env.Brand.Name), Accent: current(brand.Accent, env.Brand.Accent),
+			Logo: current(brand.Logo, base64.StdEncoding.EncodeToString(env.Brand.Logo)), Language: current(brand.Language, env.Brand.Language),
 		}
 	}
-	return out
+	return out, nil
 }
 
 // current returns the value in force of a setting that is given; nil for one that is not.

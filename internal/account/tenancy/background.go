@@ -3,25 +3,13 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
-	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // switchedOff is why a background is retired. It is in events and must not change.
 const switchedOff = "switched_off"
-
-// checkBackground returns a validation problem for a choice that does not exist.
-func checkBackground(choice models.BackgroundChoice) error {
-	switch choice {
-	case models.BackgroundPrior, models.BackgroundOwn, models.BackgroundShared:
-		return nil
-	}
-	return problem.Invalid([]any{"body", "background"}, fmt.Sprintf("background is %q: choose prior, own or shared.", choice), "enum")
-}
 
 // forgetLearned deletes the sums of an environment that has stopped learning and retires its backgrounds.
 func forgetLearned(ctx context.Context, q *pg.Q, by events.Entry) error {

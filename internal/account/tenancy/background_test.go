@@ -49,9 +49,9 @@ func TestUpdateSettingsDeletesWhatWasLearned(t *testing.T) {
 	require.NoError(t, err)
 
 	shared, prior, unknown := models.BackgroundShared, models.BackgroundPrior, models.BackgroundChoice("mine")
-	_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Background: &unknown}, "cli:test", "")
+	_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{"background": unknown}, "cli:test", "")
 	require.Contains(t, problem.As(err).Fields[0].Msg, "choose prior, own or shared")
-	_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Background: &shared}, "cli:test", "")
+	_, err = svc.UpdateSettings(t.Context(), scope, tenancy.Settings{"background": shared}, "cli:test", "")
 	require.NoError(t, err)
 	count := func(query string) (n int) {
 		require.NoError(t, st.Pool().QueryRow(t.Context(), query, scope.Environment).Scan(&n))
@@ -60,7 +60,7 @@ func TestUpdateSettingsDeletesWhatWasLearned(t *testing.T) {
 	require.Equal(t, 1, count("select count(*) from background_sums where environment_id = $1"))
 
 	for range 2 {
-		env, err := svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Background: &prior}, "cli:test", "")
+		env, err := svc.UpdateSettings(t.Context(), scope, tenancy.Settings{"background": prior}, "cli:test", "")
 		require.NoError(t, err)
 		require.Equal(t, prior, env.Background)
 	}

@@ -39,7 +39,7 @@ func TestUpdateBrandChangesGivenFieldsOnly(t *testing.T) {
 	scope := storetest.Scope(made.Live)
 	update := func(b tenancy.Brand) {
 		t.Helper()
-		_, err := svc.UpdateSettings(t.Context(), scope, tenancy.Settings{Brand: &b}, "cli:tenant brand", "")
+		_, err := svc.UpdateSettings(t.Context(), scope, tenancy.Settings{"brand": b}, "cli:tenant brand", "")
 		require.NoError(t, err)
 	}
 	name, accent, language, none := "Alder", "#0F5C5C", "de", ""
@@ -93,7 +93,7 @@ func TestUpdateBrandRefusesWithTheRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := svc.UpdateSettings(t.Context(), storetest.Scope(made.Live), tenancy.Settings{Brand: &c.brand}, "cli:tenant brand", "")
+			_, err := svc.UpdateSettings(t.Context(), storetest.Scope(made.Live), tenancy.Settings{"brand": c.brand}, "cli:tenant brand", "")
 			require.NotNil(t, problem.As(err), "%v", err)
 			require.Contains(t, problem.As(err).Fields[0].Msg, c.want)
 		})

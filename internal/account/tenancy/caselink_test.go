@@ -28,7 +28,7 @@ func TestCaseLinkIsAnHTTPSTemplate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := svc.UpdateSettings(t.Context(), storetest.Scope(made.Sandbox), tenancy.Settings{CaseLink: &c.link}, "cli:test", "")
+			_, err := svc.UpdateSettings(t.Context(), storetest.Scope(made.Sandbox), tenancy.Settings{"case_link": c.link}, "cli:test", "")
 			if c.refused == "" {
 				require.NoError(t, err)
 				return

@@ -59,38 +59,6 @@ func pageOrigin(text string) (string, error) {
 	return origin, nil
 }
 
-// canonical returns the change with every host name and origin in its canonical form, or a validation problem that names the first one
-// that has none.
-func (in Settings) canonical() (Settings, error) {
-	var err error
-	if in.Origins, err = parseAll(in.Origins, passkeyOrigin, "origins"); err != nil {
-		return in, err
-	}
-	if in.ReturnOrigins, err = parseAll(in.ReturnOrigins, pageOrigin, "return_origins"); err != nil {
-		return in, err
-	}
-	if in.FrameAncestors, err = parseAll(in.FrameAncestors, pageOrigin, "frame_ancestors"); err != nil {
-		return in, err
-	}
-	if in.Pages.Origin != nil && *in.Pages.Origin != "" {
-		origin, err := passkeyOrigin(*in.Pages.Origin)
-		if err != nil {
-			return in, problem.Invalid([]any{"body", "page_origin"}, err.Error(), "value_error")
-		}
-		in.Pages.Origin = &origin
-	}
-	if in.Passkeys == nil {
-		return in, nil
-	}
-	rules := *in.Passkeys
-	in.Passkeys = &rules
-	if rules.RPIDs, err = parseAll(rules.RPIDs, webname.RPID, "passkeys", "rp_ids"); err != nil {
-		return in, err
-	}
-	rules.RelatedOrigins, err = parseAll(rules.RelatedOrigins, pageOrigin, "passkeys", "related_origins")
-	return in, err
-}
-
 // parseAll returns the canonical forms of a list at a place of the body; nil stays nil.
 func parseAll(given []string, parse func(string) (string, error), place ...any) ([]string, error) {
 	if given == nil {

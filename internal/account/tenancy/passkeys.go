@@ -42,19 +42,25 @@ func checkApp(origin string) error {
 	return nil
 }
 
-// applyPasskeys makes the changes of passkeys and of origins, which depend on each other, and checks the result.
-func (in Settings) applyPasskeys(env *models.Environment) error {
+// canonical sets every host name and origin to its canonical form, or returns a validation problem that names the first one that has none.
+func (in *Passkeys) canonical() (err error) {
+	if in.RPIDs, err = parseAll(in.RPIDs, webname.RPID, "passkeys", "rp_ids"); err != nil {
+		return err
+	}
+	in.RelatedOrigins, err = parseAll(in.RelatedOrigins, pageOrigin, "passkeys", "related_origins")
+	return err
+}
+
+// applyPasskeys makes the changes of passkeys, and checks them and the origins, which depend on each other.
+func (in Settings) applyPasskeys(change *Passkeys, env *models.Environment) error {
 	local := env.Kind == models.Sandbox
-	if in.Passkeys != nil {
-		if err := in.Passkeys.apply(&env.Passkeys, local); err != nil {
+	if change == nil && !in.has("origins") {
+		return nil
+	}
+	if change != nil {
+		if err := change.apply(&env.Passkeys, local); err != nil {
 			return err
 		}
-	}
-	if in.Origins != nil {
-		env.RPOrigins = in.Origins
-	}
-	if in.Origins == nil && in.Passkeys == nil {
-		return nil
 	}
 	if err := usable(*env); err != nil {
 		return err
@@ -62,7 +68,7 @@ func (in Settings) applyPasskeys(env *models.Environment) error {
 	rules := rpOrigins{rpID: env.RPID, others: env.Passkeys.RPIDs, allowLocal: local}
 	for i, origin := range env.RPOrigins {
 		// A development environment may have local origins although it is live: only given ones are refused.
-		if err := rules.check(origin); err != nil && (in.Origins != nil || !webname.IsLocal(webname.HostOf(origin))) {
+		if err := rules.check(origin); err != nil && (in.has("origins") || !webname.IsLocal(webname.HostOf(origin))) {
 			return problem.Invalid([]any{"body", "origins", i}, err.Error(), "value_error")
 		}
 	}

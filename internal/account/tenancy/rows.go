@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -126,20 +127,16 @@ func LockEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environme
 // SetRP stores the relying party id and origins for WebAuthn.
 func SetRP(ctx context.Context, q *pg.Q, s pg.Scope, rpID string, origins []string) error {
 	return changeEnvironment(ctx, q, "rp_id = @RPID, rp_origins = @RPOrigins",
-		models.Environment{ID: s.Environment, TenantID: s.Tenant, RPID: rpID, RPOrigins: origins})
+		models.Environment{ID: s.Environment, TenantID: s.Tenant, RPID: rpID, Settings: models.Settings{RPOrigins: origins}})
 }
 
 // setSettings stores the settings of e that its relying party may change.
 func setSettings(ctx context.Context, q *pg.Q, e models.Environment) error {
-	return changeEnvironment(ctx, q, `rp_name = @RPName, rp_origins = @RPOrigins, challenge_ttl_seconds = @ChallengeTTLSeconds,
-		hold_ttl_seconds = @HoldTTLSeconds, enrollment_grant_required = @EnrollmentGrantRequired, bar_self_review = @BarSelfReview,
-		second_approver_required = @SecondApproverRequired, change_ttl_seconds = @ChangeTTLSeconds, background = @Background,
-		review_notes = @ReviewNotes, case_link = @CaseLink, federated_key_days = @FederatedKeyDays`, e)
-}
-
-// setPages stores the settings of e for the hosted pages.
-func setPages(ctx context.Context, q *pg.Q, e models.Environment) error {
-	return changeEnvironment(ctx, q, "page_origin = @PageOrigin, return_origins = @ReturnOrigins, frame_ancestors = @FrameAncestors", e)
+	var set []string
+	for _, s := range models.DeclaredSettings {
+		set = append(set, s.Column()+" = @"+s.Field())
+	}
+	return changeEnvironment(ctx, q, strings.Join(set, ", "), e)
 }
 
 // setRateLimits stores the rate limit and the ceiling of e.

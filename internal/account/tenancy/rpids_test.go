@@ -33,7 +33,7 @@ func TestAnRPIDBelongsToOneTenant(t *testing.T) {
 
 	claim := func(made tenancy.Made, related string, ids ...string) error {
 		_, err := svc.UpdateSettings(t.Context(), storetest.Scope(made.Live), tenancy.Settings{
-			Passkeys: &tenancy.Passkeys{RPIDs: ids, RelatedOrigins: []string{related}},
+			"passkeys": tenancy.Passkeys{RPIDs: ids, RelatedOrigins: []string{related}},
 		}, "api:test", "")
 		return err
 	}

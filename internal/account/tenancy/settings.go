@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,45 +18,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Settings is a change of the settings that a relying party's admins control. A nil field is left unchanged. The RP ID is not
-// a setting: passkeys are bound to it, and a change would invalidate all of them.
-type Settings struct {
-	RPName              *string  `json:"rp_name"`               // shown to subjects
-	Origins             []string `json:"origins"`               // origins that subjects use passkeys from
-	ChallengeTTLSeconds *int     `json:"challenge_ttl_seconds"` // 30..900, for challenges opened from now on
-	HoldTTLSeconds      *int     `json:"hold_ttl_seconds"`      // 60..2592000, for holds opened from now on
-	BarSelfReview       *bool    `json:"bar_self_review"`       // applies to pending holds too
-	// EnrollmentGrantRequired rejects enroll frames of client tokens that do not name the purpose, from now on.
-	EnrollmentGrantRequired *bool `json:"enrollment_grant_required"`
-	// Brand is the look of the hosted pages, from the next page on.
-	Brand *Brand `json:"brand"`
-	// Passkeys are the rules of passkeys beside the RP ID and the origins, for ceremonies from now on.
-	Passkeys *Passkeys `json:"passkeys"`
-	// SecondApproverRequired makes policy activations, changes of an action's mode and changes of these settings wait for a
-	// second principal (package change). Once it is on, switching it off waits too.
-	SecondApproverRequired *bool `json:"second_approver_required"`
-	ChangeTTLSeconds       *int  `json:"change_ttl_seconds"` // 300..2592000, for changes requested from now on
-	FederatedKeyDays       *int  `json:"federated_key_days"` // 0..3650, for the keys that exist as well; 0 is never
-	// Background says whether the environment learns from the people who enroll: prior, own or shared. With prior, what was
-	// learned is deleted.
-	Background *models.BackgroundChoice `json:"background"`
-	// ReviewNotes stores the notes of reviews from now on. Notes that are stored stay until their retention.
-	ReviewNotes *bool `json:"review_notes"`
-	// CaseLink is the URL of a decision in the customer's case system (checkCaseLink); empty for none.
-	CaseLink *string `json:"case_link"`
-	Pages
-}
-
-// Pages is a change of the settings of an environment's hosted pages. A nil field is left unchanged.
-type Pages struct {
-	// Origin is the origin of links to the pages. It must be one of the environment's origins for passkeys, and its host must
-	// reach the service. Empty is the service's base URL.
-	Origin *string `json:"page_origin"`
-	// ReturnOrigins are origins that the pages may redirect to, besides those for passkeys.
-	ReturnOrigins []string `json:"return_origins"`
-	// FrameAncestors are origins that may embed the pages in a frame. Browsers run no passkey ceremony in such a frame.
-	FrameAncestors []string `json:"frame_ancestors"`
-}
+// Settings is a change of settings by their names in the API: those of models.DeclaredSettings, brand (Brand) and passkeys (Passkeys). One
+// that is absent is left unchanged. The RP ID is not a setting: passkeys are bound to it, and a change would invalidate all of them.
+type Settings map[string]any
 
 // quota is a change of the environment's quotas.
 type quota struct{ set func(env *models.Environment) }
@@ -131,68 +98,179 @@ func updateIn(ctx context.Context, q *pg.Q, c change, by events.Entry) (models.E
 	return env, nil
 }
 
-// assign sets a setting if the change gives it.
+// assign sets a value if the change gives it.
 func assign[T any](to, given *T) {
 	if given != nil {
 		*to = *given
 	}
 }
 
+// has reports whether in gives a setting.
+func (in Settings) has(name string) bool {
+	_, given := in[name]
+	return given
+}
+
+// part returns the value of a setting that has several values; nil if it is not given.
+func part[T any](in Settings, name string) (*T, error) {
+	if !in.has(name) {
+		return nil, nil
+	}
+	raw, err := json.Marshal(in[name])
+	if err != nil {
+		return nil, err
+	}
+	out := new(T)
+	return out, json.Unmarshal(raw, out)
+}
+
 func (in Settings) apply(env *models.Environment) error {
-	in, err := in.canonical()
+	_, err := in.applied(env)
+	return err
+}
+
+// applied makes the change in env and returns it in its canonical form.
+func (in Settings) applied(env *models.Environment) (Settings, error) {
+	out := maps.Clone(in)
+	for _, s := range models.DeclaredSettings {
+		if !in.has(s.Name) {
+			continue
+		}
+		if err := set(s, &env.Settings, in[s.Name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.checkTexts(env); err != nil {
+		return nil, err
+	}
+	brand, err := part[Brand](in, "brand")
+	if err == nil && brand != nil {
+		out["brand"], err = brand, brand.apply(&env.Brand)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rules, err := part[Passkeys](in, "passkeys")
+	if err == nil && rules != nil {
+		out["passkeys"], err = rules, rules.canonical()
+	}
+	if err == nil {
+		err = in.applyPasskeys(rules, env)
+	}
+	if err == nil {
+		err = in.checkPages(env)
+	}
+	maps.Copy(out, in.declared(env))
+	return out, err
+}
+
+// set sets a setting to a value and checks what its declaration says of it.
+func set(s models.Setting, of *models.Settings, value any) error {
+	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	assign(&env.ChallengeTTLSeconds, in.ChallengeTTLSeconds)
-	assign(&env.HoldTTLSeconds, in.HoldTTLSeconds)
-	assign(&env.EnrollmentGrantRequired, in.EnrollmentGrantRequired)
-	assign(&env.BarSelfReview, in.BarSelfReview)
-	assign(&env.SecondApproverRequired, in.SecondApproverRequired)
-	assign(&env.ChangeTTLSeconds, in.ChangeTTLSeconds)
-	assign(&env.FederatedKeyDays, in.FederatedKeyDays)
-	if in.Background != nil {
-		if err := checkBackground(*in.Background); err != nil {
+	to := reflect.ValueOf(s.Value(of)).Elem()
+	to.SetZero() // a list must not be written into the one that it replaces
+	if err := json.Unmarshal(raw, to.Addr().Interface()); err != nil {
+		return problem.Invalid([]any{"body", s.Name}, fmt.Sprintf("%s has a value of the wrong type.", s.Name), "value_error")
+	}
+	if s.Max > 0 && (to.Int() < int64(s.Min) || to.Int() > int64(s.Max)) {
+		return problem.Invalid([]any{"body", s.Name}, fmt.Sprintf("%s is %d: it must be between %d and %d.", s.Name, to.Int(), s.Min, s.Max), "value_error")
+	}
+	if len(s.Choices) > 0 && !slices.ContainsFunc(s.Choices, func(c models.Choice) bool { return c.Value == to.String() }) {
+		var choices []string
+		for _, c := range s.Choices {
+			choices = append(choices, c.Value)
+		}
+		last := len(choices) - 1
+		rule := fmt.Sprintf("%s is %q: choose %s or %s.", s.Name, to, strings.Join(choices[:last], ", "), choices[last])
+		return problem.Invalid([]any{"body", s.Name}, rule, "enum")
+	}
+	return nil
+}
+
+// declared returns the values in force of the declared settings that in gives.
+func (in Settings) declared(env *models.Environment) Settings {
+	out := Settings{}
+	for _, s := range models.DeclaredSettings {
+		if !in.has(s.Name) {
+			continue
+		}
+		switch value := s.Value(&env.Settings).(type) {
+		case **string:
+			out[s.Name] = ""
+			if *value != nil {
+				out[s.Name] = **value
+			}
+		case *models.Strings:
+			out[s.Name] = append([]string{}, *value...)
+		default:
+			out[s.Name] = reflect.ValueOf(value).Elem().Interface()
+		}
+	}
+	return out
+}
+
+// checkTexts checks the texts and lists that in gives, and sets their canonical forms.
+func (in Settings) checkTexts(env *models.Environment) error {
+	for name, list := range map[string]struct {
+		of    *models.Strings
+		parse func(string) (string, error)
+	}{
+		"origins":         {&env.RPOrigins, passkeyOrigin},
+		"return_origins":  {&env.ReturnOrigins, pageOrigin},
+		"frame_ancestors": {&env.FrameAncestors, pageOrigin},
+	} {
+		if !in.has(name) {
+			continue
+		}
+		parsed, err := parseAll(*list.of, list.parse, name)
+		if err != nil {
 			return err
 		}
-		env.Background = *in.Background
+		*list.of = parsed
 	}
-	assign(&env.ReviewNotes, in.ReviewNotes)
-	if in.CaseLink != nil {
-		if err := checkCaseLink(*in.CaseLink); err != nil {
-			return err
-		}
-		env.CaseLink = *in.CaseLink
-	}
-	if in.RPName != nil {
-		if err := displaytext.Check("rp_name", *in.RPName); err != nil {
-			return err
-		}
-		env.RPName = *in.RPName
-	}
-	if in.Brand != nil {
-		if err := in.Brand.apply(&env.Brand); err != nil {
+	if in.has("case_link") {
+		if err := checkCaseLink(env.CaseLink); err != nil {
 			return err
 		}
 	}
-	if err := in.applyPasskeys(env); err != nil {
-		return err
+	if in.has("rp_name") {
+		return displaytext.Check("rp_name", env.RPName)
 	}
-	if err := in.Pages.apply(env); err != nil {
-		return err
+	return nil
+}
+
+// checkPages checks the origin of the hosted pages, which is one of the environment's.
+func (in Settings) checkPages(env *models.Environment) error {
+	if !in.has("page_origin") || env.PageOrigin == nil || *env.PageOrigin == "" {
+		if in.has("page_origin") {
+			env.PageOrigin = nil
+		}
+		if env.PageOrigin != nil && !slices.Contains(env.RPOrigins, *env.PageOrigin) {
+			return problem.Invalid([]any{"body", "origins"}, fmt.Sprintf("The hosted pages are at %s, which must stay among the origins.", *env.PageOrigin), "value_error")
+		}
+		return nil
 	}
-	if env.PageOrigin != nil && !slices.Contains(env.RPOrigins, *env.PageOrigin) {
-		return problem.Invalid([]any{"body", "origins"}, fmt.Sprintf("The hosted pages are at %s, which must stay among the origins.", *env.PageOrigin), "value_error")
+	origin, err := passkeyOrigin(*env.PageOrigin)
+	if err != nil {
+		return problem.Invalid([]any{"body", "page_origin"}, err.Error(), "value_error")
+	}
+	if env.PageOrigin = &origin; !slices.Contains(env.RPOrigins, origin) || isApp(origin) {
+		return problem.Invalid([]any{"body", "page_origin"}, fmt.Sprintf(
+			"the origin of the pages %q is not one of %s; passkeys could not be used there", origin, strings.Join(env.RPOrigins, ", ")), "value_error")
 	}
 	return nil
 }
 
 func (in Settings) save(ctx context.Context, q *pg.Q, env models.Environment) error {
-	if in.Brand != nil {
+	if in.has("brand") {
 		if err := setBrand(ctx, q, env); err != nil {
 			return err
 		}
 	}
-	if in.Passkeys != nil {
+	if in.has("passkeys") {
 		if err := setPasskeyRules(ctx, q, env); err != nil {
 			return err
 		}
@@ -200,12 +278,10 @@ func (in Settings) save(ctx context.Context, q *pg.Q, env models.Environment) er
 	if err := setSettings(ctx, q, env); err != nil {
 		return err
 	}
-	if in.FederatedKeyDays != nil {
-		if err := LapseCredentials(ctx, q, env.TenantID, LapseOf{Environment: env.ID}); err != nil {
-			return err
-		}
+	if in.has("federated_key_days") {
+		return LapseCredentials(ctx, q, env.TenantID, LapseOf{Environment: env.ID})
 	}
-	return setPages(ctx, q, env)
+	return nil
 }
 
 func (in Settings) recorded(env models.Environment) events.Data {
@@ -215,34 +291,10 @@ func (in Settings) recorded(env models.Environment) events.Data {
 		logo = hex.EncodeToString(sum[:])
 	}
 	return events.EnvironmentSettingsChangedData{
-		RPIDs: env.Passkeys.RPIDs, RelatedOrigins: env.Passkeys.RelatedOrigins, Attestation: recordedAttestation(env.Passkeys), AAGUIDs: env.Passkeys.AAGUIDs,
+		Settings: env.Settings,
+		RPIDs:    env.Passkeys.RPIDs, RelatedOrigins: env.Passkeys.RelatedOrigins, Attestation: recordedAttestation(env.Passkeys), AAGUIDs: env.Passkeys.AAGUIDs,
 		BrandName: env.Brand.Name, BrandAccent: env.Brand.Accent, BrandLanguage: env.Brand.Language, BrandLogo: logo,
-		RPName: env.RPName, Origins: env.RPOrigins, ChallengeTTLSeconds: env.ChallengeTTLSeconds, HoldTTLSeconds: env.HoldTTLSeconds,
-		EnrollmentGrantRequired: env.EnrollmentGrantRequired, BarSelfReview: env.BarSelfReview,
-		PageOrigin: env.PageOrigin, ReturnOrigins: env.ReturnOrigins, FrameAncestors: env.FrameAncestors,
-		SecondApproverRequired: env.SecondApproverRequired, ChangeTTLSeconds: env.ChangeTTLSeconds, Background: string(env.Background),
-		ReviewNotes: env.ReviewNotes, CaseLink: env.CaseLink, FederatedKeyDays: env.FederatedKeyDays,
 	}
-}
-
-func (in Pages) apply(env *models.Environment) error {
-	if in.Origin != nil {
-		if *in.Origin != "" && (!slices.Contains(env.RPOrigins, *in.Origin) || isApp(*in.Origin)) {
-			return problem.Invalid([]any{"body", "page_origin"}, fmt.Sprintf(
-				"the origin of the pages %q is not one of %s; passkeys could not be used there", *in.Origin, strings.Join(env.RPOrigins, ", ")), "value_error")
-		}
-		env.PageOrigin = in.Origin
-		if *in.Origin == "" {
-			env.PageOrigin = nil
-		}
-	}
-	if in.ReturnOrigins != nil {
-		env.ReturnOrigins = in.ReturnOrigins
-	}
-	if in.FrameAncestors != nil {
-		env.FrameAncestors = in.FrameAncestors
-	}
-	return nil
 }
 
 func (in quota) apply(env *models.Environment) error {

@@ -91,8 +91,9 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	out := Made{Tenant: models.Tenant{ID: ids.New(ids.Tenant), Name: in.Name, CreatedAt: now}}
 	environment := func(kind models.EnvironmentKind) models.Environment {
 		return models.Environment{
-			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, RPName: in.Name,
-			RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, ChangeTTLSeconds: changeTTL, CreatedAt: now,
+			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, CreatedAt: now, Settings: models.Settings{
+				RPName: in.Name, RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, ChangeTTLSeconds: changeTTL,
+			},
 		}
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)

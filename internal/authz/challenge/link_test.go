@@ -15,9 +15,9 @@ import (
 // A page sends people to the listed origins and nowhere else, however the URL is written.
 func TestAllowedReturn(t *testing.T) {
 	t.Parallel()
-	env := models.Environment{
+	env := models.Environment{Settings: models.Settings{
 		RPOrigins: models.Strings{"https://bank.example"}, ReturnOrigins: models.Strings{"https://shop.example:8443", "http://localhost:3000"},
-	}
+	}}
 	for _, good := range []string{
 		"https://bank.example", "https://bank.example/", "https://bank.example/a?b=c#d", "https://shop.example:8443/x",
 		"http://localhost:3000/back",

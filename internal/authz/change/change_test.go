@@ -123,7 +123,7 @@ func TestServicesRefuseWhatRequiresSecondApprover(t *testing.T) {
 	require.ErrorIs(t, err, tenancy.ErrSecondApprover)
 	_, err = b.actions.Update(t.Context(), b.ann, b.Action.ID, action.Change{Mode: &mode, Name: &name})
 	require.ErrorIs(t, err, tenancy.ErrSecondApprover)
-	_, err = b.tenancy.UpdateSettings(t.Context(), b.Scope, tenancy.Settings{SecondApproverRequired: &off}, "cli:test", "")
+	_, err = b.tenancy.UpdateSettings(t.Context(), b.Scope, tenancy.Settings{"second_approver_required": off}, "cli:test", "")
 	require.ErrorIs(t, err, tenancy.ErrSecondApprover)
 	require.True(t, problem.Is(err, problem.Conflict))
 	require.Nil(t, b.active(t))
@@ -180,7 +180,7 @@ func TestApprovalChangesModeAndSettings(t *testing.T) {
 	require.Equal(t, "Pay", a.Name)
 
 	admin := b.admin("crd_admin", "cli:test")
-	settings, err := b.service.UpdateSettings(t.Context(), admin, tenancy.Settings{BarSelfReview: &bar})
+	settings, err := b.service.UpdateSettings(t.Context(), admin, tenancy.Settings{"bar_self_review": bar})
 	require.NoError(t, err)
 	require.Equal(t, []change.Difference{{Field: "bar_self_review", Before: json.RawMessage(`false`), After: json.RawMessage(`true`)}}, settings.Requested.Differences)
 	_, err = b.decide(t, settings.Requested.ID, change.Approve, b.bob)
@@ -199,7 +199,7 @@ func TestChangesThatNeedNoApprovalApplyAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, a.Requested, "the mode is the one in force")
 	require.Equal(t, models.ModeEnforce, a.Applied.Mode)
-	e, err := b.service.UpdateSettings(t.Context(), b.bob, tenancy.Settings{SecondApproverRequired: &on})
+	e, err := b.service.UpdateSettings(t.Context(), b.bob, tenancy.Settings{"second_approver_required": on})
 	require.NoError(t, err)
 	require.Nil(t, e.Requested)
 	require.True(t, e.Applied.SecondApproverRequired)
@@ -210,7 +210,7 @@ func TestProposalIsChecked(t *testing.T) {
 	b := setup(t)
 	_, err := b.service.Activate(t.Context(), b.ann, b.Action.ID, 7)
 	require.True(t, problem.Is(err, problem.NotFound))
-	_, err = b.service.UpdateSettings(t.Context(), b.bob, tenancy.Settings{Origins: []string{"http://evil.example"}})
+	_, err = b.service.UpdateSettings(t.Context(), b.bob, tenancy.Settings{"origins": []string{"http://evil.example"}})
 	require.True(t, problem.Is(err, problem.Unprocessable))
 	v := b.activation(t)
 	_, err = b.decide(t, v.ID, change.Approve, b.bob)
@@ -399,7 +399,7 @@ func (b *bundle) modeTo(t *testing.T, mode models.ActionMode) *change.View {
 
 func (b *bundle) holdsFor(t *testing.T, seconds int) *change.View {
 	t.Helper()
-	made, err := b.service.UpdateSettings(t.Context(), b.admin("crd_admin", "cli:test"), tenancy.Settings{HoldTTLSeconds: &seconds})
+	made, err := b.service.UpdateSettings(t.Context(), b.admin("crd_admin", "cli:test"), tenancy.Settings{"hold_ttl_seconds": seconds})
 	require.NoError(t, err)
 	return made.Requested
 }
@@ -409,7 +409,7 @@ func TestChangesOfDifferentSettingsDoNotSupersedeEachOther(t *testing.T) {
 	b := setup(t)
 	ttl := 60
 	first := b.holdsFor(t, 3600)
-	second, err := b.service.UpdateSettings(t.Context(), b.admin("crd_admin", "cli:test"), tenancy.Settings{ChallengeTTLSeconds: &ttl})
+	second, err := b.service.UpdateSettings(t.Context(), b.admin("crd_admin", "cli:test"), tenancy.Settings{"challenge_ttl_seconds": ttl})
 	require.NoError(t, err)
 	for _, id := range []string{first.ID, second.Requested.ID} {
 		out, err := b.decide(t, id, change.Approve, b.bob)

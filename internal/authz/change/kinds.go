@@ -108,7 +108,10 @@ func settingsChange(ctx context.Context, q *pg.Q, scope pg.Scope, in tenancy.Set
 	if in, err = in.Check(env); err != nil {
 		return proposal{}, err
 	}
-	base := in.Current(env)
+	base, err := in.Current(env)
+	if err != nil {
+		return proposal{}, err
+	}
 	differences, err := fieldDifferences(base, in)
 	return proposal{
 		kind: models.ChangeEnvironmentSettings, target: env.ID, proposed: in, base: base, differences: differences,
@@ -158,7 +161,8 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 			return nil, false, err
 		}
 		_, refused := in.Check(env)
-		return in.Current(env), refused == nil, nil
+		now, err := in.Current(env)
+		return now, refused == nil, err
 	}
 	a, err := t.action(ctx, t.Q, scope, c.Target)
 	if errors.Is(err, pg.ErrNotFound) { // archived since

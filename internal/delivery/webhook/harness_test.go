@@ -53,7 +53,7 @@ func (b *bundle) environment(tenant, env string) identity.Principal {
 	_, err := b.st.Pool().Exec(b.t.Context(), "insert into tenants values ($1, 'Test', $2)", tenant, b.time.Now())
 	require.NoError(b.t, err)
 	require.NoError(b.t, tenancy.CreateEnvironment(b.t.Context(), b.st.Q, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
-		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: b.time.Now()}))
+		Settings: models.Settings{RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200}, CreatedAt: b.time.Now()}))
 	return identity.Principal{TenantID: tenant, EnvironmentID: env, CredentialID: "crd_" + env, Scope: models.ScopeAdmin, RequestID: "req_1"}
 }
 

@@ -46,7 +46,7 @@ func (b *bundle) environment(tenant, env string) pg.Scope {
 	_, err := b.st.Pool().Exec(ctx, "insert into tenants values ($1, 'Test', $2) on conflict do nothing", tenant, noon)
 	require.NoError(b.t, err)
 	require.NoError(b.t, tenancy.CreateEnvironment(ctx, b.st.Q, models.Environment{ID: env, TenantID: tenant, Kind: models.Sandbox, RPID: "localhost",
-		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
+		Settings: models.Settings{RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200}, CreatedAt: noon}))
 	return pg.Scope{Tenant: tenant, Environment: env}
 }
 

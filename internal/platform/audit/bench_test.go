@@ -22,7 +22,7 @@ func BenchmarkSealAndVerify(b *testing.B) {
 	_, err := st.Pool().Exec(b.Context(), "insert into tenants values ('tnt_1', 'Test', $1)", noon)
 	require.NoError(b, err)
 	require.NoError(b, tenancy.CreateEnvironment(b.Context(), st.Q, models.Environment{ID: "env_1", TenantID: "tnt_1", Kind: models.Sandbox, RPID: "localhost",
-		RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: noon}))
+		Settings: models.Settings{RPName: "Test", ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200}, CreatedAt: noon}))
 	require.NoError(b, st.Write(b.Context(), func(q *pg.Q) error {
 		for range b.N {
 			if err := events.Append(b.Context(), q, events.Entry{Scope: scope, At: noon, Subject: "user-1",

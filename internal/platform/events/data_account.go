@@ -1,5 +1,7 @@
 package events
 
+import "github.com/countersign-dev/countersign/models"
+
 // TenantCreatedData has no fields: the envelope says it all.
 type TenantCreatedData struct{}
 
@@ -9,21 +11,7 @@ type EnvironmentCreatedData struct{}
 // EnvironmentSettingsChangedData has the settings of an environment after the change. Its type is environment.updated, as
 // that of the two structs that follow.
 type EnvironmentSettingsChangedData struct {
-	RPName                  string   `json:"rp_name"`
-	Origins                 []string `json:"origins" schema:"null"`
-	ChallengeTTLSeconds     int      `json:"challenge_ttl_seconds"`
-	HoldTTLSeconds          int      `json:"hold_ttl_seconds"`
-	EnrollmentGrantRequired bool     `json:"enrollment_grant_required"`
-	BarSelfReview           bool     `json:"bar_self_review"`
-	PageOrigin              *string  `json:"page_origin"`
-	ReturnOrigins           []string `json:"return_origins" schema:"null"`
-	FrameAncestors          []string `json:"frame_ancestors" schema:"null"`
-	SecondApproverRequired  bool     `json:"second_approver_required"`
-	ChangeTTLSeconds        int      `json:"change_ttl_seconds"`
-	Background              string   `json:"background"`
-	ReviewNotes             bool     `json:"review_notes,omitempty"`
-	FederatedKeyDays        int      `json:"federated_key_days,omitempty"`
-	CaseLink                string   `json:"case_link,omitempty"`
+	models.Settings
 	// The rules of passkeys, if they are set. Attestation has the digests of the trusted certificates.
 	RPIDs          []string `json:"rp_ids,omitempty"`
 	RelatedOrigins []string `json:"related_origins,omitempty"`

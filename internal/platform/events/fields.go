@@ -113,9 +113,9 @@ func schemaOf(t reflect.Type, f reflect.StructField) map[string]any {
 		return count
 	case kind == reflect.Float64 && tag == "":
 		return number
-	case f.Type == reflect.TypeFor[[]string]() && tag == "":
+	case f.Type.ConvertibleTo(reflect.TypeFor[[]string]()) && tag == "":
 		return words
-	case f.Type == reflect.TypeFor[[]string]() && tag == "null":
+	case f.Type.ConvertibleTo(reflect.TypeFor[[]string]()) && tag == "null":
 		return nullable(words)
 	default:
 		panic(fmt.Sprintf("events: %s.%s has no schema", t, f.Name))

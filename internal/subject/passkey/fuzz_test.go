@@ -18,7 +18,7 @@ func FuzzAssertion(f *testing.F) {
 	require.NoError(f, err)
 	var file struct{ Vectors []w3cVector }
 	require.NoError(f, json.Unmarshal(raw, &file))
-	env := models.Environment{RPID: "example.org", RPName: "Example", RPOrigins: models.Strings{"https://example.org"}}
+	env := models.Environment{RPID: "example.org", Settings: models.Settings{RPName: "Example", RPOrigins: models.Strings{"https://example.org"}}}
 	v := file.Vectors[len(file.Vectors)-1]
 	for _, known := range file.Vectors {
 		if known.Outcome == "" {

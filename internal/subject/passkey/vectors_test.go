@@ -47,7 +47,7 @@ func TestVerifyW3CTestVectors(t *testing.T) {
 	var file struct{ Vectors []w3cVector }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	require.Len(t, file.Vectors, 8)
-	env := models.Environment{RPID: "example.org", RPName: "Example", RPOrigins: models.Strings{"https://example.org"}}
+	env := models.Environment{RPID: "example.org", Settings: models.Settings{RPName: "Example", RPOrigins: models.Strings{"https://example.org"}}}
 	for _, v := range file.Vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()

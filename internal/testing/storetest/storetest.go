@@ -35,8 +35,9 @@ func Environment(t testing.TB, q *pg.Store, kind models.EnvironmentKind) models.
 	t.Helper()
 	tenant := models.Tenant{ID: ids.New(ids.Tenant), Name: "Test tenant", CreatedAt: Epoch}
 	env := models.Environment{
-		ID: ids.New(ids.Environment), TenantID: tenant.ID, Kind: kind, RPID: "localhost", RPName: "Test",
-		RPOrigins: models.Strings{"http://localhost:8080"}, ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200, CreatedAt: Epoch,
+		ID: ids.New(ids.Environment), TenantID: tenant.ID, Kind: kind, RPID: "localhost", CreatedAt: Epoch, Settings: models.Settings{
+			RPName: "Test", RPOrigins: models.Strings{"http://localhost:8080"}, ChallengeTTLSeconds: 300, HoldTTLSeconds: 259200,
+		},
 	}
 	require.NoError(t, tenancy.CreateTenant(context.Background(), q.Q, tenant))
 	require.NoError(t, tenancy.CreateEnvironment(context.Background(), q.Q, env))
