@@ -68,7 +68,7 @@ type Workflows interface {
 	hold.Workflow
 	change.Workflow
 	evaluation.Workflow
-	enrollmentWorkflows
+	enrollment.Workflow
 }
 
 // handlers has the handlers of every resource.
@@ -125,7 +125,7 @@ func newHandlers(s *server, d Deps) handlers {
 		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, figures: s.metrics},
 		sessions:    &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
 		templates:   &templateHandlers{Templates: v.Templates},
-		enrollments: &enrollmentHandlers{Enrollments: v.Enrollments, Workflows: v.Workflows},
+		enrollments: &enrollmentHandlers{Enrollments: v.Enrollments, Completer: enrollment.NewCompleter(v.Enrollments, v.Workflows)},
 		subjects:    &subjectHandlers{Subjects: v.Subjects},
 		passkeys:    &passkeyHandlers{Passkeys: v.Passkeys},
 		recoveries:  &recoveryHandlers{Recoveries: v.Recoveries},

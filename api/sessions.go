@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -14,7 +13,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/models"
-	"github.com/countersign-dev/countersign/workflows"
 )
 
 // sessionHandlers handles observation sessions and their evidence.
@@ -142,15 +140,10 @@ func (h *sessionHandlers) end(c *fiber.Ctx) error {
 	return send(c, http.StatusOK, viewSession(v))
 }
 
-// enrollmentWorkflows waits for the workflow runs of enrollments.
-type enrollmentWorkflows interface {
-	AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (workflows.EnrollmentResult, error)
-}
-
 // enrollmentHandlers handles enrollments.
 type enrollmentHandlers struct {
 	Enrollments *enrollment.Service
-	Workflows   enrollmentWorkflows
+	Completer   *enrollment.Completer
 }
 
 type enrollmentView struct {
@@ -185,8 +178,7 @@ func viewEnrollment(v enrollment.View) enrollmentView {
 	return out
 }
 
-// complete records the enrollment and waits for its workflow run. It returns 202 if the run has not finished in time: the
-// enrollment is recorded and the outbox starts its workflow.
+// complete returns 202 for an enrollment that has not been trained in time.
 func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 	in, err := bind[struct {
 		Session string `json:"session"`
@@ -195,18 +187,12 @@ func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Enrollments.Begin(request.Context(c), principal(c), param(c, "subject_id"), in.Session, in.Force)
+	v, err := h.Completer.Complete(request.Context(c), principal(c), param(c, "subject_id"), in.Session, in.Force)
 	if err != nil {
 		return err
 	}
 	if v.Status == models.EnrollmentPending {
-		_, failed := h.Workflows.AwaitEnrollment(request.Context(c), enrollment.WorkflowInput{Enrollment: v.ID, Environment: v.EnvironmentID})
-		if v, err = h.Enrollments.Get(request.Context(c), v.EnvironmentID, v.ID, v.Subject); err != nil {
-			return err
-		}
-		if failed != nil && v.Status == models.EnrollmentPending {
-			return send(c, http.StatusAccepted, viewEnrollment(v))
-		}
+		return send(c, http.StatusAccepted, viewEnrollment(v))
 	}
 	return send(c, http.StatusOK, viewEnrollment(v))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/delivery/configfile"
 	"github.com/countersign-dev/countersign/models"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
+	"github.com/countersign-dev/countersign/internal/delivery/configfile"
 	"github.com/countersign-dev/countersign/models"
 )
 

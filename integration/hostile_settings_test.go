@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
+	"github.com/countersign-dev/countersign/internal/delivery/configfile"
 )
 
 // hostileTexts are values that were accepted somewhere and broke what came later, and their neighbours.

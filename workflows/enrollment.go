@@ -30,20 +30,15 @@ type EnrollmentInput struct {
 // EnrollmentAwait is the argument of the update await, which returns when the enrollment has ended.
 type EnrollmentAwait struct{}
 
-// EnrollmentResult is how an enrollment ended.
-type EnrollmentResult struct {
-	Status string
-}
-
 // Enrollment trains the templates of one enrollment. The request that completed the enrollment waits with the update await;
 // the workflow does not depend on it.
-func Enrollment(ctx workflow.Context, in EnrollmentInput) (EnrollmentResult, error) {
+func Enrollment(ctx workflow.Context, in EnrollmentInput) (enrollment.WorkflowResult, error) {
 	r := &enrollmentRun{in: in}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateAwait, r.await, workflow.UpdateHandlerOptions{
 		Description: "Wait until the enrollment is settled.",
 	})
 	if err != nil {
-		return EnrollmentResult{}, err
+		return enrollment.WorkflowResult{}, err
 	}
 	r.record(ctx, "Enrollment %s: the templates are being trained.", in.Enrollment)
 	return r.run(ctx)
@@ -53,30 +48,30 @@ func Enrollment(ctx workflow.Context, in EnrollmentInput) (EnrollmentResult, err
 type enrollmentRun struct {
 	timeline
 	in      EnrollmentInput
-	settled *EnrollmentResult
+	settled *enrollment.WorkflowResult
 }
 
 // await is the handler of the update await.
-func (r *enrollmentRun) await(ctx workflow.Context, _ EnrollmentAwait) (EnrollmentResult, error) {
+func (r *enrollmentRun) await(ctx workflow.Context, _ EnrollmentAwait) (enrollment.WorkflowResult, error) {
 	if err := workflow.Await(ctx, func() bool { return r.settled != nil }); err != nil {
-		return EnrollmentResult{}, err
+		return enrollment.WorkflowResult{}, err
 	}
 	return *r.settled, nil
 }
 
 // run trains the templates, retrying until the activity returns.
-func (r *enrollmentRun) run(ctx workflow.Context) (EnrollmentResult, error) {
+func (r *enrollmentRun) run(ctx workflow.Context) (enrollment.WorkflowResult, error) {
 	standing, err := retryStep[activities.EnrollmentStanding](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activities.EnrollmentTrain)), activities.EnrollmentTrain,
 			activities.EnrollmentStep{Enrollment: r.in.Enrollment, Environment: r.in.Environment, At: at})
 	})
 	if err != nil {
-		return EnrollmentResult{}, err
+		return enrollment.WorkflowResult{}, err
 	}
-	r.settled = &EnrollmentResult{Status: standing.Status}
+	r.settled = &enrollment.WorkflowResult{Status: standing.Status}
 	r.record(ctx, "The enrollment is %s.", standing.Status)
 	if err := upsertState(ctx, standing.Status, ""); err != nil {
-		return EnrollmentResult{}, err
+		return enrollment.WorkflowResult{}, err
 	}
 	return *r.settled, finish(ctx)
 }
@@ -96,9 +91,9 @@ func (c *Client) StartEnrollment(ctx context.Context, r enrollment.WorkflowInput
 }
 
 // AwaitEnrollment starts the workflow of an enrollment unless it exists and waits until the enrollment has ended.
-func (c *Client) AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (EnrollmentResult, error) {
+func (c *Client) AwaitEnrollment(ctx context.Context, r enrollment.WorkflowInput) (enrollment.WorkflowResult, error) {
 	in := EnrollmentInput{Enrollment: r.Enrollment, Environment: r.Environment}
-	var out EnrollmentResult
+	var out enrollment.WorkflowResult
 	err := c.updateWithStart(ctx, in.start(),
 		update{id: UpdateAwait + ":" + in.Enrollment, name: UpdateAwait, arg: EnrollmentAwait{}}, &out)
 	return out, err

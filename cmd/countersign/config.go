@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
+	"github.com/countersign-dev/countersign/internal/delivery/configfile"
 )
 
 func configCommand() *cobra.Command {

@@ -1,7 +1,6 @@
 package try
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -12,10 +11,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/transport/request"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // strangerKeys is the number of keys in a frame of the simulated typist: enough to be assessed.
@@ -82,16 +79,9 @@ func (p *Page) enroll(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx := request.Context(c)
-	e, err := p.Enrollments.Begin(ctx, v.Principal, v.subject.ExternalID, session, false)
+	e, err := p.Completer.Complete(request.Context(c), v.Principal, v.subject.ExternalID, session, false)
 	if err != nil {
 		return err
-	}
-	if e.Status == models.EnrollmentPending {
-		waited := p.Await(ctx, enrollment.WorkflowInput{Enrollment: e.ID, Environment: e.EnvironmentID})
-		if e, err = p.Enrollments.Get(ctx, e.EnvironmentID, e.ID, e.Subject); err != nil {
-			return errors.Join(err, waited)
-		}
 	}
 	return p.router.JSON(c, http.StatusOK, map[string]any{
 		"status": e.Status, "starting": p.Starting() != "", "windows": e.WindowsAccepted, "limitations": append([]string{}, e.Limitations...),

@@ -59,13 +59,11 @@ type Deps struct {
 	Limiter        *ratelimit.Limiter
 	Subjects       *subject.Service
 	Sessions       *session.Service
-	Enrollments    *enrollment.Service
+	Completer      *enrollment.Completer
 	Actions        *action.Service
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
 	Proofs         *signing.Service
-	// Await waits until the workflow run of an enrollment has ended.
-	Await func(ctx context.Context, r enrollment.WorkflowInput) error
 	// Starting says how far the start of the workflow engine is; empty once it runs.
 	Starting func() string
 }

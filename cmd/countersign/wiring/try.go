@@ -20,12 +20,8 @@ func (p *Process) tryPage() *try.Page {
 	v := p.services
 	return try.New(try.Deps{
 		Key: p.options.TryKey, BaseURL: p.BaseURL, Clock: p.Clock, Keys: p.Keys, Store: p.Store.Subjects(), Identity: p.Identity, Limiter: v.limiter,
-		Subjects: v.subjects, Sessions: v.sessions, Enrollments: v.enrollments, Actions: v.actions, Authorizations: v.authorizations,
+		Subjects: v.subjects, Sessions: v.sessions, Completer: enrollment.NewCompleter(v.enrollments, p.Flows), Actions: v.actions, Authorizations: v.authorizations,
 		Challenges: v.challenges, Proofs: p.Signing,
-		Await: func(ctx context.Context, r enrollment.WorkflowInput) error {
-			_, err := p.Flows.AwaitEnrollment(ctx, r)
-			return err
-		},
 		Starting: func() string {
 			if err := p.options.Startup.Err(); err != nil {
 				return err.Error()

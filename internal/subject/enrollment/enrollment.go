@@ -121,10 +121,10 @@ func (s *Service) begin(ctx context.Context, q *pg.Q, r request) (View, error) {
 	})
 }
 
-// Get returns an enrollment of the environment by its id. The id must come from Begin for the same caller.
-func (s *Service) Get(ctx context.Context, environment, id, subject string) (View, error) {
-	e, err := ByID(ctx, s.store.Q, environment, id)
-	return View{e, subject}, err
+// get reads an enrollment again.
+func (s *Service) get(ctx context.Context, v View) (View, error) {
+	e, err := ByID(ctx, s.store.Q, v.EnvironmentID, v.ID)
+	return View{e, v.Subject}, err
 }
 
 // List returns a page of the enrollments of a subject, newest first, and the cursor of the next page.

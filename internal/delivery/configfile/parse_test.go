@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/countersign-dev/countersign/cmd/countersign/configfile"
+	"github.com/countersign-dev/countersign/internal/delivery/configfile"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
