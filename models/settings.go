@@ -25,6 +25,7 @@ type Settings struct {
 	// Background names what people are compared with, and so whether the environment learns from its own.
 	Background              BackgroundChoice `json:"background"`
 	EnrollmentGrantRequired bool             `json:"enrollment_grant_required"`
+	KeyExpiryRequired       bool             `json:"key_expiry_required"`
 	ReviewNotes             bool             `json:"review_notes"`
 	CaseLink                string           `json:"case_link" schema:"empty"` // a template, see tenancy.CaseLink
 }
@@ -90,6 +91,10 @@ var DeclaredSettings = []Setting{
 	{
 		Name: "enrollment_grant_required", Label: "Enrollment frames require a client token with the purpose enroll",
 		Help: "Whether client tokens send enrollment frames only if their `purposes` name `enroll`.",
+	},
+	{
+		Name: "key_expiry_required", Label: "New API keys must expire",
+		Help: "Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected.",
 	},
 	{
 		Name: "review_notes", Label: "Colleagues can read the notes of reviews",

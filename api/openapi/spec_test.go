@@ -240,6 +240,7 @@ func specRules() map[string][]rule {
 			is("change_ttl_seconds", "integer", between(300, 2592000)),
 			is("federated_key_days", "integer", between(0, 3650)),
 			is("background", "string", oneOf("prior", "own", "shared")),
+			is("key_expiry_required", "boolean"),
 			is("review_notes", "boolean"),
 			is("case_link", "string", upTo(2048)),
 		},

@@ -38,6 +38,7 @@ create table environments (
     case_link                 text default '' not null,
     federated_key_days        integer default 0 not null check (federated_key_days between 0 and 3650),
     rate_limit                integer check (rate_limit > 0),
+    key_expiry_required       boolean default false not null,
     row_mac                   bytea
 );
 create index environments_tenant on environments (tenant_id);

@@ -1089,6 +1089,9 @@ type Environment struct {
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds"`
 	// Id of the environment.
 	ID string `json:"id"`
+	// Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of
+	// the operator are not affected.
+	KeyExpiryRequired bool `json:"key_expiry_required"`
 	// Kind of the environment.
 	Kind string `json:"kind"`
 	// Origins on which passkeys are used.
@@ -1140,6 +1143,9 @@ type EnvironmentUpdate struct {
 	FrameAncestors []string `json:"frame_ancestors,omitzero"`
 	// Life of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
+	// Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of
+	// the operator are not affected.
+	KeyExpiryRequired *bool `json:"key_expiry_required,omitzero"`
 	// Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only.
 	// `android:apk-key-hash:` and the SHA-256 of its signing certificate in base64url for an Android app.
 	Origins []string `json:"origins,omitzero"`

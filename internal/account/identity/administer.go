@@ -67,6 +67,9 @@ func (s *Service) Issue(ctx context.Context, scope pg.Scope, in Issue, actor, re
 		if err := from.give(&out.Credential); err != nil {
 			return err
 		}
+		if env.KeyExpiryRequired && out.ExpiresAt == nil && !byOperator(actor) {
+			return problem.Invalid([]any{"body", "expires_at"}, "expires_at is required: keys of this environment must expire (key_expiry_required).", "missing")
+		}
 		if err := createCredential(ctx, q, out.Credential, s.credentialKey(out.ID, key, now)); err != nil {
 			return err
 		}

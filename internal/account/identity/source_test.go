@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -215,4 +215,22 @@ func TestAKeyOfTwoPrincipalsOwnsNothing(t *testing.T) {
 		err = b.revoke(t, b.principal(t, key.Key), fresh.ID, key.ID)
 		require.True(t, problem.Is(err, problem.Unprocessable), "%v", err)
 	}
+}
+
+func TestANewKeyExpiresIfItsEnvironmentRequiresThat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	forever, soon := b.root(t, nil), b.clock.Now().Add(time.Hour)
+	_, err := tenancy.New(b.store, nil, b.clock, func(string) {}).UpdateSettings(t.Context(), b.scope, tenancy.Settings{"key_expiry_required": true}, "cli:test", "")
+	require.NoError(t, err)
+
+	_, err = b.child(t, forever.Key, nil)
+	require.NotNil(t, problem.As(err), "%v", err)
+	require.Equal(t, []any{"body", "expires_at"}, problem.As(err).Fields[0].Loc)
+	limited, err := b.child(t, forever.Key, &soon)
+	require.NoError(t, err)
+	inherited, err := b.child(t, limited.Key, nil)
+	require.NoError(t, err, "a key expires with its issuer")
+	require.Equal(t, soon, inherited.ExpiresAt.In(soon.Location()))
+	b.root(t, nil) // the operator's
 }

@@ -3361,12 +3361,6 @@ export interface components {
             rp_name: string;
             /** @description Origins on which passkeys are used. */
             origins: string[];
-            /** @description Life of a challenge (seconds). */
-            challenge_ttl_seconds: number;
-            /** @description Life of a hold (seconds). */
-            hold_ttl_seconds: number;
-            /** @description Whether requesters are barred from reviewing their own holds, with any credential and under any policy. */
-            bar_self_review: boolean;
             /** @description Vectors may be stored for research if subject and deployment agree. */
             research_enabled: boolean;
             /** @description Origin of links to hosted pages; null for the service's own. */
@@ -3376,21 +3370,29 @@ export interface components {
             /** @description Origins that may embed hosted pages in a frame. */
             frame_ancestors: string[];
             created_at: components["schemas"]["Timestamp"];
-            /** @description Client tokens send enrollment frames only if their `purposes` name `enroll`. */
-            enrollment_grant_required: boolean;
-            /** @description Whether activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. */
-            second_approver_required: boolean;
-            /** @description Life of a change request (seconds). */
-            change_ttl_seconds: number;
-            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
-            federated_key_days: number;
-            /** @description Whether the notes of reviews are stored, sealed; otherwise only their digests are. */
-            review_notes: boolean;
             /** @description URL of a decision in the case system of the relying party, with placeholders; empty for none. */
             case_link: string;
             brand: components["schemas"]["Brand"];
             background: components["schemas"]["BackgroundChoice"];
             passkeys: components["schemas"]["PasskeyRules"];
+            /** @description Life of a challenge (seconds). */
+            challenge_ttl_seconds: number;
+            /** @description Life of a hold (seconds). */
+            hold_ttl_seconds: number;
+            /** @description Life of a change request (seconds). */
+            change_ttl_seconds: number;
+            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
+            federated_key_days: number;
+            /** @description Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again. */
+            bar_self_review: boolean;
+            /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
+            second_approver_required: boolean;
+            /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
+            enrollment_grant_required: boolean;
+            /** @description Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected. */
+            key_expiry_required: boolean;
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
+            review_notes: boolean;
         };
         /**
          * @description What the environment compares people with. `prior`: the deployment's background, and nothing is learned from people who enroll. `own`: a background learned from the people who enroll in this environment. `shared`: one learned from the people of all environments of its kind in this deployment that share. A new sandbox has `own`.
@@ -3479,30 +3481,14 @@ export interface components {
             rp_name?: string;
             /** @description Origins on which passkeys are used: https with the host `rp_id` or a subdomain; localhost in a sandbox only. `android:apk-key-hash:` and the SHA-256 of its signing certificate in base64url for an Android app. */
             origins?: string[];
-            /** @description Life of a challenge (seconds). */
-            challenge_ttl_seconds?: number;
-            /** @description Life of a hold (seconds). */
-            hold_ttl_seconds?: number;
-            /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
-            enrollment_grant_required?: boolean;
             brand?: components["schemas"]["BrandUpdate"];
             passkeys?: components["schemas"]["PasskeyRulesUpdate"];
-            /** @description Bars self-review of every hold, including pending ones. A policy's `self_review` cannot allow it again. */
-            bar_self_review?: boolean;
             /** @description Origin of links to hosted pages; one of `origins`, and its host must reach the service. Empty for the service's own. */
             page_origin?: string;
             /** @description Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine. */
             return_origins?: string[];
             /** @description Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a frame. */
             frame_ancestors?: string[];
-            /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
-            second_approver_required?: boolean;
-            /** @description Life of a change request (seconds). */
-            change_ttl_seconds?: number;
-            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
-            federated_key_days?: number;
-            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
-            review_notes?: boolean;
             /** @description URL of a decision in your case system: https, with the placeholders `{decision_id}`, `{subject}` and `{action}` in its path or query. The console shows it. Empty for none. */
             case_link?: string;
             /**
@@ -3510,6 +3496,24 @@ export interface components {
              * @enum {string}
              */
             background?: "prior" | "own" | "shared";
+            /** @description Life of a challenge (seconds). */
+            challenge_ttl_seconds?: number;
+            /** @description Life of a hold (seconds). */
+            hold_ttl_seconds?: number;
+            /** @description Life of a change request (seconds). */
+            change_ttl_seconds?: number;
+            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
+            federated_key_days?: number;
+            /** @description Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again. */
+            bar_self_review?: boolean;
+            /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
+            second_approver_required?: boolean;
+            /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
+            enrollment_grant_required?: boolean;
+            /** @description Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected. */
+            key_expiry_required?: boolean;
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
+            review_notes?: boolean;
         };
         /**
          * @description Scope of a credential.
