@@ -35,7 +35,8 @@ type show struct {
 	api      *countersign.Client
 	admin    *countersign.Client
 	id       string // part of the ids of this demonstration's records; earlier ones had another
-	action   string // key of the protected action
+	action   string // key of the protected action, which asks for confirmed
+	lesser   string // key of an action that asks for likely
 	me       *countersign.CredentialIdentity
 	rows     []row
 	held     int      // holds seen so far
@@ -111,22 +112,35 @@ func (s *show) identify(ctx context.Context) (err error) {
 	return nil
 }
 
-// prepare creates an action in enforce mode whose policy can return all four decisions.
-func (s *show) prepare(ctx context.Context) error {
+// prepare creates an action whose policy can return all four decisions, and one that asks for less.
+func (s *show) prepare(ctx context.Context) (err error) {
 	if err := s.identify(ctx); err != nil {
 		return err
 	}
-	action, err := s.api.CreateAction(ctx, countersign.ActionCreate{
+	s.action, err = s.protect(ctx, countersign.ActionCreate{
 		Key: "demo.release_payment_" + s.id, Name: "Release a payment",
 		Consequence:      "Money leaves the company's account and cannot be called back.",
 		AllowedAudiences: []string{audience}, ResourceType: "payment", RiskClass: "high",
-	})
+	}, countersign.ClaimStatusConfirmed)
 	if err != nil {
 		return err
 	}
-	s.action = action.Key
+	s.lesser, err = s.protect(ctx, countersign.ActionCreate{
+		Key: "demo.change_note_" + s.id, Name: "Change the note of a payment",
+		Consequence:      "Colleagues read another note.",
+		AllowedAudiences: []string{audience}, ResourceType: "payment", RiskClass: "low",
+	}, countersign.ClaimStatusLikely)
+	return err
+}
+
+// protect creates an action in mode enforce that asks for a status of operator_continuity, and returns its key.
+func (s *show) protect(ctx context.Context, draft countersign.ActionCreate, asked countersign.ClaimStatus) (key string, err error) {
+	action, err := s.api.CreateAction(ctx, draft)
+	if err != nil {
+		return "", err
+	}
 	version, err := s.api.CreatePolicyVersion(ctx, action.ID, countersign.PolicyVersionCreate{Requirements: countersign.PolicyRequirements{
-		Claims:               map[string]countersign.ClaimStatus{operatorContinuity: countersign.ClaimStatusConfirmed},
+		Claims:               map[string]countersign.ClaimStatus{operatorContinuity: asked},
 		CoverageMin:          "partial",
 		FreshnessMaxMS:       600_000,
 		InsufficientEvidence: "challenge",
@@ -134,16 +148,16 @@ func (s *show) prepare(ctx context.Context) error {
 		DenyOn:               []string{"replay_exact", "replay_other_session"},
 	}})
 	if err != nil {
-		return err
+		return "", err
 	}
 	if _, err := s.api.ActivatePolicyVersion(ctx, action.ID, version.Version); err != nil {
-		return err
+		return "", err
 	}
 	_, err = s.api.UpdateAction(ctx, action.ID, countersign.ActionUpdate{Mode: string(countersign.ModeEnforce)})
-	return err
+	return action.Key, err
 }
 
-// person enrolls the ith person and authorizes four times in their name, once per scenario.
+// person enrolls the ith person and authorizes in their name, once per scenario.
 func (s *show) person(ctx context.Context, i int) error {
 	p := s.People.people[i]
 	other := s.People.people[(i+1)%len(s.People.people)]
@@ -165,6 +179,9 @@ func (s *show) person(ctx context.Context, i int) error {
 		return err
 	}
 	if err := s.earn(ctx, s.rows[len(s.rows)-1]); err != nil {
+		return err
+	}
+	if err := s.authorize(ctx, p, likelyIsEnough, subject, own); err != nil {
 		return err
 	}
 	// The other person's frames get a session of their own, as if that person had sat down at the keyboard.
