@@ -11,7 +11,7 @@ import (
 var modalityNotes = map[Modality]string{
 	Keystroke: "Key groups go by physical key: L/R hand; P, R, M, I are little, ring, middle, index finger; SP space, BS backspace and delete, SH shift and caps lock, OT the rest. " +
 		"PP is the time from press to press, RP from release to the next press. Times are relative to one typical value, which the definition names, and clipped to the cell's range.",
-	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. Polling intervals and step sizes are not used: they identify a mouse and a browser, not a person.",
+	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. A stroke ends at a pause of 100 ms or a button, and counts from 5 events and 10 px on. Polling intervals and step sizes are not used: they identify a mouse and a browser, not a person.",
 	Scroll:  "A burst ends at a pause of 200 ms.",
 	Rhythm:  "Times between presses, pointer events and scroll events on one line.",
 	Touch: "Typing on a keyboard that does not report its keys, such as those of phones. Which character a tap was is unknown. It is stored and not scored: " +

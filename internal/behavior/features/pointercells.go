@@ -62,7 +62,7 @@ func strokeCells() []Cell {
 		out = append(out, Cell{name, Pointer, def, unit, lo, hi})
 	}
 	logEps, logBig := math.Log(.01), math.Log(maxPathPX)
-	const stroke = "of a stroke (cut at 100 ms or a button; 5 events, 10 px and more)"
+	const stroke = "of a stroke"
 	ranges := map[string]Cell{
 		"sdur":      {Unit: "log ms", Min: -7, Max: math.Log(MaxActiveMS), Definition: "log duration " + stroke},
 		"svmax":     {Unit: "log px/ms", Min: logEps, Max: logBig, Definition: "log(top speed + .01) " + stroke},
