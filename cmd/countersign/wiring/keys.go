@@ -30,7 +30,7 @@ func (c *Core) Check(ctx context.Context) error {
 			return fmt.Errorf("COUNTERSIGN_SIGNING_KEYS: %w", err)
 		}
 	}
-	if err := masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Opens: c.Signing.Opens, Now: c.Clock.Now()}); err != nil {
+	if err := masterkey.Confirm(ctx, masterkey.Confirmation{Store: c.Store, Keys: c.Keys, Now: c.Clock.Now()}); err != nil {
 		return err
 	}
 	return c.RecordRootKey(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -23,7 +22,7 @@ func (s *Service) Health(ctx context.Context) (Health, error) {
 	if err != nil {
 		return h, err
 	}
-	rows, err := masterkey.SigningKeysUsing(ctx, s.store.Q)
+	rows, err := usedSigningKeys(ctx, s.store.Q)
 	if err != nil {
 		return h, err
 	}

@@ -88,3 +88,11 @@ func scopesOfSigningKeys(ctx context.Context, q *pg.Q, condition string, t time.
 		condition+" limit ?", t, limit).Find(&rows).Error
 	return rows, err
 }
+
+// usedSigningKeys returns the keys of every environment that are not retired, by environment, newest first.
+func usedSigningKeys(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
+	var rows []models.SigningKey
+	err := pg.Unchecked(q.Gorm(ctx)).Select("kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "sealed", "created_at", "retiring_at").
+		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
+	return rows, err
+}

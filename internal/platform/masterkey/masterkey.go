@@ -32,15 +32,15 @@ type Mismatch struct {
 	Missing []string
 	// The process holds none of the database's keys.
 	Foreign bool
-	// The result for a database that has no fingerprints yet.
-	found string
+	// The database has signing keys and no fingerprints: someone removed them.
+	Unrecorded bool
 }
 
 // Error implements error.
 func (m *Mismatch) Error() string {
 	switch {
-	case m.found != "":
-		return fmt.Sprintf("%s does not hold the master key of this database: %s; set the key that the database was sealed with", m.Setting, m.found)
+	case m.Unrecorded:
+		return fmt.Sprintf("%s cannot be compared with this database: it has signing keys and no row in master_keys; restore that table", m.Setting)
 	case m.Foreign:
 		return fmt.Sprintf("%s does not hold the master key of this database: it holds %s and the database was sealed with %s; set the key that the "+
 			"database was sealed with", m.Setting, strings.Join(m.Held, ", "), strings.Join(m.Missing, ", "))
@@ -114,9 +114,6 @@ func holds(held []keyring.Fingerprint, r models.MasterKey) bool {
 type Confirmation struct {
 	Store *pg.Store
 	Keys  *keyring.Keyring
-	// Opens decrypts the private half of a signing key. It shows to which keys a database belongs that was sealed before
-	// fingerprints existed.
-	Opens func(models.SigningKey) error
 	Now   time.Time
 }
 
@@ -142,19 +139,17 @@ func Confirm(ctx context.Context, c Confirmation) error {
 		if done, err := c.known(inUse(rows)); err != nil || done {
 			return err
 		}
-		held := c.Keys.Fingerprints()
-		record := held[:1]
 		if len(rows) == 0 {
-			if record, err = c.proven(ctx, q, held); err != nil {
+			sealed, err := anySigningKey(ctx, q)
+			if err != nil {
 				return err
 			}
-		}
-		for _, f := range record {
-			if err := RecordKey(ctx, q, models.MasterKey{ID: f.ID, Fingerprint: f.Value, RecordedAt: c.Now}); err != nil {
-				return err
+			if sealed {
+				return &Mismatch{Setting: Setting, Unrecorded: true}
 			}
 		}
-		return nil
+		active := c.Keys.Fingerprints()[0]
+		return RecordKey(ctx, q, models.MasterKey{ID: active.ID, Fingerprint: active.Value, RecordedAt: c.Now})
 	})
 }
 
@@ -170,31 +165,4 @@ func (c Confirmation) known(recorded []models.MasterKey) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// proven returns the keys to record in a database that has no fingerprints: the active one, and those that opened a signing
-// key. At least half of the signing keys in use must open: a few may have been sealed with a wrong key while nothing
-// compared them.
-func (c Confirmation) proven(ctx context.Context, q *pg.Q, held []keyring.Fingerprint) ([]keyring.Fingerprint, error) {
-	rows, err := SigningKeysUsing(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	opened, by := 0, map[string]bool{held[0].ID: true}
-	for _, r := range rows {
-		if c.Opens(r) == nil {
-			opened++
-			by[keyring.SealedBy(r.Sealed)] = true
-		}
-	}
-	if 2*opened < len(rows) {
-		return nil, &Mismatch{Setting: Setting, found: fmt.Sprintf("it opens %d of the %d signing keys in use", opened, len(rows))}
-	}
-	var out []keyring.Fingerprint
-	for _, f := range held {
-		if by[f.ID] {
-			out = append(out, f)
-		}
-	}
-	return out, nil
 }

@@ -87,10 +87,9 @@ func credentialKeysBefore(ctx context.Context, q *pg.Q, t, at time.Time) (int64,
 	return n, err
 }
 
-// SigningKeysUsing returns the sealed keys of every environment that are not retired, by environment, newest first.
-func SigningKeysUsing(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
-	var rows []models.SigningKey
-	err := pg.Unchecked(q.Gorm(ctx)).Select("kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "sealed", "created_at", "retiring_at").
-		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
-	return rows, err
+// anySigningKey reports whether the database has a signing key, which every environment has from its creation on.
+func anySigningKey(ctx context.Context, q *pg.Q) (bool, error) {
+	var found bool
+	err := q.QueryRow(ctx, "select exists (select from signing_keys)").Scan(&found)
+	return found, err
 }
