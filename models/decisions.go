@@ -159,6 +159,7 @@ type Hold struct {
 	ChildAuthorizationID *string
 	AssignedTo           *string // the reviewer who has taken the hold; anyone else may still review it
 	AssignedAt           *time.Time
+	RowMAC               []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // ReviewNote is the note of a reviewer's review, sealed (internal/authz/reviewnote).

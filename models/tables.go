@@ -235,6 +235,23 @@ var AttestedTables = []AttestedTable{
 		Free:    map[string]string{"created_at": "decides nothing"},
 	},
 	{
+		Name: "holds", Row: Hold{}, Of: ofEnvironment,
+		Decides: []string{
+			"authorization_id", "tenant_id", "environment_id", "action_id", "subject_uid", "risk_class", "approvals_required", "self_review_barred",
+			"opened_at", "due_at",
+		},
+		Free: map[string]string{
+			"status":    "changes by conditional statements that read no MAC; of its own it approves nothing, and the log has each change",
+			"remind_at": "a notice", "reminded_at": "a notice", "resolved_at": "evidence", "resolved_by": "evidence", "child_authorization_id": "evidence",
+			"assigned_to": "decides nothing", "assigned_at": "decides nothing",
+		},
+	},
+	{
+		Name: "hold_teams", Row: HoldTeam{}, Of: ofEnvironment,
+		Decides: []string{"authorization_id", "tenant_id", "environment_id", "team", "approvals", "escalate_team", "escalate_at"},
+		Free:    map[string]string{"escalated_at": "a notice; it takes effect at escalate_at"},
+	},
+	{
 		Name: "reviews", Row: Review{}, Of: "environment_id = @environment",
 		Decides: []string{"authorization_id", "environment_id", "reviewer", "principal", "resolution", "at"},
 		Free:    map[string]string{"note_digest": "evidence", "receipt": "returned to repeats; the follow-up decision is a row of its own"},

@@ -35,6 +35,7 @@ type HoldTeam struct {
 	EscalateTeam    *string
 	EscalateAt      *time.Time
 	EscalatedAt     *time.Time // when the escalation was recorded; it takes effect at EscalateAt
+	RowMAC          []byte     `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // Deputy is a person who may approve in the place of another for a period.

@@ -1044,6 +1044,7 @@ create table holds (
     self_review_barred     boolean default false not null,
     assigned_to            text,
     assigned_at            timestamptz,
+    row_mac                bytea,
     primary key (authorization_id, environment_id),
     constraint holds_authorization_id_fkey foreign key (authorization_id, environment_id) references authorizations(id, environment_id) on delete cascade
 );
@@ -1061,6 +1062,7 @@ create table hold_teams (
     escalate_team    text,
     escalate_at      timestamptz,
     escalated_at     timestamptz,
+    row_mac          bytea,
     primary key (authorization_id, team, environment_id),
     constraint hold_teams_authorization_id_fkey foreign key (authorization_id, environment_id) references holds(authorization_id, environment_id) on delete cascade
 );

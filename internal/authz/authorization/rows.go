@@ -171,8 +171,8 @@ func ScopeOfDecision(ctx context.Context, q *pg.Q, id string) (pg.Scope, error) 
 
 // queueHoldTeam adds what a new hold requires of a team.
 func queueHoldTeam(b *pgx.Batch, t models.HoldTeam) {
-	b.Queue(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at)
-		values ($1, $2, $3, $4, $5, $6, $7)`, t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt)
+	b.Queue(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at, row_mac)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt, t.RowMAC)
 }
 
 // countsOfModels returns for each of the decisions by id how many passkeys of the models its subject has now; none is left out.

@@ -217,7 +217,7 @@ func followTraces(ctx context.Context, q *pg.Q, s pg.Scope, rows []models.Author
 	in := func() *gorm.DB { return q.Gorm(ctx).Where(pg.InScope, s.Tenant, s.Environment) }
 	for _, read := range []func() error{
 		func() error { return in().Where("authorization_id in ?", ids).Find(&challenges).Error },
-		func() error { return in().Where("authorization_id in ?", ids).Find(&holds).Error },
+		func() error { return pg.Unchecked(in()).Where("authorization_id in ?", ids).Find(&holds).Error },
 		func() error { return in().Where("authorization_id in ?", ids).Find(&proofs).Error },
 		func() error { return in().Where("authorization_id in ?", ids).Find(&details).Error },
 		func() error {

@@ -144,7 +144,7 @@ func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, r
 		return Prepared{}, err
 	}
 	if resolution == Approve {
-		if err := pg.Verify(ctx, s.store.Q, c.Reviews...); err != nil {
+		if err := c.verify(ctx, s.store.Q); err != nil {
 			return Prepared{}, err
 		}
 		approver := Approver{Review: models.Review{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}}

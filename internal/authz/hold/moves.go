@@ -132,6 +132,9 @@ func (v review) reject(ctx context.Context) (Outcome, error) {
 // approve counts the approval with those of other reviewers in good standing. The last one required resolves the hold and makes the follow-up
 // decision, which may be a denial.
 func (v review) approve(ctx context.Context) (Outcome, error) {
+	if err := v.verify(ctx, v.store.Q); err != nil {
+		return Outcome{}, err
+	}
 	given, err := approversWith(ctx, v.store.Q, v.scope(), v.vote)
 	if err != nil {
 		return Outcome{}, err

@@ -13,10 +13,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// wantedTeams returns what holds require of teams, by hold and team.
+// wantedTeams returns what holds require of teams, by hold and team, for lists.
 func wantedTeams(ctx context.Context, q *pg.Q, s pg.Scope, holds ...string) ([]models.HoldTeam, error) {
 	var rows []models.HoldTeam
-	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, holds).
+	err := pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, holds).
 		Order("authorization_id, team").Find(&rows).Error
 	return rows, err
 }

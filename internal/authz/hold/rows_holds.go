@@ -15,10 +15,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// GetHold returns the hold of an authorization of the environment.
+// GetHold returns the hold of an authorization of the environment, for pages.
 func GetHold(ctx context.Context, q *pg.Q, s pg.Scope, authorization string) (models.Hold, error) {
 	var row models.Hold
-	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
+	err := pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and authorization_id = ?", s.Tenant, s.Environment, authorization).
 		Take(&row).Error
 	return pg.OrNotFound(row, err)
 }
@@ -36,8 +36,9 @@ type Case struct {
 
 const caseOfHold = "select r.*, " + settle.CaseColumns + `, a.outcome, a.outcome_reported_at,
 	(select v.receipt from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id and v.receipt is not null) as receipt,
-	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', t.authorization_id, 'Team', t.team, 'Approvals', t.approvals, 'EscalateTeam', t.escalate_team,
-		'EscalateAt', t.escalate_at, 'EscalatedAt', t.escalated_at) order by t.team), '[]')
+	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', t.authorization_id, 'TenantID', t.tenant_id, 'EnvironmentID', t.environment_id,
+		'Team', t.team, 'Approvals', t.approvals, 'EscalateTeam', t.escalate_team, 'EscalateAt', t.escalate_at, 'EscalatedAt', t.escalated_at,
+		'RowMAC', encode(t.row_mac, 'base64')) order by t.team), '[]')
 		from hold_teams t where t.environment_id = r.environment_id and t.authorization_id = r.authorization_id) as teams,
 	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', v.authorization_id, 'EnvironmentID', v.environment_id, 'Reviewer', v.reviewer,
 		'Principal', v.principal, 'Resolution', v.resolution, 'NoteDigest', v.note_digest, 'At', v.at, 'RowMAC', encode(v.row_mac, 'base64'))), '[]')
@@ -49,6 +50,17 @@ const caseOfHold = "select r.*, " + settle.CaseColumns + `, a.outcome, a.outcome
 func readCase(ctx context.Context, q *pg.Q, s pg.Scope, authorization string, request []byte) (Case, error) {
 	var c Case
 	return pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfHold, authorization, request, s.Environment, authorization, s.Tenant).Take(&c).Error)
+}
+
+// verify fails if a row by which an approval of the hold is counted was altered (pg.Altered).
+func (c Case) verify(ctx context.Context, q *pg.Q) error {
+	if err := pg.Verify(ctx, q, c.Hold); err != nil {
+		return err
+	}
+	if err := pg.Verify(ctx, q, c.Teams...); err != nil {
+		return err
+	}
+	return pg.Verify(ctx, q, c.Reviews...)
 }
 
 // queuePending adds a guard: the hold is pending and not due, and stays so until the transaction ends.

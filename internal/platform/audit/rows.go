@@ -382,7 +382,7 @@ func trailOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (trailRows, er
 	for _, read := range []error{
 		pg.Unchecked(q.Gorm(ctx)).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
 		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("created_at").Find(&t.Challenges).Error,
-		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
+		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
 		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("at").Find(&t.Reviews).Error,
 		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("issued_at").Find(&t.Proofs).Error,
 		q.Gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Find(&t.Subject).Error,

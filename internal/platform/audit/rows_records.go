@@ -64,7 +64,7 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 		reviews        []models.Review
 	}
 	of := func(into any) error {
-		return q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
+		return pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
 	}
 	for _, err := range []error{
 		q.Gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,

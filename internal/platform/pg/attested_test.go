@@ -81,6 +81,7 @@ func attestedRows(w *fixture.World) []string {
 	w.AddCredential("crd_1", "cli:test")
 	h := w.Hold(time.Hour, 1)
 	out := []string{
+		`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals) select '` + h.AuthorizationID + `', $1, $2, 'leads', 1`,
 		`insert into credential_keys (mac, credential_id, created_at) select '\x01', 'crd_1', now()`,
 		`insert into passkeys (id, tenant_id, environment_id, subject_uid, credential_id, public_key, attestation_type, aaguid, transports, sign_count,
 			user_verified, backup_eligible, backup_state, created_at) select 'psk_1', $1, $2, $3, '\x01', '\x02', 'none', '\x03', '{}', 1, true, false, false, now()`,

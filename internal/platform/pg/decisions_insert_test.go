@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -66,7 +67,7 @@ const written = `select 'rows', (select count(*) from authorizations) + (select 
 // Whichever statement fails, nothing of the decision is there, and the connection serves the next one.
 func TestADecisionIsWrittenWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	st, err := pg.Open(t.Context(), newPlainWorld(t).Pool().Config().ConnString(), pg.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), newPlainWorld(t).Pool().Config().ConnString(), pg.Options{Keys: testenv.Keys(), MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	first := fullDecision(plainNow, 0)
@@ -212,7 +213,7 @@ func TestADecisionWhoseConfirmationIsLostIsStored(t *testing.T) {
 	t.Parallel()
 	whole := newPlainWorld(t)
 	through, armed := losing(t, whole.Pool().Config().ConnString())
-	st, err := pg.Open(t.Context(), through, pg.Options{MaxConns: 1})
+	st, err := pg.Open(t.Context(), through, pg.Options{Keys: testenv.Keys(), MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
 	write(t, st, decision(plainNow, 1))
