@@ -67,9 +67,9 @@ func TestMigrateDistributes(t *testing.T) {
 	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(st.Close)
-	_, err = st.Pool().Exec(t.Context(), `create table pg_dist_partition (logicalrelid regclass);
-		create function create_reference_table(t regclass) returns void language sql as $$ insert into pg_dist_partition values (t) $$;
-		create function create_distributed_table(t regclass, by text, colocate_with text) returns void language sql as $$ insert into pg_dist_partition values (t) $$`)
+	_, err = st.Pool().Exec(t.Context(), `create table citus_tables (table_name regclass, citus_table_type text);
+		create function create_reference_table(t regclass) returns void language sql as $$ insert into citus_tables values (t, 'reference') $$;
+		create function create_distributed_table(t regclass, by text, colocate_with text) returns void language sql as $$ insert into citus_tables values (t, 'distributed') $$`)
 	require.NoError(t, err)
 	require.Regexp(t, `^\d+ tables were placed\n$`, c.ok("migrate", "--distribute"))
 	require.Equal(t, "every table is placed already\n", c.ok("migrate", "--distribute"))

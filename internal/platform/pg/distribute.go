@@ -52,6 +52,10 @@ func place(ctx context.Context, conn *pgx.Conn, show func(done, total int)) (pla
 	if err != nil {
 		return 0, err
 	}
+	// Otherwise a reference table makes local tables of those that refer to it, which cannot be distributed then.
+	if _, err := conn.Exec(ctx, "set citus.enable_local_reference_table_foreign_keys = off"); err != nil {
+		return 0, err
+	}
 	tables := append(append([]string{}, models.ReferenceTables...), models.DistributedTables...)
 	for done, table := range tables {
 		show(done, len(tables))
@@ -67,7 +71,7 @@ func place(ctx context.Context, conn *pgx.Conn, show func(done, total int)) (pla
 	return placed, nil
 }
 
-// placedTables returns the tables that are placed.
+// placedTables returns the tables that are placed. One that the extension lists as local is not.
 func placedTables(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) {
 	var able bool
 	if err := conn.QueryRow(ctx, "select to_regproc('create_distributed_table') is not null").Scan(&able); err != nil {
@@ -76,7 +80,7 @@ func placedTables(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) 
 	if !able {
 		return nil, ErrNotDistributable
 	}
-	rows, err := conn.Query(ctx, "select logicalrelid::regclass::text from pg_dist_partition")
+	rows, err := conn.Query(ctx, "select table_name::text from citus_tables where citus_table_type in ('reference', 'distributed')")
 	if err != nil {
 		return nil, err
 	}
