@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -313,60 +312,4 @@ func tenantInUse(ctx context.Context, q *pg.Q, id string) ([]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// deleteTenant deletes every row of a tenant and its environments, and returns the number of rows, not counting those that foreign
-// keys delete with them. The tables come from the database's catalogue, so that a new table cannot be forgotten.
-func deleteTenant(ctx context.Context, q *pg.Q, id string) (int64, error) {
-	tables, err := tablesByDependence(ctx, q)
-	if err != nil {
-		return 0, err
-	}
-	statements := []string{"delete from idempotency_keys where credential_id in (select id from credentials where tenant_id = $1)"}
-	for _, t := range tables {
-		name := pgx.Identifier{t.name}.Sanitize()
-		switch {
-		case t.environment:
-			statements = append(statements, "delete from "+name+" where environment_id in (select id from environments where tenant_id = $1)")
-		case t.tenant:
-			statements = append(statements, "delete from "+name+" where tenant_id = $1")
-		}
-	}
-	var deleted int64
-	for _, s := range append(statements, "delete from tenants where id = $1") {
-		n, err := q.Exec(ctx, s, id)
-		if err != nil {
-			return 0, err
-		}
-		deleted += n
-	}
-	return deleted, nil
-}
-
-// tenantTable is a table, and which columns say whose its rows are.
-type tenantTable struct {
-	name                string
-	tenant, environment bool
-}
-
-// tablesByDependence returns the tables, each after those that refer to it.
-func tablesByDependence(ctx context.Context, q *pg.Q) ([]tenantTable, error) {
-	rows, err := q.Query(ctx, `with recursive t as (
-			select c.oid, c.relname::text as name from pg_class c
-			where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition),
-		depth as (
-			select oid, 0 as n from t
-			union select f.confrelid, d.n + 1 from depth d join pg_constraint f on f.conrelid = d.oid and f.contype = 'f' and f.confrelid <> d.oid)
-		select t.name,
-			exists (select from pg_attribute a where a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attisdropped),
-			exists (select from pg_attribute a where a.attrelid = t.oid and a.attname = 'environment_id' and not a.attisdropped)
-		from t join depth using (oid) group by t.oid, t.name order by max(depth.n), t.name`)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (tenantTable, error) {
-		var t tenantTable
-		err := row.Scan(&t.name, &t.tenant, &t.environment)
-		return t, err
-	})
 }
