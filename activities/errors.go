@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
@@ -13,8 +14,12 @@ import (
 // A workflow retries after it and never returns it to a caller.
 const Fault = "fault"
 
+// altered is the type of an error after which a retry is of use only once a person has repaired a record (pg.Altered).
+const altered = "altered"
+
 // toTemporal maps a service's error to one of Temporal. A refusal keeps its problem code as the error's type and is final;
-// everything else is a Fault and is retried. The error contains the detail meant for the caller, never the chain of causes,
+// an altered record is final for
+// the activity; everything else is a Fault and is retried. The error contains the detail meant for the caller, never the chain of causes,
 // which may repeat values of a row.
 func toTemporal(err error) error {
 	if err == nil {
@@ -22,6 +27,10 @@ func toTemporal(err error) error {
 	}
 	if p := problem.As(err); p != nil && p.Code != problem.Unavailable && p.Code != problem.Internal {
 		return Refuse(p.Code, p.Detail)
+	}
+	var row *pg.Altered
+	if errors.As(err, &row) {
+		return temporal.NewNonRetryableApplicationError("a stored record that the step rests on was changed outside of the service", altered, nil)
 	}
 	// The type of the innermost error shows an operator where to look.
 	return temporal.NewApplicationError(fmt.Sprintf("the step failed (%T); see the worker's log for the error", root(err)), Fault)
@@ -49,8 +58,14 @@ func Refuse(code problem.Code, detail string) error {
 // faults, timeouts and panics. It depends on the error alone, because workflow code calls it and must be deterministic.
 func Refusal(err error) (code problem.Code, detail string, ok bool) {
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || !app.NonRetryable() || app.Type() == Fault {
+	if !errors.As(err, &app) || !app.NonRetryable() || app.Type() == Fault || app.Type() == altered {
 		return "", "", false
 	}
 	return problem.Code(app.Type()), app.Message(), true
+}
+
+// Altered reports whether an activity failed because a record that it rests on was changed outside of the service. It depends on the error alone.
+func Altered(err error) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == altered
 }

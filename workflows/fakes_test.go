@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -111,6 +112,7 @@ type holdRecord struct {
 	approved map[string]bool    // reviewers
 	moves    []string
 	fault    func(n int) error
+	altered  bool // what approvals rest on
 	calls    int
 }
 
@@ -138,6 +140,9 @@ func (r *holdRecord) Review(_ context.Context, m hold.Move) (hold.Outcome, error
 			r.status = models.HoldRejected
 			r.moves = append(r.moves, "rejected")
 			return r.outcome(), nil
+		}
+		if r.altered {
+			return hold.Outcome{}, &pg.Altered{Table: "reviews", Cause: pg.ErrMissingRow}
 		}
 		r.approved[asked.reviewer] = true
 		if len(r.approved) >= r.required {

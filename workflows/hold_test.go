@@ -197,3 +197,39 @@ func TestHoldSurvivesAnOutage(t *testing.T) {
 	require.Equal(t, models.HoldApproved, out.Status)
 	require.Greater(t, env.Now().Sub(start), 10*time.Hour, "it waited longer and longer, and did not spin")
 }
+
+// An approval that rests on an altered record waits until it is repaired, and holds up neither a rejection nor the end of the hold.
+func TestHoldWithAnAlteredRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		meanwhile func(env *testsuite.TestWorkflowEnvironment, r *holdRecord)
+		want      models.HoldStatus
+		code      problem.Code // of the approval
+	}{
+		"repaired": {func(env *testsuite.TestWorkflowEnvironment, r *holdRecord) {
+			env.RegisterDelayedCallback(func() {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.altered = false
+			}, 2*time.Hour)
+		}, models.HoldApproved, ""},
+		"rejected": {func(env *testsuite.TestWorkflowEnvironment, _ *holdRecord) {
+			ask(env, 2*time.Hour, workflows.UpdateReview, "u2", workflows.MoveRequest{Request: "0d", Resolution: hold.Reject})
+		}, models.HoldRejected, problem.ReviewResolved},
+		"expired": {func(*testsuite.TestWorkflowEnvironment, *holdRecord) {}, models.HoldExpired, problem.ReviewExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := holdOf(1)
+			r.altered = true
+			var a *answer
+			out, _ := runHold(t, r, func(env *testsuite.TestWorkflowEnvironment) {
+				a = ask(env, time.Hour, workflows.UpdateReview, "u1", annApproves)
+				c.meanwhile(env, r)
+			})
+			require.Equal(t, c.want, out.Status)
+			require.True(t, a.done)
+			require.Equal(t, c.code, a.code())
+		})
+	}
+}

@@ -16,8 +16,21 @@ type moveLock struct {
 
 func newMoveLock(ctx workflow.Context) moveLock { return moveLock{turn: workflow.NewMutex(ctx)} }
 
-// move runs f while no other move is under way.
+// move runs f while no other move is under way. If a record that f rests on was altered, it runs again later, and others move meanwhile.
 func (l moveLock) move(ctx workflow.Context, f func() error) error {
+	for try := 0; ; try++ {
+		err := l.alone(ctx, f)
+		if !activities.Altered(err) {
+			return err
+		}
+		workflow.GetLogger(ctx).Warn("an altered record; retrying", "try", try)
+		if err := workflow.Sleep(ctx, pause(try)); err != nil {
+			return err
+		}
+	}
+}
+
+func (l moveLock) alone(ctx workflow.Context, f func() error) error {
 	if err := l.turn.Lock(ctx); err != nil {
 		return err
 	}
@@ -38,10 +51,23 @@ const (
 	longPauseAfter = 30
 )
 
-// retryStep runs step until it succeeds or is refused. It never returns an infrastructure failure: Temporal would return the
+// retryStep is tryStep, and waits until an altered record is repaired.
+func retryStep[T any](ctx workflow.Context, step func(ctx workflow.Context, at time.Time) workflow.Future) (T, error) {
+	for {
+		out, err := tryStep[T](ctx, step)
+		if !activities.Altered(err) {
+			return out, err
+		}
+		if err := workflow.Sleep(ctx, longPause); err != nil {
+			return out, err
+		}
+	}
+}
+
+// tryStep runs step until it succeeds, is refused, or rests on an altered record. It never returns an infrastructure failure: Temporal would return the
 // same failure to every later caller with the update's id. Each attempt receives the workflow's current time, so a request
 // that arrived in time may be too late when its step finally runs.
-func retryStep[T any](ctx workflow.Context, step func(ctx workflow.Context, at time.Time) workflow.Future) (T, error) {
+func tryStep[T any](ctx workflow.Context, step func(ctx workflow.Context, at time.Time) workflow.Future) (T, error) {
 	for try := 0; ; try++ {
 		var out T
 		err := step(ctx, workflow.Now(ctx)).Get(ctx, &out)
@@ -53,6 +79,9 @@ func retryStep[T any](ctx workflow.Context, step func(ctx workflow.Context, at t
 		}
 		if ctx.Err() != nil {
 			return out, ctx.Err()
+		}
+		if activities.Altered(err) {
+			return out, err
 		}
 		workflow.GetLogger(ctx).Warn("step failed; retrying", "try", try, "error", err)
 		if err := workflow.Sleep(ctx, pause(try)); err != nil {

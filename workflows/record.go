@@ -171,7 +171,7 @@ func (r *recordRun[I, O]) byTime(ctx workflow.Context, due deadline) error {
 // step runs one move and takes its outcome over.
 func (r *recordRun[I, O]) step(ctx workflow.Context, activity string, m MoveRequest) (O, error) {
 	id, environment := r.key(r.in)
-	out, err := retryStep[O](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
+	out, err := tryStep[O](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
 		move := activities.Move{ID: id, Environment: environment, Request: m.Request, Resolution: m.Resolution, Actor: m.Actor, RequestID: m.RequestID, At: at}
 		if r.slow {
 			return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activity)), activity, move)
