@@ -149,6 +149,7 @@ type Hold struct {
 	RiskClass            string
 	Status               HoldStatus
 	ApprovalsRequired    int
+	TeamsRequired        int  // the number of its rows in hold_teams
 	SelfReviewBarred     bool // the principal of the requesting credential may not review
 	OpenedAt             time.Time
 	RemindAt             time.Time

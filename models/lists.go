@@ -26,18 +26,20 @@ type List struct {
 	Entries       int    // their number after the last change
 	CreatedAt     time.Time
 	CreatedBy     string
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
 // ListEntry is one value of a list.
 type ListEntry struct {
-	ID            string
+	ID            string `gorm:"primaryKey"`
 	TenantID      string
-	EnvironmentID string  `gorm:"primaryKey"`
-	ListID        string  `gorm:"primaryKey"`
-	Key           string  `gorm:"primaryKey"` // the normal form of the value, or its digest in a personal list
+	EnvironmentID string `gorm:"primaryKey"`
+	ListID        string
+	Key           string  // the normal form of the value, or its digest in a personal list
 	Value         *string // as it was given; nil in a personal list
 	Reason        string
 	ExpiresAt     *time.Time
 	AddedAt       time.Time
 	AddedBy       string
+	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }

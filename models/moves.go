@@ -18,4 +18,5 @@ type MoveRequest struct {
 	BackupState     *bool
 	NoteDigest      *string // of a review
 	RequestedAt     time.Time
+	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
 }

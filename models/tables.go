@@ -237,8 +237,8 @@ var AttestedTables = []AttestedTable{
 	{
 		Name: "holds", Row: Hold{}, Of: ofEnvironment,
 		Decides: []string{
-			"authorization_id", "tenant_id", "environment_id", "action_id", "subject_uid", "risk_class", "approvals_required", "self_review_barred",
-			"opened_at", "due_at",
+			"authorization_id", "tenant_id", "environment_id", "action_id", "subject_uid", "risk_class", "approvals_required", "teams_required",
+			"self_review_barred", "opened_at", "due_at",
 		},
 		Free: map[string]string{
 			"status":    "changes by conditional statements that read no MAC; of its own it approves nothing, and the log has each change",
@@ -250,6 +250,27 @@ var AttestedTables = []AttestedTable{
 		Name: "hold_teams", Row: HoldTeam{}, Of: ofEnvironment,
 		Decides: []string{"authorization_id", "tenant_id", "environment_id", "team", "approvals", "escalate_team", "escalate_at"},
 		Free:    map[string]string{"escalated_at": "a notice; it takes effect at escalate_at"},
+	},
+	{
+		Name: "move_requests", Row: MoveRequest{}, Of: "environment_id = @environment",
+		Decides: []string{
+			"target", "digest", "environment_id", "authorization_id", "move", "actor", "request_id", "method", "passkey_id", "sign_count", "backup_state",
+			"note_digest", "requested_at",
+		},
+	},
+	{
+		Name: "lists", Row: List{}, Of: ofEnvironment,
+		Decides: []string{"id", "tenant_id", "environment_id", "name", "kind", "personal", "version", "entries"},
+		Free: map[string]string{
+			"description": "decides nothing", "secret": "sealed with the id", "created_at": "evidence", "created_by": "evidence",
+		},
+	},
+	{
+		Name: "list_entries", Row: ListEntry{}, Of: ofEnvironment,
+		Decides: []string{"id", "tenant_id", "environment_id", "list_id", "key", "expires_at"},
+		Free: map[string]string{
+			"value": "shown; the key is looked up", "reason": "decides nothing", "added_at": "evidence", "added_by": "evidence",
+		},
 	},
 	{
 		Name: "reviews", Row: Review{}, Of: "environment_id = @environment",

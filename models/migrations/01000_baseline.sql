@@ -785,6 +785,7 @@ create table lists (
     entries        integer not null,
     created_at     timestamptz not null,
     created_by     text not null,
+    row_mac        bytea,
     primary key (id, environment_id),
     constraint lists_environment_id_name_key unique (environment_id, name),
     constraint lists_personal check (personal = (secret is not null) and (not personal or kind = 'text'))
@@ -802,7 +803,9 @@ create table list_entries (
     expires_at     timestamptz,
     added_at       timestamptz not null,
     added_by       text not null,
-    primary key (list_id, environment_id, key),
+    row_mac        bytea,
+    primary key (id, environment_id),
+    unique (list_id, environment_id, key),
     constraint list_entries_list_id_fkey foreign key (list_id, environment_id) references lists(id, environment_id) on delete cascade
 );
 create index list_entries_page on list_entries (environment_id, list_id, added_at desc, id desc);
@@ -1044,6 +1047,7 @@ create table holds (
     self_review_barred     boolean default false not null,
     assigned_to            text,
     assigned_at            timestamptz,
+    teams_required         integer default 0 not null, -- rows in hold_teams
     row_mac                bytea,
     primary key (authorization_id, environment_id),
     constraint holds_authorization_id_fkey foreign key (authorization_id, environment_id) references authorizations(id, environment_id) on delete cascade
@@ -1125,6 +1129,7 @@ create table move_requests (
     note_digest      text,
     requested_at     timestamptz not null,
     environment_id   text not null,
+    row_mac          bytea,
     primary key (target, digest, environment_id),
     constraint move_requests_authorization_id_fkey foreign key (authorization_id, environment_id) references authorizations(id, environment_id) on delete cascade
 );

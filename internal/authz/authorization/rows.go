@@ -131,7 +131,7 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 		})
 		return err
 	})
-	lists.QueueLookup(b, s.Environment, w.Lookup, w.At)
+	lists.QueueLookup(ctx, q, b, s, w.Lookup, w.At)
 	f.Tallies = make([]int, len(w.Tallies))
 	for i, t := range w.Tallies {
 		for _, decision := range t.Decisions {

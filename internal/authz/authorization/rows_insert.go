@@ -121,9 +121,9 @@ func queueAuthorization(b *pgx.Batch, a *models.Authorization) {
 
 func queueHold(b *pgx.Batch, h models.Hold) {
 	b.Queue(`insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status,
-		approvals_required, self_review_barred, opened_at, remind_at, due_at, row_mac)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		approvals_required, teams_required, self_review_barred, opened_at, remind_at, due_at, row_mac)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
-		h.ApprovalsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt, h.RowMAC)
+		h.ApprovalsRequired, h.TeamsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt, h.RowMAC)
 	events.QueueOutbox(b, hold.NoticeOf(h, models.NoticeOpened, h.OpenedAt))
 }

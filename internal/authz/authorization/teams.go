@@ -10,6 +10,7 @@ import (
 // the hold is due never takes effect.
 func (d *decision) addTeams() {
 	h := d.row.Hold
+	h.TeamsRequired = len(d.requirements.Review)
 	for _, t := range d.requirements.Review {
 		row := models.HoldTeam{
 			AuthorizationID: h.AuthorizationID, TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, Team: t.Group, Approvals: t.Approvals,

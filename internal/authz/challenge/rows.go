@@ -32,7 +32,11 @@ const caseOfChallenge = "select r.*, " + settle.CaseColumns + " from challenges 
 // readCase returns a challenge, and the request of a move of it if there is a digest. The scope of its own workflow has no tenant.
 func readCase(ctx context.Context, q *pg.Q, s pg.Scope, id string, request []byte) (Case, error) {
 	var c Case
-	return pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfChallenge, id, request, s.Environment, id, s.Tenant).Take(&c).Error)
+	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfChallenge, id, request, s.Environment, id, s.Tenant).Take(&c).Error)
+	if err == nil {
+		err = c.VerifyRequest(ctx, q)
+	}
+	return c, err
 }
 
 // environmentOfChallenge returns the environment of a challenge, by the challenge's id alone.

@@ -25,6 +25,7 @@ func TestAlteredHoldsAreNotApproved(t *testing.T) {
 		"time":                "update reviews set at = at - interval '1 second' where authorization_id = @hold",
 		"approvals required":  "update holds set approvals_required = 2 where authorization_id = @hold",
 		"due later":           "update holds set due_at = due_at + interval '1 day' where authorization_id = @hold",
+		"team deleted":        "delete from hold_teams where authorization_id = @hold",
 		"team":                "update hold_teams set team = 'friends' where authorization_id = @hold",
 		"approvals of a team": "update hold_teams set approvals = 2 where authorization_id = @hold",
 		"escalation":          "update hold_teams set escalate_team = 'friends', escalate_at = now() where authorization_id = @hold",

@@ -98,7 +98,9 @@ func insertRequest(ctx context.Context, q *pg.Q, m models.MoveRequest, n *models
 			values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
 			n.AuthorizationID, n.Reviewer, n.TenantID, n.EnvironmentID, n.SubjectUID, n.NoteDigest, n.Note, n.WrittenAt)
 	}
-	settle.QueueMove(b, m)
+	if err := settle.QueueMove(ctx, q, b, m); err != nil {
+		return err
+	}
 	return q.Batch(ctx, b)
 }
 

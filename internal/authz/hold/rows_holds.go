@@ -49,13 +49,20 @@ const caseOfHold = "select r.*, " + settle.CaseColumns + `, a.outcome, a.outcome
 // tenant.
 func readCase(ctx context.Context, q *pg.Q, s pg.Scope, authorization string, request []byte) (Case, error) {
 	var c Case
-	return pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfHold, authorization, request, s.Environment, authorization, s.Tenant).Take(&c).Error)
+	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfHold, authorization, request, s.Environment, authorization, s.Tenant).Take(&c).Error)
+	if err == nil {
+		err = c.VerifyRequest(ctx, q)
+	}
+	return c, err
 }
 
-// verify fails if a row by which an approval of the hold is counted was altered (pg.Altered).
+// verify fails if a row by which an approval of the hold is counted was altered or is missing (pg.Altered).
 func (c Case) verify(ctx context.Context, q *pg.Q) error {
 	if err := pg.Verify(ctx, q, c.Hold); err != nil {
 		return err
+	}
+	if len(c.Teams) < c.TeamsRequired {
+		return q.Missing(c.scope(), "hold_teams", c.AuthorizationID)
 	}
 	if err := pg.Verify(ctx, q, c.Teams...); err != nil {
 		return err
@@ -204,20 +211,25 @@ func checkCounted(ctx context.Context, q *pg.Q, s pg.Scope, given []Approver) er
 	if _, err := tenancy.GetEnvironment(ctx, q, s); err != nil {
 		return err
 	}
-	var actors, absent []string
+	var actors []string
 	for _, a := range given {
 		actors = append(actors, a.Reviewer, a.Principal)
 		if a.Absent != "" {
 			actors = append(actors, a.Absent, a.AbsentPrincipal)
-			absent = append(absent, strings.TrimPrefix(a.Absent, "person:"))
 		}
-	}
-	if len(absent) > 0 {
-		if err := q.Gorm(ctx).Where(pg.InScope+" and person_id in ?", s.Tenant, s.Environment, absent).Find(&[]models.Deputy{}).Error; err != nil {
+		if err := checkDeputy(ctx, q, s, a); err != nil {
 			return err
 		}
 	}
 	return identity.CheckActors(ctx, q, s, actors)
+}
+
+// checkDeputy fails if what makes an approver the deputy of an absent person was altered (pg.Altered).
+func checkDeputy(ctx context.Context, q *pg.Q, s pg.Scope, a Approver) error {
+	if a.Absent == "" {
+		return nil
+	}
+	return q.Gorm(ctx).Where(pg.InScope+" and person_id = ?", s.Tenant, s.Environment, strings.TrimPrefix(a.Absent, "person:")).Find(&[]models.Deputy{}).Error
 }
 
 // OverdueHolds returns at most limit holds of any environment that should have expired before t.

@@ -43,7 +43,7 @@ type Need struct {
 const needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id
 	and r.reviewer = @reviewer and r.resolution = 'approve')
 	and (h.approvals_required > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id)
-	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id
+	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = @environment
 		and (t.team in @teams or t.escalate_team in @teams and t.escalate_at <= @now)))`
 
 // QueuedHold is a hold as reviewers see it.
@@ -97,7 +97,7 @@ const stated = `(select coalesce(string_agg(e->>'wanted', ' '), '') from jsonb_a
 
 // queuedHolds is the statement of one page of the queue.
 func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) (*gorm.DB, error) {
-	tx := f.narrow(q.Gorm(ctx).Table("holds h").
+	tx := f.narrow(s, q.Gorm(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, h.action_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
@@ -106,8 +106,7 @@ func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) 
 			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = h.environment_id) as details`, f.Now, f.Reviewer).
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join actions act on act.id = h.action_id").
-		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
-		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Offset(f.Skip)
+		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id")).Offset(f.Skip)
 	if f.MostUrgent {
 		return pg.PaginateUp(tx, p, "h.due_at", "h.authorization_id")
 	}
@@ -146,20 +145,20 @@ func placeInQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, authorizat
 		Before, Total int64
 		Present       bool
 	}
-	err = f.narrow(q.Gorm(ctx).Table("holds h").
+	err = f.narrow(s, q.Gorm(ctx).Table("holds h").
 		Select("count(*) as total, count(*) filter (where "+precedes+") as before, coalesce(bool_or(h.authorization_id = o.authorization_id), false) as present").
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
-		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = h.environment_id", authorization).
-		Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)).Find(&row).Error
+		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = h.environment_id", authorization)).Find(&row).Error
 	if !row.Present {
 		row.Before = -1
 	}
 	return row.Before, row.Total, err
 }
 
-// narrow adds the conditions of the filter on holds h, their authorizations a and their subjects s.
-func (f Filter) narrow(tx *gorm.DB) *gorm.DB {
+// narrow adds the conditions of the scope and the filter on holds h, their authorizations a and their subjects s.
+func (f Filter) narrow(s pg.Scope, tx *gorm.DB) *gorm.DB {
+	tx = tx.Where("h.tenant_id = ? and h.environment_id = ?", s.Tenant, s.Environment)
 	switch f.Status {
 	case models.HoldPending:
 		tx = tx.Where("h.status = 'pending' and h.due_at > ?", f.Now)
@@ -188,7 +187,7 @@ func (f Filter) narrow(tx *gorm.DB) *gorm.DB {
 		tx = tx.Where("h.authorization_id in ?", f.Only)
 	}
 	if f.Need != nil {
-		tx = tx.Where(needed, map[string]any{"reviewer": f.Need.Reviewer, "teams": append([]string{""}, f.Need.Teams...), "now": f.Now})
+		tx = tx.Where(needed, map[string]any{"environment": s.Environment, "reviewer": f.Need.Reviewer, "teams": append([]string{""}, f.Need.Teams...), "now": f.Now})
 	}
 	if f.RiskClass != "" {
 		tx = tx.Where("h.risk_class = ?", f.RiskClass)

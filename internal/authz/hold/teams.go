@@ -229,6 +229,9 @@ func (s *Service) refuseOutsider(ctx context.Context, c Case, a Approver) error 
 	if a, err = standingOf(ctx, s.store.Q, c.scope(), a.Reviewer, a.Principal, b.at); err != nil {
 		return err
 	}
+	if err := checkDeputy(ctx, s.store.Q, c.scope(), a); err != nil {
+		return err
+	}
 	if b.teams, err = reviewteams.TeamsOf(ctx, s.store.Q, c.scope(), actorsOf([]Approver{a})); err != nil || b.admits(a) {
 		return err
 	}

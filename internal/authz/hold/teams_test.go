@@ -65,6 +65,7 @@ func (b *bundle) holdFor(required int, teams ...wants) models.Hold {
 		b.Exec(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at)
 			values ($1, $2, $3, $4, $5, $6, $7)`, h.AuthorizationID, b.Scope.Tenant, b.Scope.Environment, w.team, w.approvals, to, at)
 	}
+	b.Exec("update holds set teams_required = $2 where authorization_id = $1", h.AuthorizationID, len(teams))
 	return h
 }
 

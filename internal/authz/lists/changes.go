@@ -206,16 +206,43 @@ func (op Operation) Change(ctx context.Context, id string, e Prepared) (bool, er
 	return true, op.append(ctx, events.ListChangedData{List: l.ID, Name: l.Name, Version: l.Version + 1, Added: written, Removed: removed})
 }
 
-// add writes entries. It returns the ids of those that are new or have changed.
+// add writes entries. It returns the ids of those that are new or have another reason or expiry.
 func (op Operation) add(ctx context.Context, l models.List, entries []PreparedEntry) ([]string, error) {
-	rows := make([]models.ListEntry, len(entries))
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(entries))
 	for i, e := range entries {
-		rows[i] = models.ListEntry{
+		keys[i] = e.Key
+	}
+	before, err := EntriesByKey(ctx, op.Q, op.Scope, l.ID, keys)
+	if err != nil {
+		return nil, err
+	}
+	var rows []models.ListEntry
+	var written []string
+	for _, e := range entries {
+		row := models.ListEntry{
 			ID: ids.New(ids.ListEntry), TenantID: l.TenantID, EnvironmentID: l.EnvironmentID, ListID: l.ID, Key: e.Key, Value: e.Value,
 			Reason: e.Reason, ExpiresAt: e.ExpiresAt, AddedAt: op.At, AddedBy: op.By.Actor,
 		}
+		if i := slices.IndexFunc(before, func(b models.ListEntry) bool { return b.Key == e.Key }); i >= 0 {
+			row.ID = before[i].ID
+			if before[i].Reason == e.Reason && sameTime(before[i].ExpiresAt, e.ExpiresAt) {
+				continue
+			}
+		}
+		rows, written = append(rows, row), append(written, row.ID)
 	}
-	return upsertEntries(ctx, op.Q, l, rows)
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return written, putEntries(ctx, op.Q, rows)
+}
+
+// sameTime compares times as they are stored, in microseconds.
+func sameTime(a, b *time.Time) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.UnixMicro() == b.UnixMicro()
 }
 
 // Delete is Service.Delete.

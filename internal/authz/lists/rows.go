@@ -61,7 +61,7 @@ func allLists(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
 
 // listLists lists the lists of the environment, newest first.
 func listLists(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.List, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment), p, "created_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -75,7 +75,7 @@ func listLists(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.Li
 
 // listEntries lists the entries of a list, newest first.
 func listEntries(ctx context.Context, q *pg.Q, s pg.Scope, list string, p pg.Page) ([]models.ListEntry, string, error) {
-	tx, err := pg.Paginate(q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and list_id = ?", s.Tenant, s.Environment, list), p, "added_at", "id")
+	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and list_id = ?", s.Tenant, s.Environment, list), p, "added_at", "id")
 	if err != nil {
 		return nil, "", err
 	}
@@ -102,24 +102,12 @@ func keysOf(ctx context.Context, q *pg.Q, l models.List, entries []string) ([]st
 	return keys, err
 }
 
-// upsertEntries writes entries of a locked list. It returns the ids of those that are new or have another reason or expiry.
-func upsertEntries(ctx context.Context, q *pg.Q, l models.List, entries []models.ListEntry) ([]string, error) {
-	var written []string
-	b := &pgx.Batch{}
-	for _, e := range entries {
-		b.Queue(`insert into list_entries (id, tenant_id, environment_id, list_id, key, value, reason, expires_at, added_at, added_by)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-			on conflict (list_id, environment_id, key) do update set value = excluded.value, reason = excluded.reason,
-				expires_at = excluded.expires_at, added_at = excluded.added_at, added_by = excluded.added_by
-			where (list_entries.reason, list_entries.expires_at) is distinct from (excluded.reason, excluded.expires_at)
-			returning id`,
-			e.ID, l.TenantID, l.EnvironmentID, l.ID, e.Key, e.Value, e.Reason, e.ExpiresAt, e.AddedAt, e.AddedBy).Query(func(rows pgx.Rows) error {
-			found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			written = append(written, found...)
-			return err
-		})
-	}
-	return written, q.Batch(ctx, b)
+// putEntries writes entries of a locked list, each in place of the one with its key.
+func putEntries(ctx context.Context, q *pg.Q, entries []models.ListEntry) error {
+	return q.Gorm(ctx).Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "list_id"}, {Name: "environment_id"}, {Name: "key"}},
+		DoUpdates: clause.AssignmentColumns([]string{"value", "reason", "expires_at", "added_at", "added_by", "row_mac"}),
+	}).Create(&entries).Error
 }
 
 // removeEntries deletes the entries of a locked list with the keys, and those that have expired. It returns their ids.
@@ -134,11 +122,13 @@ func removeEntries(ctx context.Context, q *pg.Q, l models.List, keys []string, a
 
 // nextVersion counts a change of a locked list, and stores its secret unless it is nil. It returns the number of entries.
 func nextVersion(ctx context.Context, q *pg.Q, l models.List, secret []byte) (int, error) {
-	var entries int
-	err := q.QueryRow(ctx, `update lists set version = version + 1, secret = coalesce($3, secret),
-		entries = (select count(*) from list_entries e where e.environment_id = $1 and e.list_id = $2)
-		where environment_id = $1 and id = $2 returning entries`, l.EnvironmentID, l.ID, secret).Scan(&entries)
-	return entries, err
+	changed, err := pg.Change[models.List](ctx, q, "environment_id = @environment and id = @id", `version = version + 1, secret = coalesce(@secret, secret),
+		entries = (select count(*) from list_entries e where e.environment_id = @environment and e.list_id = @id)`,
+		map[string]any{"environment": l.EnvironmentID, "id": l.ID, "secret": secret})
+	if err != nil {
+		return 0, err
+	}
+	return changed[0].Entries, nil
 }
 
 // deleteList deletes a list with its entries.
@@ -157,27 +147,31 @@ func UsesOf(ctx context.Context, q *pg.Q, s pg.Scope, name string) ([]string, er
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// QueueLookup adds the statement that looks up the questions of a decision: one index entry for each key.
-func QueueLookup(b *pgx.Batch, environment string, l *Lookup, at time.Time) {
+// QueueLookup adds the statement that looks up the questions of a decision: one index entry for each key. The batch fails if an entry that it
+// finds was altered (pg.Altered). The list itself was checked with the policy that reads it.
+func QueueLookup(ctx context.Context, q *pg.Q, b *pgx.Batch, s pg.Scope, l *Lookup, at time.Time) {
 	if l.Empty() {
 		return
 	}
-	b.Queue(`select w.list, w.key, l.version, coalesce(e.id, '') from unnest($2::text[], $3::text[]) w(list, key)
+	b.Queue(`select w.list, w.key, l.version, coalesce(e.id, ''), e.expires_at, e.row_mac from unnest($2::text[], $3::text[]) w(list, key)
 		join lists l on l.environment_id = $1 and l.id = w.list
-		left join list_entries e on e.environment_id = $1 and e.list_id = w.list and e.key = w.key and (e.expires_at is null or e.expires_at > $4)`,
-		environment, l.lists, l.keys, at).Query(func(rows pgx.Rows) error {
-		var list, key, entry string
+		left join list_entries e on e.environment_id = $1 and e.list_id = w.list and e.key = w.key`,
+		s.Environment, l.lists, l.keys).Query(func(rows pgx.Rows) error {
+		e := models.ListEntry{TenantID: s.Tenant, EnvironmentID: s.Environment}
 		var version int
-		_, err := pgx.ForEachRow(rows, []any{&list, &key, &version, &entry}, func() error {
-			f, ok := l.found[list]
+		_, err := pgx.ForEachRow(rows, []any{&e.ListID, &e.Key, &version, &e.ID, &e.ExpiresAt, &e.RowMAC}, func() error {
+			f, ok := l.found[e.ListID]
 			if !ok {
 				f = found{version: version, entries: map[string]string{}}
-				l.found[list] = f
+				l.found[e.ListID] = f
 			}
-			if entry != "" {
-				f.entries[key] = entry
+			if e.ID == "" {
+				return nil
 			}
-			return nil
+			if e.ExpiresAt == nil || e.ExpiresAt.After(at) {
+				f.entries[e.Key] = e.ID
+			}
+			return pg.Verify(ctx, q, e)
 		})
 		return err
 	})
@@ -185,6 +179,5 @@ func QueueLookup(b *pgx.Batch, environment string, l *Lookup, at time.Time) {
 
 // DropExpired deletes at most limit entries that expired before t.
 func DropExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
-	return q.Exec(ctx, `delete from list_entries where (list_id, environment_id, key) in
-		(select list_id, environment_id, key from list_entries where expires_at < $1 limit $2)`, t, limit)
+	return q.Exec(ctx, `delete from list_entries where (id, environment_id) in (select id, environment_id from list_entries where expires_at < $1 limit $2)`, t, limit)
 }

@@ -24,12 +24,21 @@ type Case struct {
 // of the request.
 const (
 	CaseColumns = `a.action_key, a.decision, a.mode, a.credential_id, coalesce(s.external_id, '') as subject,
-	(select jsonb_build_object('Move', m.move, 'Actor', m.actor, 'RequestID', m.request_id, 'Method', m.method, 'PasskeyID', m.passkey_id,
-		'SignCount', m.sign_count, 'BackupState', m.backup_state, 'NoteDigest', m.note_digest, 'EnvironmentID', m.environment_id)
+	(select jsonb_build_object('Target', m.target, 'Digest', encode(m.digest, 'base64'), 'AuthorizationID', m.authorization_id, 'Move', m.move, 'Actor', m.actor, 'RequestID', m.request_id, 'Method', m.method, 'PasskeyID', m.passkey_id,
+		'SignCount', m.sign_count, 'BackupState', m.backup_state, 'NoteDigest', m.note_digest, 'EnvironmentID', m.environment_id,
+		'RequestedAt', m.requested_at, 'RowMAC', encode(m.row_mac, 'base64'))
 		from move_requests m where m.environment_id = r.environment_id and m.target = ? and m.digest = ?) as request`
 	CaseTables = ` join authorizations a on a.environment_id = r.environment_id and a.id = r.authorization_id
 		left join subjects s on s.environment_id = r.environment_id and s.uid = r.subject_uid`
 )
+
+// VerifyRequest fails if the stored request of the move was altered (pg.Altered).
+func (c Case) VerifyRequest(ctx context.Context, q *pg.Q) error {
+	if c.Request == nil {
+		return nil
+	}
+	return pg.Verify(ctx, q, *c.Request)
+}
 
 // Commit runs the statements of a move in one transaction, in one round trip.
 func Commit(ctx context.Context, st *pg.Store, b *pgx.Batch) error {
@@ -46,17 +55,23 @@ func Commit(ctx context.Context, st *pg.Store, b *pgx.Batch) error {
 // InsertMove stores a request. A repeated request changes nothing.
 func InsertMove(ctx context.Context, q *pg.Q, m models.MoveRequest) error {
 	b := &pgx.Batch{}
-	QueueMove(b, m)
+	if err := QueueMove(ctx, q, b, m); err != nil {
+		return err
+	}
 	return q.Batch(ctx, b)
 }
 
 // QueueMove adds InsertMove to a batch.
-func QueueMove(b *pgx.Batch, m models.MoveRequest) {
+func QueueMove(ctx context.Context, q *pg.Q, b *pgx.Batch, m models.MoveRequest) error {
+	if err := pg.Sign(ctx, q, &m); err != nil {
+		return err
+	}
 	b.Queue(`insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
-		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
+		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id, row_mac)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
 		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
-		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID)
+		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID, m.RowMAC)
+	return nil
 }
 
 // MoveRequested reports whether the actor has requested the move of m of its challenge or hold before.

@@ -215,8 +215,8 @@ func (q *Q) Missing(s Scope, table, id string) error {
 	return q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrMissingRow, scope: s})
 }
 
-// errNoTransaction is a fault of the caller of Change.
-var errNoTransaction = errors.New("store: rows that decide are changed in a transaction")
+// errNoTransaction is a fault of the caller of Change or Copy.
+var errNoTransaction = errors.New("store: not in a transaction")
 
 // Change updates the rows of a model whose table is attested, with their MACs, and returns them as they are then. where and set are SQL with
 // the @names of args: maps, or structs with their fields. It is part of the caller's transaction, in which it locks the rows, and verifies them before: a change of some columns does

@@ -105,6 +105,11 @@ func attestedRows(w *fixture.World) []string {
 			select 'dpt_1', $1, $2, 'prs_1', 'prs_1', now(), now() + interval '1 day', now()`,
 		`insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
 			select '` + h.AuthorizationID + `', $2, 'person:prs_1', 'person:prs_1', 'approve', now()`,
+		`insert into move_requests (target, digest, authorization_id, move, actor, request_id, sign_count, backup_state, requested_at, environment_id)
+			select 'chl_1', '\x01', '` + h.AuthorizationID + `', 'cancel', 'person:prs_1', 'req_1', 1, true, now(), $2`,
+		`insert into lists (id, tenant_id, environment_id, name, kind, personal, description, version, entries, created_at, created_by)
+			select 'lst_1', $1, $2, 'blocked', 'text', false, '', 1, 1, now(), 'cli:test'`,
+		`insert into list_entries (id, tenant_id, environment_id, list_id, key, reason, added_at, added_by) select 'lse_1', $1, $2, 'lst_1', 'x', 'r', now(), 'cli:test'`,
 	}
 	for i := range out { // every statement has the same arguments
 		out[i] += " where $1::text <> $2::text and $3::text <> ''"
@@ -119,15 +124,19 @@ var alterations = map[string]string{
 	"timestamp with time zone": "coalesce(%[1]s, now()) + interval '1 microsecond'", "ARRAY": "array_append(%[1]s, 'x')", "jsonb": `'{"x": 1}'`,
 
 	"kind": "'live'", "mode": "'shadow'", "risk_class": "'low'", "background": "'own'", "scope": "'admin'", "role": "'operator'",
-	"attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "%[1]s - interval '1 microsecond'",
+	"lists.kind": "'country'", "lists.personal": "true, secret = '\\x01', kind = 'text'", // a constraint binds the three
+	"move": "'complete'", "attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "%[1]s - interval '1 microsecond'",
 
 	"id": "", "tenant_id": "", "environment_id": "", "credential_id": "", "action_id": "", "subject_uid": "", "person_id": "", "identity_provider_id": "",
-	"team_id": "", "deputy_id": "", "authorization_id": "",
+	"team_id": "", "deputy_id": "", "authorization_id": "", "list_id": "",
 }
 
 func alteration(t *testing.T, st *pg.Store, table, column string) (expression string, possible bool) {
 	t.Helper()
-	expression, named := alterations[column]
+	expression, named := alterations[table+"."+column]
+	if !named {
+		expression, named = alterations[column]
+	}
 	if !named {
 		var kind string
 		require.NoError(t, st.Pool().QueryRow(t.Context(), `select data_type from information_schema.columns where table_schema = 'public'
