@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -55,9 +54,7 @@ func (s *server) writeProblem(c *fiber.Ctx, err error) error {
 			slog.String("request_id", request.ID(c)), slog.String("route", request.Route(c)), slog.String("error", err.Error()))
 	}
 	request.SetProblemCode(c, p.Code)
-	if p.RetryAfter > 0 {
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
-	}
+	request.SetRetryAfter(c, p)
 	if p.Code == problem.Unprocessable && !acceptsProblem(c) {
 		return send(c, kind.Status, validationBody{Detail: p.Fields})
 	}

@@ -31,6 +31,7 @@ type visitor struct {
 type visit struct {
 	status   int
 	location string
+	header   http.Header
 	body     string
 }
 
@@ -69,7 +70,7 @@ func (v *visitor) do(method, path, contentType string, body []byte, accept strin
 			v.cookie = c
 		}
 	}
-	out := visit{status: resp.StatusCode, location: resp.Header.Get("Location")}
+	out := visit{status: resp.StatusCode, location: resp.Header.Get("Location"), header: resp.Header}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return out // the body has no end
 	}
@@ -110,6 +111,16 @@ func (v *visitor) register(token string) {
 	done := v.script("/console/invitation", object{"token": token, "credential": json.RawMessage(answer)})
 	require.Equal(v.t, 200, done.status, done.body)
 	require.NotNil(v.t, v.cookie)
+}
+
+// signIn sends a new assertion of the visitor's passkey.
+func (v *visitor) signIn() visit {
+	v.t.Helper()
+	parsed, err := virtualwebauthn.ParseAssertionOptions(v.script("/console/sign-in/options", object{}).body)
+	require.NoError(v.t, err)
+	v.key.Counter++
+	signed := virtualwebauthn.CreateAssertionResponse(v.rp(), *v.device, v.key, *parsed)
+	return anonymous(v.t).script("/console/sign-in", object{"credential": json.RawMessage(signed)})
 }
 
 func (v *visitor) rp() virtualwebauthn.RelyingParty {

@@ -149,6 +149,7 @@ func (s *Site) fail(c *fiber.Ctx, sec *section, err error) error {
 		s.config.Log.ErrorContext(request.Context(c), "page failed", "request_id", request.ID(c), "error", err.Error())
 	}
 	request.SetProblemCode(c, p.Code)
+	request.SetRetryAfter(c, p)
 	if status == http.StatusNotFound && sec.declared.Unknown != nil {
 		return sec.declared.Unknown(c)
 	}

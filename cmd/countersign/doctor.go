@@ -297,15 +297,11 @@ func (d *doctor) environment(ctx context.Context, where string, scope pg.Scope) 
 		}
 		d.find(where, "keys in force whose source has ended: "+strings.Join(ids, ", "), "countersign credential revoke ends each")
 	}
-	altered, err := pg.AlteredIn(ctx, d.Store.Q, scope)
-	if err != nil || len(altered) == 0 {
+	rows, err := consolequery.AlteredRecords(ctx, d.Store.Q, scope, d.Clock.Now())
+	if err != nil || len(rows) == 0 {
 		return err
 	}
-	rows := make([]string, len(altered))
-	for i, a := range altered {
-		rows[i] = a.Table + " " + a.ID
-	}
-	d.find(where, "records changed outside of the service, on which nothing can rest: "+strings.Join(rows, ", "), "find out who changed them and put their values back: see docs/audit.md")
+	d.find(where, "records changed outside of the service, or refused for that in the last 24 hours: "+strings.Join(rows, ", "), "find out who changed them and put their values back: see docs/audit.md")
 	return nil
 }
 

@@ -162,12 +162,8 @@ func (c *console) altered(v *visit, view *healthView) error {
 	view.Altered = len(rows)
 	row := findingRow{Name: "Stored records", About: "records that decide and were changed outside of the service", Waiting: itoa(len(rows)), State: tag{"ok", "good"}}
 	if len(rows) > 0 {
-		names := make([]string, len(rows))
-		for i, r := range rows {
-			names[i] = r.Table + " " + r.ID
-		}
 		row.State = tag{"altered", "bad"}
-		row.Remedy = "What rests on them is refused: " + strings.Join(names, ", ") + ". The operator of the service finds out who changed them and restores them."
+		row.Remedy = "What rests on them is refused: " + strings.Join(rows, ", ") + ". The operator of the service finds out who changed them and restores them; they are named here for 24 hours."
 	}
 	view.Findings = append(view.Findings, row)
 	return err

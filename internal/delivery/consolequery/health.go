@@ -2,6 +2,7 @@ package consolequery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -78,7 +79,24 @@ func ReadQueues(ctx context.Context, st *pg.Store, scope pg.Scope, now time.Time
 	return q, err
 }
 
-// Altered returns the records that decide in the scope and were changed outside of the service.
-func (r *Reader) Altered(ctx context.Context, scope pg.Scope) ([]*pg.Altered, error) {
-	return pg.AlteredIn(ctx, r.store.Q, scope)
+// alteredFor is how long a refused record is named, even if it was repaired: large tables are not searched for altered records.
+const alteredFor = 24 * time.Hour
+
+// Altered names the records that decide in the scope and were changed outside of the service.
+func (r *Reader) Altered(ctx context.Context, scope pg.Scope) ([]string, error) {
+	return AlteredRecords(ctx, r.store.Q, scope, r.clock.Now())
+}
+
+// AlteredRecords is Reader.Altered: the records of small tables that are altered now, and those of any table that were refused in the last 24 hours.
+func AlteredRecords(ctx context.Context, q *pg.Q, scope pg.Scope, now time.Time) ([]string, error) {
+	names, err := refusedRecords(ctx, q, scope, now.Add(-alteredFor))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := pg.AlteredIn(ctx, q, scope)
+	for _, a := range rows {
+		names = append(names, a.Table+" "+a.ID)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
 }

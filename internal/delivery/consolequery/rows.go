@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -26,6 +27,15 @@ func outboxBacklogs(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) ([]
 		join environments e on e.id = o.environment_id where e.tenant_id = ? and e.id = ? and o.created_at <= ?
 		group by o.topic order by o.topic`, s.Tenant, s.Environment, now).Find(&rows).Error
 	return rows, err
+}
+
+// refusedRecords names the records that the audit log says were changed outside of the service, since a time.
+func refusedRecords(ctx context.Context, q *pg.Q, s pg.Scope, since time.Time) ([]string, error) {
+	var names []string
+	err := q.Gorm(ctx).Raw(`select distinct data->>'table' || ' ' || (data->>'record') as name from events
+		where tenant_id = ? and environment_id = ? and type = ? and at > ?`,
+		s.Tenant, s.Environment, string(events.RecordAltered), since).Find(&names).Error
+	return names, err
 }
 
 // Late is a number of records and the time since which the oldest of them is late; nil if there is none.

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -40,6 +41,13 @@ func ProblemOf(err error) *problem.Error {
 		return problem.NewUnavailable("The database is unavailable. Nothing was changed; retry after the Retry-After header.", err)
 	default:
 		return &problem.Error{Code: problem.Internal, Detail: InternalDetail, Cause: err}
+	}
+}
+
+// SetRetryAfter says when a request that was refused for the time being can be repeated.
+func SetRetryAfter(c *fiber.Ctx, p *problem.Error) {
+	if p.RetryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
 	}
 }
 
