@@ -89,7 +89,7 @@ func (h *metaHandlers) get(c *fiber.Ctx) error {
 	}
 	return send(c, fiber.StatusOK, map[string]any{
 		"service": "countersign", "version": h.version, "contract_version": openapi.Version(), "capabilities": capabilities,
-		"reason_codes": reason.All(), "claims": claimInfos, "modalities": []string{"keystroke", "pointer", "scroll", "rhythm", "gaze", "touch"},
+		"reason_codes": reason.All(), "claims": claimInfos, "modalities": []string{"keystroke", "pointer", "scroll", "rhythm", "gaze"},
 		"feature_schema": features.Schema(), "backgrounds": h.backgrounds(), "limits": h.limits(),
 		"legacy_states":      []string{"LEARNING", "STABLE", "WATCH", "DEGRADED", "BROKEN", "ENDED"},
 		"evaluation_metrics": evaluation.Definitions(),

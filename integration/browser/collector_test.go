@@ -78,9 +78,12 @@ func newShop(t *testing.T) *shop {
 }
 
 // begin creates a session that the page observes.
-func (s *shop) begin(purpose string) string {
+func (s *shop) begin(purpose string) string { return s.beginOn(purpose, "desktop") }
+
+// beginOn is begin on a class of device.
+func (s *shop) beginOn(purpose, device string) string {
 	s.tab.t.Helper()
-	id := s.world.post(s.tab.t, "/api/v1/sessions", object{"subject": s.subject, "device_class": "desktop"}).is(201).string("id")
+	id := s.world.post(s.tab.t, "/api/v1/sessions", object{"subject": s.subject, "device_class": device}).is(201).string("id")
 	s.eval(fmt.Sprintf("observe(%q, %q, %q)", shared.baseURL, id, purpose), nil)
 	s.eval("document.querySelector('#message').focus()", nil)
 	return id

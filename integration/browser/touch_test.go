@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -55,10 +56,21 @@ func (s *shop) inserted(text string) {
 	s.run(input.InsertText(text))
 }
 
-func TestCollectorRecognisesAKeyboardOnTheScreen(t *testing.T) {
+// On a phone nothing is sent, and the decision asks for the passkey at once.
+func TestCollectorSendsNothingOfAPhone(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	session := s.begin("score")
+	session := s.beginOn("score", "mobile")
+	pays := func() {
+		key := s.world.action(t, "enforce", "Send a payment", "The money leaves.", object{"claims": object{"operator_continuity": "likely"}})
+		a := s.world.post(t, "/api/v1/authorize", object{
+			"subject": s.subject, "action": key, "audience": audience, "requested_at": time.Now().Unix(), "nonce": unique() + unique(), "idempotency_key": unique() + unique(),
+			"actor": object{"type": "human", "id": s.subject}, "resource": object{"type": "resource", "id": "1"}, "session": session,
+		}).is(200)
+		require.Equal(t, "challenge", a.string("decision"))
+		require.Contains(t, string(a.body), "touch_not_scored")
+	}
+	pays() // before anything was typed
 	s.finger("#message")
 	for _, word := range strings.Fields("please transfer that amount to the account before noon today") {
 		s.taps(word)
@@ -79,17 +91,12 @@ func TestCollectorRecognisesAKeyboardOnTheScreen(t *testing.T) {
 	s.eval("collector.typing", &seen)
 	require.Equal(t, before+2, seen.Inserted)
 
-	for _, ack := range s.acknowledged() {
-		require.Contains(t, ack["reason_codes"], "keys_not_reported")
-	}
-	var sent string
-	s.eval("JSON.stringify(frames_)", &sent)
-	require.NotContains(t, sent, "keystroke")
-	require.Contains(t, sent, `"touch"`)
-	for _, content := range []string{"please", "transfer", "seventeen"} {
-		require.NotContains(t, sent, content)
-	}
+	s.eval("collector.flush().then(() => 1)", nil)
+	var sent []object
+	s.eval("frames_", &sent)
+	require.Empty(t, sent)
 	require.Equal(t, "insufficient_evidence", s.continuity(session))
+	pays()
 }
 
 func TestCollectorCountsPastes(t *testing.T) {

@@ -215,11 +215,11 @@ const (
 	ReasonFramesOutOfOrder = "frames_out_of_order"
 	// Frames of the session overlap in time.
 	ReasonFramesOverlap = "frames_overlap"
-	// Text was typed on a keyboard that does not report its keys, such as that of a phone, or was inserted at once; it is
-	// stored but not scored.
-	ReasonKeysNotReported = "keys_not_reported"
 	// Only modalities without a background model have been seen; they are stored but not scored.
 	ReasonModalityNotScored = "modality_not_scored"
+	// The session is on a phone or a tablet, and nothing was typed on keys or pointed at with a mouse. What a finger does
+	// is neither recorded nor scored.
+	ReasonTouchNotScored = "touch_not_scored"
 	// The template has too few samples for a decision.
 	ReasonInsufficientSamples = "insufficient:samples"
 	// The timings match the enrolled template.

@@ -68,7 +68,7 @@ func TestSearchFindsWhatPeopleTypeFor(t *testing.T) {
 		"verify a proof offline":  "/docs/guides/proof#verifying-offline",
 		"python":                  "/docs/guides/sdks#without-an-sdk",
 		"content security policy": "/docs/guides/integrate-browser#content-security-policy-and-origins",
-		"phone":                   "/docs/guides/integrate-browser#what-a-user-types-with",
+		"phone":                   "/docs/guides/integrate-browser#on-a-phone",
 		"mcp":                     "/docs/guides/agents",
 		"terraform":               "/docs/guides/configuration-as-code",
 		"sandbox to live":         "/docs/guides/configuration-as-code#sandbox-to-live",

@@ -9,10 +9,9 @@ import (
 	"math"
 )
 
-// binaryVersion is the first byte of a stored frame, touchVersion that of one with a touch block, which older services cannot read. Frames of earlierVersion were extracted with the schema cs-features-1: their
+// binaryVersion is the first byte of a stored frame. Frames of earlierVersion were extracted with the schema cs-features-1: their
 // typing was relative to other tables, so it is dropped when they are read.
 const (
-	touchVersion   = 3
 	binaryVersion  = 2
 	earlierVersion = 1
 )
@@ -22,13 +21,9 @@ var errTruncated = errors.New("features: stored frame is damaged")
 
 // MarshalBinary encodes the frame for storage, about 3 bytes per filled cell. Means are rounded to two decimals, like those that a collector sends.
 func (f Frame) MarshalBinary() ([]byte, error) {
-	version := byte(binaryVersion)
-	if _, ok := f.Blocks[Touch]; ok {
-		version = touchVersion
-	}
-	out := []byte{version}
+	out := []byte{binaryVersion}
 	out = binary.AppendUvarint(out, uint64(math.Round(f.ClockMS*1000)))
-	for _, m := range storedModalities(version) {
+	for _, m := range Modalities() {
 		b, ok := f.Blocks[m]
 		out = append(out, byte(share(ok)))
 		if !ok {
@@ -39,14 +34,6 @@ func (f Frame) MarshalBinary() ([]byte, error) {
 		out = appendCells(out, b.Cells)
 	}
 	return appendPresence(out, f.Presence), nil
-}
-
-// storedModalities lists the modalities of a stored frame in their order.
-func storedModalities(version byte) []Modality {
-	if version == touchVersion {
-		return Modalities()
-	}
-	return []Modality{Keystroke, Pointer, Scroll, Rhythm, Gaze}
 }
 
 // appendCells writes the number of filled cells, then for each its index, its count bin and its mean in hundredths.
@@ -81,11 +68,11 @@ func appendPresence(out []byte, p Presence) []byte {
 func (f *Frame) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	version := r.byte()
-	if version < earlierVersion || version > touchVersion {
+	if version < earlierVersion || version > binaryVersion {
 		return fmt.Errorf("%w: version", errTruncated)
 	}
 	out := Frame{ClockMS: float64(r.uvarint()) / 1000}
-	for _, m := range storedModalities(version) {
+	for _, m := range Modalities() {
 		if r.byte() == 0 {
 			continue
 		}

@@ -5,8 +5,6 @@ type Raw struct {
 	Keys    []KeyEvent
 	Pointer []PointerEvent
 	Scroll  []ScrollEvent
-	// Of keyboards that do not report their keys.
-	Taps    []Tap
 	ClockMS float64
 }
 
@@ -26,9 +24,6 @@ func Extract(raw Raw) Frame {
 	}
 	if len(raw.Scroll) > 0 {
 		f.put(Scroll, ExtractScroll(raw.Scroll))
-	}
-	if len(raw.Taps) > 0 {
-		f.put(Touch, ExtractTouch(raw.Taps))
 	}
 	f.put(Rhythm, ExtractRhythm(raw.Keys, raw.Pointer, raw.Scroll))
 	f.Presence = mergePresence(typing, moving)

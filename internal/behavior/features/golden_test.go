@@ -21,7 +21,6 @@ type goldenCase struct {
 	Keys     []goldenKey     `json:"keys,omitempty"`
 	Pointer  []goldenPointer `json:"pointer,omitempty"`
 	Scroll   []goldenScroll  `json:"scroll,omitempty"`
-	Taps     []goldenTap     `json:"taps,omitempty"`
 	Features json.RawMessage `json:"features"`
 }
 
@@ -37,12 +36,6 @@ type goldenPointer struct {
 	X      float64 `json:"x"`
 	Y      float64 `json:"y"`
 	Button int     `json:"button"`
-}
-
-type goldenTap struct {
-	T    float64 `json:"t"`
-	Kind string  `json:"kind"`
-	Hold float64 `json:"hold,omitempty"`
 }
 
 type goldenScroll struct {
@@ -69,8 +62,6 @@ func goldenInputs() []goldenCase {
 		{Name: "everything at once", ClockMS: 0.1, Keys: syntheticKeys(&g, 45), Pointer: syntheticPointer(&g, 200), Scroll: syntheticScroll(&g, 40)},
 		{Name: "three keys", Keys: syntheticKeys(&g, 3)},
 		{Name: "coarse clock", ClockMS: 100, Keys: coarse(syntheticKeys(&g, 60))},
-		{Name: "taps on a screen", ClockMS: 1, Taps: syntheticTaps(&g, 60)},
-		{Name: "swiped words", ClockMS: 1, Taps: []goldenTap{{T: 1000, Kind: "whole"}, {T: 1900, Kind: "whole"}, {T: 2600, Kind: "whole"}}},
 	}
 }
 
@@ -153,32 +144,8 @@ func syntheticScroll(g *lcg, n int) []goldenScroll {
 	return out
 }
 
-func syntheticTaps(g *lcg, n int) []goldenTap {
-	t := 1200.0
-	out := make([]goldenTap, n)
-	for i := range out {
-		out[i] = goldenTap{T: t, Kind: "key"}
-		switch r := g.next(); {
-		case r < .15:
-			out[i].Kind = "delete"
-		case r < .2:
-			out[i].Kind = "whole"
-		case r < .5:
-			out[i].Hold = math.Round(10 + 110*g.next())
-		}
-		t += math.Round(20 + 500*g.next()*g.next())
-		if g.next() < .1 {
-			t += math.Round(400 + 1500*g.next())
-		}
-	}
-	return out
-}
-
 func (c goldenCase) raw() features.Raw {
 	raw := features.Raw{ClockMS: c.ClockMS}
-	for _, tap := range c.Taps {
-		raw.Taps = append(raw.Taps, features.Tap{T: tap.T, Kind: features.TapKind(tap.Kind), Hold: tap.Hold})
-	}
 	for _, k := range c.Keys {
 		raw.Keys = append(raw.Keys, features.KeyEvent{Key: features.KeyName(k.Code), Press: k.Press, Release: k.Release})
 	}

@@ -14,9 +14,7 @@ var modalityNotes = map[Modality]string{
 	Pointer: "A step joins two successive moves or drags; speeds are in px/ms. A stroke ends at a pause of 100 ms or a button, and counts from 5 events and 10 px on. Polling intervals and step sizes are not used: they identify a mouse and a browser, not a person.",
 	Scroll:  "A burst ends at a pause of 200 ms.",
 	Rhythm:  "Times between presses, pointer events and scroll events on one line.",
-	Touch: "Typing on a keyboard that does not report its keys, such as those of phones. Which character a tap was is unknown. It is stored and not scored: " +
-		"there is no background for it, and it is never compared with typing on physical keys.",
-	Gaze: "Reported by an eye tracker's own software. No camera frame and no gaze position is ever accepted.",
+	Gaze:    "Reported by an eye tracker's own software. No camera frame and no gaze position is ever accepted.",
 }
 
 // Markdown renders docs/features.md from the schema. A test compares the file with it.

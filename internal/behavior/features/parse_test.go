@@ -139,7 +139,6 @@ func TestExtractionSurvivesNonsense(t *testing.T) {
 		raw.Keys = append(raw.Keys, features.KeyEvent{Key: "", Press: v, Release: w})
 		raw.Pointer = append(raw.Pointer, features.PointerEvent{T: v, X: w, Y: v, Kind: features.PointerKind(i % 4)})
 		raw.Scroll = append(raw.Scroll, features.ScrollEvent{T: w, DX: v, DY: w})
-		raw.Taps = append(raw.Taps, features.Tap{T: v, Kind: []features.TapKind{features.TapKey, features.TapDelete, ""}[i%3], Hold: w})
 	}
 	body, err := json.Marshal(features.Extract(raw))
 	require.NoError(t, err)

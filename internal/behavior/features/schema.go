@@ -12,20 +12,18 @@ const SchemaVersion = "cs-features-2"
 // Modality is a kind of behavior.
 type Modality string
 
-// The modalities of a frame. Keystroke and pointer can recognize a person; scroll, rhythm, gaze and touch are accepted and stored, and
-// are scored only if a background model for them exists. Touch is typing on a keyboard that does not report its keys: it has cells of
-// its own, so it cannot be compared with a template of physical keys.
+// The modalities of a frame. Keystroke and pointer can recognize a person; scroll, rhythm and gaze are accepted and stored, and are
+// scored only if a background model for them exists. What a finger does on a screen is none of them (docs/accuracy.md).
 const (
 	Keystroke Modality = "keystroke"
 	Pointer   Modality = "pointer"
 	Scroll    Modality = "scroll"
 	Rhythm    Modality = "rhythm"
 	Gaze      Modality = "gaze"
-	Touch     Modality = "touch"
 )
 
 // Modalities returns every modality in the order of the schema.
-func Modalities() []Modality { return []Modality{Keystroke, Pointer, Scroll, Rhythm, Gaze, Touch} }
+func Modalities() []Modality { return []Modality{Keystroke, Pointer, Scroll, Rhythm, Gaze} }
 
 // Cell is one feature: the mean of a per-event value over the events of a class within the frame.
 type Cell struct {
@@ -79,7 +77,6 @@ func BinCount(n int) float64 {
 var (
 	schemaCells = map[Modality][]Cell{
 		Keystroke: keystrokeCells(), Pointer: pointerCells(), Scroll: scrollCells(), Rhythm: rhythmCells(), Gaze: gazeCells(),
-		Touch: touchCells(),
 	}
 	cellIndex       = indexCells()
 	presenceScalars = presenceSchema()

@@ -2,7 +2,6 @@ package scoring
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -159,9 +158,12 @@ func (a *assessment) veto(e *evidence, status Status) Status {
 	return status
 }
 
-// continuityStatus applies the rules in order: no template, too little evidence, keys, then the pointer.
+// continuityStatus applies the rules in order: no keys on a phone, no template, too little evidence, keys, then the pointer.
 func (a *assessment) continuityStatus(e *evidence) Status {
 	switch {
+	case a.state.byFinger():
+		e.reasons.add(ReasonTouchNotScored)
+		return Insufficient
 	case a.state.Frames == 0:
 		e.reasons.add(ReasonNoEvidence)
 		a.explainMissingTemplate(e)
@@ -185,9 +187,6 @@ func (a *assessment) continuityStatus(e *evidence) Status {
 
 // explainMissingTemplate adds the reason why nothing can be scored.
 func (a *assessment) explainMissingTemplate(e *evidence) {
-	if slices.Contains(a.state.Oddities, ReasonKeysNotReported) {
-		e.reasons.add(ReasonKeysNotReported)
-	}
 	switch {
 	case len(a.templates) == 0:
 		e.reasons.add(ReasonNotEnrolled)

@@ -108,10 +108,18 @@ func (a *assessment) doubts() []string {
 	return codes.list()
 }
 
+// byFinger reports whether the device is used by touch, as far as is known: a phone or a tablet without a frame of keys or a mouse.
+func (s State) byFinger() bool {
+	return (s.Device == Mobile || s.Device == Tablet) && s.Amounts[features.Keystroke]+s.Amounts[features.Pointer] == 0
+}
+
 // generalLimits adds the limitations of the whole profile.
 func (a *assessment) generalLimits() {
 	s := a.state
 	a.limits.add(s.Oddities...)
+	if s.byFinger() {
+		a.limits.add(ReasonTouchNotScored)
+	}
 	if s.Device == UnknownDevice {
 		a.limits.add(ReasonDeviceUnknown)
 	}

@@ -47,7 +47,7 @@ const (
 	ReasonFewPeople          = "background_few_people"
 	ReasonDeviceUnknown      = "device_unknown"
 	ReasonNotScored          = "modality_not_scored"
-	ReasonKeysNotReported    = "keys_not_reported"
+	ReasonTouchNotScored     = "touch_not_scored"
 	ReasonExperimental       = "experimental"
 	ReasonAdapted            = "template_adapted"
 )
@@ -80,7 +80,7 @@ func parserReasons() []Reason {
 		{ReasonClock, kind, "A frame's time is inconsistent with the service's clock.", "Set the device's clock; send frames soon after they end."},
 		{ReasonCoarseClock, kind, "The collector's clock is coarse, so its timing is less informative.", "Use a browser or setting with a finer clock; accuracy is lower until then."},
 		{ReasonNotScored, kind, "Only modalities without a background model have been seen; they are stored but not scored.", "Have the person type or use the pointer."},
-		{ReasonKeysNotReported, kind, "Text was typed on a keyboard that does not report its keys, such as that of a phone, or was inserted at once; it is stored but not scored.", "Step up by passkey, or have the person use a physical keyboard."},
+		{ReasonTouchNotScored, kind, "The session is on a phone or a tablet, and nothing was typed on keys or pointed at with a mouse. What a finger does is neither recorded nor scored.", "Ask for the passkey at once: there is no evidence to wait for."},
 	}
 }
 

@@ -37,7 +37,7 @@ type State struct {
 	Presence []presenceFrame `json:"presence,omitempty"`
 	Replay   replayState     `json:"replay"`
 	Activity activity        `json:"activity"`
-	// Limitations from clocks, order and keyboards.
+	// Limitations from clocks and order.
 	Oddities []string `json:"oddities,omitempty"`
 }
 
@@ -108,10 +108,6 @@ func (m *Model) Add(s State, in Input, ts Templates, at time.Time) (State, Ack) 
 	odd := set{}
 	s.Activity = m.observeActivity(s, in, ts, now)
 	s = s.observeClock(in, now, odd)
-	if _, ok := in.Frame.Block(features.Touch); ok {
-		odd.add(ReasonKeysNotReported)
-		s.Oddities = union(s.Oddities, []string{ReasonKeysNotReported})
-	}
 	kind, passage := m.observeReplay(&s, in, ts, odd)
 	if kind == ReasonReplayExact || kind == ReasonReplayElsewhere {
 		s.LastMS = now

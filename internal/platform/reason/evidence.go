@@ -16,7 +16,7 @@ var evidenceEntries = []Entry{
 	{"frames_out_of_order", KindEvidence, "A frame is older than one already received.", "Send frames in order."},
 	{"clock_inconsistent", KindEvidence, "A frame's time is inconsistent with the service's clock.", "Set the device's clock; send frames soon after they end."},
 	{"clock_coarse", KindEvidence, "The collector's clock is coarse, so its timing is less informative.", "Use a browser or setting with a finer clock; accuracy is lower until then."},
-	{"keys_not_reported", KindEvidence, "Text was typed on a keyboard that does not report its keys, such as that of a phone, or was inserted at once; it is stored but not scored.", "Step up by passkey, or have the person use a physical keyboard."},
+	{"touch_not_scored", KindEvidence, "The session is on a phone or a tablet, and nothing was typed on keys or pointed at with a mouse. What a finger does is neither recorded nor scored.", "Ask for the passkey at once: there is no evidence to wait for."},
 	{"modality_not_scored", KindEvidence, "Only modalities without a background model have been seen; they are stored but not scored.", "Have the person type or use the pointer."},
 	{"evidence_none", KindContinuity, "No usable evidence has arrived in the session.", "Run the collector before asking for a decision."},
 	{"evidence_too_little", KindContinuity, "There is too little evidence for a claim.", "Wait for more typing or pointer use, or step up."},

@@ -30,7 +30,6 @@ type wildCase struct {
 	Keys    []wildKey     `json:"keys"`
 	Pointer []wildPointer `json:"pointer"`
 	Scroll  []wildScroll  `json:"scroll"`
-	Taps    []wildTap     `json:"taps"`
 }
 
 type wildKey struct {
@@ -51,12 +50,6 @@ type wildScroll struct {
 	T  float64 `json:"t"`
 	DX float64 `json:"dx"`
 	DY float64 `json:"dy"`
-}
-
-type wildTap struct {
-	T    float64 `json:"t"`
-	Kind string  `json:"kind"`
-	Hold float64 `json:"hold"`
 }
 
 func (w wild) next(n int) wildCase {
@@ -94,11 +87,6 @@ func (w wild) next(n int) wildCase {
 		at += step(40)
 		c.Scroll = append(c.Scroll, wildScroll{tick(at), math.Round(20 * w.NormFloat64()), math.Round(100 * w.NormFloat64())})
 	}
-	at = 1000 * w.Float64()
-	for range w.IntN(n) {
-		at += step(250)
-		c.Taps = append(c.Taps, wildTap{tick(at), []string{"key", "key", "key", "delete", "whole"}[w.IntN(5)], tick(step(60))})
-	}
 	return c
 }
 
@@ -113,9 +101,6 @@ func (c wildCase) raw() features.Raw {
 	}
 	for _, s := range c.Scroll {
 		raw.Scroll = append(raw.Scroll, features.ScrollEvent{T: s.T, DX: s.DX, DY: s.DY})
-	}
-	for _, tap := range c.Taps {
-		raw.Taps = append(raw.Taps, features.Tap{T: tap.T, Kind: features.TapKind(tap.Kind), Hold: tap.Hold})
 	}
 	return raw
 }

@@ -15,7 +15,6 @@ for await (const line of createInterface({ input: process.stdin })) {
     keys: (c.keys ?? []).map((k) => ({ key: keyOf(k.code), press: k.press, release: k.release })),
     pointer: (c.pointer ?? []).map((p) => ({ t: p.t, x: p.x, y: p.y, kind: p.type, right: p.button === 2 })),
     scroll: (c.scroll ?? []).map((s) => ({ t: s.t, dx: s.dx, dy: s.dy })),
-    taps: (c.taps ?? []).map((tap) => ({ t: tap.t, kind: tap.kind, hold: tap.hold ?? 0 })),
     clockMS: c.clock_ms,
   })))
 }

@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { extract } from '../src/features/extract.js'
 import { keyOf } from '../src/features/keys.js'
 import type { Features } from '../src/features/frame.js'
-import type { TapKind } from '../src/features/touch.js'
 import type { PointerKind } from '../src/features/steps.js'
 
 interface Golden {
@@ -13,7 +12,6 @@ interface Golden {
   keys?: { code: string; press: number; release: number }[]
   pointer?: { type: PointerKind; t: number; x: number; y: number; button: number }[]
   scroll?: { t: number; dx: number; dy: number }[]
-  taps?: { t: number; kind: TapKind; hold?: number }[]
   features: Features
 }
 
@@ -25,7 +23,6 @@ for (const c of file.cases) {
       keys: (c.keys ?? []).map((k) => ({ key: keyOf(k.code), press: k.press, release: k.release })),
       pointer: (c.pointer ?? []).map((p) => ({ t: p.t, x: p.x, y: p.y, kind: p.type, right: p.button === 2 })),
       scroll: (c.scroll ?? []).map((s) => ({ t: s.t, dx: s.dx, dy: s.dy })),
-      taps: (c.taps ?? []).map((tap) => ({ t: tap.t, kind: tap.kind, hold: tap.hold ?? 0 })),
       clockMS: c.clock_ms,
     })
     assert.deepEqual(JSON.parse(JSON.stringify(got)), c.features)

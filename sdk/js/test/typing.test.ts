@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Collector } from '../src/collector/collector.js'
 import type { TypingSeen } from '../src/collector/options.js'
-import { TestPage, element, text } from './page.js'
+import { TestPage, element, settled, text } from './page.js'
 
 function start(touchscreen = false) {
   const page = new TestPage()
@@ -69,4 +69,37 @@ test('a field that is focused by the page on a device with a touchscreen', () =>
   const { page, collector } = start(true)
   page.input('insertText', 1)
   assert.equal(collector.typing.keyboard, 'touch')
+})
+
+const byFinger: { name: string; act: (page: TestPage) => void }[] = [
+  { name: 'taps on Android', act: (p) => p.tap(60) },
+  { name: 'taps on iOS', act: (p) => p.tapNamed(60) },
+  { name: 'swiped words', act: (p) => { p.finger(); for (let i = 0; i < 20; i++) p.compose(6) } },
+  { name: 'deletions', act: (p) => { p.finger(); for (let i = 0; i < 60; i++) p.input('deleteContentBackward', 0) } },
+  { name: 'dictation', act: (p) => { p.finger(); for (let i = 0; i < 20; i++) p.input('insertText', 25) } },
+  { name: 'movements of a finger', act: (p) => {
+    for (let i = 0; i < 200; i++) p.fire('pointermove', { pointerType: 'touch', clientX: i, clientY: i, buttons: 1, target: null })
+  } },
+]
+
+for (const c of byFinger) {
+  test('nothing is sent of what is not scored: ' + c.name, async () => {
+    const { page, collector } = start(true)
+    c.act(page)
+    page.time += 60_000
+    await collector.flush()
+    await settled()
+    assert.deepEqual(page.requests, [])
+  })
+}
+
+test('a key beside taps is sent alone', async () => {
+  const { page, collector } = start(true)
+  page.tap(20)
+  page.type(text(30), element())
+  page.tap(20)
+  await collector.flush()
+  await settled()
+  assert.deepEqual(page.requests.map((r) => [r.body.features.keystroke.events, Object.keys(r.body.features).sort()]),
+    [[30, ['clock_ms', 'keystroke', 'presence', 'rhythm', 'schema']]])
 })

@@ -75,28 +75,19 @@ export function listen(host: Host, into: Recorder, typing: Typing): () => void {
   rememberPasswords(host.document)
   on(host.document, 'focusin', rememberPasswordsAround)
   on(host.document, 'pointerdown', rememberPasswordsAround) // Safari does not focus a button that is clicked
-  let unnamed: number | undefined // when a key without a name was pressed that is not released yet
   on<KeyboardEvent>(host.document, 'keydown', (e, t) => {
-    if (!isKey(e)) return
-    if (!isNamed(e)) {
-      unnamed ??= t
-      return
-    }
+    if (!isKey(e) || !isNamed(e)) return
     typing.keyDown(t)
     if (!e.repeat) into.keyDown(e.code, t, fieldKindOf(e))
   })
   on<KeyboardEvent>(host.document, 'keyup', (e, t) => {
     if (!isKey(e)) return
-    if (!isNamed(e) && unnamed !== undefined) into.released(unnamed, t)
-    unnamed = undefined
     into.keyUp(e.code, t)
     if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for keys pressed with it
   })
   on(host.document, 'compositionstart', () => typing.compositionStart())
   on<InputEvent>(host.document, 'input', (e, t) => {
-    const field = fieldKindOf(e)
-    const typed = field === 'open' ? typing.input(e.inputType, e.data?.length ?? 0, t) : undefined
-    if (typed && typed !== 'paste') into.tap(typed, t, field)
+    if (fieldKindOf(e) === 'open') typing.input(e.inputType, e.data?.length ?? 0, t)
   })
   on<PointerEvent>(host.document, 'pointerdown', (e) => typing.pointer(e.pointerType))
   pointer(host, into, on)
@@ -109,7 +100,7 @@ export function listen(host: Host, into: Recorder, typing: Typing): () => void {
   return () => stop.abort()
 }
 
-/** Touch is not observed: there is no model of scrolling and tapping by finger. */
+/** Nothing that a finger does is recorded: there is no model of it, and what is not used is not sent. */
 function pointer(host: Host, into: Recorder, on: On): void {
   const take = (type: string, kind: (e: PointerEvent) => 'move' | 'drag' | 'press' | 'release'): void => {
     on<PointerEvent>(host.document, type, (e, t) => {

@@ -45,7 +45,7 @@ export type EndReason = 'stopped' | 'consent_withdrawn' | 'session_closed' | 'se
  */
 export interface TypingSeen {
   /**
-   * What was typed with last. physical: keys that report their position, which alone are scored. touch: an on-screen keyboard.
+   * What was typed with last. physical: keys that report their position, which alone are scored and sent. touch: an on-screen keyboard.
    * hidden: text without keys, on a device that is not used by touch.
    */
   keyboard: 'none' | 'physical' | 'touch' | 'hidden'

@@ -1,10 +1,9 @@
 import { extract, isEmpty } from '../features/extract.js'
 import type { Features } from '../features/frame.js'
-import { BACKSPACE, keyOf, type Key } from '../features/keys.js'
+import { keyOf, type Key } from '../features/keys.js'
 import type { KeyPress } from '../features/keystroke.js'
 import type { ScrollSample } from '../features/scroll.js'
 import type { PointerKind, PointerSample } from '../features/steps.js'
-import type { Tap, TapKind } from '../features/touch.js'
 import { ClockGrid } from './clock.js'
 import type { Typing } from './typing.js'
 
@@ -46,7 +45,6 @@ export class Recorder {
   private keys: KeyPress[] = []
   private pointer: PointerSample[] = []
   private scroll: ScrollSample[] = []
-  private taps: Tap[] = []
   private held = new Map<string, Held>()
   private field: FieldKind | undefined
   private from = Infinity
@@ -71,27 +69,8 @@ export class Recorder {
     if (!down) return
     this.held.delete(code)
     if (this.extend(t)) return // the frame of its press has ended
-    if (t - down.press <= STUCK_MS) {
-      if (this.typing.keyUp(down.press, t)) this.taps.push({ t: down.press, kind: down.key.group === BACKSPACE ? 'delete' : 'key', hold: 0 })
-      else this.keys.push({ key: down.key, press: down.press, release: t })
-    }
+    if (t - down.press <= STUCK_MS && !this.typing.keyUp(down.press, t)) this.keys.push({ key: down.key, press: down.press, release: t })
     this.cutIfDue(t)
-  }
-
-  /** Stores what a keyboard did that does not report its keys. */
-  tap(kind: TapKind, t: number, field: FieldKind): void {
-    if (this.field !== undefined && field !== this.field) this.cut()
-    this.field = field
-    if (field === 'private') return
-    this.extend(t)
-    this.taps.push({ t, kind, hold: 0 })
-    this.cutIfDue(t)
-  }
-
-  /** Adds to the last tap the time until its release. */
-  released(press: number, t: number): void {
-    const last = this.taps.at(-1)
-    if (last && last.t >= press) last.hold = t - press
   }
 
   /** Drops held keys whose release the page will not see: it lost the focus, or a system shortcut took them. */
@@ -118,12 +97,12 @@ export class Recorder {
 
   /** Ends the current frame and passes it on, unless it is empty. */
   cut(): void {
-    const { keys, pointer, scroll, taps, from, to } = this
+    const { keys, pointer, scroll, from, to } = this
     this.clear()
-    if (Math.max(keys.length, taps.length) < FEWEST_KEYS && pointer.length < FEWEST_MOVES && scroll.length === 0) return
+    if (keys.length < FEWEST_KEYS && pointer.length < FEWEST_MOVES && scroll.length === 0) return
     keys.sort((a, b) => a.press - b.press)
     const resolution = this.clock.resolution()
-    const features = extract({ keys, pointer, scroll, taps, ...(resolution ? { clockMS: resolution } : {}) })
+    const features = extract({ keys, pointer, scroll, ...(resolution ? { clockMS: resolution } : {}) })
     if (!isEmpty(features)) this.full({ features, from, to })
   }
 
@@ -132,7 +111,6 @@ export class Recorder {
     this.keys = []
     this.pointer = []
     this.scroll = []
-    this.taps = []
     this.held.clear()
     this.from = Infinity
     this.to = 0
@@ -153,7 +131,7 @@ export class Recorder {
 
   private cutIfDue(t: number): void {
     const age = t - this.from
-    const keys = this.keys.length + this.taps.length
+    const keys = this.keys.length
     if (keys < this.limits.frameKeys && age < this.limits.frameMS) return
     const late = keys >= this.limits.frameKeys + GRACE_KEYS || age >= this.limits.frameMS + GRACE_MS
     if (this.held.size === 0 || late) this.cut()

@@ -5,8 +5,8 @@ const TAP_HOLD_MS = 15
 // Text that appears later than this after the last press of a physical key is not that key's.
 const KEY_TEXT_MS = 1000
 
-/** What an input event did: a character or a deletion by one key, text that appeared at once, or a paste. */
-export type Typed = 'key' | 'delete' | 'whole' | 'paste'
+/** What an input event did: a character typed or deleted by one key, text that appeared at once, or a paste. */
+type Typed = 'key' | 'whole' | 'paste'
 
 /**
  * Determines from events how text arrives. Of an input event it reads its kind and how long the inserted text is; never the text.
@@ -43,14 +43,13 @@ export class Typing {
     this.composed = 0
   }
 
-  /** Counts an input event and returns what it did, or undefined if that was the work of a physical key. */
-  input(kind: string, length: number, t: number): Typed | undefined {
+  /** Counts an input event, unless it was the work of a physical key. */
+  input(kind: string, length: number, t: number): void {
     const typed = this.typed(kind, length)
     if (typed === 'paste') this.count('pasted')
-    else if (t - this.keyAt < KEY_TEXT_MS) return undefined
+    else if (t - this.keyAt < KEY_TEXT_MS) return
     else if (typed === 'whole') this.count('inserted', this.onScreen())
     else if (typed) this.count('taps', this.onScreen())
-    return typed
   }
 
   private typed(kind: string, length: number): Typed | undefined {
@@ -59,10 +58,9 @@ export class Typing {
       case 'insertCompositionText':
         this.composed = length
         if (grown === 0) return undefined
-        return grown === 1 ? 'key' : grown === -1 ? 'delete' : 'whole'
+        return Math.abs(grown) === 1 ? 'key' : 'whole'
       case 'insertText': return length > 1 ? 'whole' : 'key'
-      case 'insertLineBreak': case 'insertParagraph': return 'key'
-      case 'deleteContentBackward': return 'delete'
+      case 'insertLineBreak': case 'insertParagraph': case 'deleteContentBackward': return 'key'
       case 'insertFromPaste': case 'insertFromDrop': case 'insertFromYank': return 'paste'
       case 'insertReplacementText': return 'whole'
     }

@@ -18,7 +18,6 @@ export interface Features {
   pointer?: Block
   scroll?: Block
   rhythm?: Block
-  touch?: Block
   presence?: Record<string, number>
 }
 
