@@ -271,7 +271,7 @@ func mayRaise(have, want int64, in *os.File, out io.Writer) error {
 	return nil
 }
 
-// startService migrates, makes the tenant and starts API and worker in this process.
+// startService migrates, makes the tenants and starts API and worker in this process.
 func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, operations []net.Listener) error {
 	c, err := wiring.Open(ctx, wiring.Settings{
 		Log: m.log, DatabaseURL: m.state.DatabaseURL, BaseURL: m.state.BaseURL, Keys: keys, MaxConns: 32,
@@ -300,7 +300,7 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 		return masterkey.At(dev.MasterKeyPath(m.o.dir), err)
 	}
 	had := m.state.Environments.Sandbox.ServerKey != ""
-	made, err := ensureTenant(ctx, c, &m.state, m.state.BaseURL)
+	made, err := ensureTenants(ctx, c, &m.state, m.state.BaseURL)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	options := wiring.Options{
 		Temporal: workflows.DialOptions{Address: m.state.TemporalAddress}, Startup: m.startup, WebhookLoopback: true, LocalOnly: true, CodecOrigin: m.state.TemporalUI,
 		TemporalUI: m.state.TemporalUI, Version: version,
-		TryKey: m.state.Environments.Sandbox.ServerKey, Mail: mailer,
+		TryKey: m.state.Try.ServerKey, Mail: mailer,
 	}
 	m.o.dataOptions(&options)
 	p, err := wiring.New(c, options)

@@ -33,7 +33,8 @@ func TestDevKeepsKeysAndData(t *testing.T) {
 	var screen bytes.Buffer
 	err := runDev(t.Context(), devOn(t, dir), &screen, func(ctx context.Context, s dev.State) error {
 		first = s
-		for _, k := range []dev.Keys{s.Environments.Sandbox, s.Environments.Live} {
+		require.NotEqual(t, s.Environments.Sandbox.Environment, s.Try.Environment, "a reviewer does not see the holds of visitors")
+		for _, k := range []dev.Keys{s.Environments.Sandbox, s.Environments.Live, s.Try} {
 			for _, key := range []string{k.ServerKey, k.AdminKey, k.PublishableKey} {
 				require.NoError(t, probe(ctx, s.BaseURL+"/api/v1/credential", key))
 			}
@@ -53,6 +54,7 @@ func TestDevKeepsKeysAndData(t *testing.T) {
 	err = runDev(t.Context(), devOn(t, dir), &screen, func(_ context.Context, s dev.State) error {
 		require.Equal(t, first.Tenant, s.Tenant)
 		require.Equal(t, first.Environments, s.Environments)
+		require.Equal(t, first.Try, s.Try)
 		return nil
 	})
 	require.NoError(t, err, screen.String())

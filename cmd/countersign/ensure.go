@@ -13,40 +13,39 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// devTenant is the name of the tenant that a development machine has.
-const devTenant = "Development"
+// The names of the tenants that a development machine has: the developer's, and that of the visitors of the page under /try, whose holds
+// must not be among a reviewer's.
+const (
+	devTenant = "Development"
+	tryTenant = "Try-it Bank"
+)
 
 // devRateLimit is the rate limit of its credentials, in requests an hour. No load test reaches it.
 const devRateLimit = 100_000_000
 
-// ensureTenant makes the tenant of a development machine, or new keys where the stored ones are not of this database. It
+// ensureTenants makes the tenants of a development machine, or new keys where the stored ones are not of this database. It
 // reports whether keys were made.
-func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string) (made bool, err error) {
-	tenant, err := findDevTenant(ctx, c, state.Tenant)
+func ensureTenants(ctx context.Context, c *core, state *dev.State, origin string) (made bool, err error) {
+	own, err := ensureTenant(ctx, c, devTenant, state.Tenant, origin)
 	if err != nil {
 		return false, err
 	}
-	if tenant == "" {
-		spec := tenancy.Spec{Name: devTenant, RPID: "localhost", Origins: []string{origin}, AllowLocal: true}
-		m, err := c.Tenancy.Create(ctx, spec, "cli:dev")
-		if err != nil {
-			return false, err
+	visited, err := ensureTenant(ctx, c, tryTenant, "", origin)
+	if err != nil {
+		return false, err
+	}
+	state.Tenant = own[0].TenantID
+	for _, env := range append(own, visited...) {
+		if env.TenantID != state.Tenant && env.Kind == models.Live {
+			continue // the page works in the sandbox
 		}
-		tenant = m.Tenant.ID
-	}
-	envs, err := tenancy.ListEnvironments(ctx, c.Store.Q, tenant)
-	if err != nil {
-		return false, err
-	}
-	state.Tenant = tenant
-	for _, env := range envs {
 		if err := allowOrigin(ctx, c, env, origin); err != nil {
 			return made, err
 		}
 		if err := raiseCeiling(ctx, c, env); err != nil {
 			return made, err
 		}
-		issued, err := ensureKeys(ctx, c, env, keysOf(state, env.Kind))
+		issued, err := ensureKeys(ctx, c, env, keysOf(state, env))
 		if err != nil {
 			return made, err
 		}
@@ -55,8 +54,25 @@ func ensureTenant(ctx context.Context, c *core, state *dev.State, origin string)
 	return made, nil
 }
 
-// findDevTenant is the tenant of the stored keys if the database has it, or else the database's own development tenant.
-func findDevTenant(ctx context.Context, c *core, stored string) (string, error) {
+// ensureTenant returns the environments of a tenant, which it makes if the database does not have it.
+func ensureTenant(ctx context.Context, c *core, name, stored, origin string) ([]models.Environment, error) {
+	tenant, err := findTenant(ctx, c, name, stored)
+	if err != nil {
+		return nil, err
+	}
+	if tenant == "" {
+		spec := tenancy.Spec{Name: name, RPID: "localhost", Origins: []string{origin}, AllowLocal: true}
+		m, err := c.Tenancy.Create(ctx, spec, "cli:dev")
+		if err != nil {
+			return nil, err
+		}
+		tenant = m.Tenant.ID
+	}
+	return tenancy.ListEnvironments(ctx, c.Store.Q, tenant)
+}
+
+// findTenant is the stored tenant if the database has it, or else the one of that name.
+func findTenant(ctx context.Context, c *core, name, stored string) (string, error) {
 	tenants, err := tenancy.ListTenants(ctx, c.Store.Q)
 	if err != nil {
 		return "", err
@@ -66,7 +82,7 @@ func findDevTenant(ctx context.Context, c *core, stored string) (string, error) 
 		if t.ID == stored {
 			return stored, nil
 		}
-		if t.Name == devTenant {
+		if t.Name == name {
 			found = t.ID
 		}
 	}
@@ -105,11 +121,15 @@ func ensurePerson(ctx context.Context, c *core, state dev.State) (invitation str
 	return in.URL, err
 }
 
-func keysOf(state *dev.State, kind models.EnvironmentKind) *dev.Keys {
-	if kind == models.Live {
+func keysOf(state *dev.State, env models.Environment) *dev.Keys {
+	switch {
+	case env.TenantID != state.Tenant:
+		return &state.Try
+	case env.Kind == models.Live:
 		return &state.Environments.Live
+	default:
+		return &state.Environments.Sandbox
 	}
-	return &state.Environments.Sandbox
 }
 
 // allowOrigin lets passkeys be used from where the API is this time.

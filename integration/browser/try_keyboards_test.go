@@ -57,8 +57,10 @@ func TestTryPageOffersASimulatedTypistToAHiddenKeyboard(t *testing.T) {
 	v.see("The simulated typist is recognised")
 	v.until("document.querySelectorAll('#timeline circle').length >= 2")
 	v.pay("allow")
+	v.climax("Recognised.")
 	v.click("#stranger")
 	v.see("A different simulated typist is typing")
+	v.climax("Someone else.")
 	v.requireFits()
 	v.requireAccessible()
 }
@@ -109,7 +111,7 @@ func TestTryPageTellsAProgram(t *testing.T) {
 		v.types(even(56))
 	}
 	v.until("document.querySelectorAll('#timeline circle').length >= 3")
-	v.until(`document.querySelector("#free-status").textContent.includes("This looks like a program")`)
+	v.until(`document.querySelector("#climax").textContent.includes("This looks like a program")`)
 }
 
 // On a phone the result stands beside the text, without scrolling.
@@ -121,13 +123,13 @@ func TestTryPageShowsTheResultBesideTheText(t *testing.T) {
 	v.enrol(greta)
 	v.write(greta)
 	v.eval("window.scrollTo(0, 0)", nil)
-	for _, selector := range []string{"#glance", "#free-text"} {
+	for _, selector := range []string{"#climax", "#free-text"} {
 		var inside bool
 		v.eval(`(() => { const box = document.querySelector("`+selector+`").getBoundingClientRect();
 			return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight; })()`, &inside)
 		require.True(t, inside, "%s is outside the window", selector)
 	}
-	require.Regexp(t, "uncertain|likely", v.text("#glance"))
+	require.Regexp(t, "It is you|Not sure yet", v.text("#climax"))
 	v.screenshot("try-phone-result")
 }
 

@@ -89,11 +89,14 @@ func TestTryPageRecognisesTheVisitor(t *testing.T) {
 		v.write(hugo)
 	}
 	v.see("this is not the person who enrolled")
+	v.climax("Someone else.")
 	v.pay("challenge")
+	require.Contains(t, v.text("#decision .outcome"), "The money stays until you confirm")
+	v.until("!document.querySelector('#decision table').checkVisibility()") // folded
 	v.requireAccessible()
 	v.screenshot("try-4-handed-over")
 	v.confirm()
-	v.see("The bank may send it.")
+	v.see("The bank may send it, because you confirmed it")
 	v.screenshot("try-5-confirmed")
 
 	v.framesHoldNoContent()
@@ -107,6 +110,15 @@ func TestTryPageRecognisesTheVisitor(t *testing.T) {
 	v.see("Your data is being erased")
 	v.requireAccessible()
 	v.screenshot("try-7-forgotten")
+}
+
+// climax requires the verdict, alone and larger than any other text.
+func (v *visit) climax(words string) {
+	v.tab.t.Helper()
+	v.until(fmt.Sprintf(`document.querySelector("#climax strong")?.textContent === %q && document.querySelector("#free-status").textContent === "" && (() => {
+		const size = (e) => parseFloat(getComputedStyle(e).fontSize), verdict = document.querySelector("#climax strong");
+		return [...document.querySelectorAll("main *")].every((e) => e === verdict || !e.checkVisibility() || size(e) < size(verdict));
+	})()`, words))
 }
 
 func (v *visit) pay(decision string) {
@@ -155,9 +167,10 @@ func TestTryPageSimulatesAStranger(t *testing.T) {
 	v.write(erna)
 	v.until("!document.querySelector('#stranger').disabled")
 	v.click("#stranger")
-	v.see("A simulated typist is typing: frame 3 of 3")
+	v.see("A simulated typist is typing")
 	v.until("document.querySelectorAll('#timeline circle').length >= 4")
 	v.see("by a simulated typist")
+	v.climax("Someone else.")
 }
 
 // A visitor who returns on the same day is still enrolled, until they ask to be forgotten.

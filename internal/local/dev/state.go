@@ -20,6 +20,7 @@ type State struct {
 	DatabaseURL     string       `json:"database_url"`
 	Tenant          string       `json:"tenant"`
 	Environments    Environments `json:"environments"`
+	Try             Keys         `json:"try"` // of the visitors of the page under /try, another tenant's sandbox
 }
 
 // Environments are the two environments of the development tenant.

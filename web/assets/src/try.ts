@@ -1,8 +1,8 @@
 // The page for trying the service: enroll, be recognised, hand over the keyboard, pay.
 import { createCollector, type Ack, type Collector, type Frame, type TypingSeen } from "../../../sdk/js/src/collector/index";
-import { data, find } from "./lib/dom";
+import { data, find, make } from "./lib/dom";
 import { get, post, Problem } from "./lib/http";
-import { Comments } from "./try/comments";
+import { Comments, type Verdict } from "./try/comments";
 import { followEngine } from "./try/engine";
 import { Frames } from "./try/frames";
 import { Regularity, troubleOf, type Trouble } from "./try/keyboard";
@@ -11,7 +11,7 @@ import { Payment } from "./try/payment";
 import { Strip } from "./try/strip";
 import { Timeline } from "./try/timeline";
 import type { StateAnswer } from "./try/types";
-import { showGlance, showVerdict } from "./try/verdict";
+import { showVerdict } from "./try/verdict";
 
 const passageKeys = 110;
 const frameKeys = 50;
@@ -57,7 +57,7 @@ class Try {
   private keys = 0; // since the last frame, or since the passage began
   private handed = false;
   private readonly handedFrames = new Set<string>(); // typed after the keyboard was handed over
-  private readonly comments = new Comments((text) => this.status(text));
+  private readonly comments = new Comments((verdict) => this.climax(verdict));
   private readonly payment: Payment;
   private simulated: Visit["simulated"] = null;
   private seen: TypingSeen | undefined; // how text arrived so far
@@ -111,6 +111,7 @@ class Try {
       await this.free(same);
       if (visit.handed) this.showHanded();
       if (visit.points.length > 0) await this.judge(this.handed, false);
+      this.comments.again();
       if (visit.decision) await this.payment.restore(visit.decision);
     } else {
       await this.showPassage(same);
@@ -167,6 +168,15 @@ class Try {
     place.hidden = false;
     place.textContent = text;
     place.classList.toggle("problem", bad);
+  }
+
+  /** Shows the verdict, the last and largest word of the page. Nothing else writes there. */
+  private climax({ tone, words, sentence }: Verdict): void {
+    const place = find("#climax");
+    place.className = `climax ${tone}`;
+    place.replaceChildren(make("strong", {}, words), ` ${sentence}`);
+    place.hidden = false;
+    this.status("");
   }
 
   private step(name: string): void {
@@ -306,7 +316,6 @@ class Try {
     const state = await get<StateAnswer>(`/try/state?session=${encodeURIComponent(this.session)}`);
     if (!state.assessment) return;
     showVerdict(find("#verdict"), state.assessment, state.words ?? {});
-    showGlance(find("#glance"), state.assessment);
     const claim = state.assessment.claims.find((c) => c.claim === "operator_continuity");
     if (!claim) return;
     if (this.onScreen && !handed) return; // nothing that could be judged was typed
@@ -320,6 +329,7 @@ class Try {
   private hand(): void {
     void this.collector?.flush(); // the keys typed so far belong to the enrolled person
     this.handed = true;
+    find("#climax").hidden = true;
     this.showHanded();
     this.keys = 0;
     this.status("Waiting for your colleague's first fifty keys.");
@@ -340,16 +350,18 @@ class Try {
   private async stranger(): Promise<void> {
     this.hand();
     const different = this.simulated ? "A different simulated typist" : "A simulated typist";
-    find("#free-lead").textContent = `${different} is typing, chosen at random. Its timing differs from that of the enrolled person.`;
+    find("#free-heading").textContent = `${different} is typing`;
+    find("#free-lead").textContent = "It was chosen at random, and its timing differs from that of the enrolled person. The service is not informed.";
     await this.collector?.flush();
     const seed = randomSeed();
     let wait = firstWait;
     for (let n = 0; n < strangerFrames; n++) {
-      this.status(`${different} is typing: frame ${n + 1} of ${strangerFrames}…`);
+      this.status(`Frame ${n + 1} of ${strangerFrames}…`);
       await pause(this.simulated ? simulatedPause : wait);
       wait = await this.type(seed, n, "score");
       await this.judge(true);
     }
+    this.status("");
   }
 
   /** Sends frame n of a simulated typist, and returns how many ms typing the next one takes. */
@@ -380,6 +392,7 @@ class Try {
     }
     find("#free-heading").textContent = "A simulated typist is typing";
     find("#free-lead").textContent = "Its frames are sent and assessed like those of a person.";
+    if (typist.n < recognisedFrames) this.status("The first frames are on their way…");
     for (; typist.n < recognisedFrames; typist.n++, this.save()) {
       await pause(simulatedPause);
       await this.type(typist.seed, typist.n, "score");

@@ -1,4 +1,4 @@
-// Says in a sentence what an assessment means for the visitor.
+// Says what an assessment means for the visitor: a verdict of two or three words, and a sentence.
 import type { Profile } from "./types";
 
 const patience = 3; // frames after a handover in which it may still be noticed
@@ -6,7 +6,13 @@ const patience = 3; // frames after a handover in which it may still be noticed
 export interface CommentState {
   sinceHanded: number;
   noticed: boolean;
-  recognised: boolean;
+  said: Verdict | null;
+}
+
+export interface Verdict {
+  tone: "good" | "warn" | "bad";
+  words: string;
+  sentence: string;
 }
 
 /** late: the frame was typed before the handover and assessed after it. */
@@ -17,14 +23,14 @@ interface Circumstances {
 }
 
 export class Comments {
-  state: CommentState = { sinceHanded: 0, noticed: false, recognised: false };
+  state: CommentState = { sinceHanded: 0, noticed: false, said: null };
 
-  constructor(private readonly say: (text: string) => void) {}
+  constructor(private readonly show: (verdict: Verdict) => void) {}
 
   add(profile: Profile, { handed, late, simulated }: Circumstances): void {
     const status = (claim: string): string => profile.claims.find((c) => c.claim === claim)?.status ?? "";
     if (status("automation") === "detected") {
-      this.say("This looks like a program, not a person: the service detects automation and recognises no one.");
+      this.set("bad", "A program.", "This looks like a program, not a person: the service detects automation and recognises no one.");
       return;
     }
     const continuity = status("operator_continuity");
@@ -33,11 +39,15 @@ export class Comments {
     else if (!late) this.beforeHandover(known, simulated);
   }
 
+  /** Shows the last verdict again. */
+  again(): void {
+    if (this.state.said) this.show(this.state.said);
+  }
+
   private beforeHandover(known: boolean, simulated: boolean): void {
-    if (known && simulated) this.say("The simulated typist is recognised. Make a payment, or let a different one take over.");
-    else if (known && !this.state.recognised) this.say("Recognised: the service takes you for the person who enrolled.");
-    else if (!known) this.say("Not sure yet. Keep typing. If this does not change, the service may be wrong about you.");
-    this.state.recognised ||= known;
+    if (!known) this.set("warn", "Not sure yet.", "Keep typing. If this does not change, the service may be wrong about you.");
+    else if (simulated) this.set("good", "Recognised.", "The simulated typist is recognised. Make a payment, or let a different one take over.");
+    else this.set("good", "It is you.", "Recognised: the service takes you for the person who enrolled. Make a payment, or hand over the keyboard.");
   }
 
   private afterHandover(continuity: string, known: boolean): void {
@@ -45,9 +55,14 @@ export class Comments {
     const count = ++this.state.sinceHanded;
     this.state.noticed = continuity === "not_confirmed";
     const frames = `${count} ${count === 1 ? "frame" : "frames"}`;
-    if (this.state.noticed) this.say(`Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
-    else if (!known) this.say(`After ${frames} the service is no longer sure. A payment now would require a step-up.`);
-    else if (count < patience) this.say(`After ${frames} the service still takes you for the person who enrolled. Keep typing.`);
-    else this.say(`After ${frames} the service has not noticed: a false match. See below how often that happens.`);
+    if (this.state.noticed) this.set("bad", "Someone else.", `Noticed after ${frames}: this is not the person who enrolled. Try to pay now.`);
+    else if (!known) this.set("warn", "No longer sure.", `After ${frames} the service doubts that it is the person who enrolled. A payment now would need a passkey.`);
+    else if (count < patience) this.set("warn", "Not noticed yet.", `After ${frames} the service still takes this for the person who enrolled. Keep typing.`);
+    else this.set("warn", "Not noticed.", `After ${frames} the service takes this for the person who enrolled: a false match. See below how often that happens.`);
+  }
+
+  private set(tone: Verdict["tone"], words: string, sentence: string): void {
+    this.state.said = { tone, words, sentence };
+    this.again();
   }
 }

@@ -4,10 +4,12 @@ import { get, post, Problem } from "../lib/http";
 import { plain, tone, type DecisionAnswer, type Requirement, type Trace } from "./types";
 
 const pollEvery = 1500;
-const verdicts: Record<string, string> = {
-  allow: "The bank may send it.",
-  challenge: "The bank asks you to confirm first. In production you would use your passkey, which a stranger at your keyboard does not have. In this sandbox it is a click.",
-  hold: "A reviewer at the bank has to approve it first.",
+/** What became of the payment, in one sentence. */
+const payoffs: Record<string, string> = {
+  allow: "The money goes out at once: the service vouches for who is typing, so there was nothing to confirm.",
+  confirmed: "The bank may send it, because you confirmed it: typing alone was not enough.",
+  challenge: "The money stays until you confirm with your passkey, which a stranger at your keyboard does not have. Here it is a click.",
+  hold: "The money stays until a reviewer at the bank has approved it.",
   deny: "The bank does not send it.",
 };
 
@@ -46,7 +48,7 @@ export class Payment {
   private async show({ trace, request }: DecisionAnswer): Promise<void> {
     const { decision } = trace;
     this.decision = trace.id;
-    const head = make("p", { class: `note ${tone(decision)} outcome` }, make("strong", {}, decision), ` ${verdicts[decision] ?? ""}`);
+    const head = make("p", { class: `note ${tone(decision)} outcome` }, make("strong", {}, decision), ` ${payoffs[trace.parent && decision === "allow" ? "confirmed" : decision] ?? ""}`);
     const parts: Node[] = [head, ...details(trace), explanation(trace)];
     if (request) parts.push(json("What the bank asked", request));
     if (trace.proof?.compact) parts.push(this.proof(trace.proof.compact));
@@ -114,7 +116,8 @@ function explanation(trace: Trace): HTMLElement {
     make("thead", {}, make("tr", {}, ...["Requirement", "Required", "Found", "Result"].map((h) => make("th", { scope: "col" }, h)))),
     make("tbody", {}, ...trace.explanation.map(cells)));
   const took = make("p", { class: "fine" }, `Decided in ${trace.latency_ms} ms as ${trace.id}. Reasons: ${trace.reason_codes.map(plain).join(", ") || "none"}.`);
-  return make("div", {}, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Why" }, table), took);
+  const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Requirements" }, table);
+  return make("details", { class: "more" }, make("summary", {}, "Why"), scroll, took);
 }
 
 function json(title: string, value: unknown): HTMLElement {

@@ -22,16 +22,6 @@ export function showVerdict(into: HTMLElement, profile: Profile, words: Record<s
   into.append(make("details", { class: "more" }, make("summary", {}, `What weakens this (${limits.length})`), list));
 }
 
-/** Shows the two claims that matter while typing, for windows in which the assessment is below the fold. */
-export function showGlance(into: HTMLElement, profile: Profile): void {
-  const tags = ["operator_continuity", "automation"].flatMap((name) => {
-    const claim = profile.claims.find((c) => c.claim === name);
-    return claim ? [make("span", {}, `${questions[name]} `, make("span", { class: `tag ${tone(claim.status)}` }, plain(claim.status)))] : [];
-  });
-  into.replaceChildren(...tags);
-  into.hidden = false;
-}
-
 function row(c: Claim, words: Record<string, string>): HTMLElement[] {
   const detail = make("dd", {}, make("span", { class: `tag ${tone(c.status)}` }, plain(c.status)));
   for (const code of c.reason_codes) detail.append(make("p", { class: "fine" }, words[code] ?? plain(code), " ", make("code", {}, code)));
