@@ -14,18 +14,18 @@ import (
 var paymentSchema = object{
 	"type": "object", "x-countersign-display": object{"label": "To account", "format": "account"},
 	"properties": object{
-		"amount":   object{"type": "number", "x-countersign-display": object{"label": "Amount", "format": "money", "currency": "/currency"}},
+		"amount":   object{"type": "number", "x-countersign-display": object{"label": "Amount", "labels": object{"de": "Betrag"}, "format": "money", "currency": "/currency"}},
 		"currency": object{"type": "string"},
 		"payee":    object{"type": "string", "x-countersign-display": object{"label": "Payee", "format": "text"}},
 		"memo":     object{"type": "string"},
 	},
 }
 
-// shownPayment lists the labels and values that paymentSchema displays of payment.
+// shownPayment lists the details that paymentSchema displays of payment.
 var shownPayment = toAny([]any{
-	object{"label": "Amount", "value": "1,250.50 EUR"},
-	object{"label": "To account", "value": "DE89 3704 0044 0532 0130 00"},
-	object{"label": "Payee", "value": "Müller & Söhne"},
+	object{"label": "Amount", "value": "1,250.50 EUR", "format": "money", "canonical": "1250.50 EUR", "labels": object{"de": "Betrag"}},
+	object{"label": "To account", "value": "DE89 3704 0044 0532 0130 00", "format": "account", "canonical": "DE89370400440532013000"},
+	object{"label": "Payee", "value": "Müller & Söhne", "format": "text", "title": true},
 }).([]any)
 
 // showing makes an action in mode enforce with a policy and paymentSchema.

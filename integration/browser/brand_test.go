@@ -43,9 +43,9 @@ func TestHostedPagesShowTheCustomersBrand(t *testing.T) {
 	require.Equal(t, "Alder Bank", w.get(t, view).is(200).string("display.requesting_application"), "the signed name is rp_name")
 
 	b := newTab(t)
-	b.speaks("fr,ja") // so that the environment's language is used
+	b.speaks("ja,ko") // so that the environment's language is used
 	b.open(w.link(t, asked.string("challenge.id"), nil))
-	b.see("Alder Bank bittet Sie um Bestätigung")
+	b.see("Alder bittet Sie um Bestätigung")
 	b.eachLook(func(look string) {
 		b.branded()
 		b.requireNoOverflow()
@@ -53,11 +53,11 @@ func TestHostedPagesShowTheCustomersBrand(t *testing.T) {
 		b.screenshot("challenge-brand-" + look)
 	})
 	b.click("[data-confirm]")
-	b.seeEnding("Sie haben die Anfrage von Alder Bank bestätigt.")
+	b.seeEnding("Sie haben die Anfrage von Alder bestätigt.")
 
 	b.authenticator(true)
 	b.open(w.grant(t, subject, ""))
-	b.see("Alder Bank bittet Sie:")
+	b.see("Alder bittet Sie:")
 	b.eachLook(func(look string) {
 		b.branded()
 		b.requireNoOverflow()
@@ -66,4 +66,11 @@ func TestHostedPagesShowTheCustomersBrand(t *testing.T) {
 	})
 	b.click("[data-create]")
 	b.see("Ihr Passkey ist bereit")
+
+	late := w.subject(t)
+	path := w.grant(t, late, "")
+	ended(t, endGrant, late)
+	b.open(path)
+	b.see("Dieser Link ist abgelaufen")
+	b.branded() // a link that has ended, too
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/models"
@@ -34,8 +35,8 @@ func (w world) asks(t testing.TB, subject, decision string, p payment) response 
 		"context_schema": object{
 			"type": "object", "x-countersign-display": object{"label": "To account", "format": "account"},
 			"properties": object{
-				"amount":    object{"type": "number", "x-countersign-display": object{"label": "Amount", "format": "money", "currency": "EUR"}},
-				"payee":     object{"type": "string", "x-countersign-display": object{"label": "Payee", "format": "text"}},
+				"amount":    object{"type": "number", "x-countersign-display": object{"label": "Amount", "labels": labels("Betrag", "Montant", "Importe", "المبلغ"), "format": "money", "currency": "EUR"}},
+				"payee":     object{"type": "string", "x-countersign-display": object{"label": "Payee", "labels": labels("Empfänger", "Bénéficiaire", "Beneficiario", "المستفيد"), "format": "text"}},
 				"reference": object{"type": "string", "x-countersign-display": object{"label": "Remittance", "format": "text"}},
 			},
 		},
@@ -52,10 +53,13 @@ func (w world) asks(t testing.TB, subject, decision string, p payment) response 
 	return a
 }
 
+// labels are a label in German, French, Spanish and Arabic.
+func labels(de, fr, es, ar string) object { return object{"de": de, "fr": fr, "es": es, "ar": ar} }
+
 // longReference has no place to break a line.
 const longReference = "RF18539007547034RF18539007547034RF18539007547034RF18539007547034RF18539007547034RF18539007547034RF18539007547034"
 
-// The hosted page shows the amount first and largest, and the customer's name above ours.
+// The hosted page shows the amount first and largest, the warning above the button, and the customer's name alone in its head.
 func TestChallengePageShowsAmountAndPayee(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -70,18 +74,105 @@ func TestChallengePageShowsAmountAndPayee(t *testing.T) {
 			require.Contains(t, b.text(".shown"), shown)
 		}
 		require.Equal(t, "1,250.50 EUR", b.text(".shown dd"), "the amount is the first value")
-		b.until(`[...document.querySelectorAll(".shown dd")].every((dd, i, all) => i === 0 ||
+		b.until(`[...document.querySelectorAll(".request > .shown dd")].every((dd, i, all) => i === 0 ||
 			parseFloat(getComputedStyle(dd).fontSize) < parseFloat(getComputedStyle(all[0]).fontSize))`)
 		b.until(`document.querySelector(".shown dd").getBoundingClientRect().bottom < innerHeight`)
-		b.until(`(() => { // the customer's name, then ours, smaller
-			const name = document.querySelector(".customer > bdi"), ours = document.querySelector(".site-header .brand");
-			const [a, b] = [name, ours].map((e) => e.getBoundingClientRect());
-			return name.textContent === "Alder Bank" && (a.bottom <= b.top || a.right <= b.left) &&
+		b.until(`(() => { // the customer's name above all, ours in the footer
+			const name = document.querySelector(".customer > bdi"), ours = document.querySelector(".brand");
+			return name.textContent === "Alder Bank" && ours.closest("footer") &&
 				parseFloat(getComputedStyle(ours).fontSize) < parseFloat(getComputedStyle(name).fontSize);
 		})()`)
+		require.Contains(t, b.text("[data-confirm]"), "Confirm 1,250.50 EUR for Müller & Söhne", "the button says what it does")
+		b.until(`document.querySelector(".request > .note.warn").getBoundingClientRect().bottom <= document.querySelector("[data-confirm]").getBoundingClientRect().top`)
 		b.requireNoOverflow()
 		b.requireAccessible()
 		b.screenshot("details-challenge-" + widthName(width))
+	}
+}
+
+// After the confirmation the page is a receipt: what, when, and to whom.
+func TestChallengePageGivesAReceipt(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	asked := w.paying(t, w.subject(t), "challenge", challenging)
+	b := newTab(t)
+	b.open(w.link(t, asked.string("challenge.id"), nil))
+	b.click("[data-confirm]")
+	b.seeEnding("You confirmed the request of Alder Bank")
+	for range 2 { // a reload shows it again
+		for _, shown := range []string{"1,250.50 EUR", "Müller & Söhne", "DE89 3704 0044 0532 0130 00", "Alder Bank", "Confirmed on", asked.string("challenge.id")} {
+			require.Contains(t, b.text(".receipt"), shown)
+		}
+		b.until(`/20\d\d/.test(document.querySelector("[data-completed]").textContent)`)
+		b.eachLook(func(look string) {
+			b.requireNoOverflow()
+			b.requireAccessible()
+			b.screenshot("challenge-receipt-" + look)
+		})
+		b.run(reload)
+		b.see("Confirmed on")
+	}
+}
+
+// Text of twice the size, in a window of 320 pixels: nothing overflows, and no number breaks.
+func TestHostedPagesGrowWithTheText(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	asked := w.paying(t, w.subject(t), "challenge", challenging)
+	b := newTab(t)
+	b.size(320, 640)
+	b.run(page.SetFontSizes(&page.FontSizes{Standard: 32, Fixed: 26}))
+	b.open(w.link(t, asked.string("challenge.id"), nil))
+	b.see("1,250.50 EUR")
+	b.until(`parseFloat(getComputedStyle(document.documentElement).fontSize) === 32`)
+	whole := func(selector string) {
+		b.until(`(() => {
+			const text = document.querySelector("` + selector + `").firstChild, number = document.createRange();
+			number.setStart(text, 0);
+			number.setEnd(text, "1,250.50".length);
+			return new Set([...number.getClientRects()].map((r) => r.top)).size === 1;
+		})()`)
+	}
+	whole("[data-is=amount] bdi")
+	whole("[data-amount]")
+	b.requireNoOverflow()
+	b.requireAccessible()
+	b.screenshot("challenge-large-text")
+	b.click("[data-confirm]")
+	b.seeEnding("You confirmed the request of Alder Bank")
+	whole(".receipt [data-is=amount] bdi")
+	b.requireNoOverflow()
+	b.screenshot("challenge-large-text-receipt")
+}
+
+// What is signed is the same for every reader; what is shown is in the reader's locale and language.
+func TestChallengePageWritesAsItsReaderDoes(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	asked := w.paying(t, w.subject(t), "challenge", challenging)
+	path := w.link(t, asked.string("challenge.id"), nil)
+	for languages, want := range map[string]struct{ label, amount, button string }{
+		"en-GB":    {"Payee", "1,250.50 EUR", "Confirm 1,250.50 EUR for Müller & Söhne"},
+		"de-DE":    {"Empfänger", "1.250,50 EUR", "1.250,50 EUR für Müller & Söhne bestätigen"},
+		"de-CH,de": {"Empfänger", "1'250.50 EUR", "1'250.50 EUR für Müller & Söhne bestätigen"},
+		"fr-FR":    {"Bénéficiaire", "1\u202f250,50 EUR", "Confirmer 1\u202f250,50 EUR pour Müller & Söhne"},
+		"es-MX":    {"Beneficiario", "1,250.50 EUR", "Confirmar 1,250.50 EUR para Müller & Söhne"},
+		"ar-EG":    {"المستفيد", "١٬٢٥٠٫٥٠ EUR", "Müller & Söhne"},
+	} {
+		t.Run(languages, func(t *testing.T) {
+			t.Parallel()
+			b := newTab(t)
+			b.speaks(languages)
+			b.open(path)
+			b.see(want.label)
+			require.Equal(t, want.amount, b.text("[data-is=amount]"))
+			require.Contains(t, b.text("[data-confirm]"), want.button)
+			b.click("summary")
+			require.Contains(t, b.text(".signed"), "1,250.50 EUR", "as it is signed")
+			b.requireNoOverflow()
+			b.requireAccessible()
+			b.screenshot("challenge-" + languages)
+		})
 	}
 }
 

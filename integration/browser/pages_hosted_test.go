@@ -105,14 +105,15 @@ func hostedPages(t testing.TB) []pageState {
 	ended(t, endGrant, late)
 	return []pageState{
 		{"challenge", open(), "1,250.50 EUR", nil},
-		{"challenge-german", german, "Alder Bank bittet Sie um Bestätigung", nil},
+		{"challenge-german", german, "Alder bittet Sie um Bestätigung", nil},
+		{"challenge-arabic", strings.Replace(open(), "#", "?lang=ar#", 1), "يطلب منك Alder التأكيد", nil},
 		{"challenge-signed-values", open(), "1,250.50 EUR", func(b *tab) {
 			b.click("summary")
 			b.see("applies to these values only")
 		}},
 		{"challenge-confirmed", open(), "1,250.50 EUR", func(b *tab) {
 			b.click("[data-confirm]")
-			b.seeEnding("You confirmed the request of Alder Bank")
+			b.seeEnding("You confirmed the request of Alder.")
 		}},
 		{"challenge-cancelled", open(), "1,250.50 EUR", func(b *tab) {
 			b.click("[data-cancel]")
@@ -122,8 +123,8 @@ func hostedPages(t testing.TB) []pageState {
 		{"challenge-link-cancelled", over(cancelChallenge), "This request was cancelled", nil},
 		{"challenge-link-expired", over(nil), "This link has expired", nil},
 		{"challenge-link-mistyped", open()[:len("/challenge/chl_")+30], "This link is incomplete or mistyped", nil},
-		{"register", grant, "Alder Bank asks you to", nil},
-		{"register-done", grant, "Alder Bank asks you to", func(b *tab) {
+		{"register", grant, "Alder asks you to", nil},
+		{"register-done", grant, "Alder asks you to", func(b *tab) {
 			b.click("[data-create]")
 			b.see("Your passkey is ready")
 		}},

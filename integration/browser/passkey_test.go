@@ -86,7 +86,7 @@ func TestPasskeyRequiresUserVerification(t *testing.T) {
 	weak := b.authenticator(false)
 	b.open(w.grant(t, subject, ""))
 	b.click("[data-create]")
-	b.see("No passkey was used")
+	b.see("No passkey was created")
 	b.requireAccessible()
 	b.screenshot("register-refused")
 	weak.remove()
@@ -117,12 +117,46 @@ func TestPasskeyOnAnotherDevice(t *testing.T) {
 	b.authenticator(true)
 	b.open(a.path)
 	b.click("[data-passkey]")
-	b.see("If your passkey is on a different device")
+	b.see("this device has none for Alder Bank")
 	require.Equal(t, "open", w.status(t, a))
 	home.open(a.path)
 	home.click("[data-passkey]")
 	home.seeEnding("You confirmed the request of Alder Bank")
 	b.seeEnding("You confirmed the request of Alder Bank")
+}
+
+// Browsers have one error for a dialog that was closed, a time-out and a device without the passkey. The page distinguishes them, and says what
+// to do in each case.
+func TestPasskeyFailuresHaveTextsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	b, _, subject := registered(t, w)
+	a := w.challenge(t, subject, w.payment(t), nil)
+	for name, c := range map[string]struct {
+		took, verifies, shown string
+	}{
+		"closed":       {"2000", "true", "the dialog was closed"},
+		"timed out":    {"1e9", "true", "No passkey was used in time"},
+		"no passkey":   {"0", "true", "this device has none for Alder Bank"},
+		"other device": {"0", "false", "this device cannot check your fingerprint, face or PIN"},
+	} {
+		t.Run(name, func(t *testing.T) { // one after the other, in one tab
+			b.open(a.path)
+			b.eval(`PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable = async () => `+c.verifies+`;
+				navigator.credentials.get = async () => {
+					const now = performance.now.bind(performance);
+					performance.now = () => now() + `+c.took+`;
+					throw new DOMException("", "NotAllowedError");
+				}; 0`, nil)
+			b.click("[data-passkey]")
+			b.see(c.shown)
+			if name != "timed out" {
+				b.see("QR code")
+			}
+			b.requireAccessible()
+		})
+	}
+	require.Equal(t, "open", w.status(t, a))
 }
 
 // A refused assertion is counted and reported. The fifth closes the challenge.

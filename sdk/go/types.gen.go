@@ -1004,10 +1004,19 @@ const (
 	DeviceClassUnknown DeviceClass = "unknown"
 )
 
-// DisplayDetail: One line of what a person is shown of a request, exactly as it is shown.
+// DisplayDetail: One line of what a person is shown of a request. The hosted page writes it in the reader's language.
 type DisplayDetail struct {
+	// The value without the conventions of a language: 1250.50 EUR, 2026-11-02, or an IBAN without spaces. The hosted
+	// page writes it in the reader's language. Left out for text, masked values, and values that do not fit their format.
+	Canonical string `json:"canonical,omitzero"`
+	// The format of the annotation.
+	Format string `json:"format"`
 	// The label of the action's annotation.
 	Label string `json:"label"`
+	// The label in other languages, by language tag. Left out if the annotation has none.
+	Labels map[string]string `json:"labels,omitzero"`
+	// Whether the value names the request, such as the payee of a payment. Left out if not.
+	Title bool `json:"title,omitzero"`
 	// The value in the annotation's format. A character that could change how the rest is read is shown as its number,
 	// such as [U+202E].
 	Value string `json:"value"`

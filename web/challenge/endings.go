@@ -24,6 +24,9 @@ func (e ending) Heading() string { return "ending." + e.State + ".heading" }
 // Text is the key of the panel's text.
 func (e ending) Text() string { return "ending." + e.State + ".text" }
 
+// Receipt reports whether the panel says what was confirmed, when, and to whom.
+func (e ending) Receipt() bool { return e.State == string(models.ChallengeCompleted) }
+
 // endings are all final panels. None reveals the follow-up decision of a completed challenge.
 var endings = []ending{
 	{string(models.ChallengeCompleted), "good"}, {string(models.ChallengeCancelled), "neutral"}, {string(models.ChallengeExpired), "warn"},

@@ -33,12 +33,13 @@ func (p *pages) bind(c *fiber.Ctx) (scriptRequest, challenge.Visit, error) {
 // standing is the response to every request of the script: the state of the challenge and, after a refusal, its reason. A
 // refusal that the user can act on has status 200; other statuses are faults.
 type standing struct {
-	State     string `json:"state"`
-	Now       string `json:"now,omitempty"`
-	ExpiresAt string `json:"expires_at,omitempty"`
-	Refusal   string `json:"refusal,omitempty"` // code of the problem
-	Message   string `json:"message,omitempty"` // its text for the user
-	Options   any    `json:"publicKey,omitempty"`
+	State       string  `json:"state"`
+	Now         string  `json:"now,omitempty"`
+	ExpiresAt   string  `json:"expires_at,omitempty"`
+	CompletedAt *string `json:"completed_at,omitempty"`
+	Refusal     string  `json:"refusal,omitempty"` // code of the problem
+	Message     string  `json:"message,omitempty"` // its text for the user
+	Options     any     `json:"publicKey,omitempty"`
 }
 
 func (p *pages) standing(c *fiber.Ctx) error {
@@ -70,7 +71,7 @@ func (p *pages) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
-	return p.router.JSON(c, http.StatusOK, standing{State: receipt.Status})
+	return p.router.JSON(c, http.StatusOK, standing{State: receipt.Status, CompletedAt: apitime.OptionalTime(receipt.CompletedAt)})
 }
 
 func (p *pages) cancel(c *fiber.Ctx) error {
@@ -87,7 +88,7 @@ func (p *pages) cancel(c *fiber.Ctx) error {
 
 // sendStanding writes the state of the challenge.
 func (p *pages) sendStanding(c *fiber.Ctx, v challenge.Visit, s standing) error {
-	s.State, s.Now, s.ExpiresAt = state(v), apitime.Time(p.Clock.Now()), apitime.Time(v.ExpiresAt)
+	s.State, s.Now, s.ExpiresAt, s.CompletedAt = state(v), apitime.Time(p.Clock.Now()), apitime.Time(v.ExpiresAt), apitime.OptionalTime(v.CompletedAt)
 	return p.router.JSON(c, http.StatusOK, s)
 }
 
@@ -109,7 +110,7 @@ func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, before challenge.Visit, e
 	if err != nil {
 		return err
 	}
-	message, err := shown.Frame.Text(refusalKey(refused.Code), "by", shown.Display.RequestingApplication)
+	message, err := shown.Frame.Text(refusalKey(refused.Code), "by", shown.Frame.Customer)
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,18 @@
 package challenge
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"io/fs"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -33,6 +37,9 @@ var templates embed.FS
 
 // maxBody limits the body of the script's requests, in bytes. The largest contains an assertion.
 const maxBody = 64 << 10
+
+// maxNamed is the length of the longest payee that the button names, in characters.
+const maxNamed = 60
 
 // ticketForm matches tickets: 32 random bytes in base64url. Other values are not looked up.
 var ticketForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
@@ -98,6 +105,8 @@ type view struct {
 	Ticket     string // for the script, which sends it with every request
 	State      string
 	Display    display
+	Rows       []row         // the details in the reader's language
+	Pay        template.HTML // text of the button that names amount and payee; empty for a request without an amount
 	Sandbox    bool
 	Passkey    bool // a passkey is accepted
 	Confirm    bool // a click is accepted; sandbox only
@@ -106,7 +115,16 @@ type view struct {
 	ReturnTo   string // host of ReturnURL
 	Now        time.Time
 	ExpiresAt  time.Time
-	Endings    []ending
+	// CompletedAt is set for a completed challenge.
+	CompletedAt *time.Time
+	Endings     []ending
+}
+
+// row is a detail with its label in the reader's language. The page's script writes the value in it.
+type row struct {
+	details.Detail
+	Label string
+	Is    string // amount or payee for the values that the button names; empty for others
 }
 
 // display is the contract's ChallengeDisplay. A passkey signs its digest.
@@ -202,7 +220,7 @@ func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
 func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 	out := view{
 		Frame: p.Languages.Branded(c, v.Environment), ID: v.ID, State: state(v), Sandbox: v.Environment.Kind == models.Sandbox, Registered: v.Passkeys > 0,
-		ReturnURL: v.ReturnURL, ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt, Endings: endings,
+		ReturnURL: v.ReturnURL, ReturnTo: hostOf(v.ReturnURL), Now: p.Clock.Now(), ExpiresAt: v.ExpiresAt, CompletedAt: v.CompletedAt, Endings: endings,
 	}
 	for _, m := range v.Methods {
 		out.Passkey = out.Passkey || m == challenge.MethodPasskey
@@ -211,5 +229,34 @@ func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 	if out.State == stateOpen && !out.Confirm && v.Passkeys == 0 {
 		out.State = stateNoPasskey
 	}
-	return out, json.Unmarshal(v.Display, &out.Display)
+	if err := json.Unmarshal(v.Display, &out.Display); err != nil {
+		return out, err
+	}
+	return out, out.translate()
+}
+
+// translate adds the details and the button in the language of the page.
+func (v *view) translate() (err error) {
+	base, _, _ := strings.Cut(v.Frame.Tag, "-")
+	values := map[string]string{}
+	for _, d := range v.Display.Details {
+		r := row{Detail: d, Label: cmp.Or(d.Labels[v.Frame.Tag], d.Labels[base], d.Label)}
+		switch {
+		case d.Title:
+			r.Is = "payee"
+		case d.Format == details.Money && values["amount"] == "":
+			r.Is = "amount"
+		}
+		values[r.Is] = d.Value
+		v.Rows = append(v.Rows, r)
+	}
+	amount, payee := values["amount"], values["payee"]
+	switch {
+	case amount == "":
+	case payee == "" || utf8.RuneCountInString(payee) > maxNamed:
+		v.Pay, err = v.Frame.Slot("request.pay_amount", "amount", amount)
+	default:
+		v.Pay, err = v.Frame.Slot("request.pay", "amount", amount, "payee", payee)
+	}
+	return err
 }

@@ -146,29 +146,29 @@ func (c *Catalogue) Of(r *fiber.Ctx, environment string) (Messages, bool) {
 // HTML returns a message with its placeholders replaced. Values are pairs of a name and an external text, which is shown as
 // web.Visible shows it. A message that does not exist is an error, so that a test of the page finds it.
 func (m Messages) HTML(key string, values ...string) (template.HTML, error) {
-	text, err := m.fill(key, html.EscapeString, func(s string) string { return string(web.Visible(s)) }, values)
+	text, err := m.fill(key, html.EscapeString, func(_, s string) string { return string(web.Visible(s)) }, values)
 	return template.HTML(text), err //nolint:gosec // the message and every value are escaped
+}
+
+// Slot is HTML with each value in an element with the attribute data-<name>, which the page's script can set.
+func (m Messages) Slot(key string, values ...string) (template.HTML, error) {
+	text, err := m.fill(key, html.EscapeString, func(name, s string) string { return `<span data-` + name + `>` + string(web.Visible(s)) + `</span>` }, values)
+	return template.HTML(text), err //nolint:gosec // the message and every value are escaped, and the names are the template's
 }
 
 // Text returns a message for places without markup.
 func (m Messages) Text(key string, values ...string) (string, error) {
-	return m.fill(key, func(s string) string { return s }, web.Plain, values)
+	return m.fill(key, func(s string) string { return s }, func(_, s string) string { return web.Plain(s) }, values)
 }
 
-// Slot returns a message whose placeholder is an element with the attribute data-<name>, for a value that the page's script sets.
-func (m Messages) Slot(key, name string) (template.HTML, error) {
-	text, err := m.fill(key, html.EscapeString, func(string) string { return `<span data-` + name + `></span>` }, []string{name, ""})
-	return template.HTML(text), err //nolint:gosec // the message is escaped, and the name is the template's
-}
-
-func (m Messages) fill(key string, own, external func(string) string, values []string) (string, error) {
+func (m Messages) fill(key string, own func(string) string, external func(name, value string) string, values []string) (string, error) {
 	text, ok := m.texts[key]
 	if !ok {
 		return "", fmt.Errorf("no message %q", key)
 	}
 	pairs := make([]string, 0, len(values))
 	for i := 0; i+1 < len(values); i += 2 {
-		pairs = append(pairs, "{"+values[i]+"}", external(values[i+1]))
+		pairs = append(pairs, "{"+values[i]+"}", external(values[i], values[i+1]))
 	}
 	return strings.NewReplacer(pairs...).Replace(own(text)), nil
 }

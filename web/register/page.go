@@ -93,7 +93,6 @@ type scriptRequest struct {
 // standing is the response to every request of the script. A refusal that the user can act on has status 200.
 type standing struct {
 	State     string     `json:"state"`
-	By        []web.Part `json:"by,omitempty"`
 	Account   []web.Part `json:"account,omitempty"`
 	Passkeys  int        `json:"passkeys"` // number of passkeys that the account has
 	Sandbox   bool       `json:"sandbox,omitempty"`
@@ -126,16 +125,21 @@ func (p *pages) open(c *fiber.Ctx) error {
 	if err != nil {
 		return p.refuse(c, in, err)
 	}
-	frame := p.Languages.Branded(c, v.Environment)
-	out := standing{
-		Customer: web.Parts(frame.Customer), Logo: string(frame.Logo), Accent: web.AccentURL(frame.Accent), Language: frame.Tag,
-		State: stateOpen, By: web.Parts(v.Environment.RPName), Account: web.Parts(v.Subject), Passkeys: v.Passkeys,
-		Sandbox: v.Environment.Kind == models.Sandbox, ExpiresIn: v.ExpiresAt.Sub(p.Clock.Now()).Milliseconds(),
-	}
+	out := p.branded(c, v.Environment, stateOpen)
+	out.Account, out.Passkeys, out.ExpiresIn = web.Parts(v.Subject), v.Passkeys, v.ExpiresAt.Sub(p.Clock.Now()).Milliseconds()
 	if back, err := challenge.AllowedReturn(v.Environment, in.ReturnURL); err == nil && back != nil {
 		out.ReturnURL = *back
 	}
 	return p.router.JSON(c, http.StatusOK, out)
+}
+
+// branded returns a standing with the brand of an environment.
+func (p *pages) branded(c *fiber.Ctx, env models.Environment, state string) standing {
+	frame := p.Languages.Branded(c, env)
+	return standing{
+		State: state, Customer: web.Parts(frame.Customer), Logo: string(frame.Logo), Accent: web.AccentURL(frame.Accent), Language: frame.Tag,
+		Sandbox: frame.Sandbox,
+	}
 }
 
 func (p *pages) options(c *fiber.Ctx) error {
@@ -184,11 +188,14 @@ func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, err error) error {
 	out := standing{State: stateOpen, Refusal: string(refused.Code)}
 	switch refused.Code {
 	case problem.GrantInvalid, problem.SubjectRevoked, problem.NotFound:
-		reason, err := p.Passkeys.EndedGrant(request.Context(c), in.Grant)
+		reason, env, err := p.Passkeys.EndedGrant(request.Context(c), in.Grant)
 		if err != nil {
 			return err
 		}
-		out.State = string(reason)
+		if out.State = string(reason); reason != passkey.GrantUnknown {
+			out = p.branded(c, env, string(reason))
+			out.Refusal = string(refused.Code)
+		}
 	case problem.PasskeyExists, problem.RegistrationRefused, problem.Conflict:
 		messages, _ := p.Languages.Of(c, "")
 		if out.Message, err = messages.Text(refusals[refused.Code]); err != nil {

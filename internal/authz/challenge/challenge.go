@@ -79,8 +79,9 @@ type View struct {
 	Methods   []string
 	ExpiresAt time.Time
 	// Display is the JSON that the user confirms. Its digest is part of what a passkey signs.
-	Display json.RawMessage
-	Child   *string // the follow-up decision of a completed challenge
+	Display     json.RawMessage
+	Child       *string // the follow-up decision of a completed challenge
+	CompletedAt *time.Time
 }
 
 // Effective returns the status of a challenge at a time: an open one that is due is expired, however late its timer.
@@ -103,7 +104,7 @@ func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (View, err
 func (s *Service) view(ctx context.Context, c models.Challenge) (View, error) {
 	shown, err := s.shown(ctx, c)
 	return View{ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt, Display: shown,
-		Child: c.ChildAuthorizationID}, err
+		Child: c.ChildAuthorizationID, CompletedAt: c.SettledAt}, err
 }
 
 // Options is the contract's PasskeyAssertionOptions.

@@ -46,7 +46,8 @@ type Receipt struct {
 	// Authorization is the id of the follow-up decision. The receipt does not say what was decided.
 	Authorization string `json:"authorization"`
 	// Method is the one that completed the challenge.
-	Method string `json:"method"`
+	Method      string     `json:"method"`
+	CompletedAt *time.Time `json:"-"`
 }
 
 // PrepareCompletion verifies the user's response and stores the verified request for the workflow. A refused assertion is
@@ -221,7 +222,7 @@ func receiptOf(c models.Challenge, digest []byte) *Receipt {
 	if c.Status != models.ChallengeCompleted || !bytes.Equal(c.CompletionHash, digest) || c.ChildAuthorizationID == nil || c.MethodUsed == nil {
 		return nil
 	}
-	return &Receipt{Challenge: c.ID, Status: string(c.Status), Authorization: *c.ChildAuthorizationID, Method: *c.MethodUsed}
+	return &Receipt{Challenge: c.ID, Status: string(c.Status), Authorization: *c.ChildAuthorizationID, Method: *c.MethodUsed, CompletedAt: c.SettledAt}
 }
 
 // countRefusal counts a refused assertion and returns the refusal. Errors that are no refusal are not counted.

@@ -14,10 +14,19 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 )
 
-// Detail is one line that a person sees, and that the digest of the display covers.
+// Detail is one line that a person sees, with what a page needs to write it in the reader's language. The digest of the display
+// covers all of it.
 type Detail struct {
-	Label string `json:"label"`
-	Value string `json:"value"` // at most MaxValue characters
+	Label  string `json:"label"`
+	Value  string `json:"value"` // at most MaxValue characters
+	Format Format `json:"format"`
+	// Canonical is the value without the conventions of any language: 1250.50 EUR, 2026-11-02, or an IBAN without spaces. It is empty
+	// for the other formats, and for a value that does not fit its format.
+	Canonical string `json:"canonical,omitempty"`
+	// Labels are the label in other languages, by their tags.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Title marks the value that names the request, such as the payee of a payment.
+	Title bool `json:"title,omitempty"`
 }
 
 // Digest is the digest of details in their canonical form, "sha256:" and 64 hex digits.
@@ -38,7 +47,8 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 		}
 	}
 	var out []Detail
-	for _, r := range p.rules {
+	title := p.title()
+	for i, r := range p.rules {
 		value, given := any(resourceID), true
 		if r.Path != nil {
 			value, given = annotation.Lookup(values, r.Path)
@@ -46,15 +56,17 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 		if !given || value == nil {
 			continue
 		}
-		out = append(out, Detail{Label: r.Label, Value: bounded(displaytext.Readable(r.text(value, values)))})
+		text, canonical := r.text(plainText(value), values)
+		out = append(out, Detail{
+			Label: r.Label, Value: bounded(displaytext.Readable(text)), Format: r.Format, Canonical: canonical, Labels: r.Labels, Title: i == title,
+		})
 	}
 	return out, nil
 }
 
-// text writes a value in its rule's format. A value that does not fit the format is written as it was sent: it is still what
-// will be carried out, and the person has to see it.
-func (r Rule) text(value any, context map[string]any) string {
-	plain := plainText(value)
+// text writes a value in its rule's format, and in its canonical form if there is one. A value that does not fit the format is written
+// as it was sent: it is still what will be carried out, and the person has to see it.
+func (r Rule) text(plain string, context map[string]any) (text, canonical string) {
 	switch r.Format {
 	case Money:
 		return money(plain, r.currency(context))
@@ -62,19 +74,19 @@ func (r Rule) text(value any, context map[string]any) string {
 		return grouped(plain, 0)
 	case Date:
 		if t, err := time.Parse(time.DateOnly, plain); err == nil {
-			return t.Format("2 January 2006")
+			return t.Format("2 January 2006"), plain
 		}
 	case DateTime:
 		if t, err := apitime.Parse(plain); err == nil {
-			return t.Format("2 January 2006, 15:04:05 UTC")
+			return t.Format("2 January 2006, 15:04:05 UTC"), t.UTC().Format(time.RFC3339)
 		}
 	case Account:
 		return account(plain)
 	case Masked:
-		return masked(plain)
+		return masked(plain), ""
 	case Text:
 	}
-	return plain
+	return plain, ""
 }
 
 func (r Rule) currency(context map[string]any) string {

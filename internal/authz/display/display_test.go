@@ -71,9 +71,51 @@ func TestDetailsFormatValues(t *testing.T) {
 			t.Parallel()
 			details, err := parse(t, one(c.annotation)).Details("res", []byte(`{"v": `+c.value+`}`))
 			require.NoError(t, err)
-			require.Equal(t, []display.Detail{{Label: "L", Value: c.want}}, details)
+			require.Len(t, details, 1)
+			require.Equal(t, c.want, details[0].Value)
 		})
 	}
+}
+
+// The canonical form is the value without the conventions of any language. A value that does not fit its format has none.
+func TestDetailsHaveACanonicalForm(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ annotation, value, want string }{
+		"money":                     {`{"label": "L", "format": "money", "currency": "EUR"}`, `"1250.5"`, "1250.50 EUR"},
+		"three minor units":         {`{"label": "L", "format": "money", "currency": "KWD"}`, `250000`, "250000.000 KWD"},
+		"money with an exponent":    {`{"label": "L", "format": "money", "currency": "JPY"}`, `-1.5e3`, "-1500 JPY"},
+		"money that is no number":   {`{"label": "L", "format": "money", "currency": "EUR"}`, `"ten"`, ""},
+		"money without a currency":  {`{"label": "L", "format": "money", "currency": "/currency"}`, `10`, ""},
+		"number":                    {`{"label": "L", "format": "number"}`, `1234567.5`, "1234567.5"},
+		"date":                      {`{"label": "L", "format": "date"}`, `"2026-11-02"`, "2026-11-02"},
+		"date that is none":         {`{"label": "L", "format": "date"}`, `"2026-13-02"`, ""},
+		"datetime":                  {`{"label": "L", "format": "datetime"}`, `"2026-11-02T01:30:00+02:00"`, "2026-11-01T23:30:00Z"},
+		"IBAN":                      {`{"label": "L", "format": "account"}`, `"de89 3704 0044 0532 0130 00"`, "DE89370400440532013000"},
+		"another account":           {`{"label": "L", "format": "account"}`, `"12-3456"`, ""},
+		"masked, of which no more":  {`{"label": "L", "format": "masked"}`, `"4111111111111234"`, ""},
+		"text, which has no second": {`{"label": "L", "format": "text"}`, `"1250.5"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			details, err := parse(t, one(c.annotation)).Details("res", []byte(`{"v": `+c.value+`}`))
+			require.NoError(t, err)
+			require.Equal(t, c.want, details[0].Canonical)
+		})
+	}
+}
+
+func TestDetailsHaveLabelsInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	details, err := parse(t, one(`{"label": "Payee", "labels": {"de": "Empfänger", "pt-BR": "Favorecido"}, "format": "text"}`)).Details("res", []byte(`{"v": "Groß"}`))
+	require.NoError(t, err)
+	require.Equal(t, "Payee", details[0].Label)
+	require.Equal(t, map[string]string{"de": "Empfänger", "pt-BR": "Favorecido"}, details[0].Labels)
+	translated, err := display.Digest(details)
+	require.NoError(t, err)
+	details[0].Labels = map[string]string{"de": "Absender"}
+	changed, err := display.Digest(details)
+	require.NoError(t, err)
+	require.NotEqual(t, translated, changed, "a passkey signs every label")
 }
 
 // ISO 4217 says how many decimals a currency has. Locale data says how many are used in cash, which are fewer.
@@ -102,19 +144,23 @@ func TestDetailsOrderAndSelection(t *testing.T) {
 		"memo": {"x-countersign-display": {"label": "Memo", "format": "text", "order": 1}}}}`)
 	for name, c := range map[string]struct {
 		context string
-		want    []display.Detail
+		want    [][2]string
 	}{
 		"all, in order": {`{"amount": 250, "currency": "EUR", "payee": {"name": "Jürgen Groß"}, "memo": "Rent"}`,
-			[]display.Detail{{"Memo", "Rent"}, {"Amount", "250.00 EUR"}, {"To account", "DE89 3704 0044 0532 0130 00"}, {"Payee", "Jürgen Groß"}}},
-		"null and missing values are left out": {`{"memo": null}`, []display.Detail{{"To account", "DE89 3704 0044 0532 0130 00"}}},
-		"a currency that is missing":           {`{"amount": 1}`, []display.Detail{{"Amount", "1 (no currency)"}, {"To account", "DE89 3704 0044 0532 0130 00"}}},
-		"a currency that is unknown":           {`{"amount": 1, "currency": "eur"}`, []display.Detail{{"Amount", "1 eur"}, {"To account", "DE89 3704 0044 0532 0130 00"}}},
+			[][2]string{{"Memo", "Rent"}, {"Amount", "250.00 EUR"}, {"To account", "DE89 3704 0044 0532 0130 00"}, {"Payee", "Jürgen Groß"}}},
+		"null and missing values are left out": {`{"memo": null}`, [][2]string{{"To account", "DE89 3704 0044 0532 0130 00"}}},
+		"a currency that is missing":           {`{"amount": 1}`, [][2]string{{"Amount", "1 (no currency)"}, {"To account", "DE89 3704 0044 0532 0130 00"}}},
+		"a currency that is unknown":           {`{"amount": 1, "currency": "eur"}`, [][2]string{{"Amount", "1 eur"}, {"To account", "DE89 3704 0044 0532 0130 00"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			details, err := plan.Details("DE89370400440532013000", []byte(c.context))
 			require.NoError(t, err)
-			require.Equal(t, c.want, details)
+			var got [][2]string
+			for _, d := range details {
+				got = append(got, [2]string{d.Label, d.Value})
+			}
+			require.Equal(t, c.want, got)
 		})
 	}
 }
@@ -128,22 +174,30 @@ func TestOutlineNamesARequest(t *testing.T) {
 		"invoice": {"x-countersign-display": {"label": "Invoice", "format": "text"}},
 		"payee": {"x-countersign-display": {"label": "Payee", "format": "text"%s}}}}`
 	const context = `{"amount": 250, "fee": 1, "invoice": "INV-7", "payee": "Müller"}`
-	account := display.Detail{Label: "To account", Value: "DE89 3704 0044 0532 0130 00"}
+	const account = "DE89 3704 0044 0532 0130 00"
 	for name, c := range map[string]struct {
-		schema string
-		want   display.Outline
+		schema        string
+		title, amount string
+		identifying   []string
 	}{
-		"marked":     {fmt.Sprintf(schema, `, "title": true`), display.Outline{Title: "Müller", Amount: "250.00 EUR", Identifying: []display.Detail{account, {"Payee", "Müller"}}}},
-		"first text": {fmt.Sprintf(schema, ""), display.Outline{Title: "INV-7", Amount: "250.00 EUR", Identifying: []display.Detail{account, {"Invoice", "INV-7"}}}},
-		"no text":    {`{"x-countersign-display": {"label": "To account", "format": "account"}}`, display.Outline{Title: account.Value, Identifying: []display.Detail{account}}},
-		"nothing":    {`{}`, display.Outline{}},
+		"marked":     {fmt.Sprintf(schema, `, "title": true`), "Müller", "250.00 EUR", []string{account, "Müller"}},
+		"first text": {fmt.Sprintf(schema, ""), "INV-7", "250.00 EUR", []string{account, "INV-7"}},
+		"no text":    {`{"x-countersign-display": {"label": "To account", "format": "account"}}`, account, "", []string{account}},
+		"nothing":    {`{}`, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := parse(t, c.schema)
 			details, err := plan.Details("DE89370400440532013000", []byte(context))
 			require.NoError(t, err)
-			require.Equal(t, c.want, plan.Outline(details))
+			outline := display.Outlined(details)
+			require.Equal(t, c.title, outline.Title)
+			require.Equal(t, c.amount, outline.Amount)
+			var identifying []string
+			for _, d := range outline.Identifying {
+				identifying = append(identifying, d.Value)
+			}
+			require.Equal(t, c.identifying, identifying)
 		})
 	}
 	_, err := display.Parse([]byte(`{"properties": {"a": {"x-countersign-display": {"label": "A", "format": "text", "title": true}},
@@ -179,6 +233,8 @@ func TestParseRefusesAnnotationsThatCannotBeShown(t *testing.T) {
 	for name, c := range map[string]struct{ schema, place, why string }{
 		"no label":             {one(`{"format": "text"}`), "/properties/v/x-countersign-display", "label must have 1 to 64 characters"},
 		"a control in a label": {one("{\"label\": \"a\\u202e\", \"format\": \"text\"}"), "/properties/v/x-countersign-display", "label must not contain U+202E at position 1"},
+		"a language":           {one(`{"label": "L", "labels": {"german": "L"}, "format": "text"}`), "/properties/v/x-countersign-display", `labels has "german", which must be a language tag`},
+		"an empty label":       {one(`{"label": "L", "labels": {"de": ""}, "format": "text"}`), "/properties/v/x-countersign-display", "labels.de must have 1 to 64 characters"},
 		"unknown format":       {one(`{"label": "L", "format": "iban"}`), "/properties/v/x-countersign-display", "format must be one of text, money, number, date, datetime, account, masked"},
 		"money without":        {one(`{"label": "L", "format": "money"}`), "/properties/v/x-countersign-display", "currency is required for money"},
 		"no such currency":     {one(`{"label": "L", "format": "money", "currency": "EURO"}`), "/properties/v/x-countersign-display", "currency must be an ISO 4217 code"},
@@ -203,14 +259,15 @@ func TestParseRefusesAnnotationsThatCannotBeShown(t *testing.T) {
 
 func TestDigestChangesWithEveryCharacter(t *testing.T) {
 	t.Parallel()
-	details := []display.Detail{{"Amount", "250.00 EUR"}, {"Payee", "Jürgen Groß"}}
+	details := []display.Detail{{Label: "Amount", Value: "250.00 EUR", Format: display.Money, Canonical: "250.00 EUR"}, {Label: "Payee", Value: "Jürgen Groß"}}
 	digest, err := display.Digest(details)
 	require.NoError(t, err)
 	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digest)
 	for _, other := range [][]display.Detail{
-		{{"Amount", "250.01 EUR"}, {"Payee", "Jürgen Groß"}},
-		{{"Payee", "Jürgen Groß"}, {"Amount", "250.00 EUR"}},
-		{{"Amount", "250.00 EUR"}},
+		{{Label: "Amount", Value: "250.01 EUR", Format: display.Money, Canonical: "250.00 EUR"}, details[1]},
+		{{Label: "Amount", Value: "250.00 EUR", Format: display.Money, Canonical: "250.01 EUR"}, details[1]},
+		{details[1], details[0]},
+		{details[0]},
 	} {
 		changed, err := display.Digest(other)
 		require.NoError(t, err)
@@ -223,7 +280,7 @@ func TestVaultOpensForItsAuthorizationOnly(t *testing.T) {
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	vault := display.NewVault(keys)
-	details := []display.Detail{{"Amount", "250.00 EUR"}}
+	details := []display.Detail{{Label: "Amount", Value: "250.00 EUR"}}
 	sealed, err := vault.Seal("azn_1", details)
 	require.NoError(t, err)
 	require.NotContains(t, string(sealed), "250")

@@ -15,28 +15,35 @@ func knownCurrency(code string) bool { return currency.IsValid(code) }
 
 // money writes an exact amount in major units with at least the minor units of its currency: 250 EUR is 250.00 EUR, 250 JPY is
 // 250 JPY, and an amount with more decimals than the currency has keeps them, for rounding would show what is not carried out.
-func money(amount, code string) string {
+func money(amount, code string) (text, canonical string) {
 	if code == "" {
-		return grouped(amount, 0) + " (no currency)"
+		text, _ = grouped(amount, 0)
+		return text + " (no currency)", ""
 	}
-	scale, _ := currency.GetDigits(code) // of ISO 4217; 0 for a code that it does not have
-	return grouped(amount, int(scale)) + " " + code
+	scale, known := currency.GetDigits(code) // of ISO 4217; 0 for a code that it does not have
+	text, canonical = grouped(amount, int(scale))
+	if !known || canonical == "" {
+		return text + " " + code, ""
+	}
+	return text + " " + code, canonical + " " + code
 }
 
-// grouped formats a number with thousands separators and at least that many decimals; other text is returned unchanged.
-func grouped(text string, decimals int) string {
+// grouped formats a number with thousands separators and at least that many decimals, and without separators; other text is returned
+// unchanged and has no canonical form.
+func grouped(text string, decimals int) (grouped, canonical string) {
 	if !number.MatchString(text) {
-		return text
+		return text, ""
 	}
 	value, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return text
+		return text, ""
 	}
 	digits, exact := value.FloatPrec()
 	if !exact { // a finite decimal always is
-		return text
+		return text, ""
 	}
-	whole, fraction, _ := strings.Cut(value.FloatString(max(digits, decimals)), ".")
+	canonical = value.FloatString(max(digits, decimals))
+	whole, fraction, _ := strings.Cut(canonical, ".")
 	sign := ""
 	if strings.HasPrefix(whole, "-") {
 		sign, whole = "-", whole[1:]
@@ -44,7 +51,7 @@ func grouped(text string, decimals int) string {
 	if fraction != "" {
 		fraction = "." + fraction
 	}
-	return sign + inThousands(whole) + fraction
+	return sign + inThousands(whole) + fraction, canonical
 }
 
 func inThousands(digits string) string {
@@ -60,10 +67,10 @@ func inThousands(digits string) string {
 
 // account writes an IBAN with a valid checksum in groups of four, as it is printed on statements (ISO 13616); any other account
 // number as it is.
-func account(s string) string {
+func account(s string) (text, canonical string) {
 	compact := strings.ToUpper(strings.ReplaceAll(s, " ", ""))
 	if !isIBAN(compact) {
-		return s
+		return s, ""
 	}
 	var b strings.Builder
 	for i, c := range compact {
@@ -72,7 +79,7 @@ func account(s string) string {
 		}
 		b.WriteRune(c)
 	}
-	return b.String()
+	return b.String(), compact
 }
 
 var iban = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$`)

@@ -12,23 +12,17 @@ type Outline struct {
 	Identifying []Detail
 }
 
-// Outline returns the outline of a request from its details.
-func (p Plan) Outline(details []Detail) Outline {
+// Outlined returns the outline of a request from its details.
+func Outlined(details []Detail) Outline {
 	var out Outline
-	title := p.title()
 	for _, d := range details {
-		i := slices.IndexFunc(p.rules, func(r Rule) bool { return r.Label == d.Label })
-		if i < 0 {
-			continue
-		}
-		r := p.rules[i]
 		switch {
-		case i == title:
+		case d.Title:
 			out.Title = d.Value
 			out.Identifying = append(out.Identifying, d)
-		case r.Format == Money && out.Amount == "":
+		case d.Format == Money && out.Amount == "":
 			out.Amount = d.Value
-		case r.Format == Account:
+		case d.Format == Account:
 			out.Identifying = append(out.Identifying, d)
 		}
 	}

@@ -3,9 +3,12 @@ package display
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/language"
 
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
@@ -41,6 +44,7 @@ var formats = []Format{Text, Money, Number, Date, DateTime, Account, Masked}
 type Rule struct {
 	Path         []string // property names from the context down; nil for the resource's id
 	Label        string
+	Labels       map[string]string // in other languages, by their tags
 	Format       Format
 	Currency     string   // ISO 4217 code, if it is the same for every request
 	CurrencyPath []string // otherwise the property that holds it
@@ -88,11 +92,12 @@ func (p Plan) ResourceLabels() []string {
 
 // setting is the value of the keyword.
 type setting struct {
-	Label    string `json:"label"`
-	Format   Format `json:"format"`
-	Currency string `json:"currency"`
-	Order    int    `json:"order"`
-	Title    bool   `json:"title"`
+	Label    string            `json:"label"`
+	Labels   map[string]string `json:"labels"`
+	Format   Format            `json:"format"`
+	Currency string            `json:"currency"`
+	Order    int               `json:"order"`
+	Title    bool              `json:"title"`
 }
 
 // Parse reads the annotations of a context_schema. On the schema itself an annotation describes the resource. One that cannot
@@ -161,7 +166,7 @@ func rule(f annotation.Found) (Rule, error) {
 	if why := s.fault(); why != "" {
 		return Rule{}, &annotation.Fault{Place: f.Place, Why: why}
 	}
-	r := Rule{Path: f.Path, Label: s.Label, Format: s.Format, Order: s.Order, Title: s.Title}
+	r := Rule{Path: f.Path, Label: s.Label, Labels: s.Labels, Format: s.Format, Order: s.Order, Title: s.Title}
 	if strings.HasPrefix(s.Currency, "/") {
 		r.CurrencyPath = annotation.Split(s.Currency)
 	} else {
@@ -172,11 +177,18 @@ func rule(f annotation.Found) (Rule, error) {
 
 // fault returns the rule that the annotation breaks; empty if it breaks none.
 func (s setting) fault() string {
+	if why := labelFault("label", s.Label); why != "" {
+		return why
+	}
+	for _, tag := range slices.Sorted(maps.Keys(s.Labels)) {
+		if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+			return fmt.Sprintf("labels has %q, which must be a language tag such as de or pt-BR", tag)
+		}
+		if why := labelFault("labels."+tag, s.Labels[tag]); why != "" {
+			return why
+		}
+	}
 	switch {
-	case s.Label == "" || utf8.RuneCountInString(s.Label) > MaxLabel:
-		return fmt.Sprintf("label must have 1 to %d characters", MaxLabel)
-	case displaytext.Fault(s.Label) != "":
-		return "label must not contain " + displaytext.Fault(s.Label)
 	case !slices.Contains(formats, s.Format):
 		return fmt.Sprintf("format must be one of %s", join(formats))
 	case s.Order < 0 || s.Order > 99:
@@ -187,6 +199,17 @@ func (s setting) fault() string {
 		return "currency is for the format money"
 	case s.Currency != "" && !strings.HasPrefix(s.Currency, "/") && !knownCurrency(s.Currency):
 		return "currency must be an ISO 4217 code in capitals, or a JSON pointer that begins with /"
+	default:
+		return ""
+	}
+}
+
+func labelFault(name, label string) string {
+	switch {
+	case label == "" || utf8.RuneCountInString(label) > MaxLabel:
+		return fmt.Sprintf("%s must have 1 to %d characters", name, MaxLabel)
+	case displaytext.Fault(label) != "":
+		return name + " must not contain " + displaytext.Fault(label)
 	default:
 		return ""
 	}

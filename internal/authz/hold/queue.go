@@ -47,14 +47,6 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 	if err != nil {
 		return nil, "", err
 	}
-	actions := make([]string, len(rows))
-	for i, row := range rows {
-		actions[i] = row.ActionID
-	}
-	plans, err := s.plansOf(ctx, p.Store(), actions)
-	if err != nil {
-		return nil, "", err
-	}
 	own, err := s.ownRequests(ctx, p, by, env, rows)
 	out := make([]Queued, len(rows))
 	for i, row := range rows {
@@ -66,7 +58,7 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 		if err != nil {
 			return nil, "", err
 		}
-		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Outline: plans[row.ActionID].Outline(shown), Approvable: by.Former == ""}
+		out[i] = Queued{QueuedHold: row, Barred: row.SelfReviewBarred && own[row.CredentialID], Shown: shown, Outline: display.Outlined(shown), Approvable: by.Former == ""}
 	}
 	if err != nil {
 		return nil, "", err

@@ -82,14 +82,6 @@ func (s *Service) newest(ctx context.Context, scope pg.Scope, except string, eac
 	if err != nil {
 		return nil, err
 	}
-	actions := make([]string, len(rows))
-	for i, row := range rows {
-		actions[i] = row.ActionID
-	}
-	plans, err := s.plansOf(ctx, scope, actions)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]RelatedHold, len(rows))
 	for i, row := range rows {
 		shown, err := s.vault.Open(row.AuthorizationID, row.Details)
@@ -98,23 +90,7 @@ func (s *Service) newest(ctx context.Context, scope pg.Scope, except string, eac
 		}
 		out[i] = RelatedHold{
 			Authorization: row.AuthorizationID, Subject: row.Subject, Status: Effective(models.Hold{Status: row.Status, DueAt: row.DueAt}, s.clock.Now()),
-			Outcome: row.Outcome, OpenedAt: row.OpenedAt, Shown: shown, Outline: plans[row.ActionID].Outline(shown),
-		}
-	}
-	return out, nil
-}
-
-// plansOf returns what actions show of their requests, by the action's id.
-func (s *Service) plansOf(ctx context.Context, scope pg.Scope, actions []string) (map[string]display.Plan, error) {
-	slices.Sort(actions)
-	schemas, err := schemasOf(ctx, s.store.Q, scope, slices.Compact(actions))
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]display.Plan, len(schemas))
-	for id, schema := range schemas {
-		if out[id], err = display.Parse(schema); err != nil {
-			return nil, err
+			Outcome: row.Outcome, OpenedAt: row.OpenedAt, Shown: shown, Outline: display.Outlined(shown),
 		}
 	}
 	return out, nil

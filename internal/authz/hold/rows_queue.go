@@ -278,14 +278,3 @@ func newestHolds(ctx context.Context, q *pg.Q, s pg.Scope, except string, each i
 	err := q.Gorm(ctx).Raw(relatedStatement, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": except, "limit": each}).Find(&rows).Error
 	return rows, err
 }
-
-// schemasOf returns the context schemas of actions, by id.
-func schemasOf(ctx context.Context, q *pg.Q, s pg.Scope, actions []string) (map[string]models.JSON, error) {
-	var rows []models.Action
-	err := pg.Unchecked(q.Gorm(ctx)).Select("id, context_schema").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, actions).Find(&rows).Error
-	out := make(map[string]models.JSON, len(rows))
-	for _, a := range rows {
-		out[a.ID] = a.ContextSchema
-	}
-	return out, err
-}

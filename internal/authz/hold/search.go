@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -92,9 +91,6 @@ func (q Queued) matches(text string) bool {
 		has(q.ActionName) || slices.ContainsFunc(q.Shown, func(d display.Detail) bool { return has(d.Value) })
 }
 
-// money is the form in which internal/authz/display writes an amount.
-var money = regexp.MustCompile(`^-?[0-9,]+(\.[0-9]+)? [A-Z]{3}$`)
-
 // amount is an amount of money; its value is nil if there is none.
 type amount struct {
 	value    *big.Rat
@@ -104,11 +100,8 @@ type amount struct {
 // amountOf returns the first amount of money among the details.
 func amountOf(shown []display.Detail) amount {
 	for _, d := range shown {
-		if !money.MatchString(d.Value) {
-			continue
-		}
-		number, currency, _ := strings.Cut(d.Value, " ")
-		if value, ok := new(big.Rat).SetString(strings.ReplaceAll(number, ",", "")); ok {
+		number, currency, _ := strings.Cut(d.Canonical, " ")
+		if value, ok := new(big.Rat).SetString(number); ok && d.Format == display.Money {
 			return amount{value, currency}
 		}
 	}

@@ -139,11 +139,7 @@ func (r *Reader) display(ctx context.Context, scope pg.Scope, c *Case) error {
 	}
 	c.ActionID = act.ID
 	if shown := c.Trace.Display; shown != nil {
-		plan, err := display.Parse(act.ContextSchema)
-		if err != nil {
-			return err
-		}
-		c.Outline = plan.Outline(shown.Details)
+		c.Outline = display.Outlined(shown.Details)
 	}
 	if a.Challenge == nil {
 		c.Display.Action, c.Display.Consequence = act.Name, act.Consequence

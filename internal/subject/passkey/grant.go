@@ -35,21 +35,23 @@ const (
 	GrantUsed    GrantState = "used"
 )
 
-// EndedGrant returns why a grant cannot be used, for the page on which the holder of the token opens it.
-func (s *Service) EndedGrant(ctx context.Context, token string) (GrantState, error) {
+// EndedGrant returns why a grant cannot be used, for the page on which the holder of the token opens it, and the environment of a grant that
+// was used or has expired.
+func (s *Service) EndedGrant(ctx context.Context, token string) (GrantState, models.Environment, error) {
 	grant, err := getRegistrationGrant(ctx, s.store.Q, s.keys.MACs(grantPurpose, []byte(token)))
+	state := GrantUnknown
 	switch {
 	case errors.Is(err, pg.ErrNotFound):
-		return GrantUnknown, nil
+		return GrantUnknown, models.Environment{}, nil
 	case err != nil:
-		return "", err
+		return "", models.Environment{}, err
 	case grant.UsedAt != nil:
-		return GrantUsed, nil
+		state = GrantUsed
 	case !s.clock.Now().Before(grant.ExpiresAt):
-		return GrantExpired, nil
-	default:
-		return GrantUnknown, nil
+		state = GrantExpired
 	}
+	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, pg.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID})
+	return state, env, err
 }
 
 // GrantByToken returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or

@@ -5,6 +5,7 @@ import { Countdown } from "./challenge/countdown";
 import { showEnding, updateReturnLinks } from "./challenge/endings";
 import { ceremonyMessage, framed } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
+import { moment, writeDetails } from "./lib/locale";
 import { post, postWithRetry, Problem, Unreachable } from "./lib/http";
 import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
 import { CeremonyError, assertion, supported } from "./lib/webauthn";
@@ -13,6 +14,7 @@ interface Standing {
   state: string;
   now?: string;
   expires_at?: string;
+  completed_at?: string;
   message?: string;
   publicKey?: PublicKeyCredentialRequestOptionsJSON;
 }
@@ -61,12 +63,30 @@ class Page {
     this.countdown = new Countdown(this.root, { expires: Date.parse(expires), total, say: this.say }, () => this.end("expired"));
     storeTicket(this.ticket);
     updateReturnLinks(this.root);
+    writeDetails(this.root);
+    this.nameInButton();
+    this.receive(data(find("[data-completed]", this.root), "completed"));
     if (data(this.root, "state") !== "open") return;
     this.countdown.sync(now, expires);
     this.listen();
     this.replaceButtonInFrame();
     this.enable(true);
     this.schedulePoll();
+  }
+
+  /** Puts the amount into the button as the page shows it. */
+  private nameInButton(): void {
+    for (const slot of this.root.querySelectorAll("[data-actions] [data-amount]")) {
+      slot.textContent = find('[data-is="amount"]', this.root).textContent;
+    }
+  }
+
+  /** Completes the receipt with the time of the confirmation. */
+  private receive(completedAt: string): void {
+    if (completedAt === "") return;
+    const at = find<HTMLTimeElement>("[data-completed]", this.root);
+    at.dateTime = completedAt;
+    at.textContent = moment(completedAt);
   }
 
   private listen(): void {
@@ -124,7 +144,7 @@ class Page {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof CeremonyError) return this.show(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
+    if (error instanceof CeremonyError) return this.show(this.problem, ceremonyMessage(error, this.by, this.say));
     if (error instanceof Problem) {
       const reference = error.requestID ? ` ${this.say("reference", { id: error.requestID })}` : "";
       return this.show(this.problem, this.say("unavailable") + reference, this.retry());
@@ -143,6 +163,7 @@ class Page {
 
   /** Shows the state that the server returned. */
   private apply(standing: Standing): void {
+    this.receive(standing.completed_at ?? "");
     if (standing.state !== "open") return this.end(standing.state);
     if (standing.now && standing.expires_at) this.countdown.sync(standing.now, standing.expires_at);
     if (standing.message) this.show(this.problem, standing.message);

@@ -8,7 +8,6 @@ import { CeremonyError, registration, supported } from "./lib/webauthn";
 
 interface Standing {
   state: string;
-  by?: Part[];
   account?: Part[];
   passkeys?: number;
   sandbox?: boolean;
@@ -93,18 +92,15 @@ class Page {
   }
 
   private apply(standing: Standing): void {
-    if (standing.by) this.fill(standing);
+    if (standing.customer) this.brand(standing);
+    if (standing.account) this.fill(standing);
     if (standing.message) this.setText(this.problem, standing.message);
     this.show(standing.state);
   }
 
   private fill(standing: Standing): void {
-    for (const place of this.root.querySelectorAll("[data-by]")) place.replaceChildren(visible(standing.by ?? [], this.say("invisible")));
-    this.by = find("[data-by]", this.root).textContent ?? "";
     find("[data-account]", this.root).replaceChildren(visible(standing.account ?? [], this.say("invisible")));
     find("[data-passkeys]", this.root).textContent = standing.passkeys ? String(standing.passkeys) : this.say("none");
-    find("[data-sandbox]").hidden = !standing.sandbox;
-    this.brand(standing);
     if (standing.expires_in_ms) window.setTimeout(() => this.expire(), standing.expires_in_ms);
     if (!standing.return_url) return;
     const back = find<HTMLAnchorElement>("[data-back]", this.root);
@@ -113,10 +109,13 @@ class Page {
     find("[data-back-row]", this.root).hidden = false;
   }
 
-  /** Puts the customer's name, logo and colour into the page. */
+  /** Puts the customer's name, logo and colour into the page, also if the link has ended. */
   private brand(standing: Standing): void {
     const customer = find("[data-customer]");
     const name = visible(standing.customer ?? [], this.say("invisible"));
+    for (const place of this.root.querySelectorAll("[data-by]")) place.replaceChildren(name.cloneNode(true));
+    this.by = name.textContent ?? "";
+    find("[data-sandbox]").hidden = !standing.sandbox;
     customer.replaceChildren(...(standing.logo ? [make("img", { class: "logo", src: standing.logo, alt: "" })] : []), name);
     customer.hidden = false;
     document.title = `${document.title.split(" – ")[0] ?? ""} – ${name.textContent ?? ""}`;
@@ -150,7 +149,9 @@ class Page {
   }
 
   private failed(error: unknown): void {
-    if (error instanceof CeremonyError) return this.setText(this.problem, ceremonyMessage(error, this.by, this.say) ?? "");
+    if (error instanceof CeremonyError) {
+      return this.setText(this.problem, error.reason === "NotAllowedError" ? this.say("not_created") : ceremonyMessage(error, this.by, this.say));
+    }
     if (error instanceof Problem) {
       const reference = error.requestID ? ` ${this.say("reference", { id: error.requestID })}` : "";
       return this.setText(this.problem, this.say("unavailable") + reference);

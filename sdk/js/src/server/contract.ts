@@ -3093,12 +3093,25 @@ export interface components {
             /** @description Extension: the digest of the canonical JSON of details, which the digest of the display covers. Left out for an action that shows no details. */
             details_digest?: components["schemas"]["Digest"];
         };
-        /** @description One line of what a person is shown of a request, exactly as it is shown. */
+        /** @description One line of what a person is shown of a request. The hosted page writes it in the reader's language. */
         DisplayDetail: {
             /** @description The label of the action's annotation. */
             label: string;
             /** @description The value in the annotation's format. A character that could change how the rest is read is shown as its number, such as [U+202E]. */
             value: string;
+            /**
+             * @description The format of the annotation.
+             * @enum {string}
+             */
+            format: "text" | "money" | "number" | "date" | "datetime" | "account" | "masked";
+            /** @description The value without the conventions of a language: 1250.50 EUR, 2026-11-02, or an IBAN without spaces. The hosted page writes it in the reader's language. Left out for text, masked values, and values that do not fit their format. */
+            canonical?: string;
+            /** @description The label in other languages, by language tag. Left out if the annotation has none. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Whether the value names the request, such as the payee of a payment. Left out if not. */
+            title?: boolean;
         };
         /** @description The details of a request that a person is shown. */
         DisplayedDetails: {

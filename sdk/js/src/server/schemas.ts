@@ -50,7 +50,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Decision: {"type":"string","enum":["allow","challenge","hold","deny"]},
   DeviceClass: {"type":"string","enum":["desktop","mobile","tablet","unknown"]},
   Digest: {"type":"string"},
-  DisplayDetail: {"type":"object","required":["label","value"],"properties":{"label":{"type":"string"},"value":{"type":"string"}}},
+  DisplayDetail: {"type":"object","required":["label","value","format"],"properties":{"label":{"type":"string"},"value":{"type":"string"},"format":{"type":"string","enum":["text","money","number","date","datetime","account","masked"]},"canonical":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}},"title":{"type":"boolean"}}},
   DisplayedDetails: {"type":"object","required":["details"],"properties":{"details":{"type":"array","items":{"$ref":"DisplayDetail"}}}},
   Enrollment: {"type":"object","required":["id","subject","anchor","created_at","windows_accepted","status"],"properties":{"id":{"type":"string"},"subject":{"type":"string"},"anchor":{"type":"string"},"status":{"type":"string","enum":["pending","completed","failed"]},"windows_accepted":{"type":"integer","minimum":0},"created_at":{"$ref":"Timestamp"},"completed_at":{"$ref":"TimestampOrNull"},"limitations":{"type":"array","items":{"type":"string"}},"refused_sessions":{"type":"array","items":{"$ref":"RefusedSession"}}}},
   EnrollmentState: {"type":"string","enum":["none","collecting","enrolled"]},

@@ -15,8 +15,15 @@ function text(value: BufferSource | string): string {
   return btoa(plain).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 }
 
-/** The ceremony did not end with a passkey. reason is the name of the DOMException (WebAuthn Level 3), or empty if there was none. */
+/**
+ * The ceremony did not end with a passkey. reason is the name of the DOMException (WebAuthn Level 3), or empty if there was none; took and
+ * timeout are in milliseconds, and verifies is whether the device itself can check a fingerprint, a face or a PIN.
+ */
 export class CeremonyError extends Error {
+  took = 0;
+  timeout = Infinity;
+  verifies = true;
+
   constructor(readonly reason: string) {
     super(`the ceremony failed: ${reason}`);
   }
@@ -26,15 +33,19 @@ export class CeremonyError extends Error {
  * Runs a ceremony and reads its result field by field. Password managers replace navigator.credentials: what they return may be a plain
  * object, and what they throw may be anything.
  */
-async function ceremony<R>(run: () => Promise<Credential | null>, response: (r: R) => Record<string, unknown>): Promise<unknown> {
+async function ceremony<R>(run: () => Promise<Credential | null>, timeout: number | undefined, response: (r: R) => Record<string, unknown>): Promise<unknown> {
+  const began = performance.now();
   try {
     const made = (await run()) as PublicKeyCredential | null;
     if (!made) throw new CeremonyError("NotAllowedError");
     return { ...common(made), response: response(made.response as R) };
   } catch (error) {
-    if (error instanceof CeremonyError) throw error;
-    const name = (error as { name?: unknown } | null | undefined)?.name;
-    throw new CeremonyError(typeof name === "string" ? name : "");
+    const name = error instanceof CeremonyError ? error.reason : (error as { name?: unknown } | null | undefined)?.name;
+    const failed = new CeremonyError(typeof name === "string" ? name : "");
+    failed.took = performance.now() - began;
+    failed.timeout = timeout ?? Infinity;
+    failed.verifies = await PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable().catch(() => true);
+    throw failed;
   }
 }
 
@@ -57,6 +68,7 @@ export async function assertion(options: PublicKeyCredentialRequestOptionsJSON, 
   const publicKey = { ...rest, challenge: bytes(challenge), allowCredentials: descriptors(allowCredentials) };
   return ceremony<AuthenticatorAssertionResponse>(
     () => navigator.credentials.get({ publicKey: publicKey as PublicKeyCredentialRequestOptions, signal }),
+    options.timeout,
     (r) => ({
       clientDataJSON: text(r.clientDataJSON),
       authenticatorData: text(r.authenticatorData),
@@ -77,6 +89,7 @@ export async function registration(options: PublicKeyCredentialCreationOptionsJS
   };
   return ceremony<AuthenticatorAttestationResponse>(
     () => navigator.credentials.create({ publicKey: publicKey as PublicKeyCredentialCreationOptions, signal }),
+    options.timeout,
     (r) => ({
       clientDataJSON: text(r.clientDataJSON),
       attestationObject: text(r.attestationObject),
