@@ -5,14 +5,17 @@ import (
 	"embed"
 	"errors"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/pacing"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -112,25 +115,46 @@ func (declared Section) parse(base *template.Template, files fs.FS, name string)
 }
 
 func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
-	parse, ok := sec.pages[p.Template]
-	if !ok {
-		return errors.New("no template named " + p.Template)
-	}
-	page, err := parse()
+	write, err := s.writer(c, sec, p)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer // a template that fails must not leave half a page in the response
-	data := layout{Page: p, SiteName: SiteName, Path: c.Path(), RequestID: request.ID(c)}
-	if err := page.ExecuteTemplate(&b, "base.html", data); err != nil {
+	if err := write(&b); err != nil {
 		return err
+	}
+	return c.Status(status).Send(b.Bytes())
+}
+
+// stream sends a page while its template is executed, which may wait for its data. A template that fails ends the response early.
+func (s *Site) stream(c *fiber.Ctx, sec *section, p Page, limit time.Duration) error {
+	write, err := s.writer(c, sec, p)
+	if err != nil {
+		return err
+	}
+	out, in := io.Pipe()
+	go func() { _ = in.CloseWithError(write(in)) }()
+	c.Response().SetBodyStream(pacing.New(out, c.Context().Conn(), limit, limit), -1)
+	return nil
+}
+
+// writer sets the headers of a page and returns the function that executes its template.
+func (s *Site) writer(c *fiber.Ctx, sec *section, p Page) (func(io.Writer) error, error) {
+	parse, ok := sec.pages[p.Template]
+	if !ok {
+		return nil, errors.New("no template named " + p.Template)
+	}
+	page, err := parse()
+	if err != nil {
+		return nil, err
 	}
 	if len(p.FrameAncestors) > 0 {
 		s.allowFrames(c, p.FrameAncestors)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	c.Set(fiber.HeaderVary, fiber.HeaderAccept)
-	return c.Status(status).Send(b.Bytes())
+	data := layout{Page: p, SiteName: SiteName, Path: strings.Clone(c.Path()), RequestID: request.ID(c)}
+	return func(w io.Writer) error { return page.ExecuteTemplate(w, "base.html", data) }, nil
 }
 
 // failure is the data of the error page.

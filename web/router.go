@@ -60,6 +60,11 @@ func (r *Router) Render(c *fiber.Ctx, status int, p Page) error {
 	return r.site.render(c, r.section, status, p)
 }
 
+// Stream writes a page whose data comes while it is written, from a channel that its template ranges over. It takes at most limit.
+func (r *Router) Stream(c *fiber.Ctx, p Page, limit time.Duration) error {
+	return r.site.stream(c, r.section, p, limit)
+}
+
 // JSON writes a JSON response for a page's script.
 func (r *Router) JSON(c *fiber.Ctx, status int, v any) error {
 	body, err := json.Marshal(v)

@@ -28,6 +28,7 @@ type auditView struct {
 	Until  string
 	Fault  string
 	Export exportLinks
+	Verify string // URL that verifies the whole log
 }
 
 // auditFilter reads the filter of the URL. A fault is a message for the user.
@@ -48,7 +49,7 @@ func actorsOf(links []audit.Link) []string {
 // audit lists the sealed log, newest first.
 func (c *console) audit(v *visit) error {
 	f, fault := v.auditFilter()
-	view := auditView{Actor: f.Actor, Type: f.Type, Since: v.query("since"), Until: v.query("until"), Fault: fault}
+	view := auditView{Actor: f.Actor, Type: f.Type, Since: v.query("since"), Until: v.query("until"), Fault: fault, Verify: v.at("audit", "verify")}
 	if fault != "" {
 		return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
 	}

@@ -84,7 +84,7 @@ func Section(d Deps) web.Section {
 		panic(err) // the document is embedded, and tests compile it
 	}
 	return web.Section{Prefix: Prefix, Templates: files, Routes: func(r *web.Router) {
-		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock), contract: contract}).register()
+		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock), contract: contract, verifying: make(chan struct{}, 1)}).register()
 	}}
 }
 
@@ -94,4 +94,6 @@ type console struct {
 	router   *web.Router
 	verdicts *verdicts
 	contract *openapi.Contract // of the API, which also checks the console's forms
+
+	verifying chan struct{} // has room for the one verification of an audit log at a time
 }

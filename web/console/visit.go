@@ -182,10 +182,14 @@ func (v *visit) back(parts ...string) error { return v.Redirect(v.at(parts...), 
 
 // page renders a page inside the console's shell.
 func (v *visit) page(status int, template, title, section string, body any) error {
-	return v.console.router.Render(v.Ctx, status, web.Page{
+	return v.console.router.Render(v.Ctx, status, v.framed(template, title, section, body))
+}
+
+func (v *visit) framed(template, title, section string, body any) web.Page {
+	return web.Page{
 		Template: template, Title: title, Script: "console.js", Style: "console.css", Wide: true, Foot: v.age(),
 		Data: framed{Shell: v.shell(section), Body: body},
-	})
+	}
 }
 
 // framed is the data of a template: the shell and the page's own data.

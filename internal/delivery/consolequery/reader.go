@@ -49,6 +49,7 @@ type Case struct {
 	Asked       string          // the credential that requested the decision
 	Chain       []ChainLink     // the decision with its follow-up decisions, in order
 	Log         []audit.LogLine
+	Altered     []audit.Finding   // where the chain's records contradict the sealed log
 	Names       map[string]string // names of the staff who appear in the case, by id
 }
 
@@ -81,6 +82,7 @@ func (r *Reader) Case(ctx context.Context, scope pg.Scope, id string) (Case, err
 		if d.ID == id {
 			c.Account, c.Asked = d, d.Credential
 		}
+		c.Altered = append(c.Altered, d.Contradictions...)
 		c.Chain = append(c.Chain, ChainLink{ID: d.ID, At: d.At, Decision: d.Decision, ReasonCodes: d.ReasonCodes, Proof: d.Proof, Why: cause(d, trail.Decisions), This: d.ID == id})
 	}
 	if err := r.display(ctx, scope, &c); err != nil {
