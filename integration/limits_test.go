@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limited makes an action in mode enforce that allows 1,000 a day without evidence, whatever is decided at the same time.
-func (w world) limited(t *testing.T) string {
+// limited makes an action in mode enforce that allows 1,000 a day of a subject, or of a resource, without evidence, whatever is decided at
+// the same time.
+func (w world) limited(t *testing.T, of string) string {
 	t.Helper()
 	const key = "payments.limited"
 	path := "/api/v1/actions/" + w.Server.post(t, "/api/v1/actions", object{
@@ -19,7 +20,7 @@ func (w world) limited(t *testing.T) string {
 			"currency": object{"type": "string", "enum": []string{"EUR", "USD"}},
 		}},
 	}).is(201).string("id")
-	limit := with(rule("limit", `subject.sum("amount", "payments.limited", "allow", "24h") + decimal(context.amount) > 1000`, object{"deny_on": []string{"rule_matched"}}),
+	limit := with(rule("limit", of+`.sum("amount", "payments.limited", "allow", "24h") + decimal(context.amount) > 1000`, object{"deny_on": []string{"rule_matched"}}),
 		object{"reserve": true})
 	version := w.Server.post(t, path+"/policy-versions", object{"requirements": with(allowing, object{"rules": []object{limit}})}).is(201)
 	require.Equal(t, true, version.value("requirements.rules").([]any)[0].(map[string]any)["reserve"])
@@ -32,15 +33,14 @@ func inEuros(subject, action, amount string) object {
 	return with(request(subject, action), object{"context": object{"amount": amount, "currency": "EUR"}})
 }
 
-// The test does not run in parallel, since it uses the whole capacity of the service.
-func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
-	w := newSandbox(t)
-	subject, action := w.subject(t), w.limited(t)
-	const n = 200
-	bodies, answers, errs := make([]object, n), make([]response, n), make([]error, n)
-	waiting := make([]int, n)
+// decideAtOnce sends the requests at the same time, and again while they are not decided. It returns how many had each decision, and an
+// allowed one.
+func (w world) decideAtOnce(t *testing.T, bodies []object) (decisions map[string]int, allowed string) {
+	t.Helper()
+	answers, errs := make([]response, len(bodies)), make([]error, len(bodies))
+	waiting := make([]int, len(bodies))
 	for i := range bodies {
-		bodies[i], waiting[i] = inEuros(subject, action, "30.00"), i
+		waiting[i] = i
 	}
 	for len(waiting) > 0 {
 		require.NoError(t, t.Context().Err())
@@ -50,7 +50,7 @@ func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
 		})
 		waiting = slices.DeleteFunc(waiting, func(i int) bool { return errs[i] != nil || answers[i].header.Get("Retry-After") == "" })
 	}
-	decisions, allowed := map[string]int{}, ""
+	decisions = map[string]int{}
 	for i := range answers {
 		require.NoError(t, errs[i])
 		answers[i].t = t
@@ -59,6 +59,19 @@ func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
 			allowed = answers[i].string("id")
 		}
 	}
+	return decisions, allowed
+}
+
+// The test does not run in parallel, since it uses the whole capacity of the service.
+func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
+	w := newSandbox(t)
+	subject, action := w.subject(t), w.limited(t, "subject")
+	const n = 200
+	bodies := make([]object, n)
+	for i := range bodies {
+		bodies[i] = inEuros(subject, action, "30.00")
+	}
+	decisions, allowed := w.decideAtOnce(t, bodies)
 	require.Equal(t, map[string]int{"allow": 33, "deny": n - 33}, decisions)
 
 	for _, body := range bodies { // a repetition counts once
@@ -74,4 +87,31 @@ func TestConcurrentRequestsNeverExceedALimit(t *testing.T) {
 	require.Equal(t, "deny", send("0.01"))
 	require.Equal(t, "allow", w.Server.post(t, "/api/v1/authorize", inEuros(w.subject(t), action, "1000.00")).is(200).string("decision"), "another subject")
 	w.Server.post(t, "/api/v1/authorize", inEuros(subject, action, "-1.00")).is(422)
+}
+
+// The limit of an account holds for all who pay to it together. The test does not run in parallel, as the one above.
+func TestConcurrentRequestsOfManySubjectsNeverExceedTheLimitOfAnAccount(t *testing.T) {
+	w := newSandbox(t)
+	action := w.limited(t, "resource")
+	subjects := make([]string, 40)
+	for i := range subjects {
+		subjects[i] = w.subject(t)
+	}
+	to := func(account, subject, amount string) object {
+		return with(inEuros(subject, action, amount), object{"resource": object{"type": "resource", "id": account}})
+	}
+	var bodies []object
+	for i := range 200 { // an account beside it has a limit of its own
+		bodies = append(bodies, to([]string{"acc_many", "acc_few"}[min(i%20/18, 1)], subjects[i%len(subjects)], "30.00"))
+	}
+	decisions, allowed := w.decideAtOnce(t, bodies)
+	require.Equal(t, map[string]int{"allow": 33 + 20, "deny": 200 - 33 - 20}, decisions)
+	require.Equal(t, 53, count(t, "select count(*) from proofs where environment_id = $1", w.ID))
+	require.NotEmpty(t, allowed)
+	send := func(account, amount string) string {
+		return w.Server.post(t, "/api/v1/authorize", to(account, w.subject(t), amount)).is(200).string("decision")
+	}
+	require.Equal(t, "deny", send("acc_many", "10.01"), "of another subject")
+	require.Equal(t, "allow", send("acc_many", "10.00"))
+	require.Equal(t, "allow", send("acc_few", "400.00"))
 }
