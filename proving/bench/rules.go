@@ -19,7 +19,8 @@ var ruledActions = []ruledAction{
 	// The evidence is not known before the count is read.
 	{key: "payment.counted", when: `assurance.coverage == "none" && `, what: "authorize, the same with the count read"},
 	{key: "payment.summed", when: `assurance.coverage == "none" && subject.sum("amount", "payment.summed", "allow", "24h") + decimal(context.amount) > 1000000 && ` +
-		`subject.distinct("currency", "payment.summed", "allow", "1h") > 4 && `, what: "authorize, the same with a sum and a number of values", summed: true},
+		`subject.distinct("currency", "payment.summed", "allow", "1h") > 4 && context.currency in list("currencies") && `,
+		what: "authorize, the same with a sum, a number of values and a list", summed: true},
 }
 
 // ruledAction is an action of requests with a rule.
@@ -34,11 +35,11 @@ const manyDecisions = 10_000
 // decideMany copies a decision of an action, with its values, to earlier ones about the same subject.
 func decideMany(ctx context.Context, conn *pgx.Conn, action string) error {
 	for _, copied := range []string{
-		`insert into authorizations select (jsonb_populate_record(null::authorizations, to_jsonb(a) || jsonb_build_object('id', 'azn_many' || i, 'nonce', 'many' || i, 'idempotency_key', 'many' || i,
-			'decided_at', a.decided_at - i * interval '4 minutes'))).* from (select * from authorizations where action_key = $1 limit 1) a, generate_series(1, $2::int) i`,
-		`insert into aggregate_values select (jsonb_populate_record(null::aggregate_values, to_jsonb(v) || jsonb_build_object('request_id', a.id, 'decided_at', a.decided_at, 'reserved_at', a.decided_at))).*
-			from (select * from aggregate_values where action_key = $1 and request_id = (select min(request_id) from aggregate_values where action_key = $1)) v
-			join authorizations a on a.id like 'azn_many%' and a.action_key = $1 and a.environment_id = v.environment_id limit $2::int * 2`,
+		`insert into authorizations select r.* from authorizations a, generate_series(1, $2::int) i, jsonb_populate_record(a, jsonb_build_object('id', 'azn_many' || i, 'nonce', 'many' || i,
+			'idempotency_key', 'many' || i, 'decided_at', a.decided_at - i * interval '4 minutes')) r
+			where a.id = (select min(id) from authorizations where action_key = $1)`,
+		`insert into aggregate_values select r.* from authorizations a, aggregate_values v, jsonb_populate_record(v, jsonb_build_object('request_id', a.id, 'decided_at', a.decided_at, 'reserved_at', a.decided_at)) r
+			where a.id like 'azn_many%' and a.action_key = $1 and v.environment_id = a.environment_id and v.request_id = (select min(request_id) from aggregate_values where action_key = $1) limit $2::int * 2`,
 	} {
 		if _, err := conn.Exec(ctx, copied, action, manyDecisions); err != nil {
 			return err
@@ -74,6 +75,9 @@ const mostWithRule = 1.15
 
 // withRule measures decisions with a rule, a display and a count and those without, in turn, and compares them.
 func (b *bench) withRule(ctx context.Context, without loadgen.Work, all []person) error {
+	if _, err := b.sdk.CreateList(ctx, countersign.NamedListCreate{Name: "currencies", Kind: "text"}); err != nil {
+		return err
+	}
 	for _, a := range ruledActions {
 		if err := harness.NewActionWithPolicy(ctx, b.sdk, a.key, ruled(a)); err != nil {
 			return err
