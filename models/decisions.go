@@ -118,7 +118,7 @@ type AggregateValue struct {
 	EnvironmentID  string `gorm:"primaryKey"`
 	TenantID       string
 	SubjectUID     string `gorm:"column:subject_uid"`
-	ResourceDigest string
+	ResourceDigest *string // nil unless a rule of the action counts by the resource
 	ActionKey      string
 	First          bool // the row of the first decision
 	Currency       string

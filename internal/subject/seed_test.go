@@ -101,7 +101,7 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	b.exec(t, `insert into challenges (id, tenant_id, environment_id, authorization_id, subject_uid, status, methods, display, display_digest, action_hash,
 		random, created_at, expires_at) values ($1, $2, $3, $4, $5, 'open', '{passkey}', '{}', 'sha256:5', 'sha256:3', '\x0a', $6, $7)`,
 		out.challenge, s.TenantID, s.EnvironmentID, out.authorization, s.UID, now, now.Add(5*time.Minute))
-	shown, err := display.NewVault(b.keys).Seal(out.authorization, []display.Detail{{Label: "Amount", Value: "250.00 EUR"}})
+	shown, err := display.NewVault(b.keys).Seal(out.authorization, []display.Detail{{Label: "Amount", Value: "250.00 EUR"}}, nil)
 	require.NoError(t, err)
 	b.exec(t, `insert into shown_details (authorization_id, tenant_id, environment_id, subject_uid, details, decided_at) values ($1, $2, $3, $4, $5, $6)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, shown, now)

@@ -945,7 +945,7 @@ create index kept_values_age on kept_values using brin (decided_at);
 create index kept_values_subject on kept_values (subject_uid);
 
 -- Amounts and digests of values of requests, by which rules count. A row is a request with one of the decisions about it: request_id
--- is the first decision, and first marks its row. What is distinct is the MAC of a value. reserved says whether the latest decision in
+-- is the first decision, and first marks its row. The digest of the resource is stored if a rule of the action counts by it. What is distinct is the MAC of a value. reserved says whether the latest decision in
 -- mode enforce counts towards a cap: final (it was allowed), open (it is challenged or held), executed (it was reported as executed
 -- although it was not allowed), released (given back or denied); no for every other row.
 create table aggregate_values (
@@ -953,7 +953,7 @@ create table aggregate_values (
     tenant_id       text not null,
     environment_id  text not null,
     subject_uid     text not null,
-    resource_digest text not null,
+    resource_digest text,
     field           text not null,
     action_key      text not null,
     decision        text not null check (decision in ('allow', 'challenge', 'hold', 'deny')),
@@ -967,11 +967,11 @@ create table aggregate_values (
     primary key (request_id, field, decision, environment_id),
     constraint aggregate_values_request_id_fkey foreign key (request_id, environment_id) references authorizations(id, environment_id) on delete cascade
 );
-create index aggregate_values_age on aggregate_values using brin (decided_at);
+create index aggregate_values_age on aggregate_values using brin (reserved_at);
 create index aggregate_values_subject on aggregate_values (environment_id, subject_uid, field, action_key, decision, decided_at);
-create index aggregate_values_resource on aggregate_values (environment_id, resource_digest, field, action_key, decision, decided_at);
+create index aggregate_values_resource on aggregate_values (environment_id, resource_digest, field, action_key, decision, decided_at) where (resource_digest is not null);
 create index aggregate_values_subject_open on aggregate_values (environment_id, subject_uid, field) where (reserved in ('open', 'executed'));
-create index aggregate_values_resource_open on aggregate_values (environment_id, resource_digest, field) where (reserved in ('open', 'executed'));
+create index aggregate_values_resource_open on aggregate_values (environment_id, resource_digest, field) where (reserved in ('open', 'executed') and resource_digest is not null);
 create index aggregate_values_seen on aggregate_values (environment_id, subject_uid, digest, decided_at) where (digest is not null and decision = 'allow');
 
 -- One row for each subject, or resource, and field under a cap: decisions that reserve lock it.

@@ -1337,7 +1337,8 @@ type ExplainedRequirement struct {
 	Passed bool `json:"passed"`
 	// Name of the requirement, e.g. `coverage` or `claims.operator_continuity`.
 	Requirement string `json:"requirement"`
-	// Extension: of a rule, the details of the request that it read. Without values once they are past their retention.
+	// Extension: of a rule, the details of the request that it read, and the sums of such that it compared. Without
+	// values once they are past their retention.
 	Shown []ShownDetail `json:"shown,omitzero"`
 	// What the policy requires.
 	Wanted string `json:"wanted"`

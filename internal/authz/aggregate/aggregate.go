@@ -42,7 +42,7 @@ type Field struct {
 	Kind         Kind
 	Currency     string   // of an amount that is shown as money, if it is the same for every request
 	CurrencyPath []string // otherwise the property that has it
-	Label        string   // by which the property is shown; empty if it is not
+	Label        string   // of an amount that is shown as one; otherwise empty
 }
 
 // InCurrency reports whether the amounts of the field are of a currency, so that sums are of one currency each.
@@ -99,10 +99,7 @@ func Parse(schema []byte) (Plan, error) {
 			return Plan{}, &annotation.Fault{Place: f.Place, Why: why}
 		}
 		if field.Kind == Sum {
-			field.Currency, field.CurrencyPath = shown.CurrencyOf(f.Path)
-		}
-		if labels := shown.Labels(f.Path); len(labels) > 0 {
-			field.Label = labels[0]
+			field.Label, field.Currency, field.CurrencyPath = shown.AmountOf(f.Path)
 		}
 		p.fields = append(p.fields, field)
 	}

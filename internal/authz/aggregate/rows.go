@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,12 +36,23 @@ func Reserved(mode models.ActionMode, decision string) string {
 	}
 }
 
-// QueueInsert adds a value of a first decision.
-func QueueInsert(b *pgx.Batch, v models.AggregateValue) {
+// QueueInsert adds the values of one first decision.
+func QueueInsert(b *pgx.Batch, values []models.AggregateValue) {
+	if len(values) == 0 {
+		return
+	}
+	v := values[0] // they have the decision in common
+	args := []any{v.RequestID, v.TenantID, v.EnvironmentID, v.SubjectUID, v.ResourceDigest, v.ActionKey, v.Decision, v.DecidedAt, v.Reserved}
+	rows := make([]string, len(values))
+	for i, v := range values {
+		n := len(args)
+		rows[i] = fmt.Sprintf("($%d, $%d, $%d::numeric, $%d::bytea)", n+1, n+2, n+3, n+4)
+		args = append(args, v.Field, v.Currency, v.Amount, v.Digest)
+	}
 	b.Queue(`insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first,
-		currency, amount, digest, decided_at, reserved, reserved_at) values ($1, $2, $3, $4, $5, $6, $7, $8, true, $9, $10, $11, $12, $13, $12)`,
-		v.RequestID, v.TenantID, v.EnvironmentID, v.SubjectUID, v.ResourceDigest, v.Field, v.ActionKey, v.Decision, v.Currency, v.Amount, v.Digest,
-		v.DecidedAt, v.Reserved)
+			currency, amount, digest, decided_at, reserved, reserved_at)
+		select $1, $2, $3, $4, $5, v.field, $6, $7, true, v.currency, v.amount, v.digest, $8::timestamptz, $9, $8
+		from (values `+strings.Join(rows, ", ")+`) v (field, currency, amount, digest)`, args...)
 }
 
 // requestOf selects the first decision about the request of a decision, which have the nonce in common. $1 is the environment.
@@ -164,12 +176,12 @@ type Read struct {
 	Field    string
 	Kind     Kind
 	Action   string
-	// Decisions are those that count; all of them for each request once. Reserved reads instead what counts towards a cap.
-	Decisions []string
-	Each      bool // only the first decision of a request counts
-	Reserved  bool
-	Currency  string
-	Since     time.Time
+	// Decision is the one that counts; empty counts each request once, by its first decision. Reserved reads instead what counts
+	// towards a cap.
+	Decision string
+	Reserved bool
+	Currency string
+	Since    time.Time
 	// Above is from where on the number may be any that is higher; empty for an exact one.
 	Above *string
 	// Seen are digests of a value: the number is 1 if a request with it was allowed, and 0 otherwise. It is nil for a number.
@@ -180,7 +192,7 @@ type Read struct {
 const MaxRead = 10_000
 
 // few is how many values are read first. If they already exceed Read.Above, no more are.
-const few = 100
+const few = 1000
 
 // QueueRead adds the statement of one number, which set receives: a decimal, or nil if it is not known.
 func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
@@ -198,11 +210,15 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 		})
 		return
 	}
-	args = append(args, r.Action, r.Currency, r.Since, r.Above, few, MaxRead+1)
-	if !r.Reserved {
-		args = append(args, r.Decisions, r.Each)
+	args = append(args, r.Action, r.Currency, r.Since)
+	v := variant{resource: r.Resource, reserved: r.Reserved, each: !r.Reserved && r.Decision == "", bounded: r.Above != nil, kind: r.Kind}
+	if !v.reserved && !v.each {
+		args = append(args, r.Decision)
 	}
-	b.Queue(numberQueries[variant{r.Resource, r.Reserved, r.Kind}], args...).QueryRow(func(row pgx.Row) error {
+	if v.bounded {
+		args = append(args, *r.Above)
+	}
+	b.Queue(numberQueries[v], args...).QueryRow(func(row pgx.Row) error {
 		var number string
 		var read int
 		if err := row.Scan(&number, &read); err != nil {
@@ -223,37 +239,48 @@ const ofSubject = `v.subject_uid = (select s.uid from subjects s where s.tenant_
 const seenQuery = `select count(*)::text from (select from aggregate_values v where v.environment_id = $2 and ` + ofSubject + `
 	and v.digest = any ($4) and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5 limit 1) seen`
 
-// variant selects a statement of numberQueries.
+// variant selects a statement of numberQueries. A bounded one may stop above a limit.
 type variant struct {
-	resource, reserved bool
-	kind               Kind
+	resource, reserved, each, bounded bool
+	kind                              Kind
 }
 
 // numberQueries are the statements of numbers. What is open counts towards a cap however old it is: it may be executed any time.
+// No estimate depends on an argument, so that Postgres plans each statement once and not for each request. The order makes it read
+// the rows of the holder by their index, of which others with the same window are no part.
 var numberQueries = func() map[variant]string {
+	const since, newest = "(select $7::timestamptz)", " order by v.decided_at desc"
 	out := map[variant]string{}
-	for _, resource := range []bool{false, true} {
-		holder := ofSubject
-		if resource {
+	for n := range 1 << 4 {
+		v := variant{resource: n&1 > 0, reserved: n&2 > 0, each: n&4 > 0, bounded: n&8 > 0}
+		holder, limit := ofSubject, "$8"
+		if v.resource {
 			holder = "v.resource_digest = $3"
 		}
 		rows := `select v.amount, v.digest from aggregate_values v where v.tenant_id = $1 and v.environment_id = $2 and ` + holder + `
 			and v.field = $4 and v.action_key = $5 and v.currency = $6 and `
-		decided := rows + `v.decision = any ($11) and v.decided_at > $7 and (v.first or not $12)`
-		counting := rows + `v.decision = 'allow' and v.decided_at > $7 and v.reserved = 'final' union all ` +
-			rows + `v.reserved in ('open', 'executed') and (v.reserved = 'open' or v.reserved_at > $7)`
+		switch {
+		case v.reserved:
+			rows = `(` + rows + `v.decision = 'allow' and v.decided_at > ` + since + ` and v.reserved = 'final'` + newest + `) union all ` +
+				rows + `v.reserved in ('open', 'executed') and (v.reserved = 'open' or v.reserved_at > ` + since + `)`
+		case v.each:
+			rows += `v.decision in ('allow', 'challenge', 'hold', 'deny') and v.decided_at > ` + since + ` and v.first` + newest
+		default:
+			rows, limit = rows+`v.decision = $8 and v.decided_at > `+since+newest, "$9"
+		}
 		for kind, number := range map[Kind]string{Sum: "coalesce(sum(r.amount), 0)", Distinct: "count(distinct r.digest)"} {
-			out[variant{resource, false, kind}] = firstFew(number, decided)
-			out[variant{resource, true, kind}] = firstFew(number, counting)
+			v.kind = kind
+			out[v] = numberOf(number, rows, MaxRead+1)
+			if v.bounded {
+				out[v] = numberOf(number, rows, few) + " having " + number + " > " + limit + "::numeric or count(*) < " + strconv.Itoa(few) +
+					" union all " + out[v] + " limit 1"
+			}
 		}
 	}
 	return out
 }()
 
-// firstFew reads a number of the first rows if that suffices, and otherwise of all.
-func firstFew(number, rows string) string {
-	of := func(limit, having string) string {
-		return fmt.Sprintf(`(select %s::text, count(*) from (%s limit %s) r %s)`, number, rows, limit, having)
-	}
-	return of("$9", "having "+number+" > $8::numeric or count(*) < $9") + " union all " + of("$10", "") + " limit 1"
+// numberOf reads a number of the first rows, and how many there are.
+func numberOf(number, rows string, limit int) string {
+	return fmt.Sprintf("select %s::text, count(*) from (%s limit %d) r", number, rows, limit)
 }

@@ -15,9 +15,8 @@ import (
 func (s *Service) reads(force *action.InForce, r *request, wanted []rules.Aggregate, now time.Time) (aggregates []rules.Aggregate, out []aggregate.Read, err error) {
 	for _, g := range wanted {
 		read := aggregate.Read{
-			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Reserved: g.Reserved, Since: now.Add(-g.Span()),
+			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved, Since: now.Add(-g.Span()),
 		}
-		read.Decisions, read.Each = g.Outcomes()
 		if g.IsSum() {
 			read.Kind, read.Currency = aggregate.Sum, force.Aggregates.CurrencyOf(g.Field, r.context)
 		}
@@ -71,7 +70,8 @@ func numbered(aggregates []rules.Aggregate, numbers []*string) map[rules.Aggrega
 // addAggregates adds the values by which rules count the request from now on. A follow-up decision has those of its request.
 func (s *Service) addAggregates(d *decision) error {
 	in, a := d.in, d.row.Authorization
-	bySubject := slices.ContainsFunc(in.force.Rules.Aggregates(), func(g rules.Aggregate) bool { return g.Field == rules.SubjectField })
+	counted := in.force.Rules.Aggregates()
+	bySubject := slices.ContainsFunc(counted, func(g rules.Aggregate) bool { return g.Field == rules.SubjectField })
 	if in.request == nil {
 		d.row.Counted = bySubject || !in.force.Aggregates.Empty()
 		return nil
@@ -81,8 +81,11 @@ func (s *Service) addAggregates(d *decision) error {
 		return err
 	}
 	row := models.AggregateValue{
-		RequestID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, ResourceDigest: a.ResourceDigest,
+		RequestID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID,
 		ActionKey: a.ActionKey, Decision: a.Decision, First: true, DecidedAt: a.DecidedAt, Reserved: aggregate.Reserved(a.Mode, a.Decision), ReservedAt: a.DecidedAt,
+	}
+	if slices.ContainsFunc(counted, func(g rules.Aggregate) bool { return g.Resource }) {
+		row.ResourceDigest = &a.ResourceDigest
 	}
 	for _, v := range values {
 		row.Field, row.Currency, row.Amount, row.Digest = v.Field, v.Currency, nil, nil

@@ -171,9 +171,9 @@ func (h *history) compare(t *testing.T, after string) {
 				if reserved && outcome != "allow" {
 					continue
 				}
-				read := aggregate.Read{Field: "amount", Kind: aggregate.Sum, Action: "payments.transfer", Decisions: []string{outcome}, Reserved: reserved, Currency: "EUR", Since: h.clock.Now().Add(-window)}
+				read := aggregate.Read{Field: "amount", Kind: aggregate.Sum, Action: "payments.transfer", Decision: outcome, Reserved: reserved, Currency: "EUR", Since: h.clock.Now().Add(-window)}
 				if outcome == "any" {
-					read.Decisions, read.Each = []string{"allow", "challenge", "hold", "deny"}, true
+					read.Decision = ""
 				}
 				oracle := decidedOracle
 				if reserved {

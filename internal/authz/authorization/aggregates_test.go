@@ -62,6 +62,59 @@ func TestRuleAddsAmountsUpByCurrency(t *testing.T) {
 	require.Equal(t, policy.Allow, b.send(t, "1000", "a"), "the window has passed")
 }
 
+// An explanation names a sum with its window, its limit and what it came to, which is stored sealed. The payer does not see it.
+func TestExplanationNamesSumsOfShownAmounts(t *testing.T) {
+	t.Parallel()
+	const sum, hidden = `subject.sum("amount", "payments.transfer", "allow", "24h")`, `subject.sum("fee", "payments.transfer", "allow", "7d")`
+	b := setup(t, allowing)
+	requirements := allowing
+	requirements.Rules = []policy.Rule{
+		denyRule("limit", sum+` + decimal(context.amount) > 1000`, false), denyRule("half", sum+` > 500`, false), denyRule("fees", hidden+` > 1`, false),
+		denyRule("account", `resource.sum("amount", "payments.transfer", "any", "1h") >= 1`, false),
+	}
+	b.activate(t, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(`{"type": "object", "required": ["amount", "fee"], "properties": {
+		"amount": {"type": "string", "maxLength": 30, "x-countersign-aggregate": "sum",
+			"x-countersign-display": {"label": "Amount", "format": "money", "currency": "/currency"}},
+		"currency": {"type": "string"}, "fee": {"type": "string", "maxLength": 30, "x-countersign-aggregate": "sum"}}}`)})
+	require.Equal(t, policy.Allow, b.pay(t, `{"amount": "940", "currency": "EUR", "fee": "7.31"}`).Decision)
+	denied := b.pay(t, `{"amount": "100", "currency": "EUR", "fee": "7.31"}`)
+	require.Equal(t, policy.Deny, denied.Decision)
+	amount := policy.ShownValue{Label: "Amount", Value: "100.00 EUR"}
+	for rule, want := range map[string][]policy.ShownValue{
+		"limit":   {amount, {Label: "Amount in 24 hours", Value: "940.00 EUR of 1,000.00 EUR"}},
+		"half":    {{Label: "Amount in 24 hours", Value: "more than 500.00 EUR"}},
+		"fees":    nil, // it is not shown
+		"account": {{Label: "Amount to this resource in 1 hour, any", Value: "more than 1.00 EUR"}},
+	} {
+		got, listed := b.explained(t, denied.ID, rule)
+		require.True(t, listed, rule)
+		require.Equal(t, want, got.Shown, rule)
+	}
+	stored, err := authorization.TraceDecision(t.Context(), b.Store.Q, b.Scope, denied.ID)
+	require.NoError(t, err)
+	for _, value := range []string{"940", "100.00", "7.31", "EUR"} {
+		require.NotContains(t, string(stored.Authorization.Explanation), value)
+	}
+	trace, err := b.Get(t.Context(), b.Scope, denied.ID)
+	require.NoError(t, err)
+	require.Len(t, trace.Display.Details, 1, "what the payer sees")
+
+	b.Exec("delete from shown_details")
+	got, _ := b.explained(t, denied.ID, "limit")
+	require.Equal(t, []policy.ShownValue{{Label: "Amount"}, {Label: "Amount in 24 hours"}}, got.Shown, "past its retention")
+}
+
+// A decision is stored by its resource only where a rule of its action counts by the resource.
+func TestResourceIsStoredWhereRulesCountByIt(t *testing.T) {
+	t.Parallel()
+	for when, stored := range map[string]int{`subject.sum("amount", "payments.transfer", "allow", "24h") > 1`: 0, `resource.sum("amount", "payments.transfer", "allow", "24h") > 1`: 2} {
+		b := counting(t, denyRule("much", when, false))
+		require.Equal(t, policy.Allow, b.send(t, "600", "a"))
+		require.Equal(t, stored, b.Count("select count(resource_digest) from aggregate_values"), when)
+		require.Equal(t, policy.Deny, b.send(t, "1", "a"), when)
+	}
+}
+
 func TestRuleCountsDifferentValues(t *testing.T) {
 	t.Parallel()
 	b := counting(t, denyRule("payees", `subject.distinct("payee", "payments.transfer", "allow", "1h") >= 2 && !subject.seen("payee", context.payee, "1h")`, false))

@@ -86,7 +86,7 @@ func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now tim
 		row:      Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
 		response: respond(&a, profile, remainder{HumanReadable: verdict.HumanReadable}),
 	}
-	if d.row.Details, err = s.shownDetails(a, in.details); err != nil {
+	if d.row.Details, err = s.shownDetails(a, in.details, question.Rules); err != nil {
 		return nil, err
 	}
 	if d.row.Kept, err = s.keptValues(a, in.kept); err != nil {
@@ -109,12 +109,18 @@ func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now tim
 	return d, err
 }
 
-// shownDetails returns the row with the sealed details of a decision; nil if it shows none.
-func (s *Service) shownDetails(a models.Authorization, details []display.Detail) (*models.ShownDetails, error) {
-	if len(details) == 0 {
+// shownDetails returns the row with the sealed details of a decision, and the sums of such that its rules read; nil if there are none.
+func (s *Service) shownDetails(a models.Authorization, details []display.Detail, matched []policy.MatchedRule) (*models.ShownDetails, error) {
+	var totals []display.Detail
+	for _, m := range matched {
+		for _, t := range m.Totals {
+			totals = append(totals, display.Detail{Label: totalOf(m.Name, t.Label), Value: t.Value})
+		}
+	}
+	if len(details)+len(totals) == 0 {
 		return nil, nil
 	}
-	sealed, err := s.vault.Seal(a.ID, details)
+	sealed, err := s.vault.Seal(a.ID, details, totals)
 	return &models.ShownDetails{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, SubjectUID: a.SubjectUID, Details: sealed, DecidedAt: a.DecidedAt,
 	}, err

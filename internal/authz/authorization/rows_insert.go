@@ -80,9 +80,7 @@ func InsertDecision(ctx context.Context, q *pg.Q, d *Decision) (bool, error) {
 			values ($1, $2, $3, $4, $5, $6)`,
 			k.AuthorizationID, k.TenantID, k.EnvironmentID, k.SubjectUID, k.Kept, k.DecidedAt)
 	}
-	for _, v := range d.Aggregates {
-		aggregate.QueueInsert(b, v)
-	}
+	aggregate.QueueInsert(b, d.Aggregates)
 	if d.Counted {
 		aggregate.QueueFollowUp(b, *a)
 	}

@@ -81,7 +81,7 @@ func (s *Service) matched(ctx context.Context, in decisionInput, profile assuran
 func described(matches []rules.Match, plan display.Plan) []policy.MatchedRule {
 	out := make([]policy.MatchedRule, len(matches))
 	for i, m := range matches {
-		out[i] = policy.MatchedRule{Rule: m.Rule, Found: m.Found, Failed: m.Failed}
+		out[i] = policy.MatchedRule{Rule: m.Rule, Found: m.Found, Totals: m.Totals, Failed: m.Failed}
 		for _, path := range m.Context {
 			out[i].Shown = append(out[i].Shown, plan.Labels(path)...)
 		}
@@ -107,8 +107,8 @@ func earlierRules(explanation []byte) ([]rules.Earlier, error) {
 	return out, nil
 }
 
-// withShown adds the values of shown details to a stored explanation, which has their labels. Without details it is returned as
-// it was stored.
+// withShown adds the values of shown details and totals to a stored explanation, which has their labels. Without any it is returned
+// as it was stored.
 func withShown(explanation []byte, details []display.Detail) (json.RawMessage, error) {
 	if len(details) == 0 || !bytes.Contains(explanation, []byte(`"shown"`)) {
 		return explanation, nil
@@ -118,8 +118,9 @@ func withShown(explanation []byte, details []display.Detail) (json.RawMessage, e
 		return nil, err
 	}
 	for _, r := range results {
+		rule := strings.TrimPrefix(r.Requirement, policy.RulePrefix)
 		for i, shown := range r.Shown {
-			at := slices.IndexFunc(details, func(d display.Detail) bool { return d.Label == shown.Label })
+			at := slices.IndexFunc(details, func(d display.Detail) bool { return d.Label == shown.Label || d.Label == totalOf(rule, shown.Label) })
 			if at >= 0 {
 				r.Shown[i].Value = details[at].Value
 			}
@@ -127,3 +128,6 @@ func withShown(explanation []byte, details []display.Detail) (json.RawMessage, e
 	}
 	return json.Marshal(results)
 }
+
+// totalOf is the label by which a total is sealed: rules compare the same one with different limits.
+func totalOf(rule, label string) string { return rule + ": " + label }

@@ -160,14 +160,14 @@ func (s *Service) trace(t StoredTrace, now time.Time) (Trace, error) {
 		Parent: a.ParentID, Outcome: a.Outcome, OutcomeReportedAt: apitime.OptionalTime(a.OutcomeReportedAt),
 		PolicyVersion: a.PolicyVersion,
 	}
-	details, err := s.vault.Open(a.ID, t.Details)
+	details, totals, err := s.vault.OpenAll(a.ID, t.Details)
 	if err != nil {
 		return out, err
 	}
 	if len(details) > 0 {
 		out.Display = &Shown{details}
 	}
-	if out.Explanation, err = withShown(a.Explanation, details); err != nil {
+	if out.Explanation, err = withShown(a.Explanation, append(details, totals...)); err != nil {
 		return out, err
 	}
 	if c := t.Challenge; c != nil {

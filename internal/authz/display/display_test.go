@@ -281,12 +281,17 @@ func TestVaultOpensForItsAuthorizationOnly(t *testing.T) {
 	require.NoError(t, err)
 	vault := display.NewVault(keys)
 	details := []display.Detail{{Label: "Amount", Value: "250.00 EUR"}}
-	sealed, err := vault.Seal("azn_1", details)
+	totals := []display.Detail{{Label: "limit: Amount in 24 hours", Value: "940.00 EUR of 1,000.00 EUR"}}
+	sealed, err := vault.Seal("azn_1", details, totals)
 	require.NoError(t, err)
 	require.NotContains(t, string(sealed), "250")
 	opened, err := vault.Open("azn_1", sealed)
 	require.NoError(t, err)
+	require.Equal(t, details, opened, "the person does not see totals")
+	opened, compared, err := vault.OpenAll("azn_1", sealed)
+	require.NoError(t, err)
 	require.Equal(t, details, opened)
+	require.Equal(t, totals, compared)
 	_, err = vault.Open("azn_2", sealed)
 	require.Error(t, err)
 	none, err := vault.Open("azn_1", nil)

@@ -28,6 +28,16 @@ func money(amount, code string) (text, canonical string) {
 	return text + " " + code, canonical + " " + code
 }
 
+// Amount writes an exact decimal as a detail does: with the minor units of its currency, or without any if it has none.
+func Amount(exact *big.Rat, code string) string {
+	digits, _ := exact.FloatPrec()
+	text, _ := grouped(exact.FloatString(digits), 0)
+	if code != "" {
+		text, _ = money(exact.FloatString(digits), code)
+	}
+	return text
+}
+
 // grouped formats a number with thousands separators and at least that many decimals, and without separators; other text is returned
 // unchanged and has no canonical form.
 func grouped(text string, decimals int) (grouped, canonical string) {

@@ -69,14 +69,15 @@ func (p Plan) Labels(path []string) []string {
 	return out
 }
 
-// CurrencyOf returns the currency of an amount that is shown as money, or the property that has it; neither for any other property.
-func (p Plan) CurrencyOf(path []string) (code string, at []string) {
+// AmountOf returns the label of a property that is shown as an amount, and its currency or the property that has it; nothing for any
+// other property.
+func (p Plan) AmountOf(path []string) (label, currency string, at []string) {
 	for _, r := range p.rules {
-		if len(r.Path) > 0 && slices.Equal(r.Path, path) {
-			return r.Currency, r.CurrencyPath
+		if len(r.Path) > 0 && slices.Equal(r.Path, path) && (r.Format == Money || r.Format == Number) {
+			return r.Label, r.Currency, r.CurrencyPath
 		}
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // ResourceLabels returns the label of the resource's id; none if it is not shown.

@@ -49,7 +49,7 @@ type RequirementResult struct {
 	Passed        bool   `json:"passed"`                   // met, or compensated by CompensatedBy
 	Effect        Effect `json:"effect"`                   // allow if it passed
 	CompensatedBy string `json:"compensated_by,omitempty"` // "passkey", "sandbox_confirm" or "hold_approved"
-	// Shown are the details that a rule read. They are stored without values, which are sealed apart (internal/authz/display).
+	// Shown are the details that a rule read, and the sums of such. They are stored without values, which are sealed apart (internal/authz/display).
 	Shown []ShownValue `json:"shown,omitempty"`
 }
 

@@ -42,9 +42,10 @@ func (s Stricter) empty() bool {
 // MatchedRule is a rule that applies to the request of a decision.
 type MatchedRule struct {
 	Rule
-	Found  string   // the values that the condition read, without any that may not be stored
-	Shown  []string // labels of the details that it read; their values are stored sealed, apart from the explanation
-	Failed bool     // it could not be evaluated and applies for that reason
+	Found  string       // the values that the condition read, without any that may not be stored
+	Shown  []string     // labels of the details that it read; their values are stored sealed, apart from the explanation
+	Totals []ShownValue // the sums of shown amounts that it read; they are sealed likewise
+	Failed bool         // it could not be evaluated and applies for that reason
 }
 
 // Merge returns the base with the requirements of rules added. Of each field the stricter value wins: no rule can make a policy
@@ -197,6 +198,9 @@ func (e *evaluation) explainRules(matched []MatchedRule) {
 		result := RequirementResult{Requirement: RulePrefix + r.Name, Wanted: r.Reason, Found: r.Found, Passed: true, Effect: Allow}
 		for _, label := range r.Shown {
 			result.Shown = append(result.Shown, ShownValue{Label: label})
+		}
+		for _, total := range r.Totals {
+			result.Shown = append(result.Shown, ShownValue{Label: total.Label})
 		}
 		e.results = append(e.results, result)
 		e.codes = append(e.codes, nil)

@@ -122,7 +122,6 @@ func (e earlier) counts(g rules.Aggregate, v rules.Vars) bool {
 	case g.Reserved: // what is open counts however old it is
 		return within && e.Decision == policy.Allow || e.Decision == policy.Challenge || e.Decision == policy.Hold
 	default:
-		outcomes, _ := g.Outcomes()
-		return within && slices.Contains(outcomes, string(e.Decision))
+		return within && (g.Decision() == "" || g.Decision() == string(e.Decision))
 	}
 }

@@ -53,6 +53,20 @@ policy:
 cases:
 `
 
+// Sums of shown amounts are printed with what they came to.
+func TestPrintNamesSums(t *testing.T) {
+	t.Parallel()
+	file, err := policytest.Parse([]byte(strings.Replace(summed, "x-countersign-aggregate: sum", "x-countersign-aggregate: sum, x-countersign-display: {label: Amount, format: money, currency: EUR}", 1) + `
+  - {name: much, context: {amount: 1}, earlier: [{context: {amount: 60.50}}, {context: {amount: 60}}], expect: {decision: hold}}
+`))
+	require.NoError(t, err)
+	var out strings.Builder
+	differing, err := policytest.Print(&out, nil, file.Run(t.Context()))
+	require.NoError(t, err)
+	require.Zero(t, differing, out.String())
+	require.Contains(t, out.String(), "Amount in 1 hour: more than 100.00 EUR")
+}
+
 func TestRunReportsDifferences(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -50,5 +50,8 @@ func (r Result) explain(b *strings.Builder) {
 			result = string(e.Effect)
 		}
 		fmt.Fprintf(b, "        %-28s %s; required: %s; found: %s\n", e.Requirement, result, e.Wanted, e.Found)
+		for _, t := range r.Totals[e.Requirement] {
+			fmt.Fprintf(b, "        %-28s %s: %s\n", "", t.Label, t.Value)
+		}
 	}
 }

@@ -130,9 +130,10 @@ func given[T any](v *T, fallback T) T {
 type Result struct {
 	Case        Case
 	Decision    policy.Decision
-	Rules       []string        // that apply
-	Refused     []problem.Field // violations of the context_schema; if there are any, the service decides nothing
-	Differences []string        // from the expectation; none if it is met
+	Rules       []string                       // that apply
+	Totals      map[string][]policy.ShownValue // that they read, by the name of the requirement
+	Refused     []problem.Field                // violations of the context_schema; if there are any, the service decides nothing
+	Differences []string                       // from the expectation; none if it is met
 }
 
 // Run decides every case, in the order of the file. The context ends an evaluation of rules early, and the rule then applies.
@@ -156,10 +157,11 @@ func (f *File) decide(ctx context.Context, c Case) Result {
 		SubjectRevoked: c.Subject.Revoked, UsableMethods: policy.Usable(c.in.vars.Subject.Passkeys, f.kind),
 		ChallengesUsed: c.ChallengesUsed, ChallengeCompleted: c.ChallengeCompleted, HoldApproved: c.HoldApproved,
 	}
+	r.Totals = map[string][]policy.ShownValue{}
 	c.in.vars.Listed, in.Lists = lists.Memory(f.lists, f.set.ListedFor(ctx, c.in.vars))
 	for _, m := range f.set.Match(ctx, c.in.vars) {
-		in.Rules = append(in.Rules, policy.MatchedRule{Rule: m.Rule, Found: m.Found, Failed: m.Failed})
-		r.Rules = append(r.Rules, m.Rule.Name)
+		in.Rules = append(in.Rules, policy.MatchedRule{Rule: m.Rule, Found: m.Found, Totals: m.Totals, Failed: m.Failed})
+		r.Rules, r.Totals[policy.RulePrefix+m.Rule.Name] = append(r.Rules, m.Rule.Name), m.Totals
 	}
 	r.Decision = policy.Decide(in)
 	r.compare()

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/big"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
@@ -50,9 +52,12 @@ type Aggregate struct {
 // Span returns the length of the window.
 func (g Aggregate) Span() time.Duration { return windows[g.Window] }
 
-// Outcomes returns the outcomes that are counted. With each, a request counts once: by the first decision about it.
-func (g Aggregate) Outcomes() (outcomes []string, each bool) {
-	return Count{Outcome: g.Outcome}.Outcomes(), g.Outcome == anyOutcome
+// Decision returns the decision that is counted. It is empty if a request counts once, whatever the decisions about it were.
+func (g Aggregate) Decision() string {
+	if g.Outcome == anyOutcome {
+		return ""
+	}
+	return g.Outcome
 }
 
 // IsSum reports whether the number is a sum of amounts, and not one of values.
@@ -355,6 +360,47 @@ func numberLiteral(e ast.Expr) (*big.Rat, bool) {
 	d, ok := newDecimal(e.AsLiteral()).(decimal)
 	return d.r, ok
 }
+
+// totals returns the sums that a rule read, with the limits that it compares them with, of the amounts that are shown.
+func (s *Set) totals(r compiled, v Vars) []policy.ShownValue {
+	var out []policy.ShownValue
+	for _, g := range r.aggregates {
+		f, _ := s.plan.Field(g.Field)
+		sum, known := new(big.Rat).SetString(v.Aggregates[g])
+		if !g.IsSum() || f.Label == "" || !known {
+			continue
+		}
+		var context map[string]any
+		_ = json.Unmarshal(v.Context, &context) // of a request that fits its schema
+		currency := s.plan.CurrencyOf(g.Field, context)
+		value := display.Amount(sum, currency)
+		if limit := r.limits[g]; limit != nil && sum.Cmp(limit) > 0 {
+			value = "more than " + display.Amount(limit, currency) // it may not have been added up to the end
+		} else if limit != nil {
+			value += " of " + display.Amount(limit, currency)
+		}
+		out = append(out, policy.ShownValue{Label: g.label(f.Label, v.Action.Key), Value: value})
+	}
+	return out
+}
+
+// label names a sum for a person, such as "Amount in 24 hours".
+func (g Aggregate) label(field, own string) string {
+	if g.Resource {
+		field += " to this resource"
+	}
+	field += " in " + windowWords[g.Window]
+	if g.Action != own {
+		field += " by " + g.Action
+	}
+	if g.Outcome != string(policy.Allow) {
+		field += ", " + g.Outcome
+	}
+	return field
+}
+
+// windowWords are the windows as a person reads them.
+var windowWords = map[string]string{"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 
 // describeAggregates lists the numbers that a rule read. Amounts of requests could be derived from a sum: it is named with its limit and
 // without its value.

@@ -52,7 +52,8 @@ type Match struct {
 	// are not in Found: they may be confidential.
 	Context    [][]string
 	ResourceID bool
-	Failed     bool // it could not be evaluated, and applies for that reason
+	Totals     []policy.ShownValue // the sums of shown amounts that it read
+	Failed     bool                // it could not be evaluated, and applies for that reason
 }
 
 // unevaluated begins Found of a rule that could not be evaluated.
@@ -77,6 +78,7 @@ func (s *Set) Match(ctx context.Context, v Vars) []Match {
 	var out []Match
 	for _, r := range s.rules {
 		if m, applies := r.match(ctx, bound, unusable); applies {
+			m.Totals = s.totals(r, v)
 			out = append(out, m)
 		}
 	}

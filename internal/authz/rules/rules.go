@@ -45,7 +45,8 @@ func (f Fault) Error() string { return fmt.Sprintf("line %d column %d: %s", f.Li
 // Set is the compiled rules of a policy version. The zero value and nil have no rules.
 type Set struct {
 	rules  []compiled
-	shape  *object  // of the context
+	shape  *object // of the context
+	plan   aggregate.Plan
 	uses   []string // variables that a rule reads
 	asked  []string // those of uses that a request has
 	reads  []string // top-level properties of the context that a rule reads
@@ -93,8 +94,8 @@ func compileSet(list []policy.Rule, schema map[string]any, replay bool) (*Set, [
 	if len(list) == 0 {
 		return nil, nil
 	}
-	set := &Set{shape: shapeOf(schema), most: map[Count]int{}, limits: map[Aggregate]*big.Rat{}}
-	env, err := newEnvironment(set.shape, planOf(schema))
+	set := &Set{shape: shapeOf(schema), plan: planOf(schema), most: map[Count]int{}, limits: map[Aggregate]*big.Rat{}}
+	env, err := newEnvironment(set.shape, set.plan)
 	if err != nil {
 		for _, rule := range list {
 			set.add(compiled{Rule: rule})

@@ -57,7 +57,7 @@ var expiring = map[audit.Expiring]string{
 		returning environment_id`,
 	// No rule looks back further. What is open counts for as long as it is.
 	audit.ExpiringAggregates: `delete from aggregate_values where (request_id, field, decision, environment_id) in
-		(select request_id, field, decision, environment_id from aggregate_values where decided_at < $1 and reserved <> 'open' limit $2) returning environment_id`,
+		(select request_id, field, decision, environment_id from aggregate_values where reserved_at < $1 and reserved <> 'open' limit $2) returning environment_id`,
 	// The notes on a hold stay while it is pending.
 	audit.ExpiringNotes: `delete from review_notes where (authorization_id, reviewer, note_digest, environment_id) in
 		(select n.authorization_id, n.reviewer, n.note_digest, n.environment_id from review_notes n where n.written_at < $1 and not exists

@@ -2863,7 +2863,7 @@ export interface components {
              * @enum {string}
              */
             compensated_by?: "passkey" | "sandbox_confirm" | "hold_approved";
-            /** @description Extension: of a rule, the details of the request that it read. Without values once they are past their retention. */
+            /** @description Extension: of a rule, the details of the request that it read, and the sums of such that it compared. Without values once they are past their retention. */
             shown?: components["schemas"]["ShownDetail"][];
         };
         /** @description A detail of the request that the user is shown. */
