@@ -2,6 +2,46 @@ package events
 
 import "github.com/countersign-dev/countersign/models"
 
+// Types of the events of tenants, credentials, people and configuration.
+const (
+	QuotaNearlyUsed          Type = "quota.nearly_used"
+	TenantCreated            Type = "tenant.created"
+	EnvironmentCreated       Type = "environment.created"
+	EnvironmentUpdated       Type = "environment.updated"
+	CredentialCreated        Type = "credential.created"
+	CredentialRotated        Type = "credential.rotated"
+	CredentialRevoked        Type = "credential.revoked"
+	ClientTokenCreated       Type = "client_token.created"
+	ClientTokenRevoked       Type = "client_token.revoked"
+	PersonInvited            Type = "person.invited"
+	PersonRolesChanged       Type = "person.roles_changed"
+	PersonJoined             Type = "person.joined"
+	PersonSignedIn           Type = "person.signed_in"
+	PersonConfirmed          Type = "person.confirmed"
+	PersonSignedOut          Type = "person.signed_out"
+	PersonRevoked            Type = "person.revoked"
+	PersonPasskeyCloneWarned Type = "person.clone_warning"
+	PersonProvisioned        Type = "person.provisioned"
+	PersonIdentityConfirmed  Type = "person.identity_confirmed"
+	PersonLinked             Type = "person.linked"
+	PersonSignInFailed       Type = "person.sign_in_failed"
+	OperationRefused         Type = "operation.refused"
+	RecordsRead              Type = "records.read"
+	RecordAltered            Type = "record.altered"
+	IdentityProviderChanged  Type = "identity_provider.changed"
+	IdentityProviderRemoved  Type = "identity_provider.removed"
+	ActionCreated            Type = "action.created"
+	ActionUpdated            Type = "action.updated"
+	ActionArchived           Type = "action.archived"
+	PolicyCreated            Type = "policy.created"
+	PolicyActivated          Type = "policy.activated"
+	PolicyRetired            Type = "policy.retired"
+	SigningKeyCreated        Type = "signing_key.created"
+	SigningKeyActivated      Type = "signing_key.activated"
+	SigningKeyRetired        Type = "signing_key.retired"
+	RootKeyUsed              Type = "root_key.used"
+)
+
 // TenantCreatedData has no fields: the envelope says it all.
 type TenantCreatedData struct{}
 
@@ -296,3 +336,43 @@ func (SigningKeyCreatedData) EventType() Type          { return SigningKeyCreate
 func (SigningKeyActivatedData) EventType() Type        { return SigningKeyActivated }
 func (SigningKeyRetiredData) EventType() Type          { return SigningKeyRetired }
 func (RootKeyUsedData) EventType() Type                { return RootKeyUsed }
+
+var accountEvents = []Definition{
+	public(QuotaNearlyUsedData{}, "A key, or the environment's servers or browsers, used 80 % of their quota. It is recorded again only after half of the quota was free.",
+		map[string]any{"quota": "servers", "limit": 10000, "used_percent": 80}),
+	audit("A tenant was created.", TenantCreatedData{}),
+	audit("An environment was created.", EnvironmentCreatedData{}),
+	audit("An environment's settings changed.", EnvironmentSettingsChangedData{}, EnvironmentCeilingChangedData{}, EnvironmentRPIDsGivenData{}, EnvironmentResearchChangedData{}),
+	audit("A credential was issued.", CredentialCreatedData{}),
+	audit("A credential got a new key.", CredentialRotatedData{}),
+	audit("A credential was revoked.", CredentialRevokedData{}),
+	audit("A client token was issued.", ClientTokenCreatedData{}),
+	audit("A client token was revoked.", ClientTokenRevokedData{}),
+	audit("A person was invited to register a passkey for the console.", PersonInvitedData{}),
+	audit("A person's roles in the environment changed.", PersonRolesChangedData{}),
+	audit("A person registered a passkey for the console.", PersonJoinedData{}),
+	audit("A person signed in to the console.", PersonSignedInData{}),
+	audit("A person used their passkey again before a change.", PersonConfirmedData{}),
+	audit("A person signed out of the console.", PersonSignedOutData{}),
+	audit("A person's access to the console was ended.", PersonRevokedData{}),
+	audit("The signature counter of a person's authenticator decreased: it may be cloned.", PersonPasskeyCloneWarnedData{}),
+	audit("A person signed in with the identity provider for the first time.", PersonProvisionedData{}),
+	audit("A second operator confirmed that an invited account belongs to a distinct person.", PersonIdentityConfirmedData{}),
+	audit("Two accounts of one person were linked and count as one principal.", PersonLinkedData{}),
+	audit("Sign-ins to the console failed; count is how many of this kind since the entry before.", PersonSignInFailedData{}),
+	audit("Operations were refused to the actor; count is how many of this kind since the entry before.", OperationRefusedData{}),
+	audit("A key read many records about people; count is how many since the entry before.", RecordsReadData{}),
+	audit("A stored record that decides was changed outside of the service; what rests on it is refused.", RecordAlteredData{}),
+	audit("The settings of an identity provider of the console changed.", IdentityProviderChangedData{}),
+	audit("An identity provider of the console was removed.", IdentityProviderRemovedData{}),
+	audit("An action was created.", ActionCreatedData{}),
+	audit("An action changed.", ActionUpdatedData{}),
+	audit("An action was archived.", ActionArchivedData{}),
+	audit("A policy version was created.", PolicyCreatedData{}),
+	audit("A policy version was activated.", PolicyActivatedData{}),
+	audit("A policy version was retired.", PolicyRetiredData{}),
+	audit("A signing key was created and published.", SigningKeyCreatedData{}),
+	audit("A signing key began to sign.", SigningKeyActivatedData{}),
+	audit("A signing key was retired.", SigningKeyRetiredData{}),
+	audit("A process or command had the root key unwrap the master keys.", RootKeyUsedData{}),
+}

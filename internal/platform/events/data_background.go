@@ -1,5 +1,12 @@
 package events
 
+// Types of the events of backgrounds that environments learn.
+const (
+	BackgroundOwnActivated Type = "background.own_activated"
+	BackgroundOwnRefused   Type = "background.own_refused"
+	BackgroundOwnRetired   Type = "background.own_retired"
+)
+
 // BackgroundOwnActivatedData names a background that the environment learned, what it replaces and how the two compare on people of the
 // environment. Source is own or shared.
 type BackgroundOwnActivatedData struct {
@@ -40,3 +47,9 @@ func (BackgroundOwnRefusedData) EventType() Type { return BackgroundOwnRefused }
 
 // EventType returns background.own_retired.
 func (BackgroundOwnRetiredData) EventType() Type { return BackgroundOwnRetired }
+
+var backgroundEvents = []Definition{
+	audit("A background learned from the environment's own people was activated.", BackgroundOwnActivatedData{}),
+	audit("A background learned by the environment was worse than the active one and was refused.", BackgroundOwnRefusedData{}),
+	audit("A background learned by the environment was retired.", BackgroundOwnRetiredData{}),
+}

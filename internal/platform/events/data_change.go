@@ -1,5 +1,15 @@
 package events
 
+// Types of the events of change requests.
+const (
+	ChangeRequested  Type = "change.requested"
+	ChangeApproved   Type = "change.approved"
+	ChangeRejected   Type = "change.rejected"
+	ChangeWithdrawn  Type = "change.withdrawn"
+	ChangeSuperseded Type = "change.superseded"
+	ChangeExpired    Type = "change.expired"
+)
+
 // ChangeRequestedData describes a change request. Before and after are digests of what is in force and what is proposed.
 type ChangeRequestedData struct {
 	ID        string `json:"change"`
@@ -35,3 +45,18 @@ func (ChangeRejectedData) EventType() Type   { return ChangeRejected }
 func (ChangeWithdrawnData) EventType() Type  { return ChangeWithdrawn }
 func (ChangeSupersededData) EventType() Type { return ChangeSuperseded }
 func (ChangeExpiredData) EventType() Type    { return ChangeExpired }
+
+var changeEvents = []Definition{
+	public(ChangeRequestedData{}, "A change of the configuration waits for a second approver.",
+		waitingExample(), maybeAction),
+	public(ChangeApprovedData{}, "A second approver approved a change, which is in force from now on.",
+		changeExample(), maybeAction),
+	public(ChangeRejectedData{}, "A second approver rejected a change.",
+		changeExample(), maybeAction),
+	public(ChangeWithdrawnData{}, "The requester withdrew a change.",
+		changeExample(), maybeAction),
+	public(ChangeSupersededData{}, "A change was approved after its base had changed, and was not applied.",
+		changeExample(), maybeAction),
+	public(ChangeExpiredData{}, "A change was not approved in time.",
+		waitingExample(), maybeAction),
+}

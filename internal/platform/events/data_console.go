@@ -1,5 +1,14 @@
 package events
 
+// Types of the events of exports and filters of the console.
+const (
+	ListExportStarted Type = "list.export_started"
+	ListExportEnded   Type = "list.export_ended"
+	FilterSaved       Type = "filter.saved"
+	FilterRenamed     Type = "filter.renamed"
+	FilterDeleted     Type = "filter.deleted"
+)
+
 // ListExportStartedData names a list of the console and the filters in force: name=value, or the name alone if the value may be
 // personal data.
 type ListExportStartedData struct {
@@ -36,3 +45,11 @@ type FilterDeletedData FilterSavedData
 func (FilterSavedData) EventType() Type   { return FilterSaved }
 func (FilterRenamedData) EventType() Type { return FilterRenamed }
 func (FilterDeletedData) EventType() Type { return FilterDeleted }
+
+var consoleEvents = []Definition{
+	audit("A person started an export of a list of the console.", ListExportStartedData{}),
+	audit("An export of a list of the console ended, complete or not.", ListExportEndedData{}),
+	audit("A person saved a filter of a list of the console.", FilterSavedData{}),
+	audit("A person renamed a saved filter.", FilterRenamedData{}),
+	audit("A person deleted a saved filter.", FilterDeletedData{}),
+}

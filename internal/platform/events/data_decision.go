@@ -1,5 +1,33 @@
 package events
 
+// Types of the events of decisions, challenges, holds and proofs.
+const (
+	AuthorizationDecided   Type = "authorization.decided"
+	ChallengeRequested     Type = "challenge.requested"
+	ChallengeCompleted     Type = "challenge.completed"
+	ChallengeCancelled     Type = "challenge.cancelled"
+	ChallengeExpired       Type = "challenge.expired"
+	ChallengeFailed        Type = "challenge.failed"
+	HoldOpened             Type = "hold.opened"
+	HoldReminder           Type = "hold.reminder"
+	HoldEscalated          Type = "hold.escalated"
+	HoldApproved           Type = "hold.approved"
+	HoldRejected           Type = "hold.rejected"
+	HoldExpired            Type = "hold.expired"
+	ProofRevoked           Type = "proof.revoked"
+	AuthenticationDecided  Type = "authentication.decided"
+	EvaluationClosed       Type = "evaluation.closed"
+	ChallengeLinkCreated   Type = "challenge.link_created"
+	ChallengeAttemptFailed Type = "challenge.attempt_failed"
+	// One of several approvals.
+	HoldReviewed      Type = "hold.reviewed"
+	HoldAssigned      Type = "hold.assigned"
+	OutcomeReported   Type = "outcome.reported"
+	ProofConsumed     Type = "proof.consumed"
+	EvaluationCreated Type = "evaluation.created"
+	ProofRead         Type = "proof.read"
+)
+
 // AuthorizationDecidedData describes a decision. RecordDigest is Record.Digest of the stored decision.
 type AuthorizationDecidedData struct {
 	Mode                 string   `json:"mode" schema:"test|shadow|enforce"`
@@ -88,6 +116,14 @@ type HoldAssignedData struct {
 	Previous   string `json:"previous,omitempty"`
 }
 
+// HoldEscalatedData names the team that has not approved in time and the one whose members may approve as well from now on.
+type HoldEscalatedData struct {
+	Team        string `json:"team"`
+	EscalatedTo string `json:"escalated_to"`
+	DueAt       string `json:"due_at" schema:"date-time"`
+	RiskClass   string `json:"risk_class,omitempty"`
+}
+
 // HoldApprovedData names the reviewer who gave the last approval and the follow-up decision.
 type HoldApprovedData struct {
 	ResolvedBy         string `json:"resolved_by"`
@@ -159,6 +195,7 @@ func (ChallengeAttemptFailedData) EventType() Type { return ChallengeAttemptFail
 func (ChallengeLinkCreatedData) EventType() Type   { return ChallengeLinkCreated }
 func (HoldOpenedData) EventType() Type             { return HoldOpened }
 func (HoldReminderData) EventType() Type           { return HoldReminder }
+func (HoldEscalatedData) EventType() Type          { return HoldEscalated }
 func (HoldReviewedData) EventType() Type           { return HoldReviewed }
 func (HoldAssignedData) EventType() Type           { return HoldAssigned }
 func (HoldApprovedData) EventType() Type           { return HoldApproved }
@@ -171,3 +208,64 @@ func (ProofReadData) EventType() Type              { return ProofRead }
 func (AuthenticationDecidedData) EventType() Type  { return AuthenticationDecided }
 func (EvaluationCreatedData) EventType() Type      { return EvaluationCreated }
 func (EvaluationClosedData) EventType() Type       { return EvaluationClosed }
+
+var decisionEvents = []Definition{
+	public(AuthorizationDecidedData{}, "A decision was made: at authorize, or again after a challenge or a review.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"decision": "challenge", "mode": "enforce", "policy_version": 3, "reason_codes": []any{"coverage_below_minimum"},
+			"coverage": "sparse", "challenge": exampleChallenge}, subject, action, authorization, decision),
+	public(ChallengeRequestedData{}, "The subject was asked for a step-up.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"challenge": exampleChallenge, "methods": []any{"passkey"}, "expires_at": "2026-03-01T09:05:00.000Z"}, subject, action, authorization, maybeDecision),
+	public(ChallengeCompletedData{}, "The subject completed the step-up; child_authorization is the decision that followed.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"challenge": exampleChallenge, "method": "passkey", "strength": "phishing_resistant",
+			"child_authorization": exampleChild, "child_decision": "allow"}, subject, action, authorization, maybeDecision),
+	public(ChallengeCancelledData{}, "The step-up was cancelled, by the relying party or because the subject may no longer act.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"challenge": exampleChallenge}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(ChallengeExpiredData{}, "The step-up was not completed in time.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"challenge": exampleChallenge}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(ChallengeFailedData{}, "Too many assertions were refused; the step-up can no longer be completed.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"challenge": exampleChallenge, "failures": 5}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(HoldOpenedData{}, "A decision waits for a reviewer.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"risk_class": "high", "due_at": "2026-03-04T09:00:00.000Z", "approvals_required": 1,
+			"reason_codes": []any{"evidence_insufficient"}}, subject, action, authorization, maybeDecision),
+	public(HoldReminderData{}, "Half of the time for a review has passed.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"due_at": "2026-03-04T09:00:00.000Z"}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(HoldEscalatedData{}, "A team has not approved in time; a second team may approve as well. Nothing is approved.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"team": "finance", "escalated_to": "finance_leads", "due_at": "2026-03-04T09:00:00.000Z"}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(HoldApprovedData{}, "A reviewer approved; child_authorization is the decision that followed.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"resolved_by": "credential:crd_01jqx3k5v8e2sbyk0c4m7t9wzd", "child_authorization": exampleChild,
+			"child_decision": "allow"}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(HoldRejectedData{}, "A reviewer rejected.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"resolved_by": "credential:crd_01jqx3k5v8e2sbyk0c4m7t9wzd", "outcome": "manually_rejected"}, maybeSubject, maybeAction, authorization, maybeDecision),
+	public(HoldExpiredData{}, "The hold was not reviewed in time and was not approved.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"due_at": "2026-03-04T09:00:00.000Z"}, maybeSubject, maybeAction, authorization, maybeDecision),
+	audit("A link to the hosted challenge page was created.", ChallengeLinkCreatedData{}),
+	audit("An assertion was refused.", ChallengeAttemptFailedData{}),
+	audit("One of several required reviewers voted.", HoldReviewedData{}),
+	audit("A reviewer took a hold or released it.", HoldAssignedData{}),
+	audit("The relying party reported an outcome.", OutcomeReportedData{}),
+	audit("A proof was consumed.", ProofConsumedData{}),
+	audit("An evaluation was created.", EvaluationCreatedData{}),
+	audit("A key that had not requested the decision received its active proof.", ProofReadData{}),
+}
+
+var outcomeEvents = []Definition{
+	public(ProofRevokedData{}, "A proof was revoked before it expired.",
+		map[string]any{"subject": "user-4711", "action": "payment.release", "authorization": exampleAuthorization,
+			"proof_id": "prf_01jqx3k5v8e2sbyk0c4m7t9wzd", "reason": "subject_revoked"}, maybeSubject, maybeAction, maybeAuthz, maybeDecision),
+	public(AuthenticationDecidedData{}, "The earlier /auth operation decided.",
+		map[string]any{"subject": "user-4711", "decision": "accept", "confidence": 0.93, "reason_codes": []any{"match:timing"}}, subject, verdict),
+	public(EvaluationClosedData{}, "An evaluation ended.",
+		map[string]any{"evaluation": "evl_01jqx3k5v8e2sbyk0c4m7t9wzd", "result": "passed", "decisions": 1200}),
+}

@@ -1,5 +1,10 @@
 package events
 
+// Types of the events of workflow histories.
+const (
+	HistoryOpened Type = "history.opened"
+)
+
 // HistoryOpenedData counts the payloads that were decrypted for one request, and names the workflows that they belong to.
 type HistoryOpenedData struct {
 	Workflows []string `json:"workflows"`
@@ -7,3 +12,7 @@ type HistoryOpenedData struct {
 }
 
 func (HistoryOpenedData) EventType() Type { return HistoryOpened }
+
+var historiesEvents = []Definition{
+	audit("Payloads of workflow histories were decrypted for an auditor.", HistoryOpenedData{}),
+}

@@ -1,5 +1,12 @@
 package events
 
+// Types of the events of lists.
+const (
+	ListCreated Type = "list.created"
+	ListChanged Type = "list.changed"
+	ListDeleted Type = "list.deleted"
+)
+
 // ListCreatedData describes a new list, which has no entries.
 type ListCreatedData struct {
 	List     string `json:"list"`
@@ -29,3 +36,9 @@ type ListDeletedData struct {
 func (ListCreatedData) EventType() Type { return ListCreated }
 func (ListChangedData) EventType() Type { return ListChanged }
 func (ListDeletedData) EventType() Type { return ListDeleted }
+
+var listEvents = []Definition{
+	audit("A list that rules can read was created.", ListCreatedData{}),
+	audit("Entries of a list were added, changed or removed.", ListChangedData{}),
+	audit("A list was deleted with its entries.", ListDeletedData{}),
+}

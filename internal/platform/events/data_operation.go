@@ -1,5 +1,25 @@
 package events
 
+// Types of the events of webhooks, research, retention and audit.
+const (
+	WebhookTest             Type = "webhook.test"
+	WebhookFailing          Type = "webhook.failing"
+	WebhookRecovered        Type = "webhook.recovered"
+	WebhookDisabled         Type = "webhook.disabled"
+	BackgroundActivated     Type = "background.activated"
+	WebhookEndpointCreated  Type = "webhook_endpoint.created"
+	WebhookEndpointUpdated  Type = "webhook_endpoint.updated"
+	WebhookEndpointDeleted  Type = "webhook_endpoint.deleted"
+	WebhookEndpointEnabled  Type = "webhook_endpoint.enabled"
+	WebhookSecretRotated    Type = "webhook_endpoint.secret_rotated"
+	WebhookEndpointReplayed Type = "webhook_endpoint.replayed"
+	ResearchVectorsRemoved  Type = "research.vectors_removed"
+	ResearchSaltDestroyed   Type = "research.salt_destroyed"
+	BackgroundLearned       Type = "background.learned"
+	RetentionExecuted       Type = "retention.executed"
+	AuditExported           Type = "audit.exported"
+)
+
 // WebhookTestData names the endpoint that a test is sent to.
 type WebhookTestData struct {
 	Endpoint string `json:"endpoint"`
@@ -101,3 +121,26 @@ func (BackgroundActivatedData) EventType() Type     { return BackgroundActivated
 func (BackgroundLearnedData) EventType() Type       { return BackgroundLearned }
 func (RetentionExecutedData) EventType() Type       { return RetentionExecuted }
 func (AuditExportedData) EventType() Type           { return AuditExported }
+
+var operationEvents = []Definition{
+	public(WebhookTestData{}, "A test, sent on request to one endpoint. It is not in the log.",
+		map[string]any{"endpoint": exampleEndpoint}),
+	public(WebhookFailingData{}, "An endpoint keeps failing; deliveries to it wait for a probe to succeed.",
+		map[string]any{"endpoint": exampleEndpoint, "reason": "status_500", "failing_since": "2026-03-01T09:00:00.000Z"}),
+	public(WebhookRecoveredData{}, "An endpoint that was failing accepts deliveries again.",
+		map[string]any{"endpoint": exampleEndpoint, "reason": "probe_succeeded"}),
+	public(WebhookDisabledData{}, "An endpoint was disabled: it failed for five days, or returned 410.",
+		map[string]any{"endpoint": exampleEndpoint, "reason": "failing", "failing_since": "2026-03-01T09:00:00.000Z"}),
+	audit("A webhook endpoint was created.", WebhookEndpointCreatedData{}),
+	audit("A webhook endpoint changed.", WebhookEndpointUpdatedData{}),
+	audit("A webhook endpoint was deleted.", WebhookEndpointDeletedData{}),
+	audit("A webhook endpoint was enabled again.", WebhookEndpointEnabledData{}),
+	audit("A webhook endpoint got a new signing secret.", WebhookSecretRotatedData{}),
+	audit("Events were queued again for a webhook endpoint.", WebhookEndpointReplayedData{}),
+	audit("Research vectors were removed.", ResearchVectorsRemovedData{}),
+	audit("A research period ended and its salt was destroyed.", ResearchSaltDestroyedData{}),
+	audit("A different background model was activated for the whole deployment.", BackgroundActivatedData{}),
+	audit("A background model was learned from research vectors.", BackgroundLearnedData{}),
+	audit("Data past its retention was removed.", RetentionExecutedData{}),
+	audit("The audit log was exported.", AuditExportedData{}),
+}

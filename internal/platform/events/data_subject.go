@@ -1,5 +1,37 @@
 package events
 
+// Types of the events of subjects, sessions, templates and passkeys.
+const (
+	TrustStateChanged          Type = "trust.state_changed"
+	SessionAnomaly             Type = "session.anomaly"
+	EnrollmentCompleted        Type = "enrollment.completed"
+	EnrollmentFailed           Type = "enrollment.failed"
+	RecoveryStarted            Type = "recovery.started"
+	RecoveryReady              Type = "recovery.ready"
+	RecoveryCompleted          Type = "recovery.completed"
+	RecoveryExpired            Type = "recovery.expired"
+	SubjectCreated             Type = "subject.created"
+	SubjectRevoked             Type = "subject.revoked"
+	SubjectAdaptationChanged   Type = "subject.adaptation_changed"
+	SubjectConsentChanged      Type = "subject.consent_changed"
+	SubjectExported            Type = "subject.exported"
+	SubjectErasureRequested    Type = "subject.erasure_requested"
+	SubjectErased              Type = "subject.erased"
+	TemplateRolledBack         Type = "template.rolled_back"
+	PasskeyRegistered          Type = "passkey.registered"
+	PasskeyRevoked             Type = "passkey.revoked"
+	SessionStarted             Type = "session.started"
+	SessionEnded               Type = "session.ended"
+	SessionExpired             Type = "session.expired"
+	EnrollmentRequested        Type = "enrollment.requested"
+	EnrollmentStarted          Type = "enrollment.started"
+	TemplateTrained            Type = "template.trained"
+	TemplateAdapted            Type = "template.adapted"
+	TemplateReset              Type = "template.reset"
+	PasskeyRegistrationGranted Type = "passkey.registration_granted"
+	PasskeyCloneWarning        Type = "passkey.clone_warning"
+)
+
 // SubjectCreatedData has Via if the subject was not created by POST /subjects.
 type SubjectCreatedData struct {
 	Via string `json:"via,omitempty"`
@@ -216,3 +248,56 @@ func (RecoveryStartedData) EventType() Type            { return RecoveryStarted 
 func (RecoveryReadyData) EventType() Type              { return RecoveryReady }
 func (RecoveryCompletedData) EventType() Type          { return RecoveryCompleted }
 func (RecoveryExpiredData) EventType() Type            { return RecoveryExpired }
+
+var subjectEvents = []Definition{
+	public(TrustStateChangedData{}, "The trust state of a session changed.",
+		map[string]any{"subject": "user-4711", "session": exampleSession, "from": "STABLE", "to": "WATCH",
+			"reason_codes": []any{"continuity_uncertain"}}, maybeSubject),
+	public(SessionAnomalyData{}, "The evidence of a session is anomalous: automation, replay or a different operator.",
+		map[string]any{"subject": "user-4711", "session": exampleSession, "reason_codes": []any{"automation_detected"}}, maybeSubject),
+	public(EnrollmentCompletedData{}, "A subject's template was learned.",
+		map[string]any{"subject": "user-4711", "enrollment": "enr_01jqx3k5v8e2sbyk0c4m7t9wzd", "session": exampleSession,
+			"windows_accepted": 24, "limitations": []any{}}, subject),
+	public(EnrollmentFailedData{}, "There was too little consistent evidence to learn a template.",
+		map[string]any{"subject": "user-4711", "enrollment": "enr_01jqx3k5v8e2sbyk0c4m7t9wzd", "session": exampleSession,
+			"windows_accepted": 3, "limitations": []any{"too_few_windows"}}, subject),
+	public(RecoveryStartedData{}, "A recovery began: open challenges and proofs are void, the template is reset.",
+		recoveryExample(), subject),
+	public(RecoveryReadyData{}, "The cooling-down time is over; the subject may enroll again.",
+		recoveryExample(), subject),
+	public(RecoveryCompletedData{}, "A new enrollment completed the recovery.",
+		recoveryExample(), subject),
+	public(RecoveryExpiredData{}, "The recovery expired before a new enrollment.",
+		recoveryExample(), subject),
+	public(SubjectCreatedData{}, "A subject was created.",
+		map[string]any{"subject": "user-4711"}, subject),
+	public(SubjectRevokedData{}, "A subject was revoked: its proofs are void and every later decision is deny.",
+		map[string]any{"subject": "user-4711", "proofs_revoked": 1, "challenges_cancelled": 0}, subject),
+	public(SubjectAdaptationChangedData{}, "Adaptation of the subject's template was frozen or released.",
+		map[string]any{"subject": "user-4711", "frozen": true}, subject),
+	public(SubjectConsentChangedData{}, "Consent to research use was given or withdrawn.",
+		map[string]any{"subject": "user-4711", "consented": false, "vectors_removed": 12}, subject),
+	public(SubjectExportedData{}, "Everything stored about the subject was exported.",
+		map[string]any{"subject": "user-4711", "digest": exampleDigest}, subject),
+	public(SubjectErasureRequestedData{}, "Erasure of the subject began.",
+		map[string]any{"subject": "user-4711", "erasure": "ers_01jqx3k5v8e2sbyk0c4m7t9wzd"}, maybeSubject),
+	public(SubjectErasedData{}, "Everything stored about a subject was removed. The event names the erasure, not the subject.",
+		map[string]any{"erasure": "ers_01jqx3k5v8e2sbyk0c4m7t9wzd"}),
+	public(TemplateRolledBackData{}, "A template of the subject was rolled back to an earlier version.",
+		map[string]any{"subject": "user-4711", "template": "tpl_01jqx3k5v8e2sbyk0c4m7t9wzd", "modality": "keystroke",
+			"device_class": "desktop", "from_version": 4, "to_version": 3}, subject),
+	public(PasskeyRegisteredData{}, "A passkey was registered for the subject.",
+		map[string]any{"subject": "user-4711", "passkey": examplePasskey, "backed_up": true}, subject),
+	public(PasskeyRevokedData{}, "A passkey of the subject was revoked.",
+		map[string]any{"subject": "user-4711", "passkey": examplePasskey, "remaining": 1}, maybeSubject),
+	audit("An observation session started.", SessionStartedData{}),
+	audit("An observation session was ended.", SessionEndedData{}),
+	audit("An observation session expired after being idle.", SessionExpiredData{}),
+	audit("An enrollment began.", EnrollmentStartedData{}),
+	audit("The completion of an enrollment was requested.", EnrollmentRequestedData{}),
+	audit("A template was learned.", TemplateTrainedData{}),
+	audit("A template adapted to confirmed evidence.", TemplateAdaptedData{}),
+	audit("A template was reset.", TemplateResetData{}),
+	audit("A grant to register a passkey was issued.", PasskeyRegistrationGrantedData{}),
+	audit("The signature counter of an authenticator decreased: it may be cloned.", PasskeyCloneWarningData{}),
+}

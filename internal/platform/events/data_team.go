@@ -1,12 +1,13 @@
 package events
 
-// HoldEscalatedData names the team that has not approved in time and the one whose members may approve as well from now on.
-type HoldEscalatedData struct {
-	Team        string `json:"team"`
-	EscalatedTo string `json:"escalated_to"`
-	DueAt       string `json:"due_at" schema:"date-time"`
-	RiskClass   string `json:"risk_class,omitempty"`
-}
+// Types of the events of teams and deputies.
+const (
+	TeamCreated     Type = "team.created"
+	TeamUpdated     Type = "team.updated"
+	TeamDeleted     Type = "team.deleted"
+	DeputyNamed     Type = "deputy.named"
+	DeputyWithdrawn Type = "deputy.withdrawn"
+)
 
 // TeamCreatedData has the members that a new team begins with, as actors.
 type TeamCreatedData struct {
@@ -42,9 +43,16 @@ type DeputyNamedData struct {
 // DeputyWithdrawnData has the fields of DeputyNamedData; the period ends with the event.
 type DeputyWithdrawnData DeputyNamedData
 
-func (HoldEscalatedData) EventType() Type   { return HoldEscalated }
 func (TeamCreatedData) EventType() Type     { return TeamCreated }
 func (TeamUpdatedData) EventType() Type     { return TeamUpdated }
 func (TeamDeletedData) EventType() Type     { return TeamDeleted }
 func (DeputyNamedData) EventType() Type     { return DeputyNamed }
 func (DeputyWithdrawnData) EventType() Type { return DeputyWithdrawn }
+
+var teamEvents = []Definition{
+	audit("A team of reviewers was created.", TeamCreatedData{}),
+	audit("A team of reviewers changed.", TeamUpdatedData{}),
+	audit("A team of reviewers was deleted.", TeamDeletedData{}),
+	audit("A deputy was named for the absence of a reviewer.", DeputyNamedData{}),
+	audit("A deputy of a reviewer was withdrawn.", DeputyWithdrawnData{}),
+}
