@@ -306,21 +306,6 @@ func TestOldEvidenceNeverHelps(t *testing.T) {
 	require.Equal(t, 12, s.Keystroke.keys())
 }
 
-// A state of an earlier version is read without its typing, which was relative to other tables, and goes on.
-func TestStateOfTheVersionBeforeIsRead(t *testing.T) {
-	t.Parallel()
-	m := populated()
-	owner, _, ts, s, at := trustedOwner(t, m, 3)
-	old, err := encode(nil, stateOldest, s.pack)
-	require.NoError(t, err)
-	var back State
-	require.NoError(t, back.UnmarshalBinary(old))
-	require.Equal(t, s.Frames, back.Frames)
-	require.Equal(t, Insufficient, continuity(m, back, ts, at).Status, "typing of another feature schema cannot be compared")
-	back, at = run(m, owner, ts, 6, back, at)
-	require.True(t, trustedStatus(continuity(m, back, ts, at).Status))
-}
-
 // The legacy view follows the claim: the score is no more than even once it is not known who is there.
 func TestLegacyTrustFollowsTheWear(t *testing.T) {
 	t.Parallel()

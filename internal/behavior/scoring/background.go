@@ -140,7 +140,7 @@ func (b *Background) Prepare() error {
 	return nil
 }
 
-// prepareJoint sets the correlations of single events, which backgrounds of earlier versions do not have.
+// prepareJoint sets the correlations of single events; without any, they are independent.
 func (b *Background) prepareJoint() error {
 	n := b.Dim()
 	if len(b.Joint) == 0 {

@@ -1,25 +1,12 @@
 package scoring
 
 import (
-	"slices"
-
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
-// stateVersion and templateVersion are the first byte of the stored forms. States of the four previous versions can be read, so that
-// sessions continue during an upgrade.
+// stateVersion and templateVersion are the first byte of the stored forms.
 const (
-	stateVersion = 6
-	stateOldest  = 2
-	// The first version with the activity, and with the length of the passages of Replay.
-	stateActivity = 3
-	// The first version with cells of the schema cs-features-2 and the pattern of typing. Typing of earlier versions is dropped: it was
-	// relative to other tables.
-	statePattern = 4
-	// The first version with the scatter of frames.
-	stateScatter = 5
-	// The first version whose cells take a third of the space.
-	stateSums       = 6
+	stateVersion    = 6
 	templateVersion = 2
 )
 
@@ -39,7 +26,7 @@ func (s *State) DecodeIn(mem *Memory, data []byte) error {
 		return nil
 	}
 	var out State
-	if err := decode(stateOldest, stateVersion, data, mem, out.pack); err != nil {
+	if err := decode(stateVersion, data, mem, out.pack); err != nil {
 		return err
 	}
 	*s = out
@@ -64,24 +51,12 @@ func (s *State) pack(p *packer) {
 	s.Pointer.pack(p, features.Pointer)
 	list(p, &s.Presence, presenceFrames, func(f *presenceFrame) { f.pack(p) })
 	s.Replay.pack(p)
-	if p.reading && p.version < statePattern {
-		s.Keystroke, s.Presence, s.Replay.prints, s.Replay.Sizes = window{}, nil, nil, nil
-	}
 	texts(p, &s.Oddities, maxCodes)
-	s.Activity.pack(p, s)
+	s.Activity.pack(p)
 }
 
-// pack lists the fields of the activity. For states of the previous version it is derived from the stored times.
-func (a *activity) pack(p *packer, s *State) {
-	if p.version < stateActivity {
-		if len(s.Presence) > 0 {
-			a.PresenceMS = s.LastMS
-		}
-		if len(s.Replay.Digests) > 0 {
-			a.ComparedMS = s.LastMS
-		}
-		return
-	}
+// pack lists the fields of the activity.
+func (a *activity) pack(p *packer) {
 	p.whole(&a.SpanMS)
 	p.whole(&a.PresenceMS)
 	p.whole(&a.ComparedMS)
@@ -114,10 +89,8 @@ func (w *window) pack(p *packer, mod features.Modality) {
 		p.double(&c.ActiveMS)
 		p.whole(&c.EndMS)
 		texts(p, &c.Refs, maxRefs)
-		if p.version >= stateActivity {
-			p.whole(&c.BeganMS)
-			p.whole(&c.BeganSpanMS)
-		}
+		p.whole(&c.BeganMS)
+		p.whole(&c.BeganSpanMS)
 	})
 	list(p, &w.Aside, maxChunks, func(a *aside) {
 		p.count(&a.Keys)
@@ -128,34 +101,20 @@ func (w *window) pack(p *packer, mod features.Modality) {
 	p.flag(&w.Scored)
 	p.flag(&w.Restarted)
 	p.flag(&w.WasOperator)
-	if p.version >= stateActivity {
-		p.whole(&w.FreshMS)
-		p.whole(&w.MatchedMS)
-	} else if len(w.chunks) > 0 {
-		w.FreshMS = w.chunks[len(w.chunks)-1].EndMS
-	}
+	p.whole(&w.FreshMS)
+	p.whole(&w.MatchedMS)
 }
 
-// pack lists the fields of the pattern. Earlier versions had the coverage of the tables, and its keys, in its stead.
+// pack lists the fields of the pattern.
 func (t *pattern) pack(p *packer) {
-	if p.version < statePattern {
-		p.skipDouble()
-		p.skipCount()
-		return
-	}
 	p.double(&t.Keys)
 	p.double(&t.Ratio)
 	p.cells(features.Dim(features.Keystroke), &t.cells)
 }
 
-// pack lists the fields of one frame's presence values. Earlier versions had correlations with the tables after the keys.
+// pack lists the fields of one frame's presence values.
 func (f *presenceFrame) pack(p *packer) {
 	p.count(&f.Keys)
-	if p.version < statePattern {
-		p.skipDouble()
-		p.skipDouble()
-		p.skipFlag()
-	}
 	p.count(&f.Ranges)
 	p.flag(&f.Tested)
 	p.count(&f.PointerRules)
@@ -169,11 +128,7 @@ func (r *replayState) pack(p *packer) {
 	p.count(&r.Elsewhere)
 	list(p, &r.Digests, recentDigests, p.bits)
 	list(p, &r.prints, storedPrints, p.print)
-	if p.version >= stateActivity {
-		list(p, &r.Sizes, storedPrints, p.count)
-	} else {
-		r.Sizes = slices.Repeat([]int{chunkKeys}, len(r.prints)) // shorter frames were not kept
-	}
+	list(p, &r.Sizes, storedPrints, p.count)
 	if len(r.Sizes) != len(r.prints) {
 		p.fail()
 	}
@@ -191,7 +146,7 @@ func (t *Template) UnmarshalBinary(data []byte) error { return t.DecodeIn(nil, d
 // DecodeIn is UnmarshalBinary into memory: the template is valid until the memory is reset. It copies what it stores.
 func (t *Template) DecodeIn(mem *Memory, data []byte) error {
 	var out Template
-	if err := decode(templateVersion, templateVersion, data, mem, out.pack); err != nil {
+	if err := decode(templateVersion, data, mem, out.pack); err != nil {
 		return err
 	}
 	*t = out

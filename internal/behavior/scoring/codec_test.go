@@ -116,28 +116,12 @@ func TestCellsAreReadAsTheyWere(t *testing.T) {
 			var back features.Vector
 			data, err := encode(nil, stateVersion, func(p *packer) { p.cells(dim, &v) })
 			require.NoError(t, err)
-			require.NoError(t, decode(stateVersion, stateVersion, data, nil, func(p *packer) { p.cells(dim, &back) }))
+			require.NoError(t, decode(stateVersion, data, nil, func(p *packer) { p.cells(dim, &back) }))
 			for i := range v.N {
 				require.InEpsilon(t, 1+v.N[i], 1+back.N[i], 1e-6)
 				require.InEpsilon(t, 1e-9+math.Abs(v.M[i]), 1e-9+math.Abs(back.M[i]), 1e-6)
 			}
 		})
-	}
-}
-
-// A state of the previous version has each cell in single floats.
-func TestStateWithCellsAsFloatsIsRead(t *testing.T) {
-	t.Parallel()
-	was, _, _, _ := stored(t)
-	old, err := encode(nil, stateSums-1, was.pack)
-	require.NoError(t, err)
-	var back State
-	require.NoError(t, back.UnmarshalBinary(old))
-	for i, c := range was.Keystroke.chunks {
-		for k := range c.cells.N {
-			require.InDelta(t, c.cells.N[k], back.Keystroke.chunks[i].cells.N[k], 1e-5)
-			require.InDelta(t, c.cells.M[k], back.Keystroke.chunks[i].cells.M[k], 1e-5)
-		}
 	}
 }
 

@@ -18,8 +18,6 @@ var ErrDamaged = errors.New("scoring: stored bytes are damaged")
 type packer struct {
 	// The output so far, or the remaining input.
 	data []byte
-	// The version written or read. Older versions lack newer fields.
-	version byte
 	reading bool
 	failed  bool
 	// Where decoded cells, posteriors and fingerprints are put; nil allocates each.
@@ -28,19 +26,19 @@ type packer struct {
 
 // encode appends the version and the fields that the function traverses.
 func encode(out []byte, version byte, walk func(*packer)) ([]byte, error) {
-	p := &packer{data: append(out, version), version: version}
+	p := &packer{data: append(out, version)}
 	if walk(p); p.failed {
 		return nil, fmt.Errorf("%w: not written", ErrDamaged)
 	}
 	return p.data, nil
 }
 
-// decode reads the output of encode completely, in any version from oldest to newest.
-func decode(oldest, newest byte, data []byte, mem *Memory, walk func(*packer)) error {
-	if len(data) == 0 || data[0] < oldest || data[0] > newest {
+// decode reads the output of encode completely.
+func decode(version byte, data []byte, mem *Memory, walk func(*packer)) error {
+	if len(data) == 0 || data[0] != version {
 		return fmt.Errorf("%w: version", ErrDamaged)
 	}
-	p := &packer{data: data[1:], version: data[0], reading: true, mem: mem}
+	p := &packer{data: data[1:], reading: true, mem: mem}
 	if walk(p); p.failed || len(p.data) != 0 {
 		return ErrDamaged
 	}
@@ -116,11 +114,6 @@ func (p *packer) double(v *float64) {
 	}
 }
 
-// skipDouble, skipCount and skipFlag read a value of an earlier version that is not used any more.
-func (p *packer) skipDouble() { p.double(new(float64)) }
-func (p *packer) skipCount()  { p.count(new(int)) }
-func (p *packer) skipFlag()   { p.flag(new(bool)) }
-
 // singles packs finite float32 values of known number.
 func (p *packer) singles(v []float32) {
 	fine := true
@@ -192,22 +185,19 @@ func (p *packer) vector(dim int, v *features.Vector) {
 // hundredths. A frame has whole counts and means with two decimals, so both are whole numbers, however many frames were merged; other
 // values follow a count of 0.
 func (p *packer) cells(dim int, v *features.Vector) {
-	switch {
-	case p.version < stateSums:
-		p.vector(dim, v)
-	case p.reading:
+	if p.reading {
 		p.readCells(dim, v)
-	default:
-		at := len(p.data)
-		out := append(p.data, make([]byte, (dim+7)/8)...)
-		for i, n := range v.N {
-			if n > 0 {
-				out[at+i/8] |= 1 << (i % 8)
-				out = appendCell(out, n, v.M[i])
-			}
-		}
-		p.data = out
+		return
 	}
+	at := len(p.data)
+	out := append(p.data, make([]byte, (dim+7)/8)...)
+	for i, n := range v.N {
+		if n > 0 {
+			out[at+i/8] |= 1 << (i % 8)
+			out = appendCell(out, n, v.M[i])
+		}
+	}
+	p.data = out
 }
 
 // appendCell appends a count and a mean.

@@ -114,11 +114,8 @@ func (s scatter) imitates() bool {
 	return ratio > scatterImitation
 }
 
-// pack lists the fields of the scatter, which states of earlier versions do not have.
+// pack lists the fields of the scatter.
 func (s *scatter) pack(p *packer) {
-	if p.version < stateScatter {
-		return
-	}
 	p.double(&s.Keys)
 	for family := range scatterWeights {
 		p.double(&s.Between[family])

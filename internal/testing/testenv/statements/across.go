@@ -4,7 +4,7 @@ import "maps"
 
 // The reasons for which a statement runs over all environments. A distributed server asks each of its servers.
 const (
-	// A token is all that the caller has. The token of the previous version has no environment in it.
+	// A token is all that the caller has.
 	byToken = "the caller has only a token, and the row that it finds names the environment"
 	// The tasks of upkeep run in the background, a batch at a time.
 	upkeep = "upkeep is done for all environments at once"
