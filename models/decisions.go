@@ -99,7 +99,7 @@ type ShownDetails struct {
 	DecidedAt       time.Time
 }
 
-// KeptValues are the values of a request that are kept for simulations, sealed (internal/authz/kept). There is no row for an
+// KeptValues are the values of a request that are kept for simulations, sealed (internal/authz/storedvalues). There is no row for an
 // action that keeps none.
 type KeptValues struct {
 	AuthorizationID string `gorm:"primaryKey"`

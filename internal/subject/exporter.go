@@ -10,8 +10,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -27,13 +27,13 @@ type exporter struct {
 	pseudonyms [][]byte        // of the subject's research vectors
 	open       Opener
 	details    display.Vault
-	kept       kept.Vault
+	kept       storedvalues.Vault
 	notes      reviewnote.Vault
 }
 
 // exporter returns the exporter of a subject within the read transaction of q.
 func (s *Service) exporter(ctx context.Context, q *pg.Q, row models.Subject) (exporter, error) {
-	e := exporter{q: q, stored: row, open: s.open, details: display.NewVault(s.keys), kept: kept.NewVault(s.keys), notes: reviewnote.NewVault(s.keys)}
+	e := exporter{q: q, stored: row, open: s.open, details: display.NewVault(s.keys), kept: storedvalues.NewVault(s.keys), notes: reviewnote.NewVault(s.keys)}
 	timing, err := s.timing(ctx, q, row)
 	if err != nil {
 		return e, err
@@ -102,7 +102,7 @@ type exportSections struct {
 	w       io.Writer
 	open    Opener
 	details display.Vault
-	kept    kept.Vault
+	kept    storedvalues.Vault
 	notes   reviewnote.Vault
 	uid     string
 	subject json.RawMessage

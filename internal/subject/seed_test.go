@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/research"
@@ -105,7 +105,7 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	require.NoError(t, err)
 	b.exec(t, `insert into shown_details (authorization_id, tenant_id, environment_id, subject_uid, details, decided_at) values ($1, $2, $3, $4, $5, $6)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, shown, now)
-	kept, err := kept.NewVault(b.keys).Seal(out.authorization, &kept.Values{Kept: []string{"/amount"}, Context: []byte(`{"amount": 250}`)})
+	kept, err := storedvalues.NewVault(b.keys).Seal(out.authorization, &storedvalues.Values{Kept: []string{"/amount"}, Context: []byte(`{"amount": 250}`)})
 	require.NoError(t, err)
 	b.exec(t, `insert into kept_values (authorization_id, tenant_id, environment_id, subject_uid, kept, decided_at) values ($1, $2, $3, $4, $5, $6)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, kept, now)

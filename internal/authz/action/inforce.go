@@ -9,10 +9,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -37,8 +37,8 @@ type InForce struct {
 	// Hash is the content hash of the contract.
 	Hash     string
 	Contract policy.Contract
-	Display  display.Plan // what a person is shown of a request
-	Kept     kept.Plan    // the values of a request that are kept for simulations
+	Display  display.Plan      // what a person is shown of a request
+	Kept     storedvalues.Plan // the values of a request that are kept for simulations
 	// Aggregates are the values of a request by which rules count.
 	Aggregates aggregate.Plan
 	Rules      *rules.Set // of the contract's requirements
@@ -138,7 +138,7 @@ func (s *Service) At(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Acti
 	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}
-	values, err := kept.Parse(v.ContextSchema)
+	values, err := storedvalues.Parse(v.ContextSchema)
 	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}

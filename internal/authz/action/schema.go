@@ -11,7 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -71,7 +71,7 @@ func checkAnnotations(raw []byte) error {
 	} else if err != nil {
 		return err
 	}
-	if _, err := kept.Parse(raw); errors.As(err, &fault) {
+	if _, err := storedvalues.Parse(raw); errors.As(err, &fault) {
 		return invalidSchema(fault.Error()+".", "keep_invalid")
 	} else if err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -38,7 +38,7 @@ type Service struct {
 	assessor *assurance.Assessor
 	proofs   *signing.Service
 	vault    display.Vault
-	kept     kept.Vault
+	kept     storedvalues.Vault
 	digests  aggregate.Vault
 	lists    lists.Vault
 	envs     cache.Cache[models.Environment] // settings, which change rarely
@@ -49,7 +49,7 @@ type Service struct {
 func New(st *pg.Store, c clock.Clock, actions *action.Service, assessor *assurance.Assessor, proofs *signing.Service, keys *keyring.Keyring) *Service {
 	return &Service{
 		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
-		vault: display.NewVault(keys), kept: kept.NewVault(keys), digests: aggregate.NewVault(keys), lists: lists.NewVault(keys),
+		vault: display.NewVault(keys), kept: storedvalues.NewVault(keys), digests: aggregate.NewVault(keys), lists: lists.NewVault(keys),
 		replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
 	}
 }

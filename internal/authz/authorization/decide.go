@@ -9,11 +9,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -27,9 +27,9 @@ import (
 type decisionInput struct {
 	base       models.Authorization // the fields of the row that are known before deciding
 	force      *action.InForce
-	details    []display.Detail  // of the request; nil for an action that shows none
-	kept       *kept.Values      // of the request; nil for an action that keeps none
-	aggregates []rules.Aggregate // those of facts.Numbers
+	details    []display.Detail     // of the request; nil for an action that shows none
+	kept       *storedvalues.Values // of the request; nil for an action that keeps none
+	aggregates []rules.Aggregate    // those of facts.Numbers
 	facts      Facts
 	counts     []rules.Count   // those of facts.Tallies
 	lookup     *lists.Lookup   // nil if the rules ask no list
@@ -127,7 +127,7 @@ func (s *Service) shownDetails(a models.Authorization, details []display.Detail,
 }
 
 // keptValues returns the row with the sealed values that are kept for simulations; nil if there are none.
-func (s *Service) keptValues(a models.Authorization, values *kept.Values) (*models.KeptValues, error) {
+func (s *Service) keptValues(a models.Authorization, values *storedvalues.Values) (*models.KeptValues, error) {
 	if values == nil {
 		return nil, nil
 	}

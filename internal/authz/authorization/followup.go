@@ -10,9 +10,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -109,7 +109,7 @@ func (s *Service) detailsOf(ctx context.Context, q *pg.Q, force *action.InForce,
 
 // keptOf opens the values that are kept of the parent's request: the follow-up decision keeps the same. They are none if the
 // action keeps none, or if their retention has passed.
-func (s *Service) keptOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) (*kept.Values, error) {
+func (s *Service) keptOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) (*storedvalues.Values, error) {
 	if force.Kept.Empty() {
 		return nil, nil
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -27,7 +27,7 @@ type replayer struct {
 	set       *rules.Set // nil or empty if the version has no rules: then nothing else is read
 	names     []string
 	riskClass string
-	vault     kept.Vault
+	vault     storedvalues.Vault
 	rows      map[string]Replayable          // with the decisions that they follow
 	counts    map[string]map[rules.Count]int // by decision; one that is not known is missing
 	noContext string                         // the digest of an empty context

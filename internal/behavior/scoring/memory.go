@@ -23,7 +23,7 @@ func (m *Memory) Reset() {
 	reset(&m.texts)
 }
 
-// reset wipes the used part of a slab, which carve relies on.
+// reset wipes the used part of a slab, which allocate relies on.
 func reset[T any](slab *[]T) {
 	clear(*slab)
 	*slab = (*slab)[:0]
@@ -32,8 +32,8 @@ func reset[T any](slab *[]T) {
 // slabLeast is the least number of items of a slab: enough for one half of a full session.
 const slabLeast = 2048
 
-// carve returns n zero items of a slab. If it is full, a larger one takes its place, and the items carved before stay in the old one.
-func carve[T any](slab *[]T, n int) []T {
+// allocate returns n zero items of a slab. If it is full, a larger one takes its place, and the items allocated before stay in the old one.
+func allocate[T any](slab *[]T, n int) []T {
 	at := len(*slab)
 	if at+n > cap(*slab) {
 		*slab, at = make([]T, 0, max(2*cap(*slab), n, slabLeast)), 0

@@ -17,7 +17,7 @@ var ErrDamaged = errors.New("scoring: stored bytes are damaged")
 // allocated. The first error ends the traversal: later fields read as zero.
 type packer struct {
 	// The output so far, or the remaining input.
-	data []byte
+	data    []byte
 	reading bool
 	failed  bool
 	// Where decoded cells, posteriors and fingerprints are put; nil allocates each.
@@ -259,7 +259,7 @@ func (p *packer) newVector(dim int) features.Vector {
 	if p.mem == nil {
 		return features.NewVector(dim)
 	}
-	return features.Vector{N: carve(&p.mem.doubles, dim), M: carve(&p.mem.doubles, dim)}
+	return features.Vector{N: allocate(&p.mem.doubles, dim), M: allocate(&p.mem.doubles, dim)}
 }
 
 // newPrint returns a fingerprint of n cells in the memory.
@@ -267,7 +267,7 @@ func (p *packer) newPrint(n int) fingerprint {
 	if p.mem == nil {
 		return make(fingerprint, n)
 	}
-	return carve(&p.mem.steps, n)
+	return allocate(&p.mem.steps, n)
 }
 
 // newPosterior returns a posterior without content for dim cells, in the memory.
@@ -275,7 +275,7 @@ func (p *packer) newPosterior(dim int) posterior {
 	if p.mem == nil {
 		return newPosterior(dim)
 	}
-	return posterior{carve(&p.mem.singles, dim), carve(&p.mem.singles, triangleSize(dim))}
+	return posterior{allocate(&p.mem.singles, dim), allocate(&p.mem.singles, triangleSize(dim))}
 }
 
 // maxText is the longest text stored, in bytes: the id of a frame has up to 128 characters of up to four bytes.
@@ -318,7 +318,7 @@ func (p *packer) newTexts(n int) []string {
 	case p.mem == nil:
 		return make([]string, n)
 	default:
-		return carve(&p.mem.texts, n)
+		return allocate(&p.mem.texts, n)
 	}
 }
 

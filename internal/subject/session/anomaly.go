@@ -26,7 +26,7 @@ type anomaly struct {
 
 // anomalies returns session.anomaly for each anomaly claim that the frame newly caused. A claim that stays detected is
 // recorded once; one that ceased and is detected again is recorded again.
-func (s *Service) anomalies(a anomaly) (happened []events.Entry, err error) {
+func (s *Service) anomalies(a anomaly) (recorded []events.Entry, err error) {
 	var was *scoring.Profile
 	for _, name := range anomalyClaims {
 		claim := a.profile.Claim(name)
@@ -43,11 +43,11 @@ func (s *Service) anomalies(a anomaly) (happened []events.Entry, err error) {
 		if was.Claim(name).Status == scoring.Detected {
 			continue
 		}
-		happened = append(happened, entry(a.principal, a.subject, a.at, events.SessionAnomalyData{
+		recorded = append(recorded, entry(a.principal, a.subject, a.at, events.SessionAnomalyData{
 			Session: a.before.ID, Claim: name, Status: string(claim.Status), Frame: a.frame, ReasonCodes: append([]string{}, claim.ReasonCodes...),
 		}))
 	}
-	return happened, nil
+	return recorded, nil
 }
 
 // assessBefore returns the profile of the session before the frame.

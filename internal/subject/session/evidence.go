@@ -195,14 +195,14 @@ func (s *Service) storeFrame(ctx context.Context, q *pg.Q, o FrameContext, f inc
 	}}
 	if f.parsed.Status == features.Accepted {
 		row.Digest = f.digest
-		taken, happened, err := s.score(o, f, &sess)
+		taken, recorded, err := s.score(o, f, &sess)
 		if err != nil {
 			return Ack{}, err
 		}
-		if len(happened) > 0 && q == s.store.Q {
+		if len(recorded) > 0 && q == s.store.Q {
 			return Ack{}, errMore
 		}
-		for _, e := range happened {
+		for _, e := range recorded {
 			if err := events.Append(ctx, q, e); err != nil {
 				return Ack{}, err
 			}
@@ -310,16 +310,16 @@ func (s *Service) score(o FrameContext, f incomingFrame, sess *models.Session) (
 	sess.Coverage, sess.EvidenceWindows, sess.ActiveSeconds = string(taken.Coverage), taken.EvidenceWindows, taken.ActiveSeconds
 	sess.Modalities = append(models.Strings{}, taken.Modalities...)
 	profile := model.Assess(state, templates, f.now, scoring.AssessOptions{CapLikely: o.Subject.Capped(f.now)})
-	happened, err := s.anomalies(anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now})
+	recorded, err := s.anomalies(anomaly{principal: f.principal, subject: o.SubjectSession, before: before, frame: f.FrameID, templates: templates, profile: profile, at: f.now})
 	trust := scoring.LegacyTrust(state, profile)
 	if trust.State != sess.TrustState {
-		happened = append(happened, entry(f.principal, o.SubjectSession, f.now, events.TrustStateChangedData{
+		recorded = append(recorded, entry(f.principal, o.SubjectSession, f.now, events.TrustStateChangedData{
 			Session: sess.ID, From: sess.TrustState, To: trust.State, Coverage: sess.Coverage, Score: &trust.Score,
 			ReasonCodes: append([]string{}, trust.Reasons...),
 		}))
 		sess.TrustState = trust.State
 	}
-	return taken, happened, err
+	return taken, recorded, err
 }
 
 // updateReadiness sets whether the evidence including this frame suffices for an enrollment, and marks a subject that begins to

@@ -84,7 +84,7 @@ func main() {
 
 // run returns the exit code of the first module whose tests failed.
 func run(ctx context.Context, o options) (int, error) {
-	parent, settings := place()
+	parent, settings := databaseFolder()
 	dir, err := os.MkdirTemp(parent, "countersign-test-")
 	if err != nil {
 		return 1, err

@@ -1,4 +1,4 @@
-package kept
+package storedvalues
 
 import (
 	"encoding/json"

@@ -28,7 +28,7 @@ func TestAvailableMemory(t *testing.T) {
 // Files in memory need a shorter log, and files on a disk keep the settings of an ephemeral server.
 func TestPlaceOfTheServers(t *testing.T) {
 	t.Parallel()
-	dir, settings := place()
+	dir, settings := databaseFolder()
 	require.DirExists(t, dir)
 	if dir == memory {
 		require.Equal(t, inMemory, settings)

@@ -1,4 +1,4 @@
-package kept_test
+package storedvalues_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
-	"github.com/countersign-dev/countersign/internal/authz/kept"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
 
@@ -34,12 +34,12 @@ func TestValuesHasTheMarkedPropertiesAlone(t *testing.T) {
 		"null in place of an object":           {`{"payee": null}`, `{"payee": null}`, []string{"/amount", "/device", "/payee/iban"}},
 		"an object that is none":               {`{"payee": "secret"}`, `{}`, []string{"/amount", "/device"}},
 		"an empty object is known to be there": {`{"payee": {"name": "secret"}}`, `{"payee": {}}`, []string{"/amount", "/device", "/payee/iban"}},
-		"a value beyond the bound is not kept": {`{"amount": 1, "device": {"os": "` + strings.Repeat("x", kept.MaxValue) + `"}}`, `{"amount": 1}`, []string{"/amount", "/payee/iban"}},
+		"a value beyond the bound is not kept": {`{"amount": 1, "device": {"os": "` + strings.Repeat("x", storedvalues.MaxValue) + `"}}`, `{"amount": 1}`, []string{"/amount", "/payee/iban"}},
 		"no context":                           {``, `{}`, []string{"/amount", "/device", "/payee/iban"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan, err := kept.Parse([]byte(schema))
+			plan, err := storedvalues.Parse([]byte(schema))
 			require.NoError(t, err)
 			values, err := plan.Values("acc_1", []byte(c.context))
 			require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestValuesHasTheMarkedPropertiesAlone(t *testing.T) {
 
 func TestKnowsWhatIsKept(t *testing.T) {
 	t.Parallel()
-	values := &kept.Values{Kept: []string{"/device", "/payee/iban"}}
+	values := &storedvalues.Values{Kept: []string{"/device", "/payee/iban"}}
 	for name, c := range map[string]struct {
 		path            []string
 		value, presence bool
@@ -73,12 +73,12 @@ func TestKnowsWhatIsKept(t *testing.T) {
 			require.Equal(t, c.presence, values.KnowsPresence(c.path))
 		})
 	}
-	require.False(t, (*kept.Values)(nil).Knows([]string{"device"}))
+	require.False(t, (*storedvalues.Values)(nil).Knows([]string{"device"}))
 }
 
 func TestPlanWithoutMarksKeepsNothing(t *testing.T) {
 	t.Parallel()
-	plan, err := kept.Parse([]byte(`{"properties": {"amount": {"type": "number"}}}`))
+	plan, err := storedvalues.Parse([]byte(`{"properties": {"amount": {"type": "number"}}}`))
 	require.NoError(t, err)
 	require.True(t, plan.Empty())
 	values, err := plan.Values("acc_1", []byte(`{"amount": 5}`))
@@ -89,7 +89,7 @@ func TestPlanWithoutMarksKeepsNothing(t *testing.T) {
 func TestParseRefusesAMarkThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	many := `{"properties": {`
-	for i := range kept.MaxProperties + 1 {
+	for i := range storedvalues.MaxProperties + 1 {
 		if i > 0 {
 			many += ","
 		}
@@ -104,7 +104,7 @@ func TestParseRefusesAMarkThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := kept.Parse([]byte(c.schema))
+			_, err := storedvalues.Parse([]byte(c.schema))
 			var fault *annotation.Fault
 			require.ErrorAs(t, err, &fault)
 			require.Contains(t, fault.Error(), c.want)
@@ -116,9 +116,9 @@ func TestVaultOpensForTheSameDecisionOnly(t *testing.T) {
 	t.Parallel()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	vault := kept.NewVault(keys)
+	vault := storedvalues.NewVault(keys)
 	resource := "acc_1"
-	values := &kept.Values{Kept: []string{"/amount"}, Context: []byte(`{"amount":5}`), ResourceID: &resource}
+	values := &storedvalues.Values{Kept: []string{"/amount"}, Context: []byte(`{"amount":5}`), ResourceID: &resource}
 	sealed, err := vault.Seal("azn_1", values)
 	require.NoError(t, err)
 	require.NotContains(t, string(sealed), "amount")

@@ -7,25 +7,25 @@ import (
 	"syscall"
 )
 
-// memory is where Linux keeps files in memory, and room how much of both must be free: the databases of the tests that run at the same
+// memory is where Linux keeps files in memory, and leastFree how much of both must be free: the databases of the tests that run at the same
 // time, and the server's log.
 const (
-	memory = "/dev/shm"
-	room   = 8 << 30
+	memory    = "/dev/shm"
+	leastFree = 8 << 30
 )
 
 // inMemory are settings of a server whose files are in memory: its log has a quarter of what it has on a disk.
 var inMemory = []string{"max_wal_size=1GB"}
 
-// place returns the folder in which the servers make theirs, and Postgres's settings for it. A run makes some thousands of databases of
+// databaseFolder returns the folder in which the servers make theirs, and Postgres's settings for it. A run makes some thousands of databases of
 // 1,700 files each: in memory one takes 35 ms of CPU to make and delete, and on a disk 50 to 250 ms.
-func place() (dir string, settings []string) {
+func databaseFolder() (dir string, settings []string) {
 	meminfo, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return os.TempDir(), nil
 	}
 	var s syscall.Statfs_t
-	if err := syscall.Statfs(memory, &s); err != nil || s.Bavail*uint64(s.Bsize) < room || available(meminfo) < room { // #nosec G115 -- a size
+	if err := syscall.Statfs(memory, &s); err != nil || s.Bavail*uint64(s.Bsize) < leastFree || available(meminfo) < leastFree { // #nosec G115 -- a size
 		return os.TempDir(), nil
 	}
 	return memory, inMemory
