@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 )
 
@@ -19,10 +19,10 @@ const (
 	BackgroundCarry    = "background.carry"
 )
 
-// BackgroundMoves forms the backgrounds of environments (learned.Service).
+// BackgroundMoves forms the backgrounds of environments (backgrounds.Service).
 type BackgroundMoves interface {
 	Count(ctx context.Context, environment string, at time.Time) (done int, more bool, err error)
-	Form(ctx context.Context, environment string, m features.Modality, at time.Time, by string) (learned.Result, error)
+	Form(ctx context.Context, environment string, m features.Modality, at time.Time, by string) (backgrounds.Result, error)
 	Activate(ctx context.Context, environment, version string, at time.Time, by string) error
 	CarryOver(ctx context.Context, at time.Time, by string) (done int, more bool, err error)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -56,7 +56,7 @@ func setupSubjects(t *testing.T) *subjectsBundle {
 	})
 	s := &subjectHandlers{Subjects: subject.New(st, keys, nil, c)}
 	p := &passkeyHandlers{Passkeys: passkey.New(st, keys, c)}
-	r := &recoveryHandlers{Recoveries: recovery.New(st, c, learned.Counter{})}
+	r := &recoveryHandlers{Recoveries: recovery.New(st, c, backgrounds.Counter{})}
 	const one = "/api/v1/subjects/:subject_id"
 	b.app.Get("/api/v1/subjects", s.list)
 	b.app.Post("/api/v1/subjects", s.create)

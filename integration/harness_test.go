@@ -17,7 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
@@ -151,8 +151,8 @@ func (s *service) populate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		order := population.Order{Body: body, Comparison: []string{}, By: "test", At: time.Now()}
-		if _, err := population.Activate(ctx, st, order); err != nil {
+		order := backgrounds.Order{Body: body, Comparison: []string{}, By: "test", At: time.Now()}
+		if _, err := backgrounds.Activate(ctx, st, order); err != nil {
 			return err
 		}
 	}

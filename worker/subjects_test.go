@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -30,7 +30,7 @@ func (b *bundle) subjects(t *testing.T) (*subject.Service, *recovery.Service) {
 	t.Helper()
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
-	erasures, recoveries := subject.New(b.Store, keys, nil, clock.System()), recovery.New(b.Store, clock.System(), learned.Counter{})
+	erasures, recoveries := subject.New(b.Store, keys, nil, clock.System()), recovery.New(b.Store, clock.System(), backgrounds.Counter{})
 	b.runProcess(func(d *worker.Deps) {
 		d.Services.Subjects = worker.Subjects{Recoveries: recoveries, Erasures: erasures, Workflows: b.runs}
 		d.Relay.Lanes = append(d.Relay.Lanes, outbox.Lane{Name: "subjects", Handlers: worker.SubjectTopics(b.runs, recoveries, erasures)})

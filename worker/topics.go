@@ -3,11 +3,11 @@ package worker
 import (
 	"context"
 
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/template"
@@ -69,7 +69,7 @@ func AdaptationTopics(c *workflows.Client, templates adaptationWorkflows) map[st
 
 // backgroundWorkflows returns the input of the workflow that learns an environment's background.
 type backgroundWorkflows interface {
-	WorkflowInput(ctx context.Context, environment, ref string) (learned.WorkflowInput, bool, error)
+	WorkflowInput(ctx context.Context, environment, ref string) (backgrounds.WorkflowInput, bool, error)
 }
 
 // BackgroundTopics returns the handler of the outbox rows that start the learning of backgrounds.

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/countersign-dev/countersign/activities"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 )
 
 // NameBackground is the registered name of the workflow. Histories refer to it: never rename it.
@@ -53,7 +53,7 @@ func Background(ctx workflow.Context, in BackgroundInput) (BackgroundResult, err
 			return out, err
 		}
 		out.Outcomes[modality] = formed.Outcome
-		if formed.Outcome != learned.Formed {
+		if formed.Outcome != backgrounds.Formed {
 			continue
 		}
 		step.Version = formed.Version
@@ -94,6 +94,6 @@ func (in BackgroundInput) start() startRequest {
 }
 
 // StartBackground starts the learning of an environment's background unless it was started on that day.
-func (c *Client) StartBackground(ctx context.Context, r learned.WorkflowInput) error {
+func (c *Client) StartBackground(ctx context.Context, r backgrounds.WorkflowInput) error {
 	return c.start(ctx, BackgroundInput{Environment: r.Environment, Day: r.Day}.start())
 }

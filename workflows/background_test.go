@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// backgroundRecord is a learned.Service whose steps fail the given number of times each and then succeed.
+// backgroundRecord is a backgrounds.Service whose steps fail the given number of times each and then succeed.
 type backgroundRecord struct {
 	mu      sync.Mutex
 	outcome string
@@ -56,14 +56,14 @@ func (r *backgroundRecord) CarryOver(context.Context, time.Time, string) (int, b
 	return r.batch("carry")
 }
 
-func (r *backgroundRecord) Form(_ context.Context, _ string, m features.Modality, _ time.Time, _ string) (learned.Result, error) {
+func (r *backgroundRecord) Form(_ context.Context, _ string, m features.Modality, _ time.Time, _ string) (backgrounds.Result, error) {
 	if err := r.step("form"); err != nil {
-		return learned.Result{}, err
+		return backgrounds.Result{}, err
 	}
 	if m == features.Pointer {
-		return learned.Result{Outcome: learned.TooFew, People: 3}, nil
+		return backgrounds.Result{Outcome: backgrounds.TooFew, People: 3}, nil
 	}
-	return learned.Result{Outcome: r.outcome, Version: "cs-bg-0-keystroke-env_1-1", People: 30}, nil
+	return backgrounds.Result{Outcome: r.outcome, Version: "cs-bg-0-keystroke-env_1-1", People: 30}, nil
 }
 
 func (r *backgroundRecord) Activate(_ context.Context, _, version string, _ time.Time, _ string) error {
@@ -80,12 +80,12 @@ func backgroundScenarios() map[string]func() scenario {
 			return scenario{
 				id: workflows.BackgroundID("env_1", "2026-11-23"), services: worker.Services{Backgrounds: newBackgroundRecord(outcome, 0)},
 				drive: func(t *testing.T, c *workflows.Client) {
-					require.NoError(t, c.StartBackground(t.Context(), learned.WorkflowInput{Environment: "env_1", Day: "2026-11-23"}))
+					require.NoError(t, c.StartBackground(t.Context(), backgrounds.WorkflowInput{Environment: "env_1", Day: "2026-11-23"}))
 				},
 			}
 		}
 	}
-	return map[string]func() scenario{"background-in-force": of(learned.Formed), "background-worse": of(learned.Worse)}
+	return map[string]func() scenario{"background-in-force": of(backgrounds.Formed), "background-worse": of(backgrounds.Worse)}
 }
 
 func TestBackgroundPutsInForceOnlyWhatIsNotWorse(t *testing.T) {
@@ -96,8 +96,8 @@ func TestBackgroundPutsInForceOnlyWhatIsNotWorse(t *testing.T) {
 		inForce []string
 		carried int
 	}{
-		"formed": {learned.Formed, []string{"count", "count", "form", "activate", "form", "carry"}, []string{"cs-bg-0-keystroke-env_1-1"}, 50},
-		"worse":  {learned.Worse, []string{"count", "count", "form", "form"}, nil, 0},
+		"formed": {backgrounds.Formed, []string{"count", "count", "form", "activate", "form", "carry"}, []string{"cs-bg-0-keystroke-env_1-1"}, 50},
+		"worse":  {backgrounds.Worse, []string{"count", "count", "form", "form"}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestBackgroundPutsInForceOnlyWhatIsNotWorse(t *testing.T) {
 			var out workflows.BackgroundResult
 			require.NoError(t, env.GetWorkflowResult(&out))
 			require.Equal(t, workflows.BackgroundResult{
-				Counted: 100, Carried: c.carried, Outcomes: map[string]string{"keystroke": c.outcome, "pointer": learned.TooFew},
+				Counted: 100, Carried: c.carried, Outcomes: map[string]string{"keystroke": c.outcome, "pointer": backgrounds.TooFew},
 			}, out)
 			require.Equal(t, c.steps, record.asked, "each step was repeated until it succeeded, and once")
 			require.Equal(t, c.inForce, record.inForce)

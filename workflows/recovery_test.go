@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -35,7 +35,7 @@ func recover14Days(t *testing.T, anchor string) *recovering {
 	st := storetest.New(t)
 	world := storetest.Environment(t, st, models.Live)
 	sub := storetest.Subject(t, st, world, "user-1")
-	service := recovery.New(st, clock.NewFake(start), learned.Counter{})
+	service := recovery.New(st, clock.NewFake(start), backgrounds.Counter{})
 	ref := "kyc-case-1"
 	begun, err := service.Begin(t.Context(), identity.Principal{
 		CredentialID: "crd_1", TenantID: world.TenantID, EnvironmentID: world.ID, Kind: models.Live,

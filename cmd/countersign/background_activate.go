@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/lab/accuracy"
@@ -240,7 +240,7 @@ func backgroundActivateCommand() *cobra.Command {
 			if worse := accuracy.Worse(all); len(worse) > 0 && !acceptWorse {
 				return errWorse
 			}
-			if _, err := population.Activate(cmd.Context(), c.Store, population.Order{Body: body, Comparison: all, By: actor(cmd), At: c.Clock.Now()}); err != nil {
+			if _, err := backgrounds.Activate(cmd.Context(), c.Store, backgrounds.Order{Body: body, Comparison: all, By: actor(cmd), At: c.Clock.Now()}); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is in force; replicas follow at once, templates are carried over within the hour\n", after.Version)
@@ -255,13 +255,13 @@ func backgroundActivateCommand() *cobra.Command {
 // modelInForce is the model that the deployment scores with.
 func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
 	assessor := assurance.New(scoring.Default(), c.Keys)
-	err := population.New(c.Store, assessor, slog.New(slog.DiscardHandler)).Load(cmd.Context())
+	err := backgrounds.NewLoader(c.Store, assessor, slog.New(slog.DiscardHandler)).Load(cmd.Context())
 	return assessor.Model(), err
 }
 
 func backgroundListCommand() *cobra.Command {
 	return onDatabase("list", "List the backgrounds that are or were in force", cobra.NoArgs, func(cmd *cobra.Command, c *core, _ []string) error {
-		rows, err := population.ListBackgrounds(cmd.Context(), c.Store.Q)
+		rows, err := backgrounds.All(cmd.Context(), c.Store.Q)
 		if err != nil {
 			return err
 		}
@@ -284,6 +284,6 @@ func backgroundListCommand() *cobra.Command {
 func backgroundRetireCommand() *cobra.Command {
 	return onDatabase("retire MODALITY", "Retire the background of a modality and return to the embedded one", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, args []string) error {
-			return population.Retire(cmd.Context(), c.Store, features.Modality(args[0]), actor(cmd), c.Clock.Now())
+			return backgrounds.Retire(cmd.Context(), c.Store, features.Modality(args[0]), actor(cmd), c.Clock.Now())
 		})
 }

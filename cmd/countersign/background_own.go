@@ -10,8 +10,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
-	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -24,10 +23,10 @@ import (
 const carriedOver = "replicas follow at once, templates are carried over within 15 minutes and as they are read until then"
 
 // learnedBackgrounds returns the service that learns the backgrounds of environments, and the assessor with those in force.
-func learnedBackgrounds(cmd *cobra.Command, c *core) (*learned.Service, *assurance.Assessor, error) {
+func learnedBackgrounds(cmd *cobra.Command, c *core) (*backgrounds.Service, *assurance.Assessor, error) {
 	assessor := assurance.New(scoring.Default(), c.Keys)
-	load := population.New(c.Store, assessor, slog.New(slog.DiscardHandler)).Load
-	return learned.New(learned.Deps{Store: c.Store, Assessor: assessor, Load: load}), assessor, load(cmd.Context())
+	load := backgrounds.NewLoader(c.Store, assessor, slog.New(slog.DiscardHandler)).Load
+	return backgrounds.New(backgrounds.Deps{Store: c.Store, Assessor: assessor, Load: load}), assessor, load(cmd.Context())
 }
 
 func backgroundShowCommand() *cobra.Command {
@@ -45,7 +44,7 @@ func backgroundShowCommand() *cobra.Command {
 			if err := showSums(cmd, c, scope); err != nil {
 				return err
 			}
-			rows, err := learned.Backgrounds(cmd.Context(), c.Store.Q, scope)
+			rows, err := backgrounds.OfEnvironment(cmd.Context(), c.Store.Q, scope)
 			if err != nil {
 				return err
 			}
@@ -90,7 +89,7 @@ func showSums(cmd *cobra.Command, c *core, scope pg.Scope) error {
 			if scoring.Default().Background(m) == nil {
 				continue
 			}
-			rows, err := learned.Sums(cmd.Context(), c.Store.Q, scope, string(m), models.BackgroundOwn)
+			rows, err := backgrounds.Sums(cmd.Context(), c.Store.Q, scope, string(m), models.BackgroundOwn)
 			if err != nil {
 				return err
 			}
@@ -123,7 +122,7 @@ type backgroundUpdate struct {
 	cmd     *cobra.Command
 	core    *core
 	scope   pg.Scope
-	service *learned.Service
+	service *backgrounds.Service
 }
 
 func (u *backgroundUpdate) run() error {
@@ -165,12 +164,12 @@ func (u *backgroundUpdate) print(format string, args ...any) {
 
 // updateOutcomes are sentences about the outcomes of forming a background.
 var updateOutcomes = map[string]string{
-	learned.Off:       "nothing is learned: the setting is prior (countersign tenant background --choice own)",
-	learned.TooFew:    "too few people to form a background",
-	learned.Unmatched: "too few people of this environment to compare a background on",
-	learned.Unchanged: "too few people came or went since the last background",
-	learned.Recount:   "the sums could not be read and were deleted; update again to count everyone anew",
-	learned.Worse:     "refused: worse than the background in force",
+	backgrounds.Off:       "nothing is learned: the setting is prior (countersign tenant background --choice own)",
+	backgrounds.TooFew:    "too few people to form a background",
+	backgrounds.Unmatched: "too few people of this environment to compare a background on",
+	backgrounds.Unchanged: "too few people came or went since the last background",
+	backgrounds.Recount:   "the sums could not be read and were deleted; update again to count everyone anew",
+	backgrounds.Worse:     "refused: worse than the background in force",
 }
 
 func (u *backgroundUpdate) form(m features.Modality) error {
@@ -183,7 +182,7 @@ func (u *backgroundUpdate) form(m features.Modality) error {
 		u.print("%s: compared on %d people: equal error rate %.2f %%, before %.2f %%; strangers confirmed %.2f %%, before %.2f %%\n", m, c.People,
 			100*c.After.EER, 100*c.Before.EER, 100*c.After.FalseConfirmed, 100*c.Before.FalseConfirmed)
 	}
-	if out.Outcome != learned.Formed {
+	if out.Outcome != backgrounds.Formed {
 		u.print("%s: %d people: %s\n", m, out.People, updateOutcomes[out.Outcome])
 		return nil
 	}

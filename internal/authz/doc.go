@@ -1,5 +1,5 @@
 // Package authz is the room of the decision: actions and their policies (action, policy), changes that wait for a second
-// approver (change), what is known of the subject (assurance, population), the decision itself (authorization), what may follow
+// approver (change), what is known of the subject (assurance, backgrounds), the decision itself (authorization), what may follow
 // it (challenge, hold, evaluation, with settle in common), and the proof of it (proof, signing).
 //
 // It may import behavior, account, platform and models. It may not import the services of subject, or delivery: a decision

@@ -7,8 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -29,15 +29,15 @@ type Service struct {
 	keys     *keyring.Keyring
 	open     Opener
 	clock    clock.Clock
-	research *research.Service // for erasure and export; it stores no vectors here
-	exports  *admission.Gate   // limits concurrent exports
-	counter  learned.Counter   // subtracts what a subject added to the sums of its environment
+	research *research.Service   // for erasure and export; it stores no vectors here
+	exports  *admission.Gate     // limits concurrent exports
+	counter  backgrounds.Counter // subtracts what a subject added to the sums of its environment
 }
 
 // New returns the service. Open unseals stored templates and session states for exports.
 func New(st *pg.Store, keys *keyring.Keyring, open Opener, c clock.Clock) *Service {
 	return &Service{
-		counter: learned.NewCounter(assurance.New(scoring.Default(), keys)),
+		counter: backgrounds.NewCounter(assurance.New(scoring.Default(), keys)),
 		store:   st, keys: keys, open: open, clock: c, research: research.New(st, keys, false), exports: admission.New(exportsAtOnce, exportsEach, exportsQueue),
 	}
 }

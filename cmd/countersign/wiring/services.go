@@ -7,13 +7,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
-	"github.com/countersign-dev/countersign/internal/authz/population"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
@@ -46,8 +45,8 @@ type services struct {
 	legacy         *legacy.Service
 	enrollments    *enrollment.Service
 	templates      *template.Service
-	activation     *population.Service
-	backgrounds    *learned.Service
+	activation     *backgrounds.Loader
+	backgrounds    *backgrounds.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
 	sender         *webhook.Sender
@@ -70,12 +69,12 @@ func newServices(p *Process) services {
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing, p.Keys)
 	// A process that decides caches environments: its own changes of settings must apply at once.
 	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
-	s.recoveries = recovery.New(p.Store, p.Clock, learned.NewCounter(s.assessor))
+	s.recoveries = recovery.New(p.Store, p.Clock, backgrounds.NewCounter(s.assessor))
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor, s.research)
-	s.activation = population.New(p.Store, s.assessor, p.Log)
+	s.activation = backgrounds.NewLoader(p.Store, s.assessor, p.Log)
 	s.templates = template.New(p.Store, p.Clock, s.assessor)
-	s.backgrounds = learned.New(learned.Deps{Store: p.Store, Assessor: s.assessor, Load: s.activation.Load, Carry: s.templates.RetrainOutdated})
+	s.backgrounds = backgrounds.New(backgrounds.Deps{Store: p.Store, Assessor: s.assessor, Load: s.activation.Load, Carry: s.templates.RetrainOutdated})
 	s.enrollments = enrollment.New(p.Store, p.Clock, s.assessor)
 	s.subjects = subject.New(p.Store, p.Keys, s.assessor, p.Clock)
 	s.legacy = legacy.New(legacy.Deps{

@@ -17,7 +17,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -183,7 +183,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		scope := pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
-		sub, err := learned.LockSubjectByUID(ctx, q, scope, e.SubjectUID)
+		sub, err := backgrounds.LockSubjectByUID(ctx, q, scope, e.SubjectUID)
 		if errors.Is(err, pg.ErrNotFound) {
 			status = models.EnrollmentFailed
 			return nil
@@ -251,7 +251,7 @@ func (s *Service) train(ctx context.Context, q *pg.Q, scope pg.Scope, sub models
 		modalities = append(modalities, string(t.Modality))
 	}
 	if len(templates) > 0 {
-		if err := learned.NewCounter(s.assessor).Recount(ctx, q, scope, sub.UID, step.At); err != nil {
+		if err := backgrounds.NewCounter(s.assessor).Recount(ctx, q, scope, sub.UID, step.At); err != nil {
 			return "", err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -80,7 +80,7 @@ func TestEnrolCompletesARecovery(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.enrol(t, "user", 1)
-	recoveries := recovery.New(b.Store, b.clock, learned.Counter{})
+	recoveries := recovery.New(b.Store, b.clock, backgrounds.Counter{})
 	r, err := recoveries.Begin(t.Context(), b.principal, "user", recovery.Begin{Anchor: recovery.AnchorNone})
 	require.NoError(t, err)
 	b.clock.Set(r.ExpiresAt.Add(-time.Minute))

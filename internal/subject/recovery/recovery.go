@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -43,11 +43,11 @@ const LimitationCooling = "recovery_cooling_down"
 type Service struct {
 	store   *pg.Store
 	clock   clock.Clock
-	counter learned.Counter
+	counter backgrounds.Counter
 }
 
 // New returns the service. The counter subtracts what the retired templates added to the sums of their environment.
-func New(st *pg.Store, c clock.Clock, counter learned.Counter) *Service {
+func New(st *pg.Store, c clock.Clock, counter backgrounds.Counter) *Service {
 	return &Service{store: st, clock: c, counter: counter}
 }
 

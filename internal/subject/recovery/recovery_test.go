@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -42,7 +42,7 @@ func setup(t *testing.T, kind models.EnvironmentKind) *bundle {
 	st, c := storetest.New(t), clock.NewFake(storetest.Epoch)
 	env := storetest.Environment(t, st, kind)
 	return &bundle{
-		store: st, env: env, scope: storetest.Scope(env), clock: c, service: recovery.New(st, c, learned.Counter{}),
+		store: st, env: env, scope: storetest.Scope(env), clock: c, service: recovery.New(st, c, backgrounds.Counter{}),
 		principal: identity.Principal{CredentialID: "crd_1", TenantID: env.TenantID, EnvironmentID: env.ID, Kind: kind, RequestID: "req_1"},
 		subject:   storetest.Subject(t, st, env, "user-4711"),
 	}

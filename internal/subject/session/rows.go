@@ -14,7 +14,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -110,7 +110,7 @@ func ForFrame(ctx context.Context, q *pg.Q, s pg.Scope, id string, f FrameLookup
 	b := &pgx.Batch{}
 	b.Queue(readForFrame, s.Tenant, s.Environment, id, f.ID, f.Digest).QueryRow(r.scan)
 	if f.Templates != nil {
-		b.Queue(learned.TemplatesOfSession, s.Tenant, s.Environment, id).Query(r.templates)
+		b.Queue(backgrounds.TemplatesOfSession, s.Tenant, s.Environment, id).Query(r.templates)
 	}
 	if f.Passages != nil {
 		b.Queue(typedOfSession, s.Tenant, s.Environment, id).Query(r.blocks)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -90,7 +90,7 @@ func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error
 			return err
 		}
 		scope := pg.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}
-		sub, err := learned.LockSubjectByUID(ctx, q, scope, session.SubjectUID)
+		sub, err := backgrounds.LockSubjectByUID(ctx, q, scope, session.SubjectUID)
 		if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 			out = unchanged(ReasonGone)
 			return nil
@@ -164,7 +164,7 @@ func (s *Service) evaluate(ctx context.Context, q *pg.Q, scope pg.Scope, sub mod
 		return e, ReasonNotConfirmed, nil
 	}
 	var err error
-	if e.rows, err = learned.ActiveTemplate(ctx, q, scope, sub.UID); err != nil {
+	if e.rows, err = backgrounds.ActiveTemplate(ctx, q, scope, sub.UID); err != nil {
 		return e, "", err
 	}
 	if e.templates, err = s.assessor.Templates(e.rows); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -19,7 +19,7 @@ import (
 // counted returns the number of people in the sums of the environment, and how often they changed.
 func (b *bundle) counted(t *testing.T) (people, changes int) {
 	t.Helper()
-	rows, err := learned.Sums(t.Context(), b.store.Q, b.principal.Store(), "keystroke", models.BackgroundOwn)
+	rows, err := backgrounds.Sums(t.Context(), b.store.Q, b.principal.Store(), "keystroke", models.BackgroundOwn)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
 	return rows[0].People, int(rows[0].Changes)
@@ -51,14 +51,14 @@ func TestThePersonIsCountedAsLongAsTheTemplateIsTrusted(t *testing.T) {
 	b.requireCounted(t, 1, 1)
 	b.confirmed(t, who)
 	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
-		return learned.NewCounter(b.assessor).Recount(context.Background(), q, b.principal.Store(), b.subject.UID, b.clock.Now())
+		return backgrounds.NewCounter(b.assessor).Recount(context.Background(), q, b.principal.Store(), b.subject.UID, b.clock.Now())
 	}))
 	b.requireCounted(t, 1, 1) // adapted twice, and the sessions of the enrollment are still the same
 
 	b.enroll(t, who)
 	b.requireCounted(t, 1, 3) // the earlier share was subtracted and the new one added
 
-	service := recovery.New(b.store, b.clock, learned.NewCounter(b.assessor))
+	service := recovery.New(b.store, b.clock, backgrounds.NewCounter(b.assessor))
 	_, err := service.Begin(t.Context(), b.principal, "ada", recovery.Begin{Anchor: recovery.AnchorNone})
 	require.NoError(t, err)
 	b.requireCounted(t, 0, 4)

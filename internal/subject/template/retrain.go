@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -45,14 +45,14 @@ func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) 
 func (s *Service) retrain(ctx context.Context, found models.Template, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *pg.Q) error {
 		scope := pg.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
-		sub, err := learned.LockSubjectByUID(ctx, q, scope, found.SubjectUID)
+		sub, err := backgrounds.LockSubjectByUID(ctx, q, scope, found.SubjectUID)
 		if err != nil {
 			if errors.Is(err, pg.ErrNotFound) {
 				return nil // erased since
 			}
 			return err
 		}
-		rows, err := learned.ActiveTemplate(ctx, q, scope, sub.UID)
+		rows, err := backgrounds.ActiveTemplate(ctx, q, scope, sub.UID)
 		if err != nil {
 			return err
 		}

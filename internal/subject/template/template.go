@@ -18,7 +18,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -86,7 +86,7 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 			return err
 		}
 		out = to
-		if err := learned.NewCounter(s.assessor).Recount(ctx, q, p.Store(), sub.UID, now); err != nil {
+		if err := backgrounds.NewCounter(s.assessor).Recount(ctx, q, p.Store(), sub.UID, now); err != nil {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
@@ -147,7 +147,7 @@ func rescore(ctx context.Context, q *pg.Q, assessor *assurance.Assessor, scope p
 
 // openTemplates returns the subject's active templates, unsealed.
 func openTemplates(ctx context.Context, q *pg.Q, assessor *assurance.Assessor, scope pg.Scope, uid string) (scoring.Templates, error) {
-	rows, err := learned.ActiveTemplate(ctx, q, scope, uid)
+	rows, err := backgrounds.ActiveTemplate(ctx, q, scope, uid)
 	if err != nil {
 		return nil, err
 	}

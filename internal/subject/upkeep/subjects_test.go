@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -27,7 +27,7 @@ func TestSubjectTasksRepairLostWorkflows(t *testing.T) {
 	require.NoError(t, err)
 	env := storetest.Environment(t, st, models.Live)
 	p := identity.Principal{CredentialID: "crd_1", TenantID: env.TenantID, EnvironmentID: env.ID, Kind: models.Live}
-	recoveries := recovery.New(st, c, learned.Counter{})
+	recoveries := recovery.New(st, c, backgrounds.Counter{})
 	storetest.Subject(t, st, env, "recovers")
 	storetest.Subject(t, st, env, "goes")
 	begun, err := recoveries.Begin(ctx, p, "recovers", recovery.Begin{Anchor: recovery.AnchorNone})

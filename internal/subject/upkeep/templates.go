@@ -10,7 +10,7 @@ type TemplateRetrainer interface {
 	RetrainOutdated(ctx context.Context, at time.Time, by string) (done int, more bool, err error)
 }
 
-// BackgroundScheduler schedules the learning of environments' backgrounds. learned.Service implements it.
+// BackgroundScheduler schedules the learning of environments' backgrounds. backgrounds.Service implements it.
 type BackgroundScheduler interface {
 	ScheduleAll(ctx context.Context, at time.Time, by string) (done int, more bool, err error)
 }

@@ -45,8 +45,8 @@ var acrossEnvironments = map[string]string{
 
 	"audit.EntriesAfter":       "one reader serves the event streams of all environments of a process",
 	"audit.environmentsBehind": "a process seals the environments whose event streams it serves",
-	"learned.InUse":            "a process loads the backgrounds of all environments when it starts",
-	"learned.Sums":             "a shared background is learned from the sums of several environments",
+	"backgrounds.InUse":        "a process loads the backgrounds of all environments when it starts",
+	"backgrounds.Sums":         "a shared background is learned from the sums of several environments",
 	"consolequery.QueryQueues": operator,
 
 	"authorization.ScopeOfDecision": operator,

@@ -1,11 +1,10 @@
-package population
+package backgrounds
 
 import (
 	"context"
 	"sync"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -19,8 +18,8 @@ type prepared struct {
 
 // own returns the backgrounds that environments learned, by environment. One of an earlier schema is left out: its environment falls back to
 // the deployment's until it has learned again.
-func (s *Service) own(ctx context.Context) (map[string]assurance.Own, error) {
-	rows, err := learned.InUse(ctx, s.store.Q)
+func (s *Loader) own(ctx context.Context) (map[string]assurance.Own, error) {
+	rows, err := InUse(ctx, s.store.Q)
 	if err != nil {
 		return nil, err
 	}

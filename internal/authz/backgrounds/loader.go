@@ -1,7 +1,4 @@
-// Package population activates background models, which describe how the population behaves. The binary embeds one model per
-// modality. A deployment may activate others; every replica loads them from the database at its start and on every change. The
-// package measures nothing: it stores the comparison that was measured before an activation, and refuses an activation without.
-package population
+package backgrounds
 
 import (
 	"context"
@@ -24,26 +21,26 @@ import (
 
 // Errors of Activate.
 var (
-	ErrVersionTaken = errors.New("population: a different background with this version was active before; use a new version")
-	ErrNoComparison = errors.New("population: a background can be activated only with a comparison to the active one")
+	ErrVersionTaken = errors.New("backgrounds: a different background with this version was active before; use a new version")
+	ErrNoComparison = errors.New("backgrounds: a background can be activated only with a comparison to the active one")
 )
 
-// Service loads and activates backgrounds.
-type Service struct {
+// Loader loads backgrounds.
+type Loader struct {
 	store    *pg.Store
 	assessor *assurance.Assessor
 	log      *slog.Logger
 	prepared *prepared
 }
 
-// New returns a Service that puts the model in force into the assessor.
-func New(st *pg.Store, assessor *assurance.Assessor, log *slog.Logger) *Service {
-	return &Service{store: st, assessor: assessor, log: log, prepared: &prepared{}}
+// NewLoader returns a Loader that puts the model in force into the assessor.
+func NewLoader(st *pg.Store, assessor *assurance.Assessor, log *slog.Logger) *Loader {
+	return &Loader{store: st, assessor: assessor, log: log, prepared: &prepared{}}
 }
 
 // Load activates, for each modality, the active background of the database, or the embedded one if there is none.
-func (s *Service) Load(ctx context.Context) error {
-	rows, err := ListBackgrounds(ctx, s.store.Q)
+func (s *Loader) Load(ctx context.Context) error {
+	rows, err := All(ctx, s.store.Q)
 	if err != nil {
 		return err
 	}
@@ -60,7 +57,7 @@ func (s *Service) Load(ctx context.Context) error {
 		bg, err := scoring.ParseBackground(row.Body)
 		if err != nil {
 			if row.Status == models.BackgroundActive && !errors.Is(err, scoring.ErrSchema) {
-				return fmt.Errorf("population: background %s: %w", row.Version, err)
+				return fmt.Errorf("backgrounds: background %s: %w", row.Version, err)
 			}
 			s.log.Warn("a background cannot be used; the embedded one replaces it, and its templates need a new enrollment",
 				"version", row.Version, "status", row.Status, "error", err)
@@ -92,7 +89,7 @@ func (s *Service) Load(ctx context.Context) error {
 
 // Follow calls Load whenever any replica activates a background, until ctx ends. If loading fails, it logs the error and the active
 // model stays.
-func (s *Service) Follow(ctx context.Context) {
+func (s *Loader) Follow(ctx context.Context) {
 	s.store.Listen(ctx, []string{pg.ChannelBackground}, func(string, string) {
 		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("cannot load the backgrounds; the active model stays", "error", err)
@@ -101,7 +98,7 @@ func (s *Service) Follow(ctx context.Context) {
 }
 
 // Warn logs what the operator of a live environment must know about the active model.
-func (s *Service) Warn(ctx context.Context) error {
+func (s *Loader) Warn(ctx context.Context) error {
 	environments, err := tenancy.ListEnvironments(ctx, s.store.Q, "")
 	if err != nil {
 		return err
@@ -149,7 +146,7 @@ func Activate(ctx context.Context, st *pg.Store, o Order) (*scoring.Background, 
 		Comparison: comparison, ActivatedBy: o.By, ActivatedAt: o.At,
 	}
 	return bg, st.Write(ctx, func(q *pg.Q) error {
-		before, err := ListBackgrounds(ctx, q)
+		before, err := All(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -173,7 +170,7 @@ func Activate(ctx context.Context, st *pg.Store, o Order) (*scoring.Background, 
 func Retire(ctx context.Context, st *pg.Store, m features.Modality, by string, at time.Time) error {
 	embedded := scoring.Default().Background(m)
 	if embedded == nil {
-		return fmt.Errorf("population: %q has no background", m)
+		return fmt.Errorf("backgrounds: %q has no background", m)
 	}
 	return st.Write(ctx, func(q *pg.Q) error {
 		if err := retireBackground(ctx, q, string(m), at); err != nil {

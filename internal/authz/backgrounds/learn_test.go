@@ -1,4 +1,4 @@
-package learned_test
+package backgrounds_test
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/learned"
-	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/moments"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -32,8 +31,8 @@ type bundle struct {
 	t        *testing.T
 	store    *pg.Store
 	assessor *assurance.Assessor
-	counter  learned.Counter
-	service  *learned.Service
+	counter  backgrounds.Counter
+	service  *backgrounds.Service
 	at       time.Time
 }
 
@@ -42,9 +41,9 @@ func setup(t *testing.T) *bundle {
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	b := &bundle{t: t, store: storetest.New(t), assessor: assurance.New(scoring.Default(), keys), at: storetest.Epoch}
-	b.counter = learned.NewCounter(b.assessor)
-	b.service = learned.New(learned.Deps{Store: b.store, Assessor: b.assessor,
-		Load: population.New(b.store, b.assessor, slog.New(slog.DiscardHandler)).Load})
+	b.counter = backgrounds.NewCounter(b.assessor)
+	b.service = backgrounds.New(backgrounds.Deps{Store: b.store, Assessor: b.assessor,
+		Load: backgrounds.NewLoader(b.store, b.assessor, slog.New(slog.DiscardHandler)).Load})
 	return b
 }
 
@@ -120,7 +119,7 @@ func between(from, to uint64) (out []uint64) {
 // sums returns the stored sums of an environment.
 func (b *bundle) sums(env models.Environment) moments.Sums {
 	b.t.Helper()
-	rows, err := learned.Sums(b.t.Context(), b.store.Q, storetest.Scope(env), "keystroke", models.BackgroundOwn)
+	rows, err := backgrounds.Sums(b.t.Context(), b.store.Q, storetest.Scope(env), "keystroke", models.BackgroundOwn)
 	require.NoError(b.t, err)
 	require.Len(b.t, rows, 1)
 	raw, err := b.assessor.OpenSums(rows[0])
@@ -210,7 +209,7 @@ func TestSumsAreFormedAnewIfAShareIsLost(t *testing.T) {
 }
 
 // form is the second step of the workflow.
-func (b *bundle) form(env models.Environment) learned.Result {
+func (b *bundle) form(env models.Environment) backgrounds.Result {
 	b.t.Helper()
 	out, err := b.service.Form(b.t.Context(), env.ID, features.Keystroke, b.at, "workflow:test")
 	require.NoError(b.t, err)
@@ -228,13 +227,13 @@ func TestAnEnvironmentLearnsItsBackground(t *testing.T) {
 	b := setup(t)
 	env, other := b.environment(models.BackgroundOwn), b.environment(models.BackgroundPrior)
 	prior := b.inForce(env)
-	require.Equal(t, learned.Off, b.form(other).Outcome)
+	require.Equal(t, backgrounds.Off, b.form(other).Outcome)
 	b.enroll(env, between(0, 19)...)
-	require.Equal(t, learned.Result{Outcome: learned.TooFew, People: 19}, b.form(env))
+	require.Equal(t, backgrounds.Result{Outcome: backgrounds.TooFew, People: 19}, b.form(env))
 	b.enroll(env, between(19, 32)...)
 
 	got := b.form(env)
-	require.Equal(t, learned.Formed, got.Outcome, "%+v", got.Comparison)
+	require.Equal(t, backgrounds.Formed, got.Outcome, "%+v", got.Comparison)
 	require.Equal(t, 32, got.Comparison.People)
 	require.Equal(t, got.Version, b.form(env).Version, "a repeated step has the same result")
 	require.Equal(t, prior, b.inForce(env), "a candidate is not in force")
@@ -247,13 +246,13 @@ func TestAnEnvironmentLearnsItsBackground(t *testing.T) {
 	card := b.assessor.ModelOf(env.ID).Background(features.Keystroke).Card
 	require.True(t, card.Local)
 	require.Equal(t, 32, card.People)
-	require.Equal(t, learned.Unchanged, b.form(env).Outcome)
+	require.Equal(t, backgrounds.Unchanged, b.form(env).Outcome)
 	b.enroll(env, between(32, 35)...)
-	require.Equal(t, learned.Unchanged, b.form(env).Outcome, "too few came to form it anew")
+	require.Equal(t, backgrounds.Unchanged, b.form(env).Outcome, "too few came to form it anew")
 	b.enroll(env, between(35, 44)...)
 	second := b.form(env)
 	require.Equal(t, 12, second.Comparison.People, "those who came since")
-	require.Equal(t, learned.Formed, second.Outcome, "%+v", second.Comparison)
+	require.Equal(t, backgrounds.Formed, second.Outcome, "%+v", second.Comparison)
 	require.NoError(t, b.service.Activate(t.Context(), env.ID, second.Version, b.at, "workflow:test"))
 
 	for _, want := range []string{got.Version, prior} {
@@ -265,7 +264,7 @@ func TestAnEnvironmentLearnsItsBackground(t *testing.T) {
 	require.Equal(t, 2, b.number("select count(*) from events where type = 'background.own_retired' and environment_id = $1", env.ID))
 	_, err := b.service.Rollback(t.Context(), env.ID, features.Keystroke, b.at, "cli:test")
 	require.True(t, problem.Is(err, problem.NotFound), "%v", err)
-	require.Equal(t, learned.Unchanged, b.form(env).Outcome, "what was rolled back does not come back by itself")
+	require.Equal(t, backgrounds.Unchanged, b.form(env).Outcome, "what was rolled back does not come back by itself")
 	require.Error(t, b.service.Activate(t.Context(), env.ID, got.Version, b.at, "workflow:test"))
 }
 
@@ -277,15 +276,15 @@ func TestABackgroundIsWithdrawnWhenTooFewPeopleRemain(t *testing.T) {
 	prior := b.inForce(env)
 	b.enroll(env, between(0, 21)...)
 	require.NoError(t, b.service.Activate(t.Context(), env.ID, b.form(env).Version, b.at, "workflow:test"))
-	rows, err := learned.SampleTemplates(t.Context(), b.store.Q, storetest.Scope(env), learned.Sampling{Modality: "keystroke", Limit: 2})
+	rows, err := backgrounds.SampleTemplates(t.Context(), b.store.Q, storetest.Scope(env), backgrounds.Sampling{Modality: "keystroke", Limit: 2})
 	require.NoError(t, err)
 	for _, uid := range rows {
 		_, err := recovery.RetireTemplatesOfSubject(t.Context(), b.store.Q, storetest.Scope(env), uid, b.at)
 		require.NoError(t, err)
 		b.recount(env, uid)
 	}
-	require.Equal(t, learned.TooFew, b.form(env).Outcome)
-	require.NoError(t, population.New(b.store, b.assessor, slog.New(slog.DiscardHandler)).Load(t.Context()))
+	require.Equal(t, backgrounds.TooFew, b.form(env).Outcome)
+	require.NoError(t, backgrounds.NewLoader(b.store, b.assessor, slog.New(slog.DiscardHandler)).Load(t.Context()))
 	require.Equal(t, prior, b.inForce(env))
 	require.Equal(t, 1, b.number("select count(*) from events where type = 'background.own_retired' and environment_id = $1", env.ID))
 }
@@ -298,11 +297,11 @@ func TestEnvironmentsThatShareLearnFromEachOther(t *testing.T) {
 	b.enroll(one, between(0, 12)...)
 	b.enroll(two, between(100, 110)...)
 	b.enroll(alone, between(200, 210)...)
-	require.Equal(t, learned.TooFew, b.form(alone).Outcome, "people of others do not count")
+	require.Equal(t, backgrounds.TooFew, b.form(alone).Outcome, "people of others do not count")
 	got := b.form(one)
 	require.Equal(t, 22, got.People)
 	require.Equal(t, 12, got.Comparison.People, "compared on the environment's own people")
 	sandbox := storetest.Environment(t, b.store, models.Sandbox)
 	b.exec("update environments set background = 'shared' where id = $1", sandbox.ID)
-	require.Equal(t, learned.TooFew, b.form(sandbox).Outcome, "a sandbox shares with sandboxes only")
+	require.Equal(t, backgrounds.TooFew, b.form(sandbox).Outcome, "a sandbox shares with sandboxes only")
 }

@@ -1,4 +1,4 @@
-package learned
+package backgrounds
 
 import (
 	"context"

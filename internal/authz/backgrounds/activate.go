@@ -1,4 +1,4 @@
-package learned
+package backgrounds
 
 import (
 	"context"
@@ -146,7 +146,7 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 
 // find returns one background of an environment.
 func (s *Service) find(ctx context.Context, q *pg.Q, scope pg.Scope, version string) (models.EnvironmentBackground, error) {
-	rows, err := Backgrounds(ctx, q, scope)
+	rows, err := OfEnvironment(ctx, q, scope)
 	if err != nil {
 		return models.EnvironmentBackground{}, err
 	}
@@ -178,7 +178,7 @@ func (s *Service) Rollback(ctx context.Context, environment string, m features.M
 	// Templates need no rollback of their own: they are trained anew from the sessions that they contain.
 	next := s.deployment(m)
 	err = s.Store.Write(ctx, func(q *pg.Q) error {
-		rows, err := Backgrounds(ctx, q, scope)
+		rows, err := OfEnvironment(ctx, q, scope)
 		if err != nil {
 			return err
 		}

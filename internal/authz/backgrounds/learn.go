@@ -1,4 +1,4 @@
-package learned
+package backgrounds
 
 import (
 	"context"
@@ -186,7 +186,7 @@ func (s *Service) read(ctx context.Context, f *forming) (string, error) {
 		}
 		f.changes += row.Changes
 	}
-	all, err := Backgrounds(ctx, s.Store.Q, f.scope)
+	all, err := OfEnvironment(ctx, s.Store.Q, f.scope)
 	for _, b := range all {
 		if b.Modality == m {
 			f.earlier = append(f.earlier, b)

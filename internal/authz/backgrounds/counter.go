@@ -1,7 +1,10 @@
-// Package learned lets an environment learn its own background: it counts the people who enroll, forms a background of their sums, compares
-// it with the active one and activates it if it is not worse. It stores no vector of a person: a person's share of the sums is computed
-// from the template, again when it must be subtracted.
-package learned
+// Package backgrounds has the background models, which describe how the population behaves. The binary embeds one of each modality. A
+// deployment may activate others (Loader), with the comparison that was measured before; every replica loads them at its start and on every
+// change. An environment may learn its own (Service): it counts the people who enroll, forms a background of their sums, and activates it if
+// it is not worse than the one in force.
+//
+// It stores no vector of a person: a person's share of the sums is computed from the template, again when it must be subtracted.
+package backgrounds
 
 import (
 	"bytes"
@@ -161,7 +164,7 @@ func (c Counter) exchange(ctx context.Context, q *pg.Q, ch change, before []byte
 }
 
 // errLost is returned for a share that no stored version of the template gives.
-var errLost = errors.New("learned: no version of the template has the share")
+var errLost = errors.New("backgrounds: no version of the template has the share")
 
 // unreadable reports whether sums must be formed anew: they are relative to the prior of an earlier version of the service, or a share of
 // them is lost.
@@ -233,7 +236,7 @@ func (c Counter) sums(ref *scoring.Background, row models.BackgroundSums) (momen
 func (c Counter) save(ctx context.Context, q *pg.Q, row models.BackgroundSums, sums moments.Sums, at time.Time) error {
 	raw, err := sums.MarshalBinary()
 	if err != nil {
-		return fmt.Errorf("learned: %w", err)
+		return fmt.Errorf("backgrounds: %w", err)
 	}
 	row.People, row.UpdatedAt = sums.People, at
 	if row.Sums, err = c.assessor.SealSums(row, raw); err != nil {

@@ -1,4 +1,4 @@
-package population_test
+package backgrounds_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
-	"github.com/countersign-dev/countersign/internal/authz/population"
+	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -34,7 +34,7 @@ func candidate(t *testing.T, version string, drift float64) []byte {
 
 // process is one replica of the service.
 type process struct {
-	*population.Service
+	*backgrounds.Loader
 	assessor *assurance.Assessor
 }
 
@@ -45,13 +45,13 @@ func replica(t *testing.T, st *pg.Store) (*process, *bytes.Buffer) {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	p := &process{assessor: assurance.New(scoring.Default(), keys)}
-	p.Service = population.New(st, p.assessor, slog.New(slog.NewTextHandler(&log, nil)))
+	p.Loader = backgrounds.NewLoader(st, p.assessor, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, p.Load(t.Context()))
 	return p, &log
 }
 
-func order(body []byte) population.Order {
-	return population.Order{Body: body, Comparison: map[string]any{"eer": .02}, By: "cli:background activate", At: storetest.Epoch}
+func order(body []byte) backgrounds.Order {
+	return backgrounds.Order{Body: body, Comparison: map[string]any{"eer": .02}, By: "cli:background activate", At: storetest.Epoch}
 }
 
 func TestEveryReplicaFollowsAnActivation(t *testing.T) {
@@ -67,7 +67,7 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	go func() { defer close(done); one.Follow(ctx) }()
 	defer func() { cancel(); <-done }()
 
-	_, err := population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
+	_, err := backgrounds.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
 	require.NoError(t, err)
 	pointer := scoring.Default().Background(features.Pointer).Version
 	require.Eventually(t, func() bool { return one.assessor.Model().Version() == "local-1+"+pointer }, 10*time.Second, 10*time.Millisecond)
@@ -76,17 +76,17 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 	require.Equal(t, []string{scoring.Default().Background(features.Keystroke).Version}, two.assessor.Earlier(features.Keystroke),
 		"templates of the previous background are migrated")
 
-	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-2", .2)))
+	_, err = backgrounds.Activate(t.Context(), st, order(candidate(t, "local-2", .2)))
 	require.NoError(t, err)
-	require.NoError(t, population.Retire(t.Context(), st, features.Keystroke, "cli:background retire", storetest.Epoch.Add(time.Hour)))
+	require.NoError(t, backgrounds.Retire(t.Context(), st, features.Keystroke, "cli:background retire", storetest.Epoch.Add(time.Hour)))
 	require.Eventually(t, func() bool { return one.assessor.Model().Version() == embedded }, 10*time.Second, 10*time.Millisecond)
-	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
+	_, err = backgrounds.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
 	require.NoError(t, err, "a background may come back as it was")
 
 	var events int
 	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from events where type = 'background.activated' and environment_id = $1", env.ID).Scan(&events))
 	require.Equal(t, 4, events, "the log of every environment records since when a different model is active")
-	rows, err := population.ListBackgrounds(t.Context(), st.Q)
+	rows, err := backgrounds.All(t.Context(), st.Q)
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.JSONEq(t, `{"eer":0.02}`, string(rows[0].Comparison), "the comparison before the activation is kept with it")
@@ -95,19 +95,19 @@ func TestEveryReplicaFollowsAnActivation(t *testing.T) {
 func TestActivateRefuses(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
-	_, err := population.Activate(t.Context(), st, order([]byte("{}")))
+	_, err := backgrounds.Activate(t.Context(), st, order([]byte("{}")))
 	require.ErrorIs(t, err, scoring.ErrBackground)
 	without := order(candidate(t, "local-1", .1))
 	without.Comparison = nil
-	_, err = population.Activate(t.Context(), st, without)
-	require.ErrorIs(t, err, population.ErrNoComparison)
-	_, err = population.Activate(t.Context(), st, order(candidate(t, scoring.Default().Background(features.Keystroke).Version, .3)))
-	require.ErrorIs(t, err, population.ErrVersionTaken, "another under the embedded one's name")
-	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
+	_, err = backgrounds.Activate(t.Context(), st, without)
+	require.ErrorIs(t, err, backgrounds.ErrNoComparison)
+	_, err = backgrounds.Activate(t.Context(), st, order(candidate(t, scoring.Default().Background(features.Keystroke).Version, .3)))
+	require.ErrorIs(t, err, backgrounds.ErrVersionTaken, "another under the embedded one's name")
+	_, err = backgrounds.Activate(t.Context(), st, order(candidate(t, "local-1", .1)))
 	require.NoError(t, err)
-	_, err = population.Activate(t.Context(), st, order(candidate(t, "local-1", .2)))
-	require.ErrorIs(t, err, population.ErrVersionTaken, "templates name their background by its version")
-	require.Error(t, population.Retire(t.Context(), st, "gait", "cli", storetest.Epoch))
+	_, err = backgrounds.Activate(t.Context(), st, order(candidate(t, "local-1", .2)))
+	require.ErrorIs(t, err, backgrounds.ErrVersionTaken, "templates name their background by its version")
+	require.Error(t, backgrounds.Retire(t.Context(), st, "gait", "cli", storetest.Epoch))
 }
 
 // restricted is a background learned from recordings that may not be used commercially.
@@ -124,7 +124,7 @@ func restricted(t *testing.T) []byte {
 func TestLoadReplacesABackgroundOfAnEarlierSchema(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
-	_, err := population.Activate(t.Context(), st, order(candidate(t, "early-1", .2)))
+	_, err := backgrounds.Activate(t.Context(), st, order(candidate(t, "early-1", .2)))
 	require.NoError(t, err)
 	_, err = st.Pool().Exec(t.Context(), "UPDATE backgrounds SET body = replace(convert_from(body, 'UTF8'), 'cs-features-2', 'cs-features-1')::bytea")
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestWarnReportsNonCommercialDataInLiveEnvironments(t *testing.T) {
 	}
 	live()
 	require.Empty(t, log.String(), "anyone may use the embedded backgrounds")
-	_, err := population.Activate(t.Context(), st, order(restricted(t)))
+	_, err := backgrounds.Activate(t.Context(), st, order(restricted(t)))
 	require.NoError(t, err)
 	require.NoError(t, s.Load(t.Context()))
 	env := live()
