@@ -38,7 +38,6 @@ type ErasureStep struct {
 	At          time.Time // of ErasureFinish: the workflow's time
 }
 
-// run names the erasure.
 func (s ErasureStep) run() subject.Run {
 	return subject.Run{Erasure: s.Erasure, Environment: s.Environment}
 }

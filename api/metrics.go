@@ -42,7 +42,6 @@ type environmentFigures struct {
 	registry *prometheus.Registry
 }
 
-// get returns the figures of an environment.
 func (e *environmentMetrics) get(environment string) environmentFigures {
 	e.mu.Lock()
 	defer e.mu.Unlock()

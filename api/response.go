@@ -35,7 +35,6 @@ func sendList(c *fiber.Ctx, items any, next string) error {
 	return send(c, fiber.StatusOK, items)
 }
 
-// sendViews is sendList of the views of rows.
 func sendViews[R, V any](c *fiber.Ctx, rows []R, view func(R) V, next string) error {
 	views := make([]V, len(rows))
 	for i, r := range rows {

@@ -42,7 +42,6 @@ func viewTeam(t team.View) teamView {
 	return out
 }
 
-// byCaller is the author of a change by the caller.
 func byCaller(c *fiber.Ctx) change.By {
 	return change.By{Actor: principal(c).Actor(), RequestID: principal(c).RequestID}
 }

@@ -107,7 +107,6 @@ var DeclaredSettings = []Setting{
 	},
 }
 
-// field returns the field of Settings that has the setting.
 func (s Setting) field() reflect.StructField {
 	for f := range reflect.TypeFor[Settings]().Fields() {
 		if f.Tag.Get("json") == s.Name {
@@ -133,7 +132,6 @@ func (s Setting) Column() string {
 	return s.Name
 }
 
-// settingColumns returns the columns of environments that have settings.
 func settingColumns() []string {
 	var out []string
 	for _, s := range DeclaredSettings {

@@ -17,7 +17,6 @@ type Build struct {
 	Flags      []string // of its workflow code
 }
 
-// apply makes the options those of the build.
 func (b Build) apply(o *sdkworker.Options) {
 	if b.Deployment == "" {
 		return

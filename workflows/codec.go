@@ -101,7 +101,6 @@ func codecHeaders(h http.Header, origin string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// readPayloads reads {"payloads": [...]}.
 func readPayloads(w http.ResponseWriter, r *http.Request) ([]*commonpb.Payload, error) {
 	var body struct {
 		Payloads []json.RawMessage `json:"payloads"`

@@ -161,7 +161,6 @@ func (r *endpointRun) updateState(ctx workflow.Context) error {
 	return upsertState(ctx, state, "")
 }
 
-// stateOf returns the state attribute of a breaker.
 func stateOf(b webhook.Breaker) string {
 	if b.Open {
 		return endpointFailing

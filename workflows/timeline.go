@@ -91,7 +91,6 @@ func (s *timeline) recordRefusal(ctx workflow.Context, what string, err error) {
 // formatTime formats a time for the timeline, in UTC.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }
 
-// followUpLine describes a follow-up decision.
 func followUpLine(decision policy.Effect, authorization string) string {
 	return fmt.Sprintf("Follow-up decision: **%s**, authorization %s.", decision, authorization)
 }

@@ -252,7 +252,6 @@ func backgroundActivateCommand() *cobra.Command {
 	return cmd
 }
 
-// modelInForce is the model that the deployment scores with.
 func modelInForce(cmd *cobra.Command, c *core) (*scoring.Model, error) {
 	assessor := assurance.New(scoring.Default(), c.Keys)
 	err := backgrounds.NewLoader(c.Store, assessor, slog.New(slog.DiscardHandler)).Load(cmd.Context())

@@ -68,7 +68,6 @@ func integer(into *int, least, most int) parser {
 	}
 }
 
-// between reads a duration from least to most.
 func between(into *time.Duration, least, most time.Duration) parser {
 	return func(value string) error {
 		d, err := time.ParseDuration(value)

@@ -63,7 +63,6 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	})
 }
 
-// onDatabase makes a command that runs with an open core.
 func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, args []string) error) *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +77,6 @@ func onDatabase(use, short string, args cobra.PositionalArgs, run func(cmd *cobr
 	return cmd
 }
 
-// onEnvironment makes a command that runs on the environment that --environment names.
 func onEnvironment(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error) *cobra.Command {
 	var s settings
 	var environment string

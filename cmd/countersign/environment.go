@@ -43,7 +43,6 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.
 	}
 }
 
-// tenantNames returns the names of all tenants by id.
 func tenantNames(ctx context.Context, q *pg.Q) (map[string]string, error) {
 	rows, err := tenancy.ListTenants(ctx, q)
 	names := map[string]string{}

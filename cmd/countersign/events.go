@@ -177,7 +177,6 @@ func trigger(cmd *cobra.Command, f *forwarder, typ string) error {
 	return nil
 }
 
-// meantType is meant for a type of event.
 func meantType(typ string) string {
 	types := &cobra.Command{SuggestionsMinimumDistance: closeness}
 	for _, d := range events.Catalogue() {

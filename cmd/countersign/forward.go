@@ -97,5 +97,4 @@ func (f *forwarder) send(ctx context.Context, id string, body []byte) bool {
 	return res.StatusCode/100 == 2
 }
 
-// newEventID returns the id of a sample event.
 func newEventID() string { return ids.New(ids.Event) }

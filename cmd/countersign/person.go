@@ -164,7 +164,6 @@ func rolesOf(p staff.Listed) string {
 	return strings.Join(out, ",")
 }
 
-// onPerson is a command about one person.
 func onPerson(use, short string, withRoles bool, do func(cmd *cobra.Command, c *core, f *personFlags, scope pg.Scope, person string) error) *cobra.Command {
 	var f personFlags
 	cmd := &cobra.Command{Use: use + " PERSON", Short: short, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {

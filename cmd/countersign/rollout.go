@@ -108,7 +108,6 @@ func nameOf(build string) string {
 	return build
 }
 
-// printBuilds lists the builds.
 func printBuilds(ctx context.Context, out io.Writer, r *rollout.Rollout) error {
 	s, err := r.Status(ctx)
 	if err != nil {

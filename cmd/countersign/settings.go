@@ -256,7 +256,6 @@ func (s *settings) tlsConfig() (*tls.Config, error) {
 	return c, nil
 }
 
-// temporalOptions are the options of a connection to Temporal.
 func (s *settings) temporalOptions() (workflows.DialOptions, error) {
 	c, err := s.tlsConfig()
 	return workflows.DialOptions{Address: s.temporalAddress, Namespace: s.temporalNamespace, APIKey: s.temporalAPIKey, TLS: c}, err
@@ -271,7 +270,6 @@ func (s *settings) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, o))
 }
 
-// first returns the first error.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

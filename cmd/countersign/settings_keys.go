@@ -24,7 +24,6 @@ func (s *settings) root() setting {
 		"key that wrapped the master keys, vault+transit://host:port/mount/key; empty if they are not wrapped", rootKey(&s.rootKey)}
 }
 
-// rootKey parses the root key.
 func rootKey(into *keys.RootKey) parser {
 	return func(value string) error {
 		if *into = nil; value == "" {

@@ -36,7 +36,6 @@ func (w *workerSettings) table() []setting {
 	)
 }
 
-// builds are the settings of Worker Versioning.
 func (w *workerSettings) builds() []setting {
 	return []setting{
 		w.deployment(),

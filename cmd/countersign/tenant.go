@@ -77,7 +77,6 @@ func tenantCreateCommand() *cobra.Command {
 	return cmd
 }
 
-// printAdminKey issues an admin key of an environment and prints it.
 func printAdminKey(cmd *cobra.Command, c *core, env models.Environment, name, label string) error {
 	scope := pg.Scope{Tenant: env.TenantID, Environment: env.ID}
 	issued, err := c.Identity.Issue(cmd.Context(), scope, identity.Issue{Scope: models.ScopeAdmin, Name: name}, actor(cmd), "")

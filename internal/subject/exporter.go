@@ -222,7 +222,6 @@ func replace(row json.RawMessage, field string, open func(id string, stored []by
 	return json.Marshal(fields)
 }
 
-// replaceOf replaces the sealed field of a row that belongs to an authorization.
 func replaceOf[T any](row json.RawMessage, field string, open func(authorization string, sealed []byte) (T, error)) (json.RawMessage, error) {
 	var of struct {
 		Authorization string `json:"authorization_id"`

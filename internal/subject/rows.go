@@ -46,7 +46,6 @@ func HideSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.T
 	return n == 1, err
 }
 
-// createErasure inserts an erasure.
 func createErasure(ctx context.Context, q *pg.Q, e models.Erasure) error {
 	return q.Gorm(ctx).Create(&e).Error
 }
@@ -133,7 +132,6 @@ func storedResponses(ctx context.Context, q *pg.Q, environment string, after mod
 	return rows, err
 }
 
-// deleteStoredResponse deletes one stored response.
 func deleteStoredResponse(ctx context.Context, q *pg.Q, k models.IdempotencyKey) error {
 	_, err := q.Exec(ctx, "delete from idempotency_keys where credential_id = $1 and key = $2 and environment_id = $3", k.CredentialID, k.Key, k.EnvironmentID)
 	return err

@@ -21,7 +21,6 @@ type contract struct {
 
 type pathItem struct{ Get, Post, Put, Patch, Delete *operation }
 
-// methods returns the operations of a path with their methods.
 func (p pathItem) methods() iter.Seq2[string, *operation] {
 	return func(yield func(string, *operation) bool) {
 		all := []*operation{p.Get, p.Post, p.Put, p.Patch, p.Delete}

@@ -160,7 +160,6 @@ func jsonText(v any) string {
 	return string(raw)
 }
 
-// schema returns the view of a named schema.
 func (s *section) schema(name string) (schemaView, bool) {
 	found, ok := s.contract.Components.Schemas.values[name]
 	if !ok {

@@ -144,7 +144,6 @@ func newWord(text string) word {
 	return word{text, english.Stem(plain, false), english.IsStopWord(plain)}
 }
 
-// wordsOf returns the words of a text.
 func (x *index) wordsOf(text string) []word {
 	var words []word
 	for text := range strings.FieldsFuncSeq(text, betweenWords) {

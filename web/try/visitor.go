@@ -69,7 +69,6 @@ func visited[T any](p *Page, c *fiber.Ctx) (visitor, T, error) {
 	return v, body, err
 }
 
-// own returns a session if it belongs to the visitor.
 func (p *Page) own(ctx context.Context, v visitor, id string) (identity.SubjectSession, error) {
 	s, err := p.Sessions.Get(ctx, v.Store(), id)
 	if err == nil && s.Subject.UID != v.subject.UID {

@@ -18,7 +18,6 @@ import (
 // heldOnly restricts a query to the workflow runs that an override pins: the code pins no run of these kinds.
 var heldOnly = " and TemporalWorkflowVersioningBehavior = 'Pinned' and WorkflowType in " + list(workflows.Moving())
 
-// list returns a list of a query.
 func list(values []string) string { return "('" + strings.Join(values, "', '") + "')" }
 
 // listPage is how many workflow runs are listed at once.
@@ -128,7 +127,6 @@ func (r *Rollout) count(ctx context.Context, query string) (int64, error) {
 	return out.GetCount(), err
 }
 
-// runs lists the workflow runs of a query.
 func (r *Rollout) runs(ctx context.Context, query string) ([]*commonpb.WorkflowExecution, error) {
 	var out []*commonpb.WorkflowExecution
 	for page := []byte(nil); ; {

@@ -108,7 +108,6 @@ func text(s node, n int) string {
 	panic(fmt.Sprintf("edges: no text for the pattern %s", s["pattern"]))
 }
 
-// at returns the value at the place.
 func (p place) at() any {
 	v := p.body
 	for _, step := range p.steps {
@@ -128,7 +127,6 @@ func (p place) member(name string) (any, bool) {
 	return v, ok
 }
 
-// to returns the place of a member with that value.
 func (p place) to(name, field string, value any) place {
 	p.steps = append(append([]any{}, p.steps...), name)
 	p.field = field

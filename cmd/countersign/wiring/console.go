@@ -16,7 +16,6 @@ import (
 	"github.com/countersign-dev/countersign/workflows"
 )
 
-// console is the review console.
 func (p *Process) console() web.Section {
 	s := p.services
 	return console.Section(console.Deps{

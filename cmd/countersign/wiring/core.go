@@ -95,7 +95,6 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 	}, nil
 }
 
-// standby are the options of the standby.
 func (s Settings) standby() pg.StandbyOptions {
 	return pg.StandbyOptions{URL: s.StandbyURL, MaxAge: s.StandbyMaxAge, Changed: func(used bool, reason error) {
 		if used {

@@ -37,7 +37,6 @@ func (p *Process) build() worker.Build {
 	return worker.Build{Namespace: p.options.Temporal.Namespace, Deployment: o.Deployment, ID: o.Build, Flags: workflows.Flags()}
 }
 
-// workerDeps are the parts of the worker.
 func (p *Process) workerDeps() worker.Deps {
 	s := p.services
 	fanOut := webhook.NewFanOut(s.webhooks(p))

@@ -87,7 +87,6 @@ func entry(scope pg.Scope, data events.Data, now time.Time, actor, requestID str
 	return events.Entry{Scope: scope, At: now, Actor: actor, RequestID: requestID, Data: data}
 }
 
-// credentialData describes a credential as each of its events does.
 func credentialData(c models.Credential) events.CredentialCreatedData {
 	return events.CredentialCreatedData{Credential: c.ID, Scope: string(c.Scope), Permissions: c.Permissions.Strings()}
 }

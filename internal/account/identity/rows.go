@@ -82,7 +82,6 @@ func CheckActors(ctx context.Context, q *pg.Q, s pg.Scope, actors []string) erro
 	return q.Gorm(ctx).Where("environment_id = ? and person_id in ?", s.Environment, people).Find(&[]models.PersonRole{}).Error
 }
 
-// createClientToken inserts a client token.
 func createClientToken(ctx context.Context, q *pg.Q, t models.ClientToken) error {
 	return q.Gorm(ctx).Create(&t).Error
 }
@@ -149,7 +148,6 @@ func credentialByMAC(ctx context.Context, q *pg.Q, macs [][]byte) (models.Creden
 	return c, e, k, err
 }
 
-// getCredential returns one credential of the scope.
 func getCredential(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Credential, error) {
 	var c models.Credential
 	return pg.OrNotFound(c, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)

@@ -47,7 +47,6 @@ func sourceOf(ctx context.Context, q *pg.Q, scope pg.Scope, in Issue, id string,
 	return sourceUnder(issuer), err
 }
 
-// sourceUnder returns the source of a credential that a credential issues or is given.
 func sourceUnder(issuer models.Credential) source {
 	return source{
 		principal: issuer.Principal, former: issuer.FormerPrincipal, issuers: append(slices.Clone(issuer.Issuers), issuer.ID), expires: issuer.ExpiresAt, lapses: issuer.LapsesAt,

@@ -188,7 +188,6 @@ func (s *Service) flowOf(in Callback, row models.IdentityProvider) (flow, error)
 	return f, nil
 }
 
-// openFlow opens the value of a cookie.
 func (s *Service) openFlow(cookie string) (flow, error) {
 	var f flow
 	sealed, err := base64.RawURLEncoding.DecodeString(cookie)
@@ -202,7 +201,6 @@ func (s *Service) openFlow(cookie string) (flow, error) {
 	return f, json.Unmarshal(raw, &f)
 }
 
-// exchange exchanges the code for tokens.
 func (s *Service) exchange(ctx context.Context, p *provider, row models.IdentityProvider, code, verifier string) (*oauth2.Token, error) {
 	secret, err := s.Keys.Open(secretPurpose, row.ClientSecret, []byte(row.ID))
 	if err != nil {
@@ -221,7 +219,6 @@ func (s *Service) exchange(ctx context.Context, p *provider, row models.Identity
 	return token, nil
 }
 
-// named returns a tenant's provider.
 func (s *Service) named(ctx context.Context, tenant, name string) (models.IdentityProvider, error) {
 	row, err := identityProviderNamed(ctx, s.Store.Q, tenant, name)
 	if errors.Is(err, pg.ErrNotFound) {
@@ -230,5 +227,4 @@ func (s *Service) named(ctx context.Context, tenant, name string) (models.Identi
 	return row, err
 }
 
-// same compares secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

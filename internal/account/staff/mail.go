@@ -151,7 +151,6 @@ type openedAddress struct {
 	text string
 }
 
-// addresses returns the addresses of the people of a tenant.
 func (s *Service) addresses(ctx context.Context, q *pg.Q, tenant string) ([]openedAddress, error) {
 	rows, err := addressesOfTenant(ctx, q, tenant)
 	if err != nil {

@@ -116,7 +116,6 @@ func identitySubjectsOfSession(ctx context.Context, q *pg.Q, provider, session s
 	return out, err
 }
 
-// createInvitation inserts an invitation.
 func createInvitation(ctx context.Context, q *pg.Q, i models.PersonInvitation) error {
 	return q.Gorm(ctx).Create(&i).Error
 }
@@ -190,7 +189,6 @@ func addressesOfTenant(ctx context.Context, q *pg.Q, tenant string) ([]models.Pe
 	return rows, err
 }
 
-// addressOf returns the address of a person.
 func addressOf(ctx context.Context, q *pg.Q, person string) (models.PersonAddress, error) {
 	var row models.PersonAddress
 	return pg.OrNotFound(row, q.Gorm(ctx).Where("person_id = ?", person).Take(&row).Error)
@@ -278,7 +276,6 @@ func savedFiltersWhere(ctx context.Context, q *pg.Q, s pg.Scope, person, id stri
 	return pg.OrNotFound(list, err)
 }
 
-// deleteSavedFiltersOf deletes all filters of a person.
 func deleteSavedFiltersOf(ctx context.Context, q *pg.Q, person string) error {
 	_, err := q.Exec(ctx, "delete from saved_filters where person_id = $1", person)
 	return err

@@ -110,7 +110,6 @@ func (op Operation) add(ctx context.Context, row models.Team, before, actors []s
 	return fresh, nil
 }
 
-// remove removes the actors that the team has and returns them.
 func (op Operation) remove(ctx context.Context, row models.Team, actors []string) ([]string, error) {
 	var out []string
 	for _, actor := range actors {

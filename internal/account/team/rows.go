@@ -123,7 +123,6 @@ func renameTeam(ctx context.Context, q *pg.Q, s pg.Scope, id, name string) (bool
 	return n == 1, err
 }
 
-// deleteTeam deletes a team with its members.
 func deleteTeam(ctx context.Context, q *pg.Q, s pg.Scope, id string) error {
 	_, err := q.Exec(ctx, "delete from teams where tenant_id = $1 and environment_id = $2 and id = $3", s.Tenant, s.Environment, id)
 	return err

@@ -106,7 +106,6 @@ func BrandedEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) (models.Enviro
 	return e, err
 }
 
-// setBrand stores the brand of e.
 func setBrand(ctx context.Context, q *pg.Q, e models.Environment) error {
 	_, err := q.Exec(ctx, `insert into environment_brands (environment_id, tenant_id, name, accent, language, logo)
 		values ($1, $2, $3, $4, $5, $6) on conflict (environment_id) do update set name = excluded.name, accent = excluded.accent,

@@ -105,7 +105,6 @@ func assign[T any](to, given *T) {
 	}
 }
 
-// has reports whether in gives a setting.
 func (in Settings) has(name string) bool {
 	_, given := in[name]
 	return given

@@ -27,7 +27,6 @@ func authorOf(p identity.Principal, now time.Time) Author {
 	return Author{Scope: p.Store(), Actor: p.Actor(), RequestID: p.RequestID, At: now}
 }
 
-// entry returns an event about an action.
 func (by Author) entry(a models.Action, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: by.Scope, At: by.At, Action: a.Key, Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID, Data: data,

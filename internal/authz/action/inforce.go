@@ -76,7 +76,6 @@ func (f *InForce) CallerAllowed(credential string) bool {
 	return len(f.Contract.AllowedCallers) == 0 || contains(f.Contract.AllowedCallers, credential)
 }
 
-// contains reports whether the list has the string.
 func contains(list []string, s string) bool {
 	for _, item := range list {
 		if item == s {

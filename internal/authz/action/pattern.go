@@ -32,7 +32,6 @@ type patterns struct {
 	sealed   bool
 }
 
-// compile is a jsonschema.RegexpEngine.
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if p.sealed {
 		_, err := syntax.Parse(text, syntax.Perl)

@@ -227,12 +227,10 @@ func recordRetired(ctx context.Context, q *pg.Q, by Author, a models.Action) err
 	return events.Append(ctx, q, by.entry(a, events.PolicyRetiredData(versionData(before))))
 }
 
-// versionData returns the data of an event about a version.
 func versionData(v models.PolicyVersion) events.PolicyCreatedData {
 	return events.PolicyCreatedData{ActionID: v.ActionID, Version: v.Version, ContentHash: v.ContentHash}
 }
 
-// entry returns an event about an action.
 func entry(p identity.Principal, a models.Action, data events.Data, now time.Time) events.Entry {
 	return authorOf(p, now).entry(a, data)
 }

@@ -47,7 +47,6 @@ func (a *Assessor) UseOwn(own map[string]Own) {
 	a.own.Store(&next)
 }
 
-// of returns what an environment is assessed with.
 func (a *Assessor) of(environment string) *inForce {
 	if own := a.own.Load(); own != nil {
 		if f := (*own)[environment]; f != nil {

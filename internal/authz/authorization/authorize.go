@@ -134,7 +134,6 @@ func (s *Service) count(ctx context.Context, r *request, p *prepared) error {
 	return err
 }
 
-// attemptOn makes an attempt with the statements of q.
 func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared) (Answer, error) {
 	scope, force := r.principal.Store(), p.force
 	facts, err := ReadFacts(ctx, q, scope, p.wanted)
@@ -170,7 +169,6 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 	return answer, err
 }
 
-// write stores the decision.
 func (s *Service) write(ctx context.Context, q *pg.Q, d *decision) (Answer, error) {
 	written, err := InsertDecision(ctx, q, &d.row)
 	switch {

@@ -205,7 +205,6 @@ func (s *Service) addProof(ctx context.Context, q *pg.Q, d *decision) error {
 	return nil
 }
 
-// settings returns the settings of the decision's environment.
 func (s *Service) settings(ctx context.Context, q *pg.Q, d *decision) (models.Environment, error) {
 	if d.in.env != nil {
 		return *d.in.env, nil

@@ -35,7 +35,6 @@ func (r *request) vars(force *action.InForce) rules.Vars {
 	}
 }
 
-// actionVars returns the action with the mode in which it is decided.
 func actionVars(force *action.InForce, mode models.ActionMode) rules.Action {
 	return rules.Action{Key: force.Action.Key, Mode: string(mode), RiskClass: force.Action.RiskClass}
 }
@@ -49,7 +48,6 @@ func counted(counts []rules.Count, tallied []int) map[rules.Count]int {
 	return out
 }
 
-// matched returns the rules of the policy that apply to the decision.
 func (s *Service) matched(ctx context.Context, in decisionInput, profile assurance.Profile, now time.Time) []policy.MatchedRule {
 	set := in.force.Rules
 	if set.Empty() {

@@ -187,7 +187,6 @@ func (s *Service) trace(t StoredTrace, now time.Time) (Trace, error) {
 	return out, nil
 }
 
-// challengeTrace returns the view of a challenge at a time.
 func challengeTrace(c models.Challenge, now time.Time) *ChallengeTrace {
 	out := &ChallengeTrace{
 		ID: c.ID, Status: string(challenge.Effective(c, now)), ExpiresAt: apitime.Time(c.ExpiresAt), MethodUsed: c.MethodUsed, Strength: c.Strength,

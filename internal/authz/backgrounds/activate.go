@@ -144,7 +144,6 @@ func (s *Service) Activate(ctx context.Context, environment, version string, at 
 	return s.Load(ctx)
 }
 
-// find returns one background of an environment.
 func (s *Service) find(ctx context.Context, q *pg.Q, scope pg.Scope, version string) (models.EnvironmentBackground, error) {
 	rows, err := OfEnvironment(ctx, q, scope)
 	if err != nil {
@@ -158,7 +157,6 @@ func (s *Service) find(ctx context.Context, q *pg.Q, scope pg.Scope, version str
 	return models.EnvironmentBackground{}, problem.NewNotFound()
 }
 
-// activation returns the event of an activation.
 func activation(row models.EnvironmentBackground, replaces string) (events.Data, error) {
 	var c moments.Comparison
 	err := json.Unmarshal(row.Comparison, &c)

@@ -164,7 +164,6 @@ func offered(c models.Challenge, method string) error {
 	return problem.Newf(problem.MethodNotOffered, "The challenge does not offer %s.", method)
 }
 
-// strength returns the strength that a method proves.
 func strength(method string) string {
 	if method == MethodPasskey {
 		return StrengthPhishingResistant

@@ -71,7 +71,6 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	return Link{URL: s.linkPrefix(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
 }
 
-// linkPrefix returns the URL prefix of an environment's links.
 func (s *Service) linkPrefix(env models.Environment) string {
 	if env.PageOrigin != nil {
 		return *env.PageOrigin + LinkPath

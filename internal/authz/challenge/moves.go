@@ -155,7 +155,6 @@ func (s *Service) Expire(ctx context.Context, m Move) (out Outcome, err error) {
 	return out, err
 }
 
-// outcomeOf returns the state of a challenge as an Outcome.
 func (s *Service) outcomeOf(ctx context.Context, c models.Challenge) (Outcome, error) {
 	out := Outcome{Status: c.Status, ExpiresAt: c.ExpiresAt.UTC()}
 	if c.ChildAuthorizationID == nil {
@@ -167,7 +166,6 @@ func (s *Service) outcomeOf(ctx context.Context, c models.Challenge) (Outcome, e
 	return out, err
 }
 
-// scope returns the scope of the challenge.
 func (c Case) scope() pg.Scope { return pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID} }
 
 // entry returns an event about the challenge.
@@ -178,7 +176,6 @@ func (c Case) entry(at time.Time, actor string, data events.Data) events.Entry {
 	}
 }
 
-// entryOf returns the event of a move that a request asks for.
 func (c Case) entryOf(m Move, r models.MoveRequest, data events.Data) events.Entry {
 	e := c.entry(m.At, r.Actor, data)
 	e.RequestID, e.WorkflowID = r.RequestID, m.WorkflowID

@@ -27,7 +27,6 @@ func policyDifferences(before *models.PolicyVersion, after models.PolicyVersion)
 	return fieldDifferences(old, content(after))
 }
 
-// content returns the content of a version by field.
 func content(v models.PolicyVersion) any {
 	return map[string]any{
 		"requirements": json.RawMessage(v.Requirements), "context_schema": json.RawMessage(v.ContextSchema),

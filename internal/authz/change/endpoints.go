@@ -87,7 +87,6 @@ func isEndpoint(k models.ChangeKind) bool {
 	return k == models.ChangeWebhookCreate || k == models.ChangeWebhookUpdate
 }
 
-// settingsOf returns a reader of the settings of endpoints.
 func (s *Service) settingsOf(lock bool) func(context.Context, *pg.Q, pg.Scope, string) (Endpoint, error) {
 	return func(ctx context.Context, q *pg.Q, scope pg.Scope, id string) (Endpoint, error) {
 		return s.endpoints.Settings(ctx, q, scope, id, lock)

@@ -80,7 +80,6 @@ func activation(ctx context.Context, q *pg.Q, scope pg.Scope, v action.PolicyRef
 	}, err
 }
 
-// modeChange proposes to change an action.
 func modeChange(ctx context.Context, q *pg.Q, scope pg.Scope, id string, c action.Change) (proposal, error) {
 	a, err := found(action.GetAction(ctx, q, scope, id))
 	if err != nil {

@@ -54,7 +54,6 @@ func (s *Service) proposeBy(ctx context.Context, scope pg.Scope, by By, build fu
 	return view(row, now)
 }
 
-// newRow builds the row of a proposal.
 func newRow(ctx context.Context, q *pg.Q, scope pg.Scope, in proposal, now time.Time) (models.Change, error) {
 	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {

@@ -74,7 +74,6 @@ type viewer struct {
 	requesters map[string]identity.Behind // by actor
 }
 
-// viewerOf returns the principal as the viewer of the change requests.
 func viewerOf(ctx context.Context, q *pg.Q, p identity.Principal, rows ...models.Change) (viewer, error) {
 	by, err := identity.PrincipalBehind(ctx, q, p.Store(), p.Actor())
 	out := viewer{Principal: p, by: by, requesters: map[string]identity.Behind{}}

@@ -45,7 +45,6 @@ func workflowInput(row models.Evaluation) WorkflowInput {
 	return WorkflowInput{Evaluation: row.ID, Environment: row.EnvironmentID, EndsAt: utc(row.EndsAt)}
 }
 
-// utc returns an optional time in UTC.
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
@@ -54,7 +53,6 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-// lookup reads an evaluation of an environment.
 func (s *Service) lookup(ctx context.Context, environment, id string) (row models.Evaluation, err error) {
 	err = s.store.Write(ctx, func(q *pg.Q) error {
 		row, err = lockEvaluation(ctx, q, environment, id)

@@ -11,12 +11,10 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// insertEvaluation adds an evaluation.
 func insertEvaluation(ctx context.Context, q *pg.Q, e models.Evaluation) error {
 	return q.Gorm(ctx).Create(&e).Error
 }
 
-// getEvaluation returns one evaluation of the environment.
 func getEvaluation(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Evaluation, error) {
 	var row models.Evaluation
 	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&row).Error

@@ -57,7 +57,6 @@ func (r Requirements) claimNames() []string {
 	return slices.Sorted(maps.Keys(r.Claims))
 }
 
-// claim checks one claim minimum.
 func (e *evaluation) claim(name string, minimum Status) requirement {
 	rule := claimRules[name]
 	found := e.status(name, minimum, rule)
@@ -202,7 +201,6 @@ func matched(listed, present []string) []string {
 	return out
 }
 
-// pick returns yes or no.
 func pick(condition bool, yes, no string) string {
 	if condition {
 		return yes
@@ -224,7 +222,6 @@ func orNone(items []string) string {
 	return strings.Join(items, ", ")
 }
 
-// joinMethods joins methods for an explanation.
 func joinMethods(methods []Method) string {
 	names := make([]string, len(methods))
 	for i, m := range methods {

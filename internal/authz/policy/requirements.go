@@ -100,7 +100,6 @@ func (r Requirements) approvalCompensates(name string) bool {
 	return name == "" || r.ApprovalCompensates == nil || slices.Contains(r.ApprovalCompensates, name)
 }
 
-// challengeSatisfies reports whether a completed challenge satisfies the requirement of this name.
 func (r Requirements) challengeSatisfies(name string) bool {
 	return name == CompensatesApproval || name != "" && slices.Contains(r.ChallengeCompensates, name)
 }
@@ -126,7 +125,6 @@ func (r Requirements) methods(kind EnvironmentKind) []Method {
 	return out
 }
 
-// defaultMethods returns the default of challenge_methods.
 func defaultMethods(kind EnvironmentKind) []Method {
 	if kind == Sandbox {
 		return []Method{Passkey, SandboxConfirm}

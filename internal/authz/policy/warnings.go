@@ -48,5 +48,4 @@ func Warnings(r Requirements) []Warning {
 	return out
 }
 
-// has reports whether a detection leads to the code.
 func (d detection) has(code string) bool { return code == d.veto || slices.Contains(d.codes, code) }

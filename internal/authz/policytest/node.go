@@ -156,7 +156,6 @@ func value(node *yaml.Node, name string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// ruleLine is the line of the condition of a rule of requirements.
 func ruleLine(requirements *yaml.Node, rule int) int {
 	list := value(requirements, "rules")
 	if rule >= len(list.Content) {

@@ -110,7 +110,6 @@ func (c *Case) counts() error {
 	return nil
 }
 
-// or returns the fallback for an empty string.
 func or(s, fallback string) string {
 	if s == "" {
 		return fallback

@@ -103,7 +103,6 @@ func (c Claims) input(header string) ([]byte, error) {
 	return encoding.AppendEncode(append(make([]byte, 0, size), header...), payload), nil
 }
 
-// signature returns the ES256 signature of the input.
 func (s *Signer) signature(ctx context.Context, input []byte) ([]byte, error) {
 	digest := sha256.Sum256(input)
 	signature, err := s.key.Sign(ctx, digest[:])

@@ -149,7 +149,6 @@ func literals(eh parser.ExprHelper, function string, args []ast.Expr, at ...int)
 	return out, nil
 }
 
-// of returns whether a function is called of the resource.
 func of(eh parser.ExprHelper, function string, target ast.Expr) (resource bool, err *cel.Error) {
 	if target.Kind() == ast.IdentKind && (target.AsIdent() == varSubject || target.AsIdent() == varResource && function != functionSeen) {
 		return target.AsIdent() == varResource, nil

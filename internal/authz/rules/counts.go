@@ -75,7 +75,6 @@ func (c Count) fault() (at int, why string) {
 	}
 }
 
-// countFrom parses the key of a count.
 func countFrom(key string) Count {
 	parts := strings.Split(key, " ")
 	return Count{parts[0], parts[1], parts[2]}
@@ -181,7 +180,6 @@ func (a *analysis) limit(e ast.Expr, present []string) bool {
 	return false
 }
 
-// isCount reports whether an expression is a count.
 func isCount(e ast.Expr) bool { return isEntryOf(e, varCounts) }
 
 // isEntryOf reports whether an expression is an entry of a hidden variable.
@@ -193,7 +191,6 @@ func isEntryOf(e ast.Expr, variable string) bool {
 	return of.Kind() == ast.IdentKind && of.AsIdent() == variable
 }
 
-// stringLiteral returns the value of a literal string.
 func stringLiteral(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false

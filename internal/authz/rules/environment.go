@@ -83,7 +83,6 @@ func newEnvironment(context *object, plan aggregate.Plan) (environment, error) {
 	return out, err
 }
 
-// compile compiles one rule.
 func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	out := compiled{Rule: rule}
 	if n := utf8.RuneCountInString(rule.When); n > MaxWhen {

@@ -86,7 +86,6 @@ type provider struct {
 	missing string
 }
 
-// newProvider returns the types of a context. rest has the standard types.
 func newProvider(rest types.Provider, context *object) *provider {
 	p := &provider{Provider: rest, objects: map[string]*object{}}
 	p.add(context)
@@ -96,7 +95,6 @@ func newProvider(rest types.Provider, context *object) *provider {
 	return p
 }
 
-// add adds an object and the objects below it.
 func (p *provider) add(o *object) {
 	if o == nil || p.objects[o.name] != nil {
 		return

@@ -230,7 +230,6 @@ func (c *change) createEach(ctx context.Context, statuses ...models.KeyStatus) e
 	return nil
 }
 
-// add adds a key to the environment.
 func (c *change) add(ctx context.Context, status models.KeyStatus, in keys.Signer, reference []byte, key keys.Key) error {
 	row, err := c.row(ctx, status, in, reference, key)
 	if err != nil {
@@ -306,7 +305,6 @@ func publicJWK(signer *proof.Signer) (models.JSON, error) {
 	return models.JSON(set.Keys[0]), nil
 }
 
-// record appends an event of the change.
 func (c *change) record(ctx context.Context, data events.Data) error {
 	return events.Append(ctx, c.q, events.Entry{Scope: c.scope, At: c.now, Actor: c.who.actor, RequestID: c.who.request, Data: data})
 }

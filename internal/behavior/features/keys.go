@@ -126,7 +126,6 @@ func lookupKey(name string) keyInfo {
 	return newKey("other", groupOther, nil)
 }
 
-// coarseGroup returns the index into coarseGroups.
 func (k keyInfo) coarseGroup() int {
 	switch {
 	case k.letter:

@@ -72,7 +72,6 @@ func readPresence(v any) (Presence, *parseError) {
 	return p, nil
 }
 
-// readBlock reads one modality into the frame.
 func readBlock(f *Frame, name string, v any) *parseError {
 	m := Modality(name)
 	if Dim(m) == 0 {

@@ -130,7 +130,6 @@ func (t *trials) add(bg *scoring.Background, people [][]features.Vector, i int) 
 	return nil
 }
 
-// rates returns the error rates of the trials.
 func (t *trials) rates() Rates {
 	slices.Sort(t.genuine)
 	slices.Sort(t.strangers)

@@ -131,7 +131,6 @@ func weigh(ref *scoring.Background, v features.Vector) (w, x []float64) {
 	return w, x
 }
 
-// fixed rounds a value to step.
 func fixed(v float64) int64 { return int64(math.Round(v / step)) }
 
 // Add adds the people of other. It returns ErrReference if the two are relative to different references.

@@ -141,7 +141,6 @@ func (w window) amount(mod features.Modality) float64 {
 	return w.activeMS()
 }
 
-// aged returns the state as of a time.
 func (s State) aged(nowMS int64) State {
 	s.Keystroke, s.Pointer = s.Keystroke.aged(features.Keystroke, nowMS), s.Pointer.aged(features.Pointer, nowMS)
 	return s

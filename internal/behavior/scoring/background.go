@@ -194,7 +194,6 @@ func (b *Background) Weigh(block features.Block) features.Vector {
 	return out
 }
 
-// weighInto is Weigh into an empty vector.
 func (b *Background) weighInto(out features.Vector, block features.Block) {
 	events := math.Max(float64(block.Events), 1)
 	scale := 1.0

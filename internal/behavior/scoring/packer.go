@@ -93,7 +93,6 @@ func (p *packer) flag(v *bool) {
 	}
 }
 
-// bits packs 64 bits unchanged.
 func (p *packer) bits(v *uint64) {
 	if p.reading {
 		*v = binary.LittleEndian.Uint64(p.take(8))
@@ -102,7 +101,6 @@ func (p *packer) bits(v *uint64) {
 	}
 }
 
-// double packs a finite float64.
 func (p *packer) double(v *float64) {
 	b := math.Float64bits(*v)
 	p.bits(&b)
@@ -200,7 +198,6 @@ func (p *packer) cells(dim int, v *features.Vector) {
 	p.data = out
 }
 
-// appendCell appends a count and a mean.
 func appendCell(out []byte, n, mean float64) []byte {
 	// Merging leaves an error far below a thousandth of a hundredth.
 	const close, most = 1e-3, 1 << 40
@@ -212,7 +209,6 @@ func appendCell(out []byte, n, mean float64) []byte {
 	return appendSingle(appendSingle(append(out, 0), float32(n)), float32(mean))
 }
 
-// readCells reads what cells packed.
 func (p *packer) readCells(dim int, v *features.Vector) {
 	*v = p.newVector(dim)
 	filled := p.take((dim + 7) / 8)

@@ -30,12 +30,10 @@ func (p Passages) Len() int { return len(p) / passageSize }
 // keys returns the number of keys of passage i, at most 255.
 func (p Passages) keys(i int) int { return int(p[i*passageSize]) }
 
-// codes returns the cells of passage i.
 func (p Passages) codes(i int) []byte {
 	return p[i*passageSize+1 : (i+1)*passageSize]
 }
 
-// appendPassage appends the passage that a fingerprint stands for.
 func appendPassage(out Passages, bg *Background, p fingerprint, keys int) Passages {
 	out = append(out, byte(min(keys, math.MaxUint8))) // #nosec G115 -- bounded
 	for i, c := range features.Cells(features.Keystroke) {

@@ -54,5 +54,4 @@ func binWorth(rate float64) (few, many float64) {
 	return tenth(weight[0] / inverse[0]), tenth(weight[1] / inverse[1])
 }
 
-// tenth rounds to one decimal.
 func tenth(v float64) float64 { return math.Round(v*10) / 10 }

@@ -95,7 +95,6 @@ func priorPointer() *Background {
 	})
 }
 
-// pointerCell states one pointer cell.
 func pointerCell(name string) stated {
 	family, class := name, 0
 	if i := strings.IndexAny(name, "#:"); i >= 0 {

@@ -94,7 +94,6 @@ func (s State) keyCoverage() Coverage {
 	return CoverageNone
 }
 
-// pointerCoverage returns the coverage by pointer use in ms.
 func pointerCoverage(activeMS float64) Coverage {
 	switch {
 	case activeMS >= sufficientActive:
@@ -107,7 +106,6 @@ func pointerCoverage(activeMS float64) Coverage {
 	return CoverageNone
 }
 
-// better returns the greater coverage.
 func better(a, b Coverage) Coverage {
 	if coverageRank[b] > coverageRank[a] {
 		return b
@@ -115,5 +113,4 @@ func better(a, b Coverage) Coverage {
 	return a
 }
 
-// atLeast reports whether the coverage is want or greater.
 func (c Coverage) atLeast(want Coverage) bool { return coverageRank[c] >= coverageRank[want] }

@@ -13,7 +13,6 @@ import (
 // cellsByName has [n, mean] for each filled cell.
 type cellsByName map[string][2]float64
 
-// byName returns the filled cells of a vector by their names.
 func byName(mod features.Modality, v features.Vector) cellsByName {
 	out := cellsByName{}
 	cells := features.Cells(mod)

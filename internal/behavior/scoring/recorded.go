@@ -151,7 +151,6 @@ func (q *recordedQuery) add(p Passages, from, to int) {
 	}
 }
 
-// row returns row i of the sums.
 func (q *recordedQuery) row(i int) []codeSum { return q.sums[i*len(q.at) : (i+1)*len(q.at)] }
 
 // gain returns what a cell adds to the ratio if the other's mean code differs by so much.

@@ -52,7 +52,6 @@ func complete(mod features.Modality, c chunk) bool {
 	return c.ActiveMS >= chunkActiveMS
 }
 
-// keys returns the key presses in the window.
 func (w window) keys() int {
 	total := 0
 	for _, c := range w.chunks {

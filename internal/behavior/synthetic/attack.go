@@ -57,7 +57,6 @@ func gauss(mean, sd float64) sampler {
 	return func(r *rand.Rand) float64 { return mean + sd*r.NormFloat64() }
 }
 
-// uniform samples the range from lo to hi.
 func uniform(lo, hi float64) sampler {
 	return func(r *rand.Rand) float64 { return lo + (hi-lo)*r.Float64() }
 }

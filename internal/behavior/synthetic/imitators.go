@@ -55,7 +55,6 @@ func byClass(time func(rng *rand.Rand, class string) float64) func(*rand.Rand, [
 	}
 }
 
-// holdClass names the group of a key.
 func holdClass(text []features.KeyEvent, i int) string { return "h:" + features.KeyGroup(text[i].Key) }
 
 // pressClass names the class of a key and the next one.

@@ -39,7 +39,6 @@ func (p *Plan) Print(ctx context.Context, out io.Writer, simulate bool) error {
 	return nil
 }
 
-// moved is a simulation in one line.
 func moved(s *countersign.PolicySimulation) string {
 	text := fmt.Sprintf("%d of the newest %d decisions would change", s.Changed, s.Decisions)
 	var moves []string

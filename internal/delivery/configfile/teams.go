@@ -191,7 +191,6 @@ func groupsOf(r *countersign.PolicyRequirements) ([]string, error) {
 	return in.Groups(), err
 }
 
-// named reports whether requirements name one of the teams.
 func named(r *countersign.PolicyRequirements, teams []string) bool {
 	groups, err := groupsOf(r)
 	return err == nil && slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(teams, g) })

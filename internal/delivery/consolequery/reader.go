@@ -92,7 +92,6 @@ func (r *Reader) Case(ctx context.Context, scope pg.Scope, id string) (Case, err
 	return c, err
 }
 
-// cause returns the cause of a decision in words.
 func cause(d audit.Decision, chain []audit.Decision) string {
 	if d.Parent == nil {
 		return "requested"

@@ -105,7 +105,6 @@ type AuditChainStatus struct {
 	Oldest   *time.Time // time of the oldest unsealed event
 }
 
-// auditChain returns the status of the environment's audit chain.
 func auditChain(ctx context.Context, q *pg.Q, s pg.Scope) (AuditChainStatus, error) {
 	var c AuditChainStatus
 	err := q.Gorm(ctx).Raw(`select coalesce(max(h.seq), 0) as links, count(v.id) as unsealed, min(v.at) as oldest from environments e

@@ -17,7 +17,6 @@ func holdOfNotice(ctx context.Context, q *pg.Q, environment, authorization strin
 	return pg.OrNotFound(h, pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id = ?", environment, authorization).Take(&h).Error)
 }
 
-// noticeChoices returns the choices of a person in an environment.
 func noticeChoices(ctx context.Context, q *pg.Q, s pg.Scope, person string) ([]models.NoticeChoice, error) {
 	var rows []models.NoticeChoice
 	err := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and person_id = ?", s.Tenant, s.Environment, person).
@@ -83,7 +82,6 @@ func countNoticeAttempt(ctx context.Context, q *pg.Q, n models.Notice, failure s
 	return err
 }
 
-// mailAddress returns the e-mail address of a person of the tenant.
 func mailAddress(ctx context.Context, q *pg.Q, tenant, person string) (models.PersonAddress, error) {
 	var row models.PersonAddress
 	return pg.OrNotFound(row, q.Gorm(ctx).Where("tenant_id = ? and person_id = ?", tenant, person).Take(&row).Error)

@@ -269,7 +269,6 @@ func (f AttemptFilter) page(rows *gorm.DB, p pg.Page, column string) (*gorm.DB, 
 	return pg.Paginate(rows, p, column, "id")
 }
 
-// enabledEndpoints returns the enabled endpoints of an environment.
 func enabledEndpoints(ctx context.Context, q *pg.Q, environment string) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
 	err := q.Gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error

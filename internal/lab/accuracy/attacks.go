@@ -99,7 +99,6 @@ func attackOn(rng *rand.Rand, attack synthetic.Attack, text [][]features.KeyEven
 	return out
 }
 
-// extractAll extracts each part as one frame.
 func extractAll(parts [][]features.KeyEvent) []shot {
 	var out []shot
 	for _, part := range parts {

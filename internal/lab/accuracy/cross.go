@@ -50,7 +50,6 @@ func scoreAll(s *scoring.Scorer, queries []features.Vector) []float64 {
 	return out
 }
 
-// first returns the first error of a list.
 func first(errs []error) error {
 	for _, err := range errs {
 		if err != nil {

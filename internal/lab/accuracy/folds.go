@@ -128,7 +128,6 @@ func learnedFrom(bg *scoring.Background, set recordings.Set) (bool, error) {
 	return false, nil
 }
 
-// keyFolds is folds for keystroke sets.
 func (e *env) keyFolds(set recordings.Set, people []typist) ([]fold, error) {
 	names := make([]string, len(people))
 	for i, p := range people {

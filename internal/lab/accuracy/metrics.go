@@ -43,7 +43,6 @@ func cross(r0, a0, r1, a1 float64) float64 {
 	return r0 + w*(r1-r0)
 }
 
-// sorted returns a sorted copy.
 func sorted(v []float64) []float64 {
 	out := append([]float64(nil), v...)
 	sort.Float64s(out)

@@ -141,7 +141,6 @@ func runPointer(e *env, set recordings.Set) error {
 	return nil
 }
 
-// pointerFolds is folds for pointer sets.
 func (e *env) pointerFolds(set recordings.Set, people []mover, cut cutter) ([]fold, error) {
 	names := make([]string, len(people))
 	for i, p := range people {

@@ -81,7 +81,6 @@ func Protocols() []string {
 	return out
 }
 
-// wants reports whether a protocol is to be run.
 func (o Options) wants(protocol string) bool {
 	return o.Protocol == "all" || slices.Contains(strings.Split(o.Protocol, ","), protocol)
 }

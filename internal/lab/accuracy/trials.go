@@ -62,5 +62,4 @@ func play(m *scoring.Model, ts scoring.Templates, frames []shot) []verdict {
 	return out
 }
 
-// trusted reports whether the status is confirmed or likely.
 func trusted(s scoring.Status) bool { return s == scoring.Confirmed || s == scoring.Likely }

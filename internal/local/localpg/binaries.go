@@ -107,7 +107,6 @@ func candidates() []string {
 	return dirs
 }
 
-// executable reports whether the path is a program.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

@@ -100,7 +100,6 @@ func Row(e Entry) (models.Event, error) {
 	return row, err
 }
 
-// personalDigest is Digest of a row with its personal part.
 func personalDigest(row models.Event) ([]byte, error) {
 	form, err := canonical.JSON(struct {
 		SubjectUID *string         `json:"subject_uid"`

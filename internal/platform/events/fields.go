@@ -71,7 +71,6 @@ func fieldsOf(data Data) []field {
 	return structFields(reflect.TypeOf(data))
 }
 
-// structFields returns the fields of a struct type in their order.
 func structFields(t reflect.Type) []field {
 	var out []field
 	for f := range t.Fields() {

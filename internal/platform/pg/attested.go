@@ -79,7 +79,6 @@ func (a *attestation) Initialize(db *gorm.DB) error {
 	return db.Callback().Query().After("gorm:query").Register(attestationName, a.verify)
 }
 
-// attestation returns the plugin.
 func (q *Q) attestation() *attestation { return q.db.Plugins[attestationName].(*attestation) }
 
 // Unchecked makes a statement also read attested rows that do not match their MAC, for lists and reports: nothing may be decided by them.
@@ -141,7 +140,6 @@ func (a *attestation) each(db *gorm.DB, do func(attestedForm, reflect.Value) err
 	}
 }
 
-// mac returns the MAC of a row.
 func (a *attestation) mac(ctx context.Context, f attestedForm, row reflect.Value) ([]byte, error) {
 	if a.keys == nil {
 		return nil, errNoKeys

@@ -17,7 +17,6 @@ var ErrNotDistributable = errors.New("the database has no extension citus: insta
 // anchor is the table that every other distributed table has its rows beside.
 var anchor = models.DistributedTables[0]
 
-// placeStatement returns the statement that places a table.
 func placeStatement(table string) string {
 	if models.PlacementOf(table) == models.PlacedEverywhere {
 		return fmt.Sprintf("select create_reference_table('%s')", table)

@@ -218,7 +218,6 @@ func (s *standby) unusable() error {
 	return nil
 }
 
-// q returns queries on the standby.
 func (s *standby) q(primary *Q) *Q {
 	return &Q{db: primary.db, conn: s.conn}
 }

@@ -266,7 +266,6 @@ func (d *decoder) member(members map[string]any) *fault {
 	return nil
 }
 
-// memberValue reads the value of a member.
 func (d *decoder) memberValue(key string) (any, *fault) {
 	start := d.pos
 	value, f := d.value()
@@ -276,7 +275,6 @@ func (d *decoder) memberValue(key string) (any, *fault) {
 	return value, f
 }
 
-// array reads an array.
 func (d *decoder) array() (any, *fault) {
 	d.pos++
 	d.space()

@@ -62,7 +62,6 @@ func warnOfClone(ctx context.Context, q *pg.Q, s pg.Scope, id string) error {
 	return err
 }
 
-// createRegistrationGrant inserts a grant.
 func createRegistrationGrant(ctx context.Context, q *pg.Q, g models.RegistrationGrant) error {
 	return q.Gorm(ctx).Create(&g).Error
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ruled returns the environment of the scope with the rules of its passkeys.
 func ruled(ctx context.Context, q *pg.Q, scope pg.Scope) (models.Environment, error) {
 	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {

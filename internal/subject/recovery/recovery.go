@@ -204,7 +204,6 @@ func (s *Service) Get(ctx context.Context, scope pg.Scope, subjectID string) (Vi
 	return View{}, err
 }
 
-// entry returns an event about the recovery.
 func entry(r models.Recovery, sub models.Subject, at time.Time, actor string, data events.Data) events.Entry {
 	return events.Entry{
 		Scope: pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, At: at, SubjectUID: sub.UID,

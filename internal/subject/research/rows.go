@@ -165,7 +165,6 @@ func ListVectors(ctx context.Context, q *pg.Q, r Range, f func(Sample) error) er
 	}
 }
 
-// countVectors returns the number of vectors of the range in each environment.
 func countVectors(ctx context.Context, q *pg.Q, r Range) ([]EnvironmentCount, error) {
 	var out []EnvironmentCount
 	err := q.Gorm(ctx).Raw(`select e.tenant_id as tenant, e.id as environment, count(*) as rows from research_vectors v

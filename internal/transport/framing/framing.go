@@ -189,7 +189,6 @@ func (c *Checker) requestLine(line []byte) string {
 	return ""
 }
 
-// field reads a header line.
 func (h *head) field(line []byte) string {
 	name, value, found := strings.Cut(string(line), ":")
 	if !found || !isToken(name) {
