@@ -99,7 +99,7 @@ func (h *listHandlers) entries(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	rows, next, err := h.Lists.Entries(request.Context(c), principal(c).Store(), param(c, "list_id"), pg)
+	rows, next, err := h.Lists.Entries(request.Context(c), principal(c).Store(), param(c, "list_id"), query(c, "value"), pg)
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func apiLists(t *testing.T, x consoleRecords) (paths []string) {
 	samples := map[string]string{
 		"key": "payment.seeded_1", "subject": x.subject, "action": "payment.seeded_1", "parent": x.held, "q": "user-0", "event": x.held, "type": "hold.*",
 		"kind": "authorization.decided", "actor": "cli:test", "assigned_to": "person:" + x.held,
-		"since": now.Add(-6 * time.Hour).Format(time.RFC3339), "until": now.Add(-time.Hour).Format(time.RFC3339),
+		"since": now.Add(-6 * time.Hour).Format(time.RFC3339), "until": now.Add(-time.Hour).Format(time.RFC3339), "value": "DE",
 		"opened_before": now.Add(-time.Hour).Format(time.RFC3339), "due_before": now.Add(70 * time.Hour).Format(time.RFC3339),
 	}
 	inPath := strings.NewReplacer("{action_id}", x.action, "{subject_id}", x.subject, "{endpoint_id}", x.endpoint, "{list_id}", x.list)

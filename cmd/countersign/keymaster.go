@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 func masterCommand() *cobra.Command {
@@ -60,7 +63,10 @@ func masterRetireCommand() *cobra.Command {
 			if err := c.RecordRootKey(cmd.Context()); err != nil {
 				return err
 			}
-			err = masterkey.Retire(cmd.Context(), masterkey.Retirement{Store: c.Store, Keys: c.Keys, ID: args[0], Lost: lost, Now: c.Clock.Now()})
+			err = masterkey.Retire(cmd.Context(), masterkey.Retirement{
+				Store: c.Store, Keys: c.Keys, ID: args[0], Lost: lost, Now: c.Clock.Now(),
+				Reseal: func(ctx context.Context, q *pg.Q) error { return lists.Reseal(ctx, q, lists.NewVault(c.Keys)) },
+			})
 			if err != nil {
 				return err
 			}

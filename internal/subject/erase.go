@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -132,7 +133,12 @@ func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
 		}
 		var responses, entries int64
 		if !more { // once, at the end: it reads every stored response and every list of the environment
-			if entries, err = lists.Forget(ctx, q, lists.NewVault(s.keys), pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, *e.Subject, s.clock.Now()); err != nil {
+			scope := pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
+			var keys map[string]string
+			if entries, keys, err = lists.Forget(ctx, q, lists.NewVault(s.keys), scope, *e.Subject, s.clock.Now()); err != nil {
+				return err
+			}
+			if err := change.Forget(ctx, q, scope, keys); err != nil {
 				return err
 			}
 			if responses, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {

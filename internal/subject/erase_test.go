@@ -123,7 +123,7 @@ func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 	require.Equal(t, map[string]int{
 		"frames": 1, "background_shares": 1, "templates": 1, "enrollments": 1, "sessions": 1, "client_tokens": 1, "registration_grants": 1, "passkeys": 1,
 		"frame_digests": 1, "typed_passages": 1, "recoveries": 1, "research_consents": 1, "proofs": 1, "challenges": 1, "review_notes": 1, "holds": 1, "shown_details": 1, "kept_values": 1,
-		"aggregate_values": 1, "aggregate_locks": 1,
+		"aggregate_values": 1, "aggregate_locks": 1, "list_entries": 1,
 		"authorizations": 2, "research_vectors": 1,
 		"answers": 1, "events": 6,
 	}, removed)

@@ -97,6 +97,7 @@ func TestExportContainsAllDataOfTheSubjectOnly(t *testing.T) {
 	require.Contains(t, sections["sessions"][0]["state"], "keystroke", "the state of a session is unsealed")
 	require.Equal(t, map[string]any{"kept": []any{"/amount"}, "context": map[string]any{"amount": 250.0}}, sections["kept_values"][0]["kept"],
 		"kept values are unsealed")
+	require.Equal(t, "seeded", sections["list_entries"][0]["name"])
 	require.Equal(t, "called back", sections["review_notes"][0]["note"], "notes are unsealed")
 	frame := sections["frames"][0]["vector"].(map[string]any)
 	require.Equal(t, features.Accepted, features.Read(frame).Status, "a frame has the form in which it was sent")

@@ -7,9 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -21,14 +24,14 @@ import (
 // exporter writes the export of one subject from one snapshot of the database. It can do so repeatedly, with the same bytes
 // each time, which the digest relies on.
 type exporter struct {
-	q          *pg.Q
-	stored     models.Subject
-	subject    json.RawMessage // canonical
-	pseudonyms [][]byte        // of the subject's research vectors
-	open       Opener
-	details    display.Vault
-	kept       storedvalues.Vault
-	notes      reviewnote.Vault
+	q         *pg.Q
+	stored    models.Subject
+	subject   json.RawMessage // canonical
+	selectors map[string]any  // what selects the rows of a section instead of the subject's uid
+	open      Opener
+	details   display.Vault
+	kept      storedvalues.Vault
+	notes     reviewnote.Vault
 }
 
 // exporter returns the exporter of a subject within the read transaction of q.
@@ -41,7 +44,16 @@ func (s *Service) exporter(ctx context.Context, q *pg.Q, row models.Subject) (ex
 	if e.subject, err = canonical.JSON(newExportedSubject(row, timing)); err != nil {
 		return e, err
 	}
-	e.pseudonyms, err = s.research.Pseudonyms(ctx, q, row.EnvironmentID, row.UID)
+	pseudonyms, err := s.research.Pseudonyms(ctx, q, row.EnvironmentID, row.UID)
+	if err != nil {
+		return e, err
+	}
+	all, err := lists.All(ctx, q, pg.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID})
+	if err != nil {
+		return e, err
+	}
+	keys, err := lists.NewVault(s.keys).Keys(all, row.ExternalID)
+	e.selectors = map[string]any{researchSection: pseudonyms, listsSection: slices.Sorted(maps.Values(keys))}
 	return e, err
 }
 
@@ -91,7 +103,7 @@ func (e exporter) send(ctx context.Context, head exportHead, w io.Writer) error 
 // data writes the data as canonical JSON (RFC 8785): sections in the order of their names, the subject itself among them.
 func (e exporter) data(ctx context.Context, w io.Writer) error {
 	sections := &exportSections{w: w, uid: e.stored.UID, subject: e.subject, open: e.open, details: e.details, kept: e.kept, notes: e.notes}
-	if err := exportSubject(ctx, e.q, e.stored, e.pseudonyms, exportWithin, sections); err != nil {
+	if err := exportSubject(ctx, e.q, e.stored, e.selectors, exportWithin, sections); err != nil {
 		return err
 	}
 	return sections.end()

@@ -297,8 +297,12 @@ type exportSection struct {
 	name, columns, rows string
 }
 
-// researchSection is selected by the subject's pseudonyms; all other sections are selected by its uid.
-const researchSection = "research_vectors"
+// researchSection is selected by the subject's pseudonyms, and listsSection by the keys that its id has in lists; all other sections are
+// selected by its uid.
+const (
+	researchSection = "research_vectors"
+	listsSection    = "list_entries"
+)
 
 // exportedTables are ordered by name, like the keys of the export's data.
 var exportedTables = []exportSection{
@@ -329,6 +333,9 @@ var exportedTables = []exportSection{
 		"holds where environment_id = $2 and subject_uid = $1 order by opened_at, authorization_id"},
 	{"kept_values", "authorization_id #kept @decided_at",
 		"kept_values where environment_id = $2 and subject_uid = $1 order by decided_at, authorization_id"},
+	{listsSection, "id list_id name reason @expires_at @added_at added_by",
+		"(select l.name, e.* from lists l join list_entries e on e.environment_id = l.environment_id " +
+			"and e.list_id = l.id and e.key = any($1) where l.environment_id = $2) e order by name, id"},
 	{"passkeys", "id #credential_id #public_key attestation_type #aaguid transports sign_count user_verified backup_eligible " +
 		"rp_id backup_state clone_warning @created_at @last_used_at @revoked_at",
 		"passkeys where environment_id = $2 and subject_uid = $1 order by created_at, id"},
@@ -367,16 +374,16 @@ type ExportSink interface {
 
 // exportSubject reads everything stored about a subject, by section name, and holds one row in memory at a time. Call it
 // in Read, so that all sections are of one snapshot. limit is the time that one section may take.
-func exportSubject(ctx context.Context, q *pg.Q, subject models.Subject, pseudonyms [][]byte, limit time.Duration, sink ExportSink) error {
+func exportSubject(ctx context.Context, q *pg.Q, subject models.Subject, selectors map[string]any, limit time.Duration, sink ExportSink) error {
 	_, err := q.Exec(ctx, `select set_config('statement_timeout', $1, true),
 		set_config('idle_in_transaction_session_timeout', $1, true)`, strconv.FormatInt(limit.Milliseconds(), 10))
 	if err != nil {
 		return err
 	}
 	for _, s := range exportedTables {
-		arg := any(subject.UID)
-		if s.name == researchSection {
-			arg = pseudonyms
+		arg, own := selectors[s.name]
+		if !own {
+			arg = subject.UID
 		}
 		if err := sink.Section(s.name); err != nil {
 			return err

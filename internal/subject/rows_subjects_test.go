@@ -67,6 +67,7 @@ func TestExportCoversEveryColumnOfItsTables(t *testing.T) {
 		"ceremony": "entropy of an enrollment of a passkey", "version of typed_passages": "an order of the database", "version of sessions": "an order of the database", "cause": "an order of the database", "seq": "an order of the database",
 		"erased_at": "null while there is a subject", "hash": "in the audit chain",
 		"request_id of requests": "in the events", "sign_count of requests": "in the passkey", "backup_state of requests": "in the passkey",
+		"key": "the id of the subject, or a keyed hash of it", "value": "the id of the subject",
 		"teams_required": "the number of the relying party's teams that must approve", "pseudonym": "a keyed hash of the subject", "period_id": "how long a pseudonym holds",
 	}
 	for table, columns := range subject.ExportColumns() {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -50,12 +51,26 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 	kept, err := b.research(t).Save(t.Context(), b.store.Q, b.scope, research.Vector{SubjectUID: s.UID, DeviceClass: "desktop", Data: vector(t), At: now})
 	require.NoError(t, err)
 	require.True(t, kept)
+	b.list(t, s.ExternalID)
 	b.exec(t, `insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at)
 		values ($1, 'grt_1', $2, $3, $4, $5, $6)`, []byte(s.UID), s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Minute))
 	b.seedPasskey(t, s.UID, ids.New(ids.Passkey), nil)
 	b.seedCredential(t, s, now)
 	b.seedDecisions(t, s, out, now)
 	return out
+}
+
+// list adds a value to a list, which is created if there is none.
+func (b *bundle) list(t *testing.T, value string) {
+	t.Helper()
+	service, by := lists.New(b.store, b.clock, b.keys), lists.By{Actor: "cli:test"}
+	l, err := service.Named(t.Context(), b.scope, "seeded")
+	if err != nil {
+		l, err = service.Create(t.Context(), b.scope, by, lists.Draft{Name: "seeded", Kind: models.ListText})
+		require.NoError(t, err)
+	}
+	_, err = service.Change(t.Context(), b.scope, by, l.ID, lists.Edit{Add: []lists.NewEntry{{Value: value, Reason: "Reported."}}})
+	require.NoError(t, err)
 }
 
 func (b *bundle) seedPasskey(t *testing.T, uid, id string, revoked *time.Time) {

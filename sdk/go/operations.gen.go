@@ -726,6 +726,8 @@ func (c *Client) GetList(ctx context.Context, listID string, options ...RequestO
 
 // ListListEntriesParams is the query of ListListEntries. Zero values are not sent.
 type ListListEntriesParams struct {
+	// Only entries that have this value and, of a list that is not personal, those that contain it.
+	Value string
 	// Entries on a page.
 	Limit int64
 	// Cursor of the next page from the `Link` header.
@@ -734,6 +736,7 @@ type ListListEntriesParams struct {
 
 func (p ListListEntriesParams) query() url.Values {
 	q := url.Values{}
+	set(q, "value", p.Value)
 	set(q, "limit", p.Limit)
 	set(q, "cursor", p.Cursor)
 	return q

@@ -137,6 +137,39 @@ func (t targets) listBase(ctx context.Context, c models.Change) (any, bool, erro
 	return base, err == nil, err
 }
 
+// Forget removes entries from the change requests about lists of an environment; keys has that of each list. What is left of a pending
+// request can be approved.
+func Forget(ctx context.Context, q *pg.Q, scope pg.Scope, keys map[string]string) error {
+	for list, key := range keys {
+		rows, err := lockNaming(ctx, q, scope, list, key)
+		if err != nil {
+			return err
+		}
+		for _, c := range rows {
+			var proposed listProposed
+			var base listBase
+			if err := errors.Join(json.Unmarshal(c.Proposed, &proposed), json.Unmarshal(c.Base, &base)); err != nil {
+				return err
+			}
+			proposed.Add = slices.DeleteFunc(proposed.Add, func(e lists.PreparedEntry) bool { return e.Key == key })
+			proposed.Remove = slices.DeleteFunc(proposed.Remove, func(k string) bool { return k == key })
+			base.Entries = slices.DeleteFunc(base.Entries, func(e listsEntry) bool { return e.Key == key })
+			differences, err := proposed.differences(base)
+			if err != nil {
+				return err
+			}
+			c, err := document(c, proposal{proposed: proposed, base: base, differences: differences})
+			if err != nil {
+				return err
+			}
+			if err := rewrite(ctx, q, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // applyList makes a change of a list in the caller's transaction.
 func (s *Service) applyList(ctx context.Context, q *pg.Q, c models.Change, by action.Author) error {
 	op := s.lists.Operation(q, by.Scope, lists.By{Actor: by.Actor, RequestID: by.RequestID, WorkflowID: by.WorkflowID}, by.At)

@@ -63,6 +63,19 @@ func newRow(ctx context.Context, q *pg.Q, scope pg.Scope, in proposal, now time.
 		ID: ids.New(ids.Change), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Kind: in.kind, Status: models.ChangePending,
 		Target: in.target, Action: in.action, CreatedAt: now, ExpiresAt: now.Add(time.Duration(env.ChangeTTLSeconds) * time.Second),
 	}
+	if row, err = document(row, in); err != nil {
+		return row, err
+	}
+	body, err := canonical.JSON(map[string]any{
+		"kind": in.kind, "target": in.target, "proposed": json.RawMessage(row.Proposed), "base": json.RawMessage(row.Base),
+	})
+	digest := sha256.Sum256(body)
+	row.Digest = digest[:]
+	return row, err
+}
+
+// document returns a change request with the content of a proposal.
+func document(row models.Change, in proposal) (models.Change, error) {
 	for _, part := range []struct {
 		to   *models.JSON
 		from any
@@ -73,12 +86,7 @@ func newRow(ctx context.Context, q *pg.Q, scope pg.Scope, in proposal, now time.
 		}
 		*part.to = raw
 	}
-	body, err := canonical.JSON(map[string]any{
-		"kind": in.kind, "target": in.target, "proposed": json.RawMessage(row.Proposed), "base": json.RawMessage(row.Base),
-	})
-	digest := sha256.Sum256(body)
-	row.Digest = digest[:]
-	return row, err
+	return row, nil
 }
 
 // waiting returns the pending change request that is the same proposal, nil if there is none. It expires one that is due.

@@ -43,6 +43,7 @@ func lockPendingChanges(ctx context.Context, q *pg.Q, s pg.Scope, digest []byte)
 type ListFilter struct {
 	Status models.ChangeStatus // empty for all
 	Kinds  []models.ChangeKind // empty for all
+	Target string              // empty for all
 	Now    time.Time
 }
 
@@ -51,6 +52,9 @@ func listChanges(ctx context.Context, q *pg.Q, s pg.Scope, f ListFilter, p pg.Pa
 	tx := q.Gorm(ctx).Model(&models.Change{}).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if len(f.Kinds) > 0 {
 		tx = tx.Where("kind in ?", f.Kinds)
+	}
+	if f.Target != "" {
+		tx = tx.Where("target = ?", f.Target)
 	}
 	switch f.Status {
 	case "":
@@ -71,6 +75,23 @@ func listChanges(ctx context.Context, q *pg.Q, s pg.Scope, f ListFilter, p pg.Pa
 	}
 	rows, next := pg.CutPage(rows, p, func(c models.Change) (time.Time, string) { return c.CreatedAt, c.ID })
 	return rows, next, nil
+}
+
+// lockNaming locks and returns the change requests about the entries of a list that name one by its key.
+func lockNaming(ctx context.Context, q *pg.Q, s pg.Scope, list, key string) ([]models.Change, error) {
+	var rows []models.Change
+	err := q.Gorm(ctx).Raw(`select * from changes where tenant_id = @tenant and environment_id = @environment and kind = 'list.entries' and target = @list
+		and (proposed -> 'add' @> jsonb_build_array(jsonb_build_object('key', cast(@key as text))) or proposed -> 'remove' @> jsonb_build_array(cast(@key as text))
+			or base -> 'entries' @> jsonb_build_array(jsonb_build_object('key', cast(@key as text))))
+		order by id for update`, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "list": list, "key": key}).Find(&rows).Error
+	return rows, err
+}
+
+// rewrite replaces the content of a locked change request. Its digest is that of no proposal any more.
+func rewrite(ctx context.Context, q *pg.Q, c models.Change) error {
+	_, err := q.Exec(ctx, "update changes set proposed = $3, base = $4, differences = $5, digest = sha256(id::bytea) where environment_id = $1 and id = $2",
+		c.EnvironmentID, c.ID, c.Proposed, c.Base, c.Differences)
+	return err
 }
 
 // pendingChanges counts the pending change requests that are not due.

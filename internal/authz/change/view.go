@@ -116,12 +116,13 @@ func shows(p identity.Principal, k models.ChangeKind) bool {
 type Filter struct {
 	Status models.ChangeStatus
 	Kind   models.ChangeKind
+	Target string // id of what is changed
 }
 
 // List lists the change requests that the principal may see, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page pg.Page) ([]View, string, error) {
 	now := s.clock.Now()
-	filter := ListFilter{Status: f.Status, Kinds: kinds(p), Now: now}
+	filter := ListFilter{Status: f.Status, Kinds: kinds(p), Target: f.Target, Now: now}
 	if f.Kind != "" {
 		if !shows(p, f.Kind) {
 			return nil, "", nil

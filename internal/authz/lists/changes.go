@@ -111,8 +111,8 @@ func (s *Service) Prepare(ctx context.Context, q *pg.Q, scope pg.Scope, id strin
 	}
 	now := s.clock.Now()
 	for i, n := range e.Add {
-		if err := n.check(l.Kind, i, now); err != nil {
-			return out, err
+		if field, why := n.Fault(l.Kind, now); why != "" {
+			return out, problem.Invalid([]any{"body", "add", i, field}, why, "value_error")
 		}
 		keys, err := s.vault.entryKeys(l, n.Value)
 		if err != nil {
@@ -304,30 +304,70 @@ func ByName(ctx context.Context, q *pg.Q, scope pg.Scope, names []string) (map[s
 	return out, err
 }
 
-// Forget removes the entries with the id of an erased subject from every list of the environment and returns how many there were. It
-// adds no event with the id.
-func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject string, at time.Time) (int64, error) {
-	all, err := allLists(ctx, q, scope)
+// Keys returns the keys of the entries that have a value, in each of the lists by its id.
+func (v Vault) Keys(all []models.List, value string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, l := range all {
+		keys, err := v.entryKeys(l, value)
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) > 0 {
+			out[l.ID] = keys[0]
+		}
+	}
+	return out, nil
+}
+
+// Forget removes the entries with the id of an erased subject from every list of the environment and returns how many there were, and
+// their keys by list. It adds no event with the id.
+func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject string, at time.Time) (int64, map[string]string, error) {
+	all, err := lockAll(ctx, q, scope)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
+	}
+	keys, err := v.Keys(all, subject)
+	if err != nil {
+		return 0, nil, err
 	}
 	var n int64
 	for _, l := range all {
-		keys, err := v.entryKeys(l, subject)
-		if err != nil || len(keys) == 0 {
-			return n, err
+		key, has := keys[l.ID]
+		if !has {
+			continue
 		}
-		removed, err := removeEntries(ctx, q, l, keys[:1], at)
+		removed, err := removeEntries(ctx, q, l, []string{key}, at)
 		if err != nil {
-			return n, err
+			return n, keys, err
 		}
 		if len(removed) == 0 {
 			continue
 		}
 		if _, err := nextVersion(ctx, q, l, nil); err != nil {
-			return n, err
+			return n, keys, err
 		}
 		n += int64(len(removed))
 	}
-	return n, nil
+	return n, keys, nil
+}
+
+// Reseal seals the secrets of all personal lists by the active master key, so that a previous one can be retired.
+func Reseal(ctx context.Context, q *pg.Q, v Vault) error {
+	all, err := lockPersonal(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		secret, err := v.renewed(l)
+		if err != nil {
+			return err
+		}
+		if secret == nil {
+			continue
+		}
+		if err := setSecret(ctx, q, l, secret); err != nil {
+			return err
+		}
+	}
+	return nil
 }

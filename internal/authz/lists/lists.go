@@ -97,12 +97,17 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, page pg.Page) ([]mod
 }
 
 // Entries lists the entries of a list, newest first, and returns the cursor of the next page. Expired ones are among them until they
-// are deleted.
-func (s *Service) Entries(ctx context.Context, scope pg.Scope, id string, page pg.Page) ([]models.ListEntry, string, error) {
-	if _, err := s.Get(ctx, scope, id); err != nil {
+// are deleted. With a value, only entries that have it are listed and, of a list that is not personal, those that contain it.
+func (s *Service) Entries(ctx context.Context, scope pg.Scope, id, value string, page pg.Page) ([]models.ListEntry, string, error) {
+	l, err := s.Get(ctx, scope, id)
+	if err != nil {
 		return nil, "", err
 	}
-	return listEntries(ctx, s.store.Q, scope, id, page)
+	find, err := s.vault.find(l, value)
+	if err != nil {
+		return nil, "", err
+	}
+	return listEntries(ctx, s.store.Q, l, find, page)
 }
 
 // notFound maps a missing list to the problem not_found.
@@ -131,22 +136,21 @@ func (d Draft) check() error {
 	return nil
 }
 
-// check refuses an entry that the list cannot have.
-func (e NewEntry) check(kind models.ListKind, at int, now time.Time) error {
-	field := func(name string) []any { return []any{"body", "add", at, name} }
+// Fault returns the field of an entry that a list of a kind cannot have, and why; both empty for none.
+func (e NewEntry) Fault(kind models.ListKind, now time.Time) (field, why string) {
 	if why := fault(kind, e.Value); why != "" {
-		return problem.Invalid(field("value"), why, "value_error")
+		return "value", why
 	}
 	reason := strings.TrimSpace(e.Reason)
 	switch n := utf8.RuneCountInString(reason); {
 	case n < 1 || n > maxText:
-		return problem.Invalid(field("reason"), fmt.Sprintf("reason must have 1 to %d characters: why the value is in the list", maxText), "value_error")
+		return "reason", fmt.Sprintf("reason must have 1 to %d characters: why the value is in the list", maxText)
 	case displaytext.Fault(reason) != "":
-		return problem.Invalid(field("reason"), "reason must not contain "+displaytext.Fault(reason), "value_error")
+		return "reason", "reason must not contain " + displaytext.Fault(reason)
 	case e.ExpiresAt != nil && !e.ExpiresAt.After(now):
-		return problem.Invalid(field("expires_at"), "expires_at must be in the future", "value_error")
+		return "expires_at", "expires_at must be in the future"
 	}
-	return nil
+	return "", ""
 }
 
 // invalid refuses a field of the body.

@@ -51,8 +51,28 @@ func shareByName(ctx context.Context, q *pg.Q, s pg.Scope, names []string) ([]mo
 	return rows, err
 }
 
-// allLists locks and returns all lists of the environment in one order.
-func allLists(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
+// All returns the lists of the environment, for what decides nothing.
+func All(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
+	var rows []models.List
+	err := pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).Order("name").Find(&rows).Error
+	return rows, err
+}
+
+// lockPersonal locks and returns the personal lists of all environments in one order.
+func lockPersonal(ctx context.Context, q *pg.Q) ([]models.List, error) {
+	var rows []models.List
+	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("personal").Order("environment_id, id").Find(&rows).Error
+	return rows, err
+}
+
+// setSecret stores the secret of a locked list as it is sealed now.
+func setSecret(ctx context.Context, q *pg.Q, l models.List, secret []byte) error {
+	_, err := q.Exec(ctx, "update lists set secret = $3 where environment_id = $1 and id = $2", l.EnvironmentID, l.ID, secret)
+	return err
+}
+
+// lockAll locks and returns all lists of the environment in one order.
+func lockAll(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
 	var rows []models.List
 	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
 		Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment).Order("id").Find(&rows).Error
@@ -73,9 +93,13 @@ func listLists(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]models.Li
 	return rows, next, nil
 }
 
-// listEntries lists the entries of a list, newest first.
-func listEntries(ctx context.Context, q *pg.Q, s pg.Scope, list string, p pg.Page) ([]models.ListEntry, string, error) {
-	tx, err := pg.Paginate(pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and list_id = ?", s.Tenant, s.Environment, list), p, "added_at", "id")
+// listEntries lists the entries of a list that are searched for, newest first.
+func listEntries(ctx context.Context, q *pg.Q, l models.List, f find, p pg.Page) ([]models.ListEntry, string, error) {
+	tx := pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and list_id = ?", l.TenantID, l.EnvironmentID, l.ID)
+	if f.keys != nil {
+		tx = tx.Where("(key in ? or ? <> '' and strpos(key, ?) > 0)", f.keys, f.part, f.part)
+	}
+	tx, err := pg.Paginate(tx, p, "added_at", "id")
 	if err != nil {
 		return nil, "", err
 	}

@@ -48,6 +48,24 @@ func (v Vault) secret(l models.List) ([]byte, error) {
 	return secret, nil
 }
 
+// find selects entries of a list by a value: those with one of the keys, and those whose key contains part. No keys select all.
+type find struct {
+	keys []string
+	part string // empty for a personal list, whose keys are digests
+}
+
+func (v Vault) find(l models.List, value string) (find, error) {
+	part := Normal(value)
+	if part == "" {
+		return find{}, nil
+	}
+	keys, err := v.entryKeys(l, value)
+	if l.Personal {
+		part = ""
+	}
+	return find{append(keys, ""), part}, err // no entry has an empty key
+}
+
 // entryKeys returns the keys of the entries by which a list has a value, the longest first.
 func (v Vault) entryKeys(l models.List, value string) ([]string, error) {
 	found := forms(l.Kind, value)

@@ -1,6 +1,7 @@
 package masterkey_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -160,7 +162,11 @@ func TestConfirmADatabaseWhoseFingerprintsAreGone(t *testing.T) {
 }
 
 func (d database) retire(masterID string, lost bool, keys ...string) error {
-	return masterkey.Retire(d.Context(), masterkey.Retirement{Store: d.st, Keys: ring(d.T, keys...), ID: masterID, Lost: lost, Now: storetest.Epoch})
+	held := ring(d.T, keys...)
+	return masterkey.Retire(d.Context(), masterkey.Retirement{
+		Store: d.st, Keys: held, ID: masterID, Lost: lost, Now: storetest.Epoch,
+		Reseal: func(ctx context.Context, q *pg.Q) error { return lists.Reseal(ctx, q, lists.NewVault(held)) },
+	})
 }
 
 func TestRetireAMasterKey(t *testing.T) {
@@ -206,4 +212,25 @@ func TestRetireCountsAPIKeys(t *testing.T) {
 	require.ErrorContains(t, d.retire(id(t, old), false, fresh, old), "1 API keys made before the active master key")
 	require.NoError(t, d.retire(id(t, old), true, fresh), "a lost key is retired without it")
 	require.NoError(t, d.start(fresh))
+}
+
+// The secret of a personal list stays the same while the master key that seals it is replaced: its digests keep their meaning.
+func TestRetireSealsListsAgain(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	old, fresh := keyring.Generate(), keyring.Generate()
+	scope := storetest.Scope(storetest.Environment(t, d.st, models.Sandbox))
+	service := func(keys ...string) *lists.Service {
+		return lists.New(d.st, clock.NewFake(storetest.Epoch), ring(t, keys...))
+	}
+	require.NoError(t, d.start(old))
+	l, err := service(old).Create(t.Context(), scope, lists.By{Actor: "cli:test"}, lists.Draft{Name: "payees", Kind: models.ListText, Personal: true})
+	require.NoError(t, err)
+	_, err = service(old).Change(t.Context(), scope, lists.By{Actor: "cli:test"}, l.ID, lists.Edit{Add: []lists.NewEntry{{Value: "DE89", Reason: "Known."}}})
+	require.NoError(t, err)
+	require.NoError(t, d.start(fresh, old))
+	require.NoError(t, d.retire(id(t, old), false, fresh, old))
+	found, _, err := service(fresh).Entries(t.Context(), scope, l.ID, "de 89", pg.Page{Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
 }

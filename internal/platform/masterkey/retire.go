@@ -22,6 +22,8 @@ type Retirement struct {
 	// Lost retires the key although values are still sealed by it, which can no longer be read afterwards.
 	Lost bool
 	Now  time.Time
+	// Reseal seals by the active key, in the transaction of the retirement, what would otherwise keep the key in use for ever.
+	Reseal func(ctx context.Context, q *pg.Q) error
 }
 
 // Retire marks a master key as no longer needed: processes then start without it. The caller must hold every other key of the
@@ -39,6 +41,9 @@ func Retire(ctx context.Context, r Retirement) error {
 			return err
 		}
 		if !r.Lost {
+			if err := r.Reseal(ctx, q); err != nil {
+				return err
+			}
 			if err := r.unused(ctx, q, rows); err != nil {
 				return err
 			}

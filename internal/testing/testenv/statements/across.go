@@ -51,6 +51,7 @@ var acrossEnvironments = map[string]string{
 
 	"authorization.ScopeOfDecision": operator,
 	"pg.Store.Distribute":           "it places the tables, by functions that only a distributed server has",
+	"lists.lockPersonal":            operator,
 	"masterkey.sealedBy":            operator,
 	"pg.RenewMACs":                  operator,
 	"research.countVectors":         operator,

@@ -4909,6 +4909,8 @@ export interface components {
         reviewStatusFilter: components["schemas"]["ReviewStatus"];
         /** @description Only evaluations with this status. */
         evaluationStatus: components["schemas"]["EvaluationStatus"];
+        /** @description Only entries that have this value and, of a list that is not personal, those that contain it. */
+        listValue: string;
         /** @description Only change requests with this status. */
         changeStatus: components["schemas"]["ChangeStatus"];
         /** @description Only change requests of this kind. */
@@ -5645,6 +5647,8 @@ export interface operations {
     listListEntries: {
         parameters: {
             query?: {
+                /** @description Only entries that have this value and, of a list that is not personal, those that contain it. */
+                value?: components["parameters"]["listValue"];
                 /** @description Entries on a page. */
                 limit?: components["parameters"]["limit"];
                 /** @description Cursor of the next page from the `Link` header. */
