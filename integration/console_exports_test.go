@@ -113,7 +113,7 @@ func TestConsolePagesLinkTheirExports(t *testing.T) {
 	x := w.consoleRecords(t)
 	v := w.signedIn(t, models.RoleReviewer, models.RoleOperator, models.RoleAuditor)
 	for _, page := range []string{
-		"reviews", "decisions", "policies", "changes", "evaluations", "webhooks", "webhooks/" + x.endpoint + "?status=failed", "keys", "people", "audit?type=action.created",
+		"reviews", "decisions", "policies", "lists", "lists/" + x.list + "?value=acct", "changes", "evaluations", "webhooks", "webhooks/" + x.endpoint + "?status=failed", "keys", "people", "audit?type=action.created",
 	} {
 		t.Run(page, func(t *testing.T) {
 			found := exportURLs.FindAllStringSubmatch(v.get("/console/"+w.ID+"/"+page).body, -1)

@@ -37,6 +37,7 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 	require.NoError(t, err)
 	out.person = in.Person.ID
 	out.team = w.team(t, "finance")
+	out.list = strings.TrimPrefix(w.listOf(t, object{"name": "listed", "kind": "text"}, "acct_1"), "/api/v1/lists/")
 	return out
 }
 
@@ -56,6 +57,10 @@ func (w world) path(r console.Route, x consoleRecords) string {
 		id = x.person
 	case strings.Contains(r.Path, "/teams/"):
 		id = x.team
+	case strings.HasSuffix(r.Path, "/lists/add"):
+		r.Path += "?detail=subject&decision=" + x.held
+	case strings.Contains(r.Path, "/lists/"):
+		id = x.list
 	case strings.Contains(r.Path, "/changes/"):
 		id = x.change
 	case strings.Contains(r.Path, "/filters/"):

@@ -31,7 +31,7 @@ func (w world) decide(t testing.TB, subject, action string) string {
 // populated is an environment with records of every kind.
 type populated struct {
 	world
-	action, actionID, subject, held, allowed, evaluation, endpoint, team, change string
+	action, actionID, subject, held, allowed, evaluation, endpoint, team, list, change string
 }
 
 func newPopulated(t *testing.T) populated {
@@ -61,6 +61,8 @@ func newPopulated(t *testing.T) populated {
 		"hold_on": []string{"automation_not_met", "evidence_replay_not_met"}, "approvals_required": 2,
 	}}).is(201)
 	w.endpoint = w.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "description": "Case system", "events": []string{"hold.*"}}).is(201).string("id")
+	w.list = w.post(t, "/api/v1/lists", object{"name": "known_payees", "kind": "text", "description": "Paid before."}).is(201).string("id")
+	w.post(t, "/api/v1/lists/"+w.list+"/entries", object{"add": []object{{"value": "Ada Example", "reason": "Paid in May."}}}).is(200)
 	w.team = w.post(t, "/api/v1/teams", object{"key": "payments", "name": "Payments desk", "members": []string{}}).is(201).string("id")
 	w.do(t, http.MethodPatch, "/api/v1/environment", object{"second_approver_required": true}).is(200)
 	w.do(t, http.MethodPatch, "/api/v1/environment", object{"hold_ttl_seconds": 3600}).is(202)
@@ -88,6 +90,7 @@ func (w populated) pages() []pageState {
 		in("decisions", "Until (UTC)", "decisions"), in("decision", "What followed", "decisions", w.allowed),
 		in("subject", "Continuity over time", "subjects", w.subject),
 		in("policies", "Release a payment", "policies"), in("policy", "version 2", "policies", w.actionID), simulated,
+		in("lists", "known_payees", "lists"), in("list", "Ada Example", "lists", w.list),
 		in("changes", "Change settings of the environment", "changes"), in("change", "would have been different", "changes", w.change),
 		in("evaluations", "Pilot of payments", "evaluations"), in("evaluation", "Success criteria", "evaluations", w.evaluation),
 		in("webhooks", "Case system", "webhooks"), in("webhook", "Attempts", "webhooks", w.endpoint),
@@ -124,6 +127,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("draft", "New policy version of", "policies", w.actionID, "draft"), in("draft-text", "New policy version of", "policies", w.actionID, "draft-text"),
 		in("evaluation-new", "New evaluation", "evaluations", "new"),
 		in("webhook-new", "New webhook endpoint", "webhooks", "new"), in("webhook-edit", "Edit the webhook endpoint", "webhooks", w.endpoint, "edit"),
+		in("list-new", "New list", "lists", "new"), in("list-add", "Add to known_payees", "lists", w.list, "add"),
 		in("chat-new", "URL", "notifications", "chats", "new"),
 		in("team-new", "New team", "teams", "new"), in("team-edit", "Save the team", "teams", w.team),
 		in("key-new", "New API key", "keys", "new"), secret,

@@ -126,8 +126,7 @@ type changeView struct {
 	changeRow
 	ID          string
 	Pending     bool
-	TargetURL   string // the version, the action, the team or the endpoint; empty for settings and a new endpoint
-	Team        string // key; empty for other kinds
+	Target      item // what is changed, if it has a page
 	Differences []changedField
 	Applies     bool
 	Simulation  *simulationView
@@ -159,7 +158,7 @@ func (c *console) showChange(v *visit, status int, n *notice) error {
 		n = becameOf(v.query("done"), seen)
 	}
 	view := changeView{
-		changeRow: c.changeRow(v, *seen, names), ID: seen.ID, Pending: seen.Status == models.ChangePending, TargetURL: targetURL(v, seen), Team: seen.Team,
+		changeRow: c.changeRow(v, *seen, names), ID: seen.ID, Pending: seen.Status == models.ChangePending, Target: target(v, seen),
 		Differences: changedFields(seen.Differences), Applies: seen.Applies == nil || *seen.Applies,
 		Form: v.at("changes", seen.ID), List: v.at("changes"), Notice: n,
 	}
@@ -172,18 +171,20 @@ func (c *console) showChange(v *visit, status int, n *notice) error {
 	return v.page(status, "change.html", view.What, "changes", view)
 }
 
-func targetURL(v *visit, r *change.View) string {
+func target(v *visit, r *change.View) item {
 	switch r.Kind {
 	case models.ChangePolicyActivate:
-		return v.at("policies", r.Target, itoa(r.PolicyVersion))
+		return item{Label: "policy", URL: v.at("policies", r.Target, itoa(r.PolicyVersion))}
 	case models.ChangeActionMode:
-		return v.at("policies", r.Target)
+		return item{Label: "policy", URL: v.at("policies", r.Target)}
 	case models.ChangeTeamCreate, models.ChangeTeamUpdate, models.ChangeTeamDelete:
-		return v.at("teams")
+		return item{Label: "teams", URL: v.at("teams")}
+	case models.ChangeListEntries, models.ChangeListDelete:
+		return item{Label: "list", URL: v.at("lists", r.Target)}
 	case models.ChangeWebhookUpdate:
-		return v.at("webhooks", r.Target)
+		return item{Label: "endpoint", URL: v.at("webhooks", r.Target)}
 	default:
-		return ""
+		return item{}
 	}
 }
 

@@ -41,6 +41,7 @@ type caseView struct {
 	SubjectURL string
 	Self       string // URL of the decision page; empty without the right to see it
 	PolicyURL  string
+	AddTo      string // URL of the form that adds a value to a list, but for the value; empty without the right
 	CaseURL    string // of the customer's case system; empty if the environment sets none
 	Workflows  []link
 	Claims     []claimRow
@@ -204,6 +205,9 @@ func (c *console) links(v *visit, view *caseView) {
 	}
 	if v.may(SeePolicies) && view.Case.ActionID != "" {
 		view.PolicyURL = v.at("policies", view.Case.ActionID, itoa(t.PolicyVersion))
+	}
+	if v.may(AddFromCase) {
+		view.AddTo = v.at("lists", "add") + "?decision=" + url.QueryEscape(t.ID)
 	}
 	if c.TemporalUI == "" {
 		return

@@ -91,19 +91,8 @@ func (c *console) createTeam(v *visit) error {
 	}
 	return submitted(v, f, func(in teamBody) error {
 		made, err := c.Changes.CreateTeam(v.ctx, v.scope(), v.changer(), team.Draft{Key: in.Key, Name: *in.Name, Members: *in.Members})
-		return v.teamChanged(made.Requested, err, "saved")
+		return v.changed(made.Requested, err, v.at("teams")+"?done=saved")
 	})
-}
-
-// teamChanged redirects after a change of a team: to the change request if it waits.
-func (v *visit) teamChanged(requested *change.View, err error, done string) error {
-	if err != nil {
-		return err
-	}
-	if requested != nil {
-		return v.Redirect(v.at("changes", requested.ID)+"?done=requested", fiber.StatusSeeOther)
-	}
-	return v.Redirect(v.at("teams")+"?done="+done, fiber.StatusSeeOther)
 }
 
 // editTeamForm is the form of an existing team. Its key is fixed, so that policies do not lose it.
@@ -135,7 +124,7 @@ func (c *console) updateTeam(v *visit) error {
 	}
 	return submitted(v, f, func(in teamBody) error {
 		made, err := c.Changes.UpdateTeam(v.ctx, v.scope(), v.changer(), t.ID, team.Update{Name: in.Name, Members: in.Members})
-		return v.teamChanged(made.Requested, err, "saved")
+		return v.changed(made.Requested, err, v.at("teams")+"?done=saved")
 	})
 }
 
@@ -154,5 +143,5 @@ func (c *console) deleteTeam(v *visit) error {
 		request.SetProblemCode(v.Ctx, p.Code)
 		return v.showForm(problem.Of(p.Code).Status, f)
 	}
-	return v.teamChanged(made.Requested, err, "deleted")
+	return v.changed(made.Requested, err, v.at("teams")+"?done=deleted")
 }

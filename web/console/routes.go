@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -26,6 +27,9 @@ const (
 	SeeChanges           = Right(models.PermissionConfigRead)
 	DecideChanges        = Right(models.PermissionPolicyActivate)
 	SeeEvaluations       = Right(models.PermissionConfigRead)
+	SeeLists             = Right(models.PermissionConfigRead)
+	ChangeLists          = Right(models.PermissionPolicyActivate)
+	AddFromCase          = Right(models.PermissionDecisionsRead + both + models.PermissionPolicyActivate)
 	SeeWebhooks          = Right(models.PermissionConfigRead)
 	ChangeWebhooks       = Right(models.PermissionWebhooks)
 	WritePolicies        = Right(models.PermissionPolicyWrite)
@@ -43,11 +47,20 @@ const (
 	SeeAudit             = Right(models.PermissionAudit)
 )
 
+// both is between the permissions of a right that requires two.
+const both = " and "
+
 // Permits reports whether a person with these roles has the right.
 func Permits(r Right, roles []models.Role) bool {
-	return slices.ContainsFunc(roles, func(role models.Role) bool {
-		return r == AnyRole || role.Permissions().Has(models.Permission(r))
-	})
+	for part := range strings.SplitSeq(string(r), both) {
+		has := slices.ContainsFunc(roles, func(role models.Role) bool {
+			return r == AnyRole || role.Permissions().Has(models.Permission(part))
+		})
+		if !has {
+			return false
+		}
+	}
+	return true
 }
 
 func permits(r Right, g staff.Grant) bool { return Permits(r, g.Roles) }
@@ -129,6 +142,8 @@ func (c *console) table() []line {
 		see("/:environment/export/reviews", "export_reviews", SeeReviews, c.export(c.reviewsExport)),
 		records("/:environment/export/decisions", "export_decisions", Explore, c.export(c.decisionsExport)),
 		see("/:environment/export/policies", "export_policies", SeePolicies, c.export(c.policiesExport)),
+		see("/:environment/export/lists", "export_lists", SeeLists, c.export(c.listsExport)),
+		see("/:environment/export/lists/:id", "export_entries", SeeLists, c.export(c.entriesExport)),
 		see("/:environment/export/changes", "export_changes", SeeChanges, c.export(c.changesExport)),
 		records("/:environment/export/evaluations", "export_evaluations", SeeEvaluations, c.export(c.evaluationsExport)),
 		see("/:environment/export/webhooks", "export_webhooks", SeeWebhooks, c.export(c.webhooksExport)),
@@ -150,6 +165,17 @@ func (c *console) table() []line {
 		change("/:environment/policies/:action/draft-text", "draft_text_create", WritePolicies, false, c.createDraftText),
 		see("/:environment/policies/:action/:version", "policy_version", SeePolicies, c.policyVersion),
 		change("/:environment/policies/:action/:version/activate", "policy_activate", Activate, true, c.activate),
+
+		see("/:environment/lists", "lists", SeeLists, c.lists),
+		see("/:environment/lists/new", "list_new", ChangeLists, c.newList),
+		change("/:environment/lists/new", "list_create", ChangeLists, true, c.createList),
+		see("/:environment/lists/add", "list_add_from", AddFromCase, c.newFromDecision),
+		change("/:environment/lists/add", "list_added_from", AddFromCase, true, c.addFromDecision),
+		see("/:environment/lists/:id", "list", SeeLists, c.list),
+		see("/:environment/lists/:id/add", "list_entry_new", ChangeLists, c.newEntry),
+		change("/:environment/lists/:id/add", "list_entry_add", ChangeLists, true, c.addEntry),
+		change("/:environment/lists/:id/entries/:entry/remove", "list_entry_remove", ChangeLists, true, c.removeEntry),
+		change("/:environment/lists/:id/delete", "list_delete", ChangeLists, true, c.deleteList),
 
 		see("/:environment/changes", "changes", SeeChanges, c.changes),
 		see("/:environment/changes/:id", "change", SeeChanges, c.changePage),

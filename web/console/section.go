@@ -23,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
@@ -53,6 +54,7 @@ type Deps struct {
 	Reviewer       *hold.Reviewer
 	Authorizations *authorization.Service
 	Actions        *action.Service
+	Lists          *lists.Service
 	Changes        *change.Service
 	Decider        *change.Decider
 	Evaluations    *evaluation.Service

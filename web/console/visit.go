@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -180,6 +181,17 @@ func (v *visit) at(parts ...string) string {
 // back redirects to a page after a change.
 func (v *visit) back(parts ...string) error { return v.Redirect(v.at(parts...), fiber.StatusSeeOther) }
 
+// changed redirects after a change: to the change request if it waits for a second approver.
+func (v *visit) changed(requested *change.View, err error, to string) error {
+	if err != nil {
+		return err
+	}
+	if requested != nil {
+		to = v.at("changes", requested.ID) + "?done=requested"
+	}
+	return v.Redirect(to, fiber.StatusSeeOther)
+}
+
 // page renders a page inside the console's shell.
 func (v *visit) page(status int, template, title, section string, body any) error {
 	return v.console.router.Render(v.Ctx, status, v.framed(template, title, section, body))
@@ -246,6 +258,7 @@ var sections = []struct {
 	{"Work", "Reviews", "reviews", "r", SeeReviews},
 	{"Work", "Decisions", "decisions", "d", Explore},
 	{"Policy", "Policies", "policies", "p", SeePolicies},
+	{"Policy", "Lists", "lists", "i", SeeLists},
 	{"Policy", "Changes", "changes", "c", SeeChanges},
 	{"Policy", "Evaluations", "evaluations", "e", SeeEvaluations},
 	{"Integrate", "Webhooks", "webhooks", "w", SeeWebhooks},

@@ -22,6 +22,7 @@ func (p *Process) console() web.Section {
 		Log: p.Log, Clock: p.Clock, People: p.People, SSO: p.SSO, Credentials: p.Identity, Tally: s.tally,
 		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
 		Holds:          s.holds,
+		Lists:          p.Lists,
 		Notices:        s.notices,
 		Reviewer:       hold.NewReviewer(s.holds, p.Flows),
 		Changes:        s.changes,

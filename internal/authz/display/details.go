@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -110,6 +111,14 @@ func plainText(value any) string {
 		return ""
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// altered matches a value that is cut, or that shows characters by their numbers.
+var altered = regexp.MustCompile(`\[(U\+[0-9A-F]{4,6}|0x[0-9A-F]{2})\]|… \(\d+ characters\)$`)
+
+// Sent reports whether the value is that of the request, but for the white space of an account number.
+func (d Detail) Sent() bool {
+	return (d.Format == Text || d.Format == Account) && !altered.MatchString(d.Value)
 }
 
 // masked shows the last four characters, and of a short value less, so that most of it stays hidden.

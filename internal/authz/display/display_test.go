@@ -320,3 +320,33 @@ func FuzzDetails(f *testing.F) {
 		}
 	})
 }
+
+func TestSentSaysWhichDetailsAreValuesOfTheRequest(t *testing.T) {
+	t.Parallel()
+	plan, err := display.Parse([]byte(`{"properties": {
+		"payee": {"x-countersign-display": {"label": "Payee", "format": "text"}}, "account": {"x-countersign-display": {"label": "Account", "format": "account"}},
+		"card": {"x-countersign-display": {"label": "Card", "format": "masked"}}, "count": {"x-countersign-display": {"label": "Count", "format": "number"}}}}`))
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		label, value string
+		want         bool
+	}{
+		"a text":                 {"Payee", "Müller & Söhne", true},
+		"an account":             {"Account", "DE89370400440532013000", true},
+		"a masked value":         {"Card", "4111111111111111", false},
+		"a number":               {"Count", "1000", false},
+		"a long text":            {"Payee", strings.Repeat("é", 300), false},
+		"a hidden character":     {"Payee", "a\u202eb", false},
+		"a byte that is no text": {"Payee", "a\xffb", false},
+		"what looks like one":    {"Payee", "[U+202E]", false},
+	} {
+		context, err := json.Marshal(map[string]string{map[string]string{"Payee": "payee", "Account": "account", "Card": "card", "Count": "count"}[c.label]: c.value})
+		require.NoError(t, err)
+		if name == "a byte that is no text" {
+			context = []byte(`{"payee": "` + c.value + `"}`)
+		}
+		details, err := plan.Details("", context)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, details[0].Sent(), "%s: %v", name, details)
+	}
+}
