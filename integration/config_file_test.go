@@ -314,11 +314,26 @@ func TestConfigurationAsCodePage(t *testing.T) {
 	dir, work := t.TempDir(), developerFolder(t, made.Sandbox, made.Live)
 	buildService(t, dir)
 	script := strings.ReplaceAll(codeBlocks(t, "../docs/configuration-as-code.md", "sh"), "countersign config", `"$BIN/countersign" config`)
+	script = strings.ReplaceAll(script, "countersign list", `"$BIN/countersign" list`)
+	script += `
+list() { "$BIN/countersign" list "$@"; }
+list create seen_devices --personal --description 'Seen before.'
+list add seen_devices device-1 --reason 'Seen.' --expires 2099-01-01T00:00:00Z
+list entries seen_devices --value 'DEVICE - 1' || exit 1
+list remove seen_devices --id "$(list entries seen_devices | grep -o 'lse_[a-z0-9]*')"
+printf 'value,reason\nKP,Again.\nGermany,\nFR,\n' > wrong.csv
+list import blocked_countries wrong.csv && exit 1
+list remove blocked_countries kp
+list show blocked_countries
+list delete seen_devices`
 	output := runShell(t, work, script, "BIN="+dir, "COUNTERSIGN_BASE_URL=", "COUNTERSIGN_KEY=")
 	for _, want := range []string{
 		"+ actions.payments.transfer\n", "actions.payments.transfer: mode enforce\n", "\nas the file says\n",
 		`requirements.rules[large_payment].when: "context.amount > 10000" -> "context.amount > 5000"`,
 		"simulation of draft version 2: 0 of the newest 0 decisions would change\n", "policy version 2 is active\n", "\nlive is as the file says\n",
+		"blocked_countries: version 2, 2 entries\n", "KP,Sanctions.,", "      - value: KP\n",
+		"seen_devices: version 2, 1 entries\n", "(digest)", "2099-01-01T00:00:00.000Z", "seen_devices: version 3, 0 entries\n", "seen_devices is deleted\n",
+		"line 3: value must be a country", "line 4: reason must have", "nothing was imported", "blocked_countries: version 3, 1 entries\n",
 	} {
 		require.Contains(t, output, want)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/delivery/configfile"
 )
 
 // listOf creates a list with entries and returns its path.
@@ -163,6 +165,12 @@ func TestListsAreListed(t *testing.T) {
 	require.Empty(t, second.header.Get("Link"))
 	require.Empty(t, w.Server.get(t, newer+"/entries").is(200).list())
 	require.Len(t, w.Server.get(t, older+"/entries").is(200).list(), 2)
+	for value, want := range map[string]int{"b": 1, "%20B%20": 1, "c": 0, "%25": 0} {
+		require.Len(t, w.Server.get(t, older+"/entries?value="+value).is(200).list(), want, value)
+	}
+	banks := w.listOf(t, object{"name": "banks", "kind": "iban_prefix"}, "DE", "DE89 3704", "FR")
+	require.Len(t, w.Server.get(t, banks+"/entries?value=de89370400440532013000").is(200).list(), 2, "the entries that have the value")
+	require.Len(t, w.Server.get(t, banks+"/entries?value=8937").is(200).list(), 1, "a part of one")
 }
 
 func TestListsHaveBounds(t *testing.T) {
@@ -266,4 +274,41 @@ actions:
 	_, err := w.byFile(t).plan(t, "version: 1\nlists: {blocked: {kind: country}}\n", false)
 	require.ErrorContains(t, err, "lists.blocked.")
 	require.Contains(t, w.byFile(t).diff(t, "version: 1\nlists: {}\n", true), "- lists.blocked")
+}
+
+func TestConfigurationFileHasEntries(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	file := func(entries string) string {
+		return "version: 1\nlists:\n  countries:\n    kind: country\n    entries:\n" + entries
+	}
+	f := w.byFile(t)
+	require.Contains(t, f.apply(t, file("      - {value: KP, reason: Sanctions.}\n      - {value: ir, reason: Sanctions., expires_at: 2099-01-01T00:00:00Z}\n"), false),
+		"lists.countries.entries: 2 added or changed, 0 removed")
+	exported := f.export(t)
+	require.Contains(t, exported, "value: KP")
+	require.NotContains(t, f.diff(t, exported, true), "lists", "as the file says")
+	changed := file("      - {value: k p, reason: Sanctions.}\n      - {value: DE, reason: Known.}\n      - {value: FR, reason: Known., expires_at: 2001-01-01T00:00:00Z}\n")
+	require.Contains(t, f.diff(t, changed, false), "lists.countries.entries: 1 that are not in the file are kept; --prune removes them")
+	pruning := f.diff(t, changed, true)
+	require.Contains(t, pruning, "~ lists.countries.entries\n")
+	require.Contains(t, pruning, `DE: (none) -> {"value":"DE","reason":"Known."}`)
+	require.Contains(t, pruning, "lists.countries.entries[2] is left out: it has expired")
+	require.NotContains(t, pruning, "KP", "the same value")
+	require.Contains(t, f.apply(t, changed, true), "1 added or changed, 1 removed")
+	require.Len(t, w.Server.get(t, "/api/v1/lists").is(200).list(), 1)
+
+	w.listOf(t, object{"name": "payees", "kind": "text", "personal": true}, "DE89370400440532013000")
+	state, err := configfile.Read(t.Context(), f.api)
+	require.NoError(t, err)
+	require.Len(t, state.Notes, 1)
+	require.Contains(t, state.Notes[0], "lists.payees: its 1 entries are left out: a personal list stores digests of its values under a key of its own")
+	for text, says := range map[string]string{
+		"version: 1\nlists: {payees: {personal: true, entries: [{value: a, reason: b}]}}\n":              "a file must not have the values themselves",
+		"version: 1\nlists: {countries: {entries: [{value: Germany, reason: b}]}}\n":                     "lists.countries.entries[0]: value must be a country",
+		"version: 1\nlists: {countries: {entries: [{value: DE, reason: b}, {value: d e, reason: b}]}}\n": "lists.countries.entries[1]: value is that of entry 0",
+	} {
+		_, err := f.plan(t, text, false)
+		require.ErrorContains(t, err, says)
+	}
 }

@@ -50,7 +50,7 @@ func root() *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), healthcheckCommand(), migrateCommand(), tenantCommand(),
 		credentialCommand(), personCommand(), teamCommand(), eventsCommand(), configCommand(), keyCommand(), auditCommand(), policyCommand(), accuracyCommand(), backgroundCommand(), capacityCommand(), rolloutCommand(),
-		subjectCommand(), webhookCommand(), backlogCommand(), doctorCommand())
+		subjectCommand(), listCommand(), webhookCommand(), backlogCommand(), doctorCommand())
 	cmd.PersistentFlags().Bool(quietFlag, false, "show no progress")
 	reportUsage(cmd)
 	return cmd

@@ -54,7 +54,7 @@ func Compare(ctx context.Context, api *countersign.Client, doc *Document, prune 
 		return nil, err
 	}
 	p := &Plan{Notes: notes, state: state, api: api}
-	err = errors.Join(p.checkTeams(want, prune), p.settings(want.Environment), p.teams(want.Teams), p.newLists(want.Lists), p.actions(want.Actions, prune),
+	err = errors.Join(p.checkTeams(want, prune), p.settings(want.Environment), p.teams(want.Teams), p.newLists(want.Lists, prune), p.actions(want.Actions, prune),
 		p.endpoints(want.WebhookEndpoints, prune))
 	p.removeTeams(want.Teams, prune)
 	p.removeLists(want.Lists, prune)

@@ -176,9 +176,9 @@ func cell(v any) string {
 	case nil:
 		return ""
 	case string:
-		return guarded(v)
+		return Guarded(v)
 	case []string:
-		return guarded(strings.Join(v, " "))
+		return Guarded(strings.Join(v, " "))
 	default:
 		return fmt.Sprint(v)
 	}
@@ -187,10 +187,18 @@ func cell(v any) string {
 // formulaStarts begin a formula in a spreadsheet (OWASP, CSV injection), the full-width forms included.
 const formulaStarts = "=+-@\t\r\n＝＋－＠"
 
-// guarded prefixes a text that a spreadsheet would execute with an apostrophe.
-func guarded(text string) string {
+// Guarded prefixes a text that a spreadsheet would execute with an apostrophe.
+func Guarded(text string) string {
 	if text != "" && strings.ContainsRune(formulaStarts, []rune(text)[0]) {
 		return "'" + text
+	}
+	return text
+}
+
+// Unguarded returns a text without the apostrophe that Guarded put before it.
+func Unguarded(text string) string {
+	if rest, ok := strings.CutPrefix(text, "'"); ok && Guarded(rest) == text {
+		return rest
 	}
 	return text
 }
