@@ -205,6 +205,7 @@ func TestChallengePageExpires(t *testing.T) {
 	b := newTab(t)
 	b.open(a.path)
 	b.see("Time left")
+	b.until(`document.querySelector("[data-announce]").textContent === "10 seconds left"`)
 	b.see("Time ran out")
 	b.requireAccessible()
 	b.screenshot("challenge-expired")

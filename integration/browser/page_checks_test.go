@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,45 @@ func (b *tab) requireLabelled() {
 		[[...document.querySelectorAll("h1")].filter((e) => e.checkVisibility()).length === 1, "one visible h1"],
 	].filter(([is]) => !is).map(([, name]) => name))`, "missing on the page")
 }
+
+// faintInForcedColours lists what a user of forced colours, such as Windows' contrast themes, cannot see: backgrounds and shadows are gone, so
+// what is selected needs an outline, and a button needs a border.
+const faintInForcedColours = `(() => {
+	if (!matchMedia("(forced-colors: active)").matches) return JSON.stringify(["forced colours are not active"]);
+	const lined = (style) => style.outlineStyle !== "none" || style.borderTopStyle !== "none" || style.textDecorationLine !== "none";
+	const found = document.querySelectorAll(".button, [aria-current]:not([aria-current=false]), [aria-selected=true], [aria-pressed=true]");
+	return JSON.stringify([...found].filter((e) => e.checkVisibility() && !lined(getComputedStyle(e))).map((e) => e.outerHTML.slice(0, 120)));
+})()`
+
+// requireForcedColours requires that the page shows its states without colours of its own.
+func (b *tab) requireForcedColours() {
+	b.t.Helper()
+	b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+		{Name: "forced-colors", Value: "active"}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}))
+	b.requireNone(faintInForcedColours, "elements whose state is not seen in forced colours")
+	b.dark(false)
+}
+
+// singleKeys are the characters that a page may have as shortcuts.
+const singleKeys = "abcdefghijklmnopqrstuvwxyz0123456789/?"
+
+// requireNoSingleKeys requires that single characters, outside of a field, do nothing for a user who has switched them off: speech input and
+// tremor press them (WCAG 2.2, 2.1.4).
+func (b *tab) requireNoSingleKeys() {
+	b.t.Helper()
+	const state = `[location.href, document.activeElement === document.body || document.activeElement.id, document.querySelectorAll("dialog[open]").length].join()`
+	var before, after string
+	b.eval(`localStorage.setItem("single-keys", "off"), document.activeElement?.blur(), `+state, &before)
+	b.press(singleKeys)
+	b.eval(state, &after)
+	b.eval(`localStorage.removeItem("single-keys")`, nil)
+	require.Equal(b.t, before, after, "a single key acts, at %s", b.address())
+}
+
+// untimed lists the time limits of the page that it does not announce (WCAG 2.2, 2.2.1). They are essential: a confirmation is of now.
+const untimed = `JSON.stringify([...document.querySelectorAll("[role=timer]")].filter((e) => e.checkVisibility() &&
+	(!/[0-9]/.test(e.textContent) || !document.querySelector("[data-announce][aria-live]"))).map((e) => e.outerHTML))`
 
 // watchFocus notes each control that gets the focus, and whether a user sees that it has it: its outline is at least two pixels wide
 // (WCAG 2.2, 2.4.13) and no other element covers it (2.4.11).

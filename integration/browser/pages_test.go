@@ -128,6 +128,9 @@ func TestEveryPage(t *testing.T) {
 				b.show(p)
 				b.requireLabelled()
 				b.requireNoMotion()
+				b.requireNone(untimed, "time limits that are not announced")
+				b.requireForcedColours()
+				b.requireNoSingleKeys()
 				b.eachLook(func(look string) {
 					b.requireNoOverflow()
 					b.requireClean()

@@ -48,8 +48,10 @@ type Display struct {
 
 // Detail is one line of Display. It may be personal data.
 type Detail struct {
-	Label string `json:"label"`
-	Value string `json:"value"`
+	Label     string `json:"label"`
+	Value     string `json:"value"`
+	Format    string `json:"format"`
+	Canonical string `json:"canonical"` // such as 1250.50 EUR; empty for text
 }
 
 // Payload returns the data in the type of the event, such as *events.HoldApproved; *events.Unknown for a type that a later version

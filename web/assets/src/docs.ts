@@ -39,7 +39,7 @@ class Search {
       if (!this.form.contains(e.target as Node)) this.show([]);
     });
     document.addEventListener("keydown", (e) => {
-      if (e.key !== "/" || e.ctrlKey || e.metaKey || (e.target as HTMLElement).matches("input, textarea, select")) return;
+      if (!(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey || e.key.toLowerCase() !== "k") return;
       e.preventDefault();
       this.field.focus();
     });
