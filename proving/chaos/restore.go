@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/proving/harness"
+	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // Disaster is one way to lose databases, and how they come back.
@@ -19,6 +20,7 @@ type Disaster struct {
 	// restored nor lost has everything.
 	Service, Temporal bool
 	TemporalLost      bool // Temporal begins with an empty database
+	Tenant            bool // one tenant was deleted; it is copied back, and nothing else is restored
 }
 
 // Disasters are all cases of docs/operations.md.
@@ -28,6 +30,7 @@ var Disasters = []Disaster{
 	{Name: "the service's restored, Temporal's newer", Service: true},
 	{Name: "Temporal's restored older", Temporal: true},
 	{Name: "Temporal's lost", TemporalLost: true},
+	{Name: "one tenant restored to the point", Tenant: true},
 }
 
 // DrillOptions configure a rehearsal of restores. Of Options it needs Rig, Seed, Clients, CountWorkflows and Out.
@@ -68,6 +71,9 @@ func Drill(ctx context.Context, o DrillOptions) ([]Restored, error) {
 		return nil, err
 	}
 	// Requests after a restore are made by the same clients, with the same sessions and keys.
+	if err := d.meetNeighbour(ctx); err != nil {
+		return nil, err
+	}
 	d.receiver.calm() // a refused webhook is delivered again five minutes later
 	var out []Restored
 	for i, disaster := range o.Disasters {
@@ -90,9 +96,10 @@ type drill struct {
 	now    Restored
 	marked mark
 	// restored is when the service was stopped for the restore.
-	restored time.Time
-	orphans  int // challenges and holds that Temporal may know and the service does not
-	base     struct{ service, temporal harness.Backup }
+	restored  time.Time
+	neighbour harness.Tenant // a second tenant, without load
+	orphans   int            // challenges and holds that Temporal may know and the service does not
+	base      struct{ service, temporal harness.Backup }
 }
 
 // rehearse loses and restores databases once.
@@ -205,6 +212,9 @@ func (d *drill) exportHead(ctx context.Context) error {
 
 // restore stops the service, loses the databases, restores them and starts the service.
 func (d *drill) restore(ctx context.Context, c Disaster) error {
+	if c.Tenant {
+		return d.restoreTenant(ctx)
+	}
 	if err := d.step(ctx, "stop API, worker and Temporal", func(context.Context) error {
 		return errors.Join(d.rig.API.Stop(), d.rig.Worker.Stop(), d.rig.Temporal.Stop())
 	}); err != nil {
@@ -229,6 +239,66 @@ func (d *drill) restore(ctx context.Context, c Disaster) error {
 		}
 	}
 	return nil
+}
+
+// neighbourName is the name of the second tenant.
+const neighbourName = "Neighbour"
+
+// meetNeighbour makes the second tenant, with a record, and stores the head of its log.
+func (d *drill) meetNeighbour(ctx context.Context) error {
+	var err error
+	if d.neighbour, err = d.rig.NewTenant(ctx, neighbourName); err != nil {
+		return err
+	}
+	if err := d.reach(func(sdk *countersign.Client) error {
+		return harness.NewAction(ctx, sdk, "payment.release", policies["allow"])
+	}); err != nil {
+		return err
+	}
+	head, err := d.rig.Run(ctx, "audit", "head", "--environment", d.neighbour.Environment)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(d.neighbourHead(), []byte(head), 0o600)
+}
+
+func (d *drill) neighbourHead() string { return filepath.Join(d.Options.Rig.Dir, "neighbour.json") }
+
+// reach does something with the key of the second tenant.
+func (d *drill) reach(do func(sdk *countersign.Client) error) error {
+	sdk, err := harness.NewSDK(d.rig.API.URL, d.neighbour.Server, setupTimeout)
+	if err != nil {
+		return err
+	}
+	return do(sdk)
+}
+
+// restoreTenant deletes the second tenant and copies it back from a server that is restored beside the service's, while the service runs.
+func (d *drill) restoreTenant(ctx context.Context) error {
+	if err := d.step(ctx, "countersign tenant delete", func(ctx context.Context) error { return d.rig.DeleteTenant(ctx, d.neighbour, neighbourName) }); err != nil {
+		return err
+	}
+	if err := d.step(ctx, "Postgres beside, countersign tenant restore", func(ctx context.Context) error {
+		return d.rig.Data.Beside(ctx, d.base.service, d.point, func(url string) error {
+			_, err := d.rig.Run(ctx, "tenant", "restore", d.neighbour.ID, "--from", url)
+			return err
+		})
+	}); err != nil {
+		return err
+	}
+	return d.step(ctx, "its log verifies and its key is taken", func(ctx context.Context) error {
+		if _, err := d.rig.Run(ctx, "audit", "verify", "--environment", d.neighbour.Environment, "--head", d.neighbourHead()); err != nil {
+			return err
+		}
+		for give := time.Now().Add(endWithin); ; {
+			err := d.reach(func(sdk *countersign.Client) error {
+				return harness.NewAction(ctx, sdk, "payment.again", policies["allow"])
+			})
+			if err == nil || time.Now().After(give) || !pause(ctx, time.Second) {
+				return err
+			}
+		}
+	})
 }
 
 // decide requests decisions until one is made.

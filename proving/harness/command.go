@@ -32,13 +32,14 @@ func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
 // Tenant is a sandbox environment with keys whose rate limits no load
 // reaches.
 type Tenant struct {
+	ID          string
 	Environment string
 	Server      string // server key
 	Admin       string // admin key
 }
 
-// environmentLine finds the sandbox in the output of tenant create.
-var environmentLine = regexp.MustCompile(`(?m)^sandbox\s+(env_\S+)`)
+// environmentLine finds the tenant and its sandbox in the output of tenant create.
+var environmentLine = regexp.MustCompile(`(?ms)^tenant (tnt_\S+)$.*^sandbox\s+(env_\S+)`)
 
 // unlimited is the rate limit of the rig's keys, in requests an hour.
 const unlimited = "1000000000"
@@ -60,7 +61,7 @@ func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 	if found == nil {
 		return Tenant{}, fmt.Errorf("countersign tenant create printed no sandbox environment: %q", out)
 	}
-	t := Tenant{Environment: found[1]}
+	t := Tenant{ID: found[1], Environment: found[2]}
 	if err := r.exec(ctx, "update environments set kind = 'sandbox' where kind = 'live'"); err != nil {
 		return t, err
 	}
@@ -92,6 +93,18 @@ func (r *Rig) Open(ctx context.Context, tracer pgx.QueryTracer) (*pg.Store, *key
 	}
 	st, err := pg.Open(ctx, r.DatabaseURL(), pg.Options{MaxConns: 2, Keys: keys, Tracer: tracer})
 	return st, keys, err
+}
+
+// DeleteTenant deletes a tenant as an operator would, once its keys are revoked.
+func (r *Rig) DeleteTenant(ctx context.Context, t Tenant, name string) error {
+	if err := r.exec(ctx, "update credentials set revoked_at = now() where tenant_id = '"+t.ID+"'"); err != nil {
+		return err
+	}
+	if err := r.Attest(ctx); err != nil {
+		return err
+	}
+	_, err := r.Run(ctx, "tenant", "delete", t.ID, "--confirm-name", name)
+	return err
 }
 
 // issue creates a key of a scope.

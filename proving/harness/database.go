@@ -145,6 +145,17 @@ func (d *Database) Restore(ctx context.Context, b Backup, point string) error {
 	return d.Start(ctx)
 }
 
+// Beside restores a backup to a point in a server of its own, which use gets the URL of and which is removed afterwards.
+func (d *Database) Beside(ctx context.Context, b Backup, point string, use func(url string) error) error {
+	beside := d.rig.newDatabase(d.name + "-beside")
+	beside.server, beside.recovery = d.server, &localpg.Recovery{Base: b.Dir, Point: point}
+	err := beside.Start(ctx)
+	if err == nil {
+		err = use(beside.server.URL(database))
+	}
+	return errors.Join(err, beside.remove())
+}
+
 // Lose replaces the server by an empty one.
 func (d *Database) Lose(ctx context.Context) error {
 	d.Kill()
