@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -242,8 +243,9 @@ func Change[T any](ctx context.Context, q *Q, where, set string, args ...any) ([
 	return rows, q.renew(ctx, f, reflect.ValueOf(rows))
 }
 
-// renew writes the MACs of rows that are in the database as they are here.
+// renew writes the MACs of rows that are in the database as they are here, in one round trip.
 func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) error {
+	b := &pgx.Batch{}
 	for i := range rows.Len() {
 		mac, err := q.attestation().mac(ctx, f, rows.Index(i))
 		if err != nil {
@@ -251,11 +253,9 @@ func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) error
 		}
 		key, args := f.identify(ctx, rows.Index(i))
 		args["mac"] = mac
-		if err := q.Gorm(ctx).Exec("update "+f.table+" set row_mac = @mac where "+key, args).Error; err != nil {
-			return err
-		}
+		b.Queue("update "+f.table+" set row_mac = @mac where "+key, pgx.NamedArgs(args))
 	}
-	return nil
+	return q.Batch(ctx, b)
 }
 
 // parse returns the form of a model, whose table must be attested.
