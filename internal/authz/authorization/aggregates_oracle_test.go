@@ -11,7 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -223,6 +225,44 @@ func TestAggregatesAreThoseOfAPlainOracle(t *testing.T) {
 				h.compare(t, after)
 			}
 			require.Positive(t, h.Count("select count(*) from aggregate_values where not first"))
+		})
+	}
+}
+
+// The policy in force decides the stored decisions of a random history as they were decided, or not at all.
+func TestSimulationOfThePolicyInForceChangesNothing(t *testing.T) {
+	t.Parallel()
+	names := []string{"time passes", "due", "challenge", "challenge", "hold", "hold", "outcome", "recovery"}
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			h := newHistory(t, seed)
+			requirements := allowing
+			requirements.Rules = []policy.Rule{
+				{Name: "held", When: `context.payee in ["b", "e"]`, Requirements: policy.Stricter{HoldOn: []string{reason.RuleMatched}}, Reason: "Held"},
+				{Name: "both", When: `context.payee in ["c", "e"]`, Requirements: policy.Stricter{ExplicitApprovalRequired: true}, Reason: "Challenged"},
+				denyRule("limit", `subject.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 900`, true),
+				denyRule("week", `subject.sum("amount", "payments.transfer", "any", "7d") > 4000`, false),
+				denyRule("payees", `subject.distinct("payee", "payments.transfer", "allow", "24h") > 3`, false),
+				denyRule("new", `subject.sum("amount", "payments.transfer", "allow", "7d") > 600 && !subject.seen("payee", context.payee, "30d")`, false),
+			}
+			v, err := h.actions.CreateVersion(t.Context(), h.principal, h.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(keptCounted)})
+			require.NoError(t, err)
+			_, err = h.actions.Activate(t.Context(), h.principal, h.Action.ID, v.Version)
+			require.NoError(t, err)
+			for range 120 {
+				if h.random.IntN(3) > 0 {
+					h.clock.Advance([]time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour}[h.random.IntN(3)])
+					h.request(t)
+				} else {
+					moves[names[h.random.IntN(len(names))]](h, t)
+				}
+			}
+			got, err := h.Simulate(t.Context(), h.Scope, v, policy.Sandbox, authorization.Window{Last: 1000, List: 1000})
+			require.NoError(t, err)
+			require.Empty(t, got.Moves)
+			require.Equal(t, got.Before, got.After)
+			require.Positive(t, got.Decisions, "decided, beside %d that are not known", got.NotDecidable)
 		})
 	}
 }

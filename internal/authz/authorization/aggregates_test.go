@@ -3,6 +3,7 @@ package authorization_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -347,17 +348,47 @@ func TestDecisionUnderACapThatIsHeldIsUnavailable(t *testing.T) {
 	require.NoError(t, err, "nothing was decided before")
 }
 
-// A simulation does not guess what was added up.
-func TestSimulationLeavesSumsUndecided(t *testing.T) {
+// A simulation knows what was added up if that is certain, and does not guess.
+func TestSimulationReplaysSums(t *testing.T) {
 	t.Parallel()
-	b := counting(t)
-	require.Equal(t, policy.Allow, b.send(t, "600", "a"))
-	requirements := allowing
-	requirements.Rules = []policy.Rule{denyRule("much", `subject.sum("amount", "payments.transfer", "allow", "24h") > 500`, false)}
-	v, err := b.actions.CreateVersion(t.Context(), b.principal, b.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(counted)})
-	require.NoError(t, err)
-	got, err := b.Simulate(t.Context(), b.Scope, v, policy.Sandbox, authorization.Window{Last: 10, List: 10})
-	require.NoError(t, err)
-	require.Zero(t, got.Decisions)
-	require.Equal(t, []string{`subject.sum("amount", "payments.transfer", "allow", "24h")`}, got.Undecided[0].Rules[0].Unknown)
+	for name, c := range map[string]struct {
+		schema  string
+		between time.Duration
+		change  string
+		denied  int
+		unknown bool
+	}{
+		"everything is stored":      {keptCounted, time.Minute, "", 1, false},
+		"the currency is not kept":  {counted, time.Minute, "", 0, true},
+		"made at the same time":     {keptCounted, time.Second, "", 0, true},
+		"made before it was stored": {keptCounted, time.Minute, "update authorizations set policy_hash = 'sha256:other' where idempotency_key = 'key-1'", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, allowing)
+			b.activate(t, action.CreateVersion{Requirements: allowing, ContextSchema: json.RawMessage(c.schema)})
+			require.Equal(t, policy.Allow, b.send(t, "600", "a"))
+			b.clock.Advance(c.between)
+			require.Equal(t, policy.Allow, b.send(t, "600", "a"))
+			if c.change != "" {
+				b.Exec(c.change)
+			}
+			requirements := allowing
+			requirements.Rules = []policy.Rule{denyRule("much", `subject.sum("amount", "payments.transfer", "allow", "24h") > 500 && subject.seen("payee", "a", "24h")`, false)}
+			v, err := b.actions.CreateVersion(t.Context(), b.principal, b.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(c.schema)})
+			require.NoError(t, err)
+			got, err := b.Simulate(t.Context(), b.Scope, v, policy.Sandbox, authorization.Window{Last: 10, List: 10})
+			require.NoError(t, err)
+			require.Equal(t, c.denied, got.After[policy.Deny])
+			require.Equal(t, c.unknown, got.NotDecidable > 0)
+			if c.unknown {
+				require.Contains(t, got.Undecided[0].Rules[0].Unknown, `subject.sum("amount", "payments.transfer", "allow", "24h")`)
+			}
+		})
+	}
 }
+
+// keptCounted is counted with everything that a simulation needs.
+var keptCounted = strings.NewReplacer(`{"type": "string", "maxLength": 30,`, `{"type": "string", "x-countersign-keep": true, "maxLength": 30,`,
+	`"currency": {"type": "string"}`, `"currency": {"type": "string", "x-countersign-keep": true}`,
+	`{"type": "string", "maxLength": 40,`, `{"type": "string", "x-countersign-keep": true, "maxLength": 40,`).Replace(counted)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -105,13 +106,20 @@ func countsBefore(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, counts
 // shortestRetention is the shortest time for which decisions can be stored (internal/subject/upkeep).
 const shortestRetention = 30 * 24 * time.Hour
 
-// completeSince returns the time from which every decision of the environment is stored: retention has removed earlier ones.
+// completeSince returns the time from which everything of the classes is stored in the environment: retention has removed earlier rows.
 // Zero is since ever. If the event of the removal has lost its data to retention as well, the time is later than necessary.
-func completeSince(ctx context.Context, q *pg.Q, s pg.Scope) (time.Time, error) {
+func completeSince(ctx context.Context, q *pg.Q, s pg.Scope, classes ...audit.Expiring) (time.Time, error) {
 	q = q.Old(ctx)
 	var at time.Time
 	err := q.QueryRow(ctx, `select coalesce(max(coalesce((data->>'older_than')::timestamptz, at - make_interval(secs => $3))), '0001-01-01Z') from events
-		where tenant_id = $1 and environment_id = $2 and type = 'retention.executed' and (data is null or data->>'class' = 'authorizations')`,
-		s.Tenant, s.Environment, shortestRetention.Seconds()).Scan(&at)
+		where tenant_id = $1 and environment_id = $2 and type = 'retention.executed' and (data is null or data->>'class' = any ($4))`,
+		s.Tenant, s.Environment, shortestRetention.Seconds(), classes).Scan(&at)
 	return at.UTC(), err
+}
+
+// policiesOf returns the policy versions of an action, with their hashes and schemas.
+func policiesOf(ctx context.Context, q *pg.Q, s pg.Scope, action string) ([]models.PolicyVersion, error) {
+	var rows []models.PolicyVersion
+	err := q.Gorm(ctx).Where(pg.InScope+" and action_id = ?", s.Tenant, s.Environment, action).Find(&rows).Error
+	return rows, err
 }

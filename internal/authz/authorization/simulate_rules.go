@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -28,9 +30,12 @@ type replayer struct {
 	names     []string
 	riskClass string
 	vault     storedvalues.Vault
-	rows      map[string]Replayable          // with the decisions that they follow
-	counts    map[string]map[rules.Count]int // by decision; one that is not known is missing
-	noContext string                         // the digest of an empty context
+	rows      map[string]Replayable                 // with the decisions that they follow
+	counts    map[string]map[rules.Count]int        // by decision; one that is not known is missing
+	numbers   map[string]map[rules.Aggregate]string // likewise
+	plan      aggregate.Plan
+	digests   aggregate.Vault
+	noContext string // the digest of an empty context
 	done      map[string]appliedRules
 }
 
@@ -47,7 +52,7 @@ func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyV
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("rules of policy version %s: rule %s: %w", v.ID, faults[0].Name, faults[0])
 	}
-	r := &replayer{set: set, vault: s.kept, done: map[string]appliedRules{}}
+	r := &replayer{set: set, vault: s.kept, digests: s.digests, done: map[string]appliedRules{}, numbers: map[string]map[rules.Aggregate]string{}}
 	if set.Empty() {
 		return r, nil
 	}
@@ -65,7 +70,13 @@ func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyV
 	if err := r.follow(ctx, s.store.Q, scope, rows); err != nil {
 		return nil, err
 	}
-	return r, r.count(ctx, s.store.Q, scope)
+	if err := r.count(ctx, s.store.Q, scope); err != nil {
+		return nil, err
+	}
+	if r.plan, err = aggregate.Parse(v.ContextSchema); err != nil {
+		return nil, err
+	}
+	return r, r.number(ctx, s.store.Q, scope, act)
 }
 
 // follow reads the decisions that follow-up decisions follow, up to the first of each chain: a rule that applied to them still
@@ -102,7 +113,7 @@ func (r *replayer) count(ctx context.Context, q *pg.Q, scope pg.Scope) error {
 	if len(needed) == 0 {
 		return nil
 	}
-	complete, err := completeSince(ctx, q, scope)
+	complete, err := completeSince(ctx, q, scope, audit.ExpiringAuthorizations)
 	if err != nil {
 		return err
 	}
@@ -122,6 +133,107 @@ func (r *replayer) count(ctx context.Context, q *pg.Q, scope pg.Scope) error {
 		}
 	}
 	return nil
+}
+
+// number computes what was added up before each decision, where that is known.
+func (r *replayer) number(ctx context.Context, q *pg.Q, scope pg.Scope, act models.Action) error {
+	if len(r.set.Aggregates()) == 0 {
+		return nil
+	}
+	complete, err := completeSince(ctx, q, scope, audit.ExpiringAuthorizations, audit.ExpiringAggregates)
+	if err != nil {
+		return err
+	}
+	policies, err := policiesOf(ctx, q, scope, act.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range r.set.Aggregates() {
+		if g.Resource { // which decisions were stored by their resource is not known
+			continue
+		}
+		past := aggregate.Past{Span: g.Span(), Read: aggregate.Read{Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved}}
+		switch {
+		case g.IsSum():
+			past.Kind = aggregate.Sum
+		case g.IsSeen():
+			past.Decision, past.Seen = "", [][]byte{}
+		}
+		if g.IsSeen() || g.Action == act.Key {
+			past.Measured, past.Stored = act.Key, storing(policies, g.Field, past.Kind)
+		}
+		var of []aggregate.Moment
+		for id, row := range r.rows {
+			m, known, err := r.moment(scope, row, g)
+			if err != nil {
+				return err
+			}
+			if known && row.ParentID == nil && !row.DecidedAt.Add(-g.Span()).Before(complete) {
+				m.ID = id
+				of = append(of, m)
+			}
+		}
+		for batch := range slices.Chunk(of, countsBatch) {
+			found, err := past.Before(ctx, q.Old(ctx), scope, batch)
+			if err != nil {
+				return err
+			}
+			for id, b := range found {
+				if above := r.set.Above(g); b.Least.Cmp(b.Most) != 0 && (above == nil || b.Least.Cmp(above) <= 0) {
+					continue
+				}
+				if r.numbers[id] == nil {
+					r.numbers[id] = map[rules.Aggregate]string{}
+				}
+				r.numbers[id][g] = b.Least.RatString()
+			}
+		}
+	}
+	return nil
+}
+
+// storing returns the hashes of the policies under which requests store a field.
+func storing(policies []models.PolicyVersion, field string, kind aggregate.Kind) []string {
+	out := []string{}
+	for _, v := range policies {
+		plan, err := aggregate.Parse(v.ContextSchema)
+		if f, declared := plan.Field(field); err == nil && declared && f.Kind == kind {
+			out = append(out, v.ContentHash)
+		}
+	}
+	return out
+}
+
+// moment returns the currency and the value by which a decision read a number; false if they are not known.
+func (r *replayer) moment(scope pg.Scope, row Replayable, g rules.Aggregate) (m aggregate.Moment, known bool, err error) {
+	values, err := r.vault.Open(row.ID, row.Kept)
+	if err != nil {
+		return m, false, err
+	}
+	var context map[string]any
+	if values != nil {
+		if err := json.Unmarshal(values.Context, &context); err != nil {
+			return m, false, err
+		}
+	}
+	if g.IsSeen() {
+		path, literal := g.SoughtPath()
+		value, given := g.Sought(context)
+		if !given || !literal && !values.Knows(path) {
+			return m, false, nil
+		}
+		text, err := aggregate.Text(value)
+		m.Seen = r.digests.Digests(scope.Environment, g.Field, text)
+		return m, true, err
+	}
+	f, _ := r.plan.Field(g.Field)
+	if g.IsSum() && f.CurrencyPath != nil && !values.Knows(f.CurrencyPath) {
+		return m, false, nil
+	}
+	if g.IsSum() {
+		m.Currency = r.plan.CurrencyOf(g.Field, context)
+	}
+	return m, true, nil
 }
 
 // known returns the counts whose span is complete. Those that it leaves out are not known to a rule, which is different from zero.
@@ -197,7 +309,7 @@ func (r *replayer) vars(row Replayable, kind policy.EnvironmentKind) (rules.Vars
 	}
 	vars := rules.Vars{
 		Resource: rules.Resource{Type: row.ResourceType}, Action: rules.Action{Key: row.ActionKey, Mode: string(row.Mode), RiskClass: r.riskClass},
-		Audience: row.Audience, Environment: kind, Assurance: profile.Facts(), Counts: r.counts[row.ID], Now: row.DecidedAt,
+		Audience: row.Audience, Environment: kind, Assurance: profile.Facts(), Counts: r.counts[row.ID], Aggregates: r.numbers[row.ID], Now: row.DecidedAt,
 		Subject: rules.Subject{ID: row.Subject, CreatedAt: row.SubjectCreatedAt, Passkeys: row.PasskeysThen},
 	}
 	resource := false

@@ -66,6 +66,14 @@ func (g Aggregate) IsSum() bool { return g.Function == functionSum }
 // IsSeen reports whether the number says if a value was seen.
 func (g Aggregate) IsSeen() bool { return g.Function == functionSeen }
 
+// SoughtPath returns the property of the context that seen looks for, or that it looks for a literal text.
+func (g Aggregate) SoughtPath() (path []string, literal bool) {
+	if _, err := strconv.Unquote(g.Value); err == nil {
+		return nil, true
+	}
+	return strings.Split(g.Value, ".")[1:], false
+}
+
 // Sought returns the value that seen looks for in a decoded context; false if the context does not have it.
 func (g Aggregate) Sought(context map[string]any) (value any, given bool) {
 	if text, err := strconv.Unquote(g.Value); err == nil {

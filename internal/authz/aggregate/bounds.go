@@ -1,0 +1,114 @@
+package aggregate
+
+import (
+	"context"
+	"math/big"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+)
+
+// How long before a decision something was done that the decision may not have seen: a first decision is written within a moment, and
+// what a workflow does is written later than its time while the workflow retries.
+const (
+	simultaneous = 15 * time.Second
+	late         = time.Hour
+)
+
+// Past is a number as stored decisions read it when they were made.
+type Past struct {
+	Read     // of a subject, without Since and Above
+	Span     time.Duration
+	Measured string   // the key of the action whose requests must all have been made under one of the policies of Stored
+	Stored   []string // the content hashes of the policies that store the field
+}
+
+// Moment is a decision that read a number.
+type Moment struct {
+	ID       string
+	Currency string
+	Seen     [][]byte // as of Read
+}
+
+// Bounds are the least and the most that a number can have been. What was done at the same time, or has changed since, may have counted or
+// not.
+type Bounds struct{ Least, Most *big.Rat }
+
+// Before returns the bounds of a number for first decisions. One that is missing is not known.
+func (p Past) Before(ctx context.Context, q *pg.Q, s pg.Scope, of []Moment) (map[string]Bounds, error) {
+	var ids, currencies []string
+	var digests [][]byte
+	for _, m := range of {
+		for _, digest := range append(m.Seen, nil)[:max(len(m.Seen), 1)] {
+			ids, currencies, digests = append(ids, m.ID), append(currencies, m.Currency), append(digests, digest)
+		}
+	}
+	query, args, err := pgx.NamedArgs{
+		"tenant": s.Tenant, "environment": s.Environment, "ids": ids, "currencies": currencies, "digests": digests, "field": p.Field, "action": p.Action,
+		"decision": p.Decision, "span": p.Span, "simultaneous": simultaneous, "late": late, "measured": p.Measured, "stored": p.Stored, "most": MaxRead + 1,
+	}.RewriteQuery(ctx, nil, pastQuery(p), nil)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Bounds, len(of))
+	var id, least, most string
+	var read int
+	var unstored bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &least, &most, &read, &unstored}, func() error {
+		low, _ := new(big.Rat).SetString(least)
+		high, ok := new(big.Rat).SetString(most)
+		if ok && !unstored && read <= MaxRead {
+			out[id] = Bounds{low, high}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// pastQuery returns the statement of a number.
+func pastQuery(p Past) string {
+	const (
+		within  = `v.decided_at > a.decided_at - @span::interval`
+		perhaps = `v.decided_at > a.decided_at - @span::interval - @simultaneous::interval and v.decided_at < a.decided_at + @simultaneous::interval`
+		written = `v.decided_at < a.decided_at - case when v.first then @simultaneous::interval else @late::interval end`
+		settled = `v.reserved_at < a.decided_at - case when v.first and v.reserved_at = v.decided_at then @simultaneous::interval else @late::interval end`
+		counted = `(v.reserved = 'open' or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > a.decided_at - @span::interval
+			or v.reserved = 'executed' and v.reserved_at > a.decided_at - @span::interval)`
+		counts = `(v.reserved = 'open' or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > a.decided_at - @span::interval - @simultaneous::interval
+			or v.reserved = 'executed' and v.reserved_at > a.decided_at - @span::interval - @simultaneous::interval)`
+	)
+	number := map[Kind][2]string{
+		Sum:      {"coalesce(sum(v.amount) filter (where v.certain), 0)", "coalesce(sum(v.amount), 0)"},
+		Distinct: {"count(distinct v.digest) filter (where v.certain)", "count(distinct v.digest)"},
+	}[p.Kind]
+	of := "v.field = @field and v.action_key = @action and v.currency = w.currency and "
+	certain, possible := within+" and "+written, perhaps+" and "
+	switch {
+	case p.Seen != nil:
+		of = "v.digest = w.digest and v.decision = 'allow' and "
+		certain += " and (v.reserved in ('no', 'final') or v.reserved <> 'released' and " + settled + ")"
+		possible += "(v.reserved <> 'released' or not " + settled + ")"
+	case p.Reserved: // one that became no at once was superseded by a row that counts instead
+		certain = settled + " and " + counted
+		possible = `v.decided_at < a.decided_at + @simultaneous::interval and not (v.reserved = 'no' and v.reserved_at = v.decided_at)
+			and (not ` + settled + " or " + counts + ")"
+	case p.Decision == "":
+		possible += "v.first"
+	default:
+		possible += "v.decision = @decision"
+	}
+	return `select a.id, ` + number[0] + `::text, ` + number[1] + `::text, count(v.certain),
+			exists (select from authorizations b where b.environment_id = @environment and b.subject_uid = a.subject_uid and b.action_key = @measured and b.parent_id is null
+				and b.id <> a.id and b.decided_at > a.decided_at - @span::interval - @simultaneous::interval and b.decided_at < a.decided_at + @simultaneous::interval
+				and b.policy_hash <> all (@stored))
+		from unnest(@ids::text[], @currencies::text[], @digests::bytea[]) w(id, currency, digest) join authorizations a on a.environment_id = @environment and a.id = w.id
+			left join lateral (select v.amount, v.digest, ` + certain + ` as certain from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
+				and v.subject_uid = a.subject_uid and v.request_id <> a.id and ` + of + possible + ` limit @most) v on true
+		group by a.id, a.subject_uid, a.decided_at`
+}
