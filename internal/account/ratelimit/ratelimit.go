@@ -47,12 +47,12 @@ type Shared struct{ *pg.Store }
 
 // Take implements Source.
 func (s Shared) Take(ctx context.Context, bucket string, now time.Time, n, limit int) (QuotaUse, error) {
-	return TakeFromQuota(ctx, s.Q, bucket, now, n, limit)
+	return takeFromQuota(ctx, s.Q, bucket, now, n, limit)
 }
 
 // Return implements Source.
 func (s Shared) Return(ctx context.Context, bucket string, n, limit int) error {
-	return ReturnToQuota(ctx, s.Q, bucket, n, limit)
+	return returnToQuota(ctx, s.Q, bucket, n, limit)
 }
 
 // Bucket is a quota that requests are counted against.

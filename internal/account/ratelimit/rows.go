@@ -17,8 +17,8 @@ type QuotaUse struct {
 	Nearly bool      // these requests crossed 80 % of the bucket; the next time counts once half of it was free
 }
 
-// TakeFromQuota takes n requests from a bucket that holds limit requests and refills within an hour, unless fewer than n are left.
-func TakeFromQuota(ctx context.Context, q *pg.Q, bucket string, now time.Time, n, limit int) (QuotaUse, error) {
+// takeFromQuota takes n requests from a bucket that holds limit requests and refills within an hour, unless fewer than n are left.
+func takeFromQuota(ctx context.Context, q *pg.Q, bucket string, now time.Time, n, limit int) (QuotaUse, error) {
 	var use QuotaUse
 	err := q.QueryRow(ctx, `with asked as (
 			select $2::timestamptz as now, interval '1 hour' * ($3::float8 / $4) as cost),
@@ -41,8 +41,8 @@ func TakeFromQuota(ctx context.Context, q *pg.Q, bucket string, now time.Time, n
 	return use, err
 }
 
-// ReturnToQuota gives back n requests that were taken and not used.
-func ReturnToQuota(ctx context.Context, q *pg.Q, bucket string, n, limit int) error {
+// returnToQuota gives back n requests that were taken and not used.
+func returnToQuota(ctx context.Context, q *pg.Q, bucket string, n, limit int) error {
 	_, err := q.Exec(ctx, "update quotas set full_at = full_at - interval '1 hour' * ($2::float8 / $3) where bucket = $1", bucket, n, limit)
 	return err
 }

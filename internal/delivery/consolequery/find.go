@@ -65,7 +65,7 @@ func (r *Reader) Find(ctx context.Context, scope pg.Scope, text string, may func
 		searches = append(searches, search{ids.Event, func() ([]Found, error) { return findEntry(ctx, q.Q, scope, number) }})
 	}
 	searches = append(searches,
-		search{ids.Subject, func() ([]Found, error) { return FindSubjectsByPrefix(ctx, q.Q, scope, text, FindLimit+1) }},
+		search{ids.Subject, func() ([]Found, error) { return findSubjectsByPrefix(ctx, q.Q, scope, text, FindLimit+1) }},
 		search{ids.Action, func() ([]Found, error) { return findActions(ctx, q.Q, scope, text, FindLimit+1) }},
 		search{ids.Person, func() ([]Found, error) { return findPeople(ctx, q.Q, scope, text, FindLimit+1) }})
 	for _, s := range searches {

@@ -230,32 +230,29 @@ func findByID(ctx context.Context, q *pg.Q, s pg.Scope, kind, prefix string, lim
 	if !ok {
 		return nil, nil
 	}
-	return find(ctx, q, FindByID(query), limit, s.Tenant, s.Environment, padded(prefix, "0"), padded(prefix, "z"), prefix)
+	return find(ctx, q, byIDQuery(query), limit, s.Tenant, s.Environment, padded(prefix, "0"), padded(prefix, "z"), prefix)
 }
 
-// FindByID completes the query of a kind, for the test of its plan.
-func FindByID(query string) string {
+// byIDQuery completes the query of a kind.
+func byIDQuery(query string) string {
 	from, column, _ := strings.Cut(query, "@ids(")
 	column = strings.TrimSuffix(column, ")")
 	return from + column + " between $3 and $4 and starts_with(" + column + ", $5) order by 1 desc"
 }
-
-// FindableQueries returns the queries by id, by kind, for the test of their plans.
-func FindableQueries() map[string]string { return findable }
 
 func padded(prefix, digit string) string {
 	kind, digits, _ := strings.Cut(prefix, "_")
 	return kind + "_" + digits + strings.Repeat(digit, max(0, idDigits-len(digits)))
 }
 
-// FindSubjects is the query of Subjects, for the test of its plan.
-const FindSubjects = `select uid as id, external_id as label, external_id as target, 0 as number from subjects
+// findSubjects is the query of Subjects.
+const findSubjects = `select uid as id, external_id as label, external_id as target, 0 as number from subjects
 	where tenant_id = $1 and environment_id = $2 and external_id ~>=~ $3 and external_id ~<~ $4 order by external_id using ~<~`
 
-// FindSubjectsByPrefix returns at most limit subjects whose id at the relying party begins with prefix.
-func FindSubjectsByPrefix(ctx context.Context, q *pg.Q, s pg.Scope, prefix string, limit int) ([]Found, error) {
+// findSubjectsByPrefix returns at most limit subjects whose id at the relying party begins with prefix.
+func findSubjectsByPrefix(ctx context.Context, q *pg.Q, s pg.Scope, prefix string, limit int) ([]Found, error) {
 	// U+10FFFF is behind every text with the prefix: text_pattern_ops compares bytes.
-	return find(ctx, q, FindSubjects, limit, s.Tenant, s.Environment, prefix, prefix+"\U0010FFFF")
+	return find(ctx, q, findSubjects, limit, s.Tenant, s.Environment, prefix, prefix+"\U0010FFFF")
 }
 
 // findActions returns at most limit actions whose key or name contains the text. An environment has few actions.

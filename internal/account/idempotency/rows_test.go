@@ -1,4 +1,4 @@
-package pg_test
+package idempotency_test
 
 import (
 	"sync"

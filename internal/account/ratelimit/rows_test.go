@@ -1,4 +1,4 @@
-package pg_test
+package ratelimit
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
@@ -15,7 +14,7 @@ func TestQuotasRefillContinuously(t *testing.T) {
 	q := testenv.Store(t)
 	at := time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)
 	take := func(n int) (taken bool, full time.Duration, nearly bool) {
-		use, err := ratelimit.TakeFromQuota(t.Context(), q.Q, "env_1/servers", at, n, 7)
+		use, err := takeFromQuota(t.Context(), q.Q, "env_1/servers", at, n, 7)
 		require.NoError(t, err)
 		return use.Taken, use.FullAt.Sub(at).Round(time.Second), use.Nearly
 	}
@@ -44,14 +43,14 @@ func TestQuotasRefillContinuously(t *testing.T) {
 		require.Equal(t, step.full.Round(time.Second), full, step)
 		require.Equal(t, step.nearly, nearly, step)
 	}
-	found, err := ratelimit.NearlyUsedQuotas(t.Context(), q.Q, "env_1/", at)
+	found, err := NearlyUsedQuotas(t.Context(), q.Q, "env_1/", at)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	require.NoError(t, ratelimit.ReturnToQuota(t.Context(), q.Q, "env_1/servers", 4, 7))
-	found, err = ratelimit.NearlyUsedQuotas(t.Context(), q.Q, "env_1/", at)
+	require.NoError(t, returnToQuota(t.Context(), q.Q, "env_1/servers", 4, 7))
+	found, err = NearlyUsedQuotas(t.Context(), q.Q, "env_1/", at)
 	require.NoError(t, err)
 	require.Empty(t, found, "most of it is free again")
-	other, err := ratelimit.NearlyUsedQuotas(t.Context(), q.Q, "env_/", at)
+	other, err := NearlyUsedQuotas(t.Context(), q.Q, "env_/", at)
 	require.NoError(t, err)
 	require.Empty(t, other)
 }

@@ -1,4 +1,4 @@
-package pg_test
+package consolequery
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
@@ -38,15 +37,15 @@ func TestFindReadsByIndex(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Join(lines, "\n")
 	}
-	for kind, query := range consolequery.FindableQueries() {
+	for kind, query := range findable {
 		t.Run(kind, func(t *testing.T) {
 			id := ids.New(kind)
-			got := plan(consolequery.FindByID(query), w.Scope.Tenant, w.Scope.Environment, id, id, id)
+			got := plan(byIDQuery(query), w.Scope.Tenant, w.Scope.Environment, id, id, id)
 			require.Regexp(t, `Index Cond: \(\(?\w+ >= '`+id+`'::text\) AND \(\w+ <= '`+id, got)
 		})
 	}
 	t.Run("subjects", func(t *testing.T) {
-		got := plan(consolequery.FindSubjects, w.Scope.Tenant, w.Scope.Environment, "user", "user\U0010FFFF")
+		got := plan(findSubjects, w.Scope.Tenant, w.Scope.Environment, "user", "user\U0010FFFF")
 		require.Contains(t, got, "using subjects_prefix on subjects")
 		require.Contains(t, got, "external_id ~>=~ 'user'")
 		require.NotContains(t, got, "Sort")
@@ -58,11 +57,11 @@ func TestFindSubjectsByPrefix(t *testing.T) {
 	st := storetest.New(t)
 	w := fixture.New(t, st, time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 	for prefix, want := range map[string]int{"user-": 1, "user-4711": 1, "user-47112": 0, "User-": 0, "user%": 0, "ser-": 0} {
-		found, err := consolequery.FindSubjectsByPrefix(t.Context(), st.Q, w.Scope, prefix, 9)
+		found, err := findSubjectsByPrefix(t.Context(), st.Q, w.Scope, prefix, 9)
 		require.NoError(t, err)
 		require.Len(t, found, want, prefix)
 	}
-	elsewhere, err := consolequery.FindSubjectsByPrefix(t.Context(), st.Q, pg.Scope{Tenant: w.Scope.Tenant, Environment: "env_other"}, "user-", 9)
+	elsewhere, err := findSubjectsByPrefix(t.Context(), st.Q, pg.Scope{Tenant: w.Scope.Tenant, Environment: "env_other"}, "user-", 9)
 	require.NoError(t, err)
 	require.Empty(t, elsewhere)
 }
