@@ -77,3 +77,18 @@ func TestTenantApprovalsRequiresSecondApprover(t *testing.T) {
 	sandbox := regexp.MustCompile(`sandbox\s+(env_\S+)`).FindStringSubmatch(careful)[1]
 	require.Contains(t, c.ok("tenant", "approvals", "--environment", sandbox), "need no second approver", "create requires it in live only")
 }
+
+func TestTenantSettingsShowsAndSetsEveryDeclaredSetting(t *testing.T) {
+	c := newCLI(t, testenv.Database(t))
+	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "Bank", "--rp-id", "bank.example", "--origin", "https://bank.example"))
+	require.Regexp(t, `(?m)^key_expiry_required +false$`, c.ok("tenant", "settings", "--environment", env))
+	shown := c.ok("tenant", "settings", "--environment", env, "key_expiry_required=true", "hold_ttl_seconds=3600", "rp_name=5",
+		"return_origins=https://shop.example,https://other.example")
+	for _, line := range []string{`key_expiry_required +true`, `hold_ttl_seconds +3600`, `rp_name +"5"`, `return_origins +\["https://shop.example","https://other.example"\]`} {
+		require.Regexp(t, `(?m)^`+line+`$`, shown)
+	}
+	c.fails("must be between 60 and 2592000", "tenant", "settings", "--environment", env, "hold_ttl_seconds=1")
+	c.fails("wrong type", "tenant", "settings", "--environment", env, "bar_self_review=1")
+	c.fails("not a value of this setting", "tenant", "settings", "--environment", env, "bar_self_review=yes")
+	c.fails("without arguments", "tenant", "settings", "--environment", env, "bar_self_reviews=true")
+}

@@ -131,6 +131,11 @@ func (in Settings) apply(env *models.Environment) error {
 // applied makes the change in env and returns it in its canonical form.
 func (in Settings) applied(env *models.Environment) (Settings, error) {
 	out := maps.Clone(in)
+	for name := range in {
+		if name != "brand" && name != "passkeys" && !slices.ContainsFunc(models.DeclaredSettings, func(s models.Setting) bool { return s.Name == name }) {
+			return nil, problem.Invalid([]any{"body", name}, "There is no setting "+name+".", "extra_forbidden")
+		}
+	}
 	for _, s := range models.DeclaredSettings {
 		if !in.has(s.Name) {
 			continue
