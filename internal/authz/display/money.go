@@ -38,6 +38,12 @@ func Amount(exact *big.Rat, code string) string {
 	return text
 }
 
+// Grouped formats a number with thousands separators; other text is returned unchanged.
+func Grouped(text string) string {
+	out, _ := grouped(text, 0)
+	return out
+}
+
 // grouped formats a number with thousands separators and at least that many decimals, and without separators; other text is returned
 // unchanged and has no canonical form.
 func grouped(text string, decimals int) (grouped, canonical string) {

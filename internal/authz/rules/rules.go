@@ -212,5 +212,12 @@ func (s *Set) ReadsContext() [][]string {
 	return out
 }
 
+// ReadsResource reports whether a rule reads the id of the resource.
+func (s *Set) ReadsResource() bool {
+	return s != nil && slices.ContainsFunc(s.rules, func(r compiled) bool {
+		return slices.ContainsFunc(r.reads, func(p path) bool { return p[0] == varResource && p.ofRequest() })
+	})
+}
+
 // compareFaults orders faults by their place.
 func compareFaults(a, b Fault) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) }
