@@ -40,6 +40,7 @@ type PolicyVersion struct {
 	ProofTTLSeconds  int `gorm:"column:proof_ttl_seconds"`
 	CreatedAt        time.Time
 	CreatedBy        string
+	Reason           string // why it was made; empty if none was given
 	ActivatedAt      *time.Time
 	ActivatedBy      *string
 	RetiredAt        *time.Time

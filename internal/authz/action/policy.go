@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -28,6 +29,10 @@ type CreateVersion struct {
 	ContextSchema    json.RawMessage     `json:"context_schema"`
 	// ProofTTLSeconds is 30 to 900.
 	ProofTTLSeconds *int `json:"proof_ttl_seconds"`
+	// KeepRead marks the values that the rules read as kept, so that a later version can be tried on the decisions.
+	KeepRead bool `json:"-"`
+	// Reason says why the version is made.
+	Reason string `json:"-"`
 }
 
 // CreateVersion creates a draft.
@@ -74,7 +79,7 @@ func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a mo
 	v := models.PolicyVersion{
 		ID: ids.New(ids.PolicyVersion), TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ID, Status: models.PolicyDraft,
 		ContextSchema: base.ContextSchema, AllowedAudiences: base.AllowedAudiences, AllowedCallers: base.AllowedCallers,
-		ProofTTLSeconds: base.ProofTTLSeconds, CreatedAt: now, CreatedBy: p.Actor(),
+		ProofTTLSeconds: base.ProofTTLSeconds, CreatedAt: now, CreatedBy: p.Actor(), Reason: in.Reason,
 	}
 	if in.AllowedAudiences != nil {
 		v.AllowedAudiences = in.AllowedAudiences
@@ -92,6 +97,11 @@ func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a mo
 	requirements := in.Requirements.Resolve(policy.EnvironmentKind(p.Kind))
 	if v.Requirements, err = json.Marshal(requirements); err != nil {
 		return v, err
+	}
+	if in.KeepRead {
+		if v.ContextSchema, err = keepRead(requirements.Rules, v.ContextSchema); err != nil {
+			return v, err
+		}
 	}
 	contract, err := Contract(v)
 	if err != nil {
@@ -112,6 +122,20 @@ func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a mo
 	}
 	v.Version, err = nextPolicyVersion(ctx, q, a.ID)
 	return v, err
+}
+
+// keepRead returns a context_schema that keeps the values of a request that the rules read.
+func keepRead(list []policy.Rule, schema models.JSON) (models.JSON, error) {
+	var parsed map[string]any
+	if err := json.Unmarshal(schema, &parsed); err != nil {
+		return nil, err
+	}
+	set := rules.CompileStored(list, parsed)
+	marked, err := storedvalues.Mark(schema, set.ReadsContext(), set.ReadsResource())
+	if err != nil {
+		return nil, err
+	}
+	return checkContextSchema(marked)
 }
 
 // base returns the version from which omitted fields are copied.
