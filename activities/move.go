@@ -46,6 +46,7 @@ type Move struct {
 	Environment string
 	Request     string    `json:",omitempty"` // hex digest of the stored request
 	Resolution  string    `json:",omitempty"`
+	Reason      string    `json:",omitempty"`
 	Actor       string    `json:",omitempty"` // an id; empty for a move by time
 	RequestID   string    `json:",omitempty"`
 	At          time.Time // the workflow's time: a worker's wrong clock must not decide what is in time
@@ -59,7 +60,7 @@ func Moving[O any](log *slog.Logger, make func(context.Context, settle.Move) (O,
 			return out, err
 		}
 		out, err = make(ctx, settle.Move{
-			ID: in.ID, Environment: in.Environment, Request: request, Resolution: in.Resolution, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
+			ID: in.ID, Environment: in.Environment, Request: request, Resolution: in.Resolution, Reason: in.Reason, Actor: in.Actor, RequestID: in.RequestID, At: moment(in.At),
 			WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
 		})
 		if err != nil {

@@ -94,7 +94,7 @@ func (h *changeHandlers) get(c *fiber.Ctx) error {
 // decide returns the handler that settles a change request with a resolution.
 func (h *changeHandlers) decide(resolution string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := h.Decider.Decide(request.Context(c), principal(c), param(c, "change_id"), resolution)
+		v, err := h.Decider.Decide(request.Context(c), principal(c), param(c, "change_id"), resolution, "")
 		if err != nil {
 			return err
 		}

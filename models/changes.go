@@ -21,4 +21,6 @@ type Change struct {
 	ExpiresAt     time.Time
 	ResolvedAt    *time.Time
 	ResolvedBy    *string // actor; nil for an expiry
+	Reason        string  // the requester's; empty if none was given
+	ResolvedFor   string  // the reason of ResolvedBy; empty if none was given
 }

@@ -104,7 +104,7 @@ var AttestedTables = []AttestedTable{
 		Name: "policy_versions", Row: PolicyVersion{}, Of: ofEnvironment,
 		Decides: []string{
 			"id", "tenant_id", "environment_id", "action_id", "version", "content_hash", "requirements", "context_schema", "allowed_audiences",
-			"allowed_callers", "proof_ttl_seconds", "lists", "created_at", "created_by",
+			"allowed_callers", "proof_ttl_seconds", "lists", "created_at", "created_by", "reason",
 		},
 		Free: map[string]string{
 			"status": "the action names its active version", "activated_at": "evidence", "activated_by": "evidence", "retired_at": "evidence",

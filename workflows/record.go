@@ -15,6 +15,7 @@ import (
 type MoveRequest struct {
 	Request    string `json:",omitempty"`
 	Resolution string `json:",omitempty"`
+	Reason     string `json:",omitempty"`
 	Actor      string `json:",omitempty"`
 	RequestID  string `json:",omitempty"`
 }
@@ -172,7 +173,7 @@ func (r *recordRun[I, O]) byTime(ctx workflow.Context, due deadline) error {
 func (r *recordRun[I, O]) step(ctx workflow.Context, activity string, m MoveRequest) (O, error) {
 	id, environment := r.key(r.in)
 	out, err := tryStep[O](ctx, func(ctx workflow.Context, at time.Time) workflow.Future {
-		move := activities.Move{ID: id, Environment: environment, Request: m.Request, Resolution: m.Resolution, Actor: m.Actor, RequestID: m.RequestID, At: at}
+		move := activities.Move{ID: id, Environment: environment, Request: m.Request, Resolution: m.Resolution, Reason: m.Reason, Actor: m.Actor, RequestID: m.RequestID, At: at}
 		if r.slow {
 			return workflow.ExecuteActivity(slowStep(ctx, stepSummary(activity)), activity, move)
 		}

@@ -83,7 +83,7 @@ func (c *Client) DecideChange(ctx context.Context, r change.WorkflowInput, d cha
 	// A digest, because Temporal stores the id in the clear, and the caller chooses its request id.
 	request := canonical.DigestBytes([]byte(d.Resolution + ":" + d.Actor + ":" + d.RequestID))
 	err := c.updateWithStart(ctx, changes.start(r), update{
-		id: UpdateDecide + ":" + request, name: UpdateDecide, arg: MoveRequest{Resolution: d.Resolution, Actor: d.Actor, RequestID: d.RequestID},
+		id: UpdateDecide + ":" + request, name: UpdateDecide, arg: MoveRequest{Resolution: d.Resolution, Reason: d.Reason, Actor: d.Actor, RequestID: d.RequestID},
 	}, &out)
 	return out, err
 }

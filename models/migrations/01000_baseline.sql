@@ -761,6 +761,7 @@ create table policy_versions (
     proof_ttl_seconds integer not null check (proof_ttl_seconds between 30 and 900),
     created_at        timestamptz not null,
     created_by        text not null,
+    reason            text default '' not null, -- why it was made
     activated_at      timestamptz,
     activated_by      text,
     retired_at        timestamptz,
@@ -830,6 +831,8 @@ create table changes (
     expires_at     timestamptz not null,
     resolved_at    timestamptz,
     resolved_by    text,
+    reason         text default '' not null, -- the requester's
+    resolved_for   text default '' not null, -- the reason of who settled it
     primary key (id, environment_id)
 );
 create index changes_due on changes (expires_at) where (status = 'pending');

@@ -10,8 +10,10 @@ package change
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/team"
@@ -21,6 +23,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -85,6 +88,61 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 		return s.propose(ctx, p, func(q *pg.Q) (proposal, error) {
 			return activation(ctx, q, p.Store(), action.PolicyRef{Action: actionID, Version: version})
 		})
+	})
+}
+
+// RollBack makes a new version with the content of an earlier one and activates it, or requests that.
+func (s *Service) RollBack(ctx context.Context, p identity.Principal, to action.PolicyRef, reason string) (Made[models.PolicyVersion], error) {
+	var out Made[models.PolicyVersion]
+	if err := checkReason(reason); err != nil {
+		return out, err
+	}
+	earlier, err := s.actions.Version(ctx, p.Store(), to.Action, to.Version)
+	if err != nil {
+		return out, err
+	}
+	contract, err := action.Contract(earlier)
+	if err != nil {
+		return out, err
+	}
+	draft, err := s.actions.CreateVersion(ctx, p, to.Action, action.CreateVersion{
+		Requirements: contract.Requirements, ContextSchema: json.RawMessage(earlier.ContextSchema), AllowedAudiences: earlier.AllowedAudiences,
+		AllowedCallers: list(earlier.AllowedCallers), ProofTTLSeconds: &earlier.ProofTTLSeconds, Reason: reason,
+	})
+	if err != nil {
+		return out, err
+	}
+	out, err = s.Activate(ctx, p, to.Action, draft.Version)
+	if err == nil && out.Requested != nil {
+		err = s.Explain(ctx, p, out.Requested.ID, reason)
+	}
+	return out, err
+}
+
+// maxReason is the maximum length of a reason in characters.
+const maxReason = 500
+
+func checkReason(reason string) error {
+	if n := utf8.RuneCountInString(reason); n > maxReason {
+		return problem.Newf(problem.Unprocessable, "A reason has at most %d characters; this one has %d.", maxReason, n)
+	}
+	return displaytext.CheckLines("reason", reason)
+}
+
+// Explain sets the reason of a pending change request, which only its requester does.
+func (s *Service) Explain(ctx context.Context, p identity.Principal, id, reason string) error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		c, err := found(lockChange(ctx, q, p.EnvironmentID, id))
+		if err != nil {
+			return err
+		}
+		if err := permit(ctx, q, c, Move{ID: id, Resolution: Withdraw, Actor: p.Actor(), At: s.clock.Now()}); err != nil {
+			return err
+		}
+		return explainChange(ctx, q, c, reason)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 // Decision is a resolution with its actor.
 type Decision struct {
 	Resolution string
+	Reason     string // why, for the record; may be empty
 	Actor      string
 	RequestID  string
 }
@@ -36,7 +37,10 @@ func NewDecider(changes *Service, workflow Workflow) *Decider {
 // Decide approves, rejects or withdraws a change request on behalf of the principal and returns it. Repeating a decision returns
 // the settled change request. Refusals are self_approval, forbidden, conflict, change_settled, change_expired and
 // change_superseded.
-func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resolution string) (*View, error) {
+func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resolution, reason string) (*View, error) {
+	if err := checkReason(reason); err != nil {
+		return nil, err
+	}
 	in, done, err := d.changes.prepare(ctx, p, id, resolution)
 	if err != nil {
 		return nil, err
@@ -44,7 +48,7 @@ func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resoluti
 	if done {
 		return d.settled(ctx, p, id, resolution)
 	}
-	out, err := d.workflow.DecideChange(ctx, in, Decision{Resolution: resolution, Actor: p.Actor(), RequestID: p.RequestID})
+	out, err := d.workflow.DecideChange(ctx, in, Decision{Resolution: resolution, Reason: reason, Actor: p.Actor(), RequestID: p.RequestID})
 	if err == nil && out.Status == models.ChangePending {
 		return nil, problem.NewUnavailable("The change is not settled yet. Repeat the request.", nil)
 	}

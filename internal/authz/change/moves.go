@@ -150,7 +150,7 @@ func (s *Service) settle(ctx context.Context, q *pg.Q, c models.Change, m Move) 
 			to = models.ChangeSuperseded
 		}
 	}
-	moved, err := resolveChange(ctx, q, c, to, m.Actor, m.At)
+	moved, err := resolveChange(ctx, q, c, to, m)
 	if err != nil {
 		return to, nil, err
 	}

@@ -103,10 +103,16 @@ func pendingChanges(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) (in
 }
 
 // resolveChange moves a pending change request that is not due to a final status and reports whether it did.
-func resolveChange(ctx context.Context, q *pg.Q, c models.Change, to models.ChangeStatus, by string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update changes set status = $2, resolved_at = $3, resolved_by = $4
-		where id = $1 and environment_id = $5 and status = 'pending' and expires_at > $3`, c.ID, string(to), at, by, c.EnvironmentID)
+func resolveChange(ctx context.Context, q *pg.Q, c models.Change, to models.ChangeStatus, m Move) (bool, error) {
+	n, err := q.Exec(ctx, `update changes set status = $2, resolved_at = $3, resolved_by = $4, resolved_for = $6
+		where id = $1 and environment_id = $5 and status = 'pending' and expires_at > $3`, c.ID, string(to), m.At, m.Actor, c.EnvironmentID, m.Reason)
 	return n == 1, err
+}
+
+// explainChange sets the requester's reason of a pending change request.
+func explainChange(ctx context.Context, q *pg.Q, c models.Change, reason string) error {
+	_, err := q.Exec(ctx, "update changes set reason = $3 where id = $1 and environment_id = $2 and status = 'pending'", c.ID, c.EnvironmentID, reason)
+	return err
 }
 
 // expireChange moves a pending change request that is due to expired and reports whether it did.

@@ -24,6 +24,8 @@ type View struct {
 	Differences []Difference
 	// PolicyVersion is the version to activate; 0 for other kinds.
 	PolicyVersion int
+	// Replaces is the version that was active when it was requested; 0 for none and for other kinds.
+	Replaces int
 	// Team is the key of the team; empty for other kinds.
 	Team string
 	// Endpoint is the id of the webhook endpoint; empty for other kinds and for a new one.
@@ -62,8 +64,14 @@ func view(c models.Change, now time.Time) (*View, error) {
 		return &v, nil
 	}
 	var in policyProposed
-	err := json.Unmarshal(c.Proposed, &in)
-	v.PolicyVersion = in.Version
+	if err := json.Unmarshal(c.Proposed, &in); err != nil {
+		return nil, err
+	}
+	var base policyBase
+	err := json.Unmarshal(c.Base, &base)
+	if v.PolicyVersion = in.Version; base.ActiveVersion != nil {
+		v.Replaces = *base.ActiveVersion
+	}
 	return &v, err
 }
 

@@ -213,7 +213,7 @@ func TestDecider(t *testing.T) {
 				c.prepare(t, b, v)
 			}
 			c.flow.b, c.flow.service, c.flow.again = b, b.service, new(atomic.Int32)
-			got, err := change.NewDecider(b.service, c.flow).Decide(t.Context(), b.bob, v.ID, change.Approve)
+			got, err := change.NewDecider(b.service, c.flow).Decide(t.Context(), b.bob, v.ID, change.Approve, "")
 			require.Equal(t, c.again, c.flow.again.Load())
 			if c.code != "" {
 				require.True(t, problem.Is(err, c.code), "%v", err)

@@ -26,6 +26,7 @@ type Move struct {
 	Environment string
 	Request     []byte // digest of the stored request of a challenge or a hold; empty for a move by time
 	Resolution  string // of a change request
+	Reason      string // of a change request: why it is resolved so
 	Actor       string // who asks for a move without a stored request; empty for a move by time
 	RequestID   string
 	At          time.Time
