@@ -154,7 +154,7 @@ func TestConsoleApprovesSettingsRequestedByKey(t *testing.T) {
 	id := w.Admin.patch(t, environmentPath, object{"bar_self_review": true}).is(http.StatusAccepted).string("id")
 	page := "/console/" + w.ID + "/changes/" + id
 	seen := oscar.get(page).body
-	for _, text := range []string{"Change settings of the environment", "bar_self_review", `<del class="pre"><bdi>false</bdi></del>`, `<ins class="pre"><bdi>true</bdi></ins>`, "API key"} {
+	for _, text := range []string{"Change settings of the environment", "bar_self_review", `<del><mark><bdi>false</bdi></mark></del>`, `<ins><mark><bdi>true</bdi></mark></ins>`, "API key"} {
 		require.Contains(t, seen, text)
 	}
 	require.NotContains(t, seen, "What it would have decided")

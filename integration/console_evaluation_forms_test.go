@@ -23,9 +23,9 @@ func TestConsoleStartsAndClosesEvaluations(t *testing.T) {
 	at := "/console/" + w.ID + "/evaluations"
 	require.Contains(t, v.get(at+"/new").body, key)
 	form := url.Values{"name": {"Pilot"}, "starts_at": {"2026-01-02T00:00"}, "ends_at": {"2026-01-01T00:00"}, "success_criteria.min_shadow_decisions": {"30"}}
-	require.Contains(t, fault(t, v.submit(at+"/new", form), "action_keys"), "action_keys")
+	require.Contains(t, fault(t, v.submit(at+"/new", form), "action_keys"), "Actions is missing.")
 	form.Set("action_keys", key)
-	require.Contains(t, fault(t, v.submit(at+"/new", form), "ends_at"), "ends_at must be after starts_at.")
+	require.Contains(t, fault(t, v.submit(at+"/new", form), "ends_at"), "Ends (UTC) must be after starts_at.")
 	form.Set("success_criteria.min_shadow_decisions", "0")
 	form.Del("ends_at")
 	require.Contains(t, fault(t, v.submit(at+"/new", form), "success_criteria-min_shadow_decisions"), "1")

@@ -64,7 +64,7 @@ func TestConsoleMakesAndEditsWebhookEndpoints(t *testing.T) {
 	require.Contains(t, wrong.body, "value is not accepted. Nothing was changed.")
 	require.Contains(t, wrong.body, "holds.opened", "what the user wrote stays")
 	missing := v.submit(at+"/new", url.Values{})
-	require.Contains(t, fault(t, missing, "url"), "url")
+	require.Contains(t, fault(t, missing, "url"), "URL must be a URL.")
 
 	made := v.submit(at+"/new", url.Values{"url": {"https://receiver.example/hook"}, "events": {"hold.*\r\nchange.*"}, "description": {"Payments"}})
 	secret := secretOf(t, made)
@@ -103,8 +103,9 @@ func TestConsoleMakesActionsAndPolicies(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, wrong.status)
 	require.Contains(t, fault(t, wrong, "context_schema"), "not valid JSON")
 	wrong = v.submit(at+"/new", url.Values{"key": {"Payments Release"}, "name": {"Release"}, "consequence": {"Money leaves."}})
-	require.Contains(t, fault(t, wrong, "key"), "key")
-	require.Contains(t, fault(t, wrong, "allowed_audiences"), "allowed_audiences")
+	require.Contains(t, fault(t, wrong, "key"), "Key is not written as it must be. Dotted lower case, such as payments.transfer.")
+	require.Contains(t, fault(t, wrong, "allowed_audiences"), "Audiences that may receive proofs is missing.")
+	require.Contains(t, wrong.body, `<a href="#f-key">`, "the notice leads to the field")
 	made := v.submit(at+"/new", url.Values{
 		"key": {"payments.release"}, "name": {"Release a payment"}, "consequence": {"Money leaves."}, "risk_class": {"critical"},
 		"allowed_audiences": {"payments-api"}, "proof_ttl_seconds": {"120"}, "context_schema": {`{"type":"object","properties":{"amount":{"type":"number"}}}`},
@@ -123,9 +124,12 @@ func TestConsoleMakesActionsAndPolicies(t *testing.T) {
 	bad.Set("requirements.max_challenges", "2")
 	require.Contains(t, fault(t, v.submit(made.location, bad), "requirements-freshness_max_ms"), "1000")
 	bad.Set("requirements.freshness_max_ms", "60000")
-	bad.Set("requirements.rules", `[{"name": "large", "reason": "Large amounts.", "when": "context.amount >", "requirements": {"hold_on": ["rule_matched"]}}]`)
-	require.Contains(t, fault(t, v.submit(made.location, bad), "requirements-rules"), "large")
-	bad.Set("requirements.rules", "")
+	bad.Set("requirements.rules.0.name", "large")
+	bad.Set("requirements.rules.0.when", "context.amount >")
+	bad.Set("requirements.rules.0.reason", "Large amounts.")
+	bad.Set("requirements.rules.0.then", "hold")
+	require.Contains(t, fault(t, v.submit(made.location, bad), "requirements-rules-0-when"), "Line 1 column")
+	bad.Set("requirements.rules.0.remove", "true")
 	bad.Set("requirements.claims.operator_continuity", "likely")
 	bad["requirements.challenge_compensates"] = []string{"coverage", "freshness"}
 	drafted := v.submit(made.location, bad)
@@ -146,7 +150,7 @@ func TestConsoleMakesActionsAndPolicies(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, v.submit(page+"/edit", edit).status)
 	require.Equal(t, "enforce", w.Server.get(t, action).is(200).string("mode"))
 	edit.Set("mode", "off")
-	require.Contains(t, fault(t, v.submit(page+"/edit", edit), "mode"), "mode")
+	require.Contains(t, fault(t, v.submit(page+"/edit", edit), "mode"), "Mode must be one of")
 	require.Equal(t, http.StatusSeeOther, v.submit(page+"/archive", sure()).status)
 	require.NotContains(t, v.get(at).body, "payments.release")
 	for _, kind := range []string{"action.created", "policy.created", "policy.activated", "action.updated", "action.archived"} {

@@ -43,14 +43,14 @@ func TestConsoleIssuesAndRevokesKeys(t *testing.T) {
 		"a role that the user does not have": {issue("server", "review"), "Your roles do not allow you to give all of these permissions."},
 		"everything":                         {issue("server"), "Your roles do not allow you to give all of these permissions."},
 		"a permission of a different scope":  {issue("server", "webhooks"), "Remove it or choose a wider scope."},
-		"a permission that does not exist":   {issue("server", "everything"), "permissions"},
+		"a permission that does not exist":   {issue("server", "everything"), "Permissions must be one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, http.StatusUnprocessableEntity, c.out.status)
 			require.Contains(t, fault(t, c.out, "permissions"), c.want)
 		})
 	}
-	require.Contains(t, fault(t, v.submit(at+"/new", url.Values{"scope": {"client"}}), "name"), "name")
+	require.Contains(t, fault(t, v.submit(at+"/new", url.Values{"scope": {"client"}}), "name"), "Name is missing.")
 	both := w.signedIn(t, models.RoleOperator, models.RoleReviewer)
 	secretOf(t, both.submit(at+"/new", url.Values{"name": {"Desk"}, "scope": {"server"}, "permissions": {"review"}}))
 

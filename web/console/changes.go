@@ -1,8 +1,8 @@
 package console
 
 import (
-	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -126,8 +126,10 @@ type changeView struct {
 	changeRow
 	ID          string
 	Pending     bool
-	Target      item // what is changed, if it has a page
-	Differences []changedField
+	Target      item            // what is changed, if it has a page
+	Contents    *policyContents // of the version to activate; nil for other kinds
+	Differences []difference
+	Reasons     []reasonGiven
 	Applies     bool
 	Simulation  *simulationView
 	Approvable  bool   // the user may approve and reject it
@@ -137,9 +139,11 @@ type changeView struct {
 	Notice      *notice
 }
 
-// changedField is one field that changes. An empty text is a field that is not set.
-type changedField struct {
-	Field, Before, After string
+// reasonGiven is the reason that someone gave.
+type reasonGiven struct {
+	By     actor
+	Verb   string
+	Reason []string // lines
 }
 
 func (c *console) changePage(v *visit) error { return c.showChange(v, fiber.StatusOK, nil) }
@@ -165,10 +169,46 @@ func (c *console) showChange(v *visit, status int, n *notice) error {
 	// The principal of a person has no list of permissions; the route's right decides.
 	view.Approvable = seen.Approvable && v.may(DecideChanges)
 	view.Withdrawing = view.Pending && seen.Own && v.may(DecideChanges)
+	if seen.Reason != "" {
+		view.Reasons = append(view.Reasons, reasonGiven{view.By, "requested it", strings.Split(seen.Reason, "\n")})
+	}
+	if seen.ResolvedFor != "" && view.Resolver != nil {
+		view.Reasons = append(view.Reasons, reasonGiven{*view.Resolver, "settled it", strings.Split(seen.ResolvedFor, "\n")})
+	}
+	if seen.Kind == models.ChangePolicyActivate {
+		if err := c.versionChange(v, seen, &view); err != nil {
+			return err
+		}
+	}
 	if seen.Simulation != nil {
 		view.Simulation = c.simulationOf(v, *seen.Simulation)
 	}
 	return v.page(status, "change.html", view.What, "changes", view)
+}
+
+// versionChange shows the version to activate as its own page does.
+func (c *console) versionChange(v *visit, r *change.View, view *changeView) error {
+	after, err := c.Actions.Version(v.ctx, v.scope(), r.Target, r.PolicyVersion)
+	if isAbsent(err) { // the action was archived
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var before models.PolicyVersion
+	if r.Replaces > 0 {
+		if before, err = c.Actions.Version(v.ctx, v.scope(), r.Target, r.Replaces); err != nil {
+			return err
+		}
+	}
+	all, err := differences(before, after)
+	if err != nil {
+		return err
+	}
+	view.Differences = changedOnly(all)
+	contents, err := contentsOf(after)
+	view.Contents = &contents
+	return err
 }
 
 func target(v *visit, r *change.View) item {
@@ -185,34 +225,6 @@ func target(v *visit, r *change.View) item {
 		return item{Label: "endpoint", URL: v.at("webhooks", r.Target)}
 	default:
 		return item{}
-	}
-}
-
-func changedFields(all []change.Difference) []changedField {
-	out := make([]changedField, len(all))
-	for i, d := range all {
-		out[i] = changedField{d.Field, fieldText(d.Before), fieldText(d.After)}
-	}
-	return out
-}
-
-// fieldText returns a JSON value for a page: null as nothing, a string without quotes, and the rest as JSON. An empty string keeps
-// its quotes, because it is a value and not an absent field.
-func fieldText(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil || v == nil {
-		return ""
-	}
-	switch v := v.(type) {
-	case string:
-		if v == "" {
-			return `""`
-		}
-		return v
-	case map[string]any:
-		return indented(raw)
-	default:
-		return text(v)
 	}
 }
 
@@ -242,7 +254,7 @@ func (c *console) decideChange(v *visit) error {
 	if !slices.Contains([]string{change.Approve, change.Reject, change.Withdraw}, resolution) {
 		return problem.New(problem.BadRequest, "resolution must be approve, reject or withdraw.")
 	}
-	done, err := c.Decider.Decide(v.ctx, v.principal(), v.param("id"), resolution)
+	done, err := c.Decider.Decide(v.ctx, v.principal(), v.param("id"), resolution, v.reason())
 	if p := problem.As(err); p != nil && p.Code != problem.NotFound {
 		request.SetProblemCode(v.Ctx, p.Code)
 		return c.showChange(v, problem.Of(p.Code).Status, &notice{"bad", p.Detail})
@@ -251,4 +263,12 @@ func (c *console) decideChange(v *visit) error {
 		return err
 	}
 	return v.Redirect(v.at("changes", done.ID)+"?done="+string(done.Status), fiber.StatusSeeOther)
+}
+
+// explainChange sets the reason of the user's own change request.
+func (c *console) explainChange(v *visit) error {
+	if err := c.Changes.Explain(v.ctx, v.principal(), v.param("id"), v.reason()); err != nil {
+		return err
+	}
+	return v.back("changes", v.param("id"))
 }

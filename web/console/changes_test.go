@@ -10,12 +10,12 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-func TestFieldText(t *testing.T) {
+func TestFieldLines(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]string{
-		`null`: "", `""`: `""`, `"likely"`: "likely", `300`: "300", `false`: "false", `["a","b"]`: `["a","b"]`, `{"a":1}`: "{\n  \"a\": 1\n}",
+	for raw, want := range map[string][]string{
+		`null`: nil, `""`: {`""`}, `"likely"`: {"likely"}, `300`: {"300"}, `false`: {"false"}, `["a>1","b"]`: {"a>1", "b"}, `{"a":"<"}`: {"{", `  "a": "<"`, "}"},
 	} {
-		require.Equal(t, want, fieldText(json.RawMessage(raw)), raw)
+		require.Equal(t, want, fieldLines(json.RawMessage(raw)), raw)
 	}
 }
 

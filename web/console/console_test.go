@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,8 +11,10 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -118,27 +122,148 @@ func TestDifferences(t *testing.T) {
 	after.Requirements = models.JSON(`{"claims":{"human_presence":"confirmed"},"coverage_min":"partial","deny_on":["x"],"explicit_approval_required":true}`)
 	got, err := differences(before, after)
 	require.NoError(t, err)
-	changed := map[string][2]string{}
-	for _, d := range got {
-		if d.Changed {
-			changed[d.Field] = [2]string{d.Before, d.After}
-		}
-		if d.Field == "allowed audiences" {
-			require.Equal(t, []string{"c"}, d.Added)
-			require.Equal(t, []string{"a"}, d.Removed)
-		}
+	states, lines := map[string]string{}, map[string][]diffLine{}
+	for _, d := range changedOnly(got) {
+		states[d.Field], lines[d.Field] = d.State.Text, d.Lines
 	}
-	require.Equal(t, map[string][2]string{
-		"claims operator_continuity": {"likely", ""}, "claims human_presence": {"", "confirmed"}, "explicit_approval_required": {"false", "true"},
-		"proof lifetime (seconds)": {"300", "60"}, "allowed audiences": {"a, b", "b, c"},
-	}, changed)
-	require.Equal(t, "coverage_min", got[0].Field, "fields must be in the display order")
-
-	same, err := differences(before, before)
+	require.Equal(t, map[string]string{
+		"claims operator_continuity": "removed", "claims human_presence": "added", "explicit_approval_required": "changed",
+		"proof_ttl_seconds": "changed", "allowed_audiences": "changed",
+	}, states)
+	require.Equal(t, []diffLine{{"removed", []diffPart{{"a", false}}}, {"", []diffPart{{"b", false}}}, {"added", []diffPart{{"c", false}}}}, lines["allowed_audiences"])
+	got, err = differences(before, before)
 	require.NoError(t, err)
-	for _, d := range same {
-		require.False(t, d.Changed, d.Field)
+	require.Equal(t, "coverage_min", got[0].Field, "fields must be in the display order")
+	require.Empty(t, changedOnly(got))
+}
+
+// A changed condition shows the words that changed, and a changed property of the context only itself. Nothing is escaped.
+func TestDifferencesOfRulesAndSchemas(t *testing.T) {
+	t.Parallel()
+	version := func(limit, maximum string) models.PolicyVersion {
+		return models.PolicyVersion{
+			ContentHash: "sha256:1", ContextSchema: models.JSON(`{"type":"object","required":["amount"],"properties":{"amount":{"type":"number","maximum":` + maximum + `},"payee":{"type":"string"}}}`),
+			Requirements: models.JSON(`{"rules":[{"name":"large","when":"context.amount > ` + limit + ` && context.payee != \"a&b\"","requirements":{"hold_on":["rule_matched"]},"reason":"Large."}]}`),
+		}
 	}
+	got, err := differences(version("10", "100"), version("20", "200"))
+	require.NoError(t, err)
+	got = changedOnly(got)
+	require.Len(t, got, 2)
+	require.Equal(t, "rule large", got[0].Field)
+	require.Equal(t, diffLine{"removed", []diffPart{{"context.amount > ", false}, {"10", true}}}, got[0].Lines[0])
+	require.Equal(t, diffLine{"added", []diffPart{{"context.amount > ", false}, {"20", true}}}, got[0].Lines[1])
+	require.Equal(t, diffLine{"", []diffPart{{`&& context.payee != "a&b"`, false}}}, got[0].Lines[2])
+	require.Equal(t, "context.amount", got[1].Field)
+	require.Equal(t, diffLine{"added", []diffPart{{"maximum: ", false}, {"200", true}}}, got[1].Lines[2])
+	fresh, err := differences(models.PolicyVersion{}, version("10", "100"))
+	require.NoError(t, err)
+	require.Equal(t, "added", fresh[0].State.Text)
+}
+
+// Whatever two texts are, the removed and equal lines are the first of them, and the added and equal ones the second.
+func TestLinesOfDifferences(t *testing.T) {
+	t.Parallel()
+	joined := func(parts []diffPart) (out string) {
+		for _, p := range parts {
+			out += p.Text
+		}
+		return out
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.SampledFrom([]string{"a", "b c", "b d", "", "ä-ö  x", "\xff"})
+		before, after := rapid.SliceOfN(line, 0, 8).Draw(t, "before"), rapid.SliceOfN(line, 0, 8).Draw(t, "after")
+		old, young := []string{}, []string{}
+		for _, l := range lineByLine(before, after) {
+			if l.Kind != "added" {
+				old = append(old, joined(l.Parts))
+			}
+			if l.Kind != "removed" {
+				young = append(young, joined(l.Parts))
+			}
+		}
+		require.Equal(t, before, old)
+		require.Equal(t, after, young)
+	})
+}
+
+func TestPoliciesInWords(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","required":["amount","payee","tags"],"properties":{"amount":{"type":"number","x-countersign-aggregate":"sum"},"payee":{"type":"string"},"tags":{"type":"array","maxItems":3,"items":{"type":"string","maxLength":9}}}}`
+	for _, c := range []struct {
+		name, requirements string
+		want               []string
+	}{
+		{"nothing is required", `{"coverage_min":"none"}`, []string{"Allows every request."}},
+		{"evidence", `{"coverage_min":"partial","claims":{"operator_continuity":"likely","evidence_replay":"not_detected"},"deny_on":["replay_exact"]}`, []string{
+			"Denies a request for: replay exact.", "Asks for a passkey when the evidence is insufficient, less than partial, or older than 1 min.",
+			"Asks for a passkey when it is not likely that the same person acts as before.",
+			"Holds a request for review unless the evidence is free of replayed evidence.", "Otherwise allows.",
+		}},
+		{"rules", `{"coverage_min":"none","rules":[
+			{"name":"large","when":"context.amount > 10000","requirements":{"hold_on":["rule_matched"],"review":[{"group":"treasury","approvals":1}]},"reason":"x"},
+			{"name":"day","when":"subject.sum(\"amount\", \"pay\", \"allow\", \"24h\") + decimal(context.amount) > 20000","requirements":{"deny_on":["rule_matched"]},"reason":"x","reserve":true},
+			{"name":"trust","when":"!(context.payee in list(\"trusted\"))","requirements":{"explicit_approval_required":true,"coverage_min":"partial"},"reason":"x"},
+			{"name":"tags","when":"context.tags.exists(t, t == \"new\")","requirements":{"approvals_required":2},"reason":"x"}]}`, []string{
+			"Holds a request for one approval of team treasury if amount is over 10,000.",
+			"Denies a request if the sum of amount of allowed decisions about the subject in the last 24 hours plus amount is over 20,000. Requests that are decided at the same time count too.",
+			"Asks for a passkey and requires coverage min partial if payee is not in the list trusted.",
+			`Requires 2 approvals of what is held if this is true: context.tags.exists(t, t == "new")`, "Otherwise allows.",
+		}},
+		{"every request", `{"coverage_min":"none","explicit_approval_required":true}`, []string{"Asks for a passkey for every request, and allows what is confirmed by it."}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var r policy.Requirements
+			require.NoError(t, json.Unmarshal([]byte(c.requirements), &r))
+			raw, err := json.Marshal(r.Resolve(policy.Live))
+			require.NoError(t, err)
+			got, err := contentsOf(models.PolicyVersion{ContentHash: "x", Requirements: raw, ContextSchema: models.JSON(schema)})
+			require.NoError(t, err)
+			var said []string
+			for _, s := range got.Does {
+				said = append(said, strings.TrimSpace(s.Text+" "+strings.Join(s.Code, " ")))
+			}
+			require.Equal(t, c.want, said)
+			require.Equal(t, schemaRow{Name: "amount", Type: "number", Required: true, Uses: []string{"added up"}}, got.Schema[0])
+		})
+	}
+}
+
+// A rule that is shown in the form is submitted as it was.
+func TestRulesOfFormsAreLossless(t *testing.T) {
+	t.Parallel()
+	for _, requirements := range []string{
+		`{"hold_on":["rule_matched"]}`, `{"deny_on":["rule_matched"],"hold_on":["rule_matched"]}`, `{"hold_on":["rule_matched","replay_exact"]}`,
+		`{"explicit_approval_required":true,"approvals_required":3}`, `{"review":[{"group":"a","approvals":1}]}`, `{"review":[{"group":"a","approvals":2}]}`,
+		`{"review":[{"group":"a","approvals":1,"escalate":{"after_seconds":600,"group":"b"}}],"coverage_min":"partial"}`,
+		`{"review":[{"group":"a","approvals":1},{"group":"b","approvals":1}]}`, `{"claims":{"human_presence":"likely"}}`, `{"challenge_methods":[]}`,
+	} {
+		text := `[{"name":"r","when":"context.amount > 1","requirements":` + requirements + `,"reason":"Why."}]`
+		var list []policy.Rule
+		require.NoError(t, json.Unmarshal([]byte(text), &list))
+		f := field{Name: "requirements.rules", Rules: ruleRows("requirements.rules", list)}
+		body, faults := f.ruleValues()
+		require.Empty(t, faults)
+		got, err := json.Marshal(body)
+		require.NoError(t, err)
+		require.JSONEq(t, text, string(got))
+	}
+}
+
+func TestRefusalsInPeoplesWords(t *testing.T) {
+	t.Parallel()
+	of := func(f field, msg, kind string, where ...any) string {
+		return f.people(problem.Field{Loc: where, Msg: msg, Type: kind})
+	}
+	key := field{Name: "key", Label: "Key", Hint: "Dotted lower case, such as payments.transfer."}
+	require.Equal(t, "Key is not written as it must be. Dotted lower case, such as payments.transfer.", of(key, "key must match ^[a-z]$", "string_pattern_mismatch", "body", "key"))
+	require.Equal(t, "Key is missing. Fill it in.", of(key, "key is required", "missing", "body", "key"))
+	age := field{Name: "requirements.freshness_max_ms", Label: "Maximum age"}
+	require.Equal(t, "Maximum age must be at least 1000.", of(age, "requirements.freshness_max_ms must be at least 1000", "greater_than_equal", "body", "requirements", "freshness_max_ms"))
+	when := field{Label: "Condition"}
+	require.Equal(t, "Line 1 column 9: there is no property.", of(when, `requirements.rules[0].when of the rule "x": line 1 column 9: there is no property.`, "rule_invalid", "body", "requirements", "rules", 0, "when"))
+	require.Equal(t, "Something else.", of(key, "Something else.", "value_error", "body", "key"))
 }
 
 func TestNewChart(t *testing.T) {

@@ -25,6 +25,7 @@ const (
 	jsonText kind = "json"
 	picture  kind = "file" // sent in base64
 	pems     kind = "pem"  // a list of certificates, one after the other
+	ruleList kind = "rules"
 )
 
 // option is one choice of a field.
@@ -46,12 +47,15 @@ type field struct {
 	Label, Hint string
 	Kind        kind
 	Value       string
-	Chosen      []string // of someOf
-	Options     []option // of choice and someOf
-	Rows        int      // of a text area
+	Chosen      []string  // of someOf
+	Options     []option  // of choice and someOf
+	Rules       []ruleRow // of ruleList
+	Heading     string    // of the fields from this one on
+	Rows        int       // of a text area
 	Required    bool
 	AllOmitted  bool // of someOf: all options are the default, and left out
 	Sent        bool // an empty value is sent, and clears the setting; otherwise it is left out
+	Local       bool // the console reads it, and the body does not have it
 	Faults      []string
 	was         string // value before the user's form was read
 	had         []string
@@ -107,15 +111,28 @@ type form struct {
 	Fields    []field
 	Asks      []ask    // further changes, below the form
 	Faults    []string // of the whole form
+	Builder   string   // URL of the rule builder; empty without one
+	Matches   string   // URL that says how many decisions a rule matches
 }
 
-// Wrong returns the number of faults.
-func (f form) Wrong() int {
-	n := len(f.Faults)
-	for _, one := range f.Fields {
-		n += len(one.Faults)
+// wrong is a fault of a form with the link to its control; an empty URL is the whole form.
+type wrong struct{ URL, Text string }
+
+// Wrongs returns all faults in the order of the page.
+func (f form) Wrongs() []wrong {
+	var out []wrong
+	for _, text := range f.Faults {
+		out = append(out, wrong{"", text})
 	}
-	return n
+	for _, one := range f.Fields {
+		for _, text := range one.Faults {
+			out = append(out, wrong{"#" + one.Control(), text})
+		}
+		for _, r := range one.Rules {
+			out = append(out, r.wrongs()...)
+		}
+	}
+	return out
 }
 
 func (v *visit) showForm(status int, f form) error {
@@ -169,14 +186,43 @@ func decoded[T any](c *console, f *form) (T, error) {
 // blame shows a refusal at the fields that it names, and the rest above the form.
 func (f *form) blame(p *problem.Error) {
 	for _, fault := range p.Fields {
-		if at := f.at(fault.Loc); at != nil {
-			at.Faults = append(at.Faults, fault.Msg)
-		} else {
+		switch at := f.at(fault.Loc); {
+		case at != nil && at.Kind == ruleList:
+			at.blameRule(fault)
+		case at != nil:
+			at.Faults = append(at.Faults, at.people(fault))
+		default:
 			f.Faults = append(f.Faults, strings.Join(namesOf(fault.Loc), ".")+": "+fault.Msg)
 		}
 	}
 	if len(p.Fields) == 0 {
 		f.Faults = append(f.Faults, p.Detail)
+	}
+}
+
+// people returns a refusal in the words of the form: its label for the path of the value, and an example for a pattern. What is wrong
+// inside of a value of several lines keeps its path.
+func (f field) people(fault problem.Field) string {
+	if _, why, found := strings.Cut(fault.Msg, `": line `); found {
+		return "Line " + why
+	}
+	if strings.Join(namesOf(fault.Loc), ".") != f.Name || f.Name == "" {
+		return fault.Msg
+	}
+	label := f.Label
+	if n, ok := fault.Loc[len(fault.Loc)-1].(int); ok && f.Kind == lines {
+		label += ", line " + itoa(n+1) + ","
+	}
+	_, rest, _ := strings.Cut(fault.Msg, " ")
+	switch {
+	case fault.Type == "missing", strings.HasPrefix(rest, "must have at least 1 "):
+		return label + " is missing. Fill it in."
+	case fault.Type == "string_pattern_mismatch":
+		return strings.TrimSpace(label + " is not written as it must be. " + f.Hint)
+	case strings.HasPrefix(rest, "must "):
+		return label + " " + strings.TrimSuffix(rest, ".") + "."
+	default:
+		return fault.Msg
 	}
 }
 

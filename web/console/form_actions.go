@@ -164,7 +164,12 @@ func (c *console) makeDraft(v *visit, show func(*visit, models.Action, models.Po
 	if err != nil {
 		return err
 	}
+	if v.form("more") != "" { // another empty rule, and nothing is made yet
+		f.read(v)
+		return v.showForm(fiber.StatusOK, f)
+	}
 	return submitted(v, f, func(in action.CreateVersion) error {
+		in.KeepRead = v.form(keepRead) == "true"
 		p, err := c.Actions.CreateVersion(v.ctx, v.principal(), a.ID, in)
 		if err != nil {
 			return err

@@ -34,19 +34,29 @@ func draftForm(v *visit, a models.Action, from models.PolicyVersion) (form, erro
 	f := draftHead(v, a, from)
 	f.To = v.at("policies", a.ID, "draft")
 	f.Other = item{Label: "Write it as text", URL: v.at("policies", a.ID, "draft-text") + "?from=" + itoa(from.Version)}
-	f.Fields = append(claimFields(r), evidenceFields(v, r)...)
-	f.Fields = append(f.Fields, holdFields(r)...)
+	f.Builder, f.Matches = v.at("policies", a.ID, "rule"), v.at("policies", a.ID, "matches")
+	f.Fields = []field{{Name: "requirements.rules", Label: "Rules", Heading: "Rules for some requests", Kind: ruleList, Rules: ruleRows("requirements.rules", r.Rules)}}
+	for _, group := range []struct {
+		heading string
+		fields  []field
+	}{{"Evidence that every request needs", claimFields(r)}, {"", evidenceFields(v, r)}, {"Denials, holds and reviews", holdFields(r)}} {
+		group.fields[0].Heading = group.heading
+		f.Fields = append(f.Fields, group.fields...)
+	}
 	f.Fields = append(f.Fields,
-		field{Name: "requirements.rules", Label: "Rules", Kind: jsonText, Rows: 8, Value: jsonOf(r.Rules, len(r.Rules) == 0),
-			Hint: "A JSON list of rules with name, when and requirements (docs/policies.md)."},
-		field{Name: "context_schema", Label: "Schema of the context", Kind: jsonText, Rows: 10, Value: indented(json.RawMessage(from.ContextSchema)),
+		field{Name: "context_schema", Heading: "Requests and proofs", Label: "Schema of the context", Kind: jsonText, Rows: 10, Value: indented(json.RawMessage(from.ContextSchema)),
 			Hint: "JSON Schema 2020-12; empty for that of the active version."},
+		field{Name: keepRead, Label: "Keep the values that rules read", Kind: yesNo, Local: true,
+			Hint: "They are stored sealed with each decision, so that later versions can be tried on it."},
 		field{Name: "allowed_audiences", Label: "Audiences that may receive proofs", Kind: lines, Value: strings.Join(from.AllowedAudiences, "\n"), Hint: "One on each line; empty for those of the active version."},
 		field{Name: "allowed_callers", Label: "Keys that may ask for decisions", Kind: lines, Value: strings.Join(from.AllowedCallers, "\n"), Sent: true, Hint: "Credential ids, one on each line; none for every server key."},
 		field{Name: "proof_ttl_seconds", Label: "Life of a proof (seconds)", Kind: number, Value: itoa(from.ProofTTLSeconds), Hint: "30 to 900."},
 	)
 	return f, nil
 }
+
+// keepRead is the field that marks the values that rules read as kept.
+const keepRead = "keep_read"
 
 // jsonOf returns a value as indented JSON; empty if it is to be left out.
 func jsonOf(value any, without bool) string {
@@ -95,8 +105,8 @@ func evidenceFields(v *visit, r policy.Requirements) []field {
 	}
 	compensates := options(policy.OperatorContinuity, policy.HumanPresence, policy.CompensatesCoverage, policy.CompensatesFreshness)
 	return []field{
-		{Name: "requirements.coverage_min", Label: "Least coverage", Kind: choice, Value: string(r.CoverageMin), Options: options("none", "sparse", "partial", "sufficient")},
-		{Name: "requirements.freshness_max_ms", Label: "Greatest age of the evidence (milliseconds)", Kind: number, Value: strconv.Itoa(int(r.FreshnessMaxMS)), Hint: "1000 to 3600000."},
+		{Name: "requirements.coverage_min", Label: "Minimum coverage", Kind: choice, Value: string(r.CoverageMin), Options: options("none", "sparse", "partial", "sufficient")},
+		{Name: "requirements.freshness_max_ms", Label: "Maximum age of the evidence (milliseconds)", Kind: number, Value: strconv.Itoa(int(r.FreshnessMaxMS)), Hint: "1000 to 3600000."},
 		{Name: "requirements.insufficient_evidence", Label: "If the evidence is insufficient", Kind: choice, Value: string(r.InsufficientEvidence), Options: options("challenge", "hold", "deny")},
 		{Name: "requirements.challenge_methods", Label: "Ways to complete a challenge", Kind: someOf, Chosen: chosen, Options: options(methods...), Sent: true},
 		{Name: "requirements.challenge_compensates", Label: "What a completed challenge makes up for", Kind: someOf, Chosen: r.ChallengeCompensates, Options: compensates, Sent: true},

@@ -27,6 +27,8 @@ func (f *form) read(v *visit) {
 			one.Value = strconv.FormatBool(v.form(name) == "true")
 		case picture:
 			one.Value = v.upload(name)
+		case ruleList:
+			one.readRules(v)
 		case oneLine, longText, number, choice, lines, pems, moment, jsonText:
 			// Browsers submit line breaks as CRLF.
 			one.Value = strings.ReplaceAll(v.form(name), "\r\n", "\n")
@@ -59,6 +61,15 @@ func (f *form) body() (any, error) {
 	out := map[string]any{}
 	var faults []problem.Field
 	for _, one := range f.Fields {
+		if one.Local {
+			continue
+		}
+		if one.Kind == ruleList {
+			list, wrong := one.ruleValues()
+			faults = append(faults, wrong...)
+			put(out, strings.Split(one.Name, "."), list)
+			continue
+		}
 		value, given, err := one.value()
 		if err != nil {
 			faults = append(faults, problem.Field{Loc: loc(one.Name), Msg: err.Error(), Type: "value_error"})
@@ -130,6 +141,7 @@ func (f field) value() (value any, given bool, err error) {
 		return text, text != "" || f.Sent || f.Required, nil
 	case number, moment, jsonText:
 		return f.parsed()
+	case ruleList: // body reads its rules
 	}
 	return nil, false, nil
 }

@@ -1,15 +1,19 @@
 package console
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -137,9 +141,10 @@ type versionView struct {
 	Warnings   []policy.Warning
 	Against    int // version it is compared with; 0 for none
 	Others     []item
-	Changed    []difference
-	Same       []difference
+	Contents   policyContents
+	Changes    []difference
 	Activate   string // URL; empty if the user cannot activate the version
+	RollBack   string // URL; empty if the version was never active, or the user cannot return to it
 	Draft      string // URL of a new draft from this version; empty without the right
 	Second     bool   // activation waits for a second approver
 	Simulation *simulationView
@@ -219,6 +224,12 @@ func (c *console) policyVersion(v *visit) error {
 		return err
 	}
 	view.Warnings = rules.Warnings(contract.Requirements, contract.ContextSchema)
+	if view.Contents, err = contentsOf(p); err != nil {
+		return err
+	}
+	if p.Status == models.PolicyRetired && v.may(Activate) && v.may(WritePolicies) {
+		view.RollBack = v.at("policies", a.ID, itoa(number), "roll-back")
+	}
 	if p.Status == models.PolicyDraft && v.may(Activate) {
 		view.Activate = v.at("policies", a.ID, itoa(number), "activate")
 	}
@@ -237,7 +248,7 @@ func (c *console) policyVersion(v *visit) error {
 // compare fills in the differences from a version: the requested one, else the active one, else the previous one.
 func (c *console) compare(v *visit, view *versionView, a models.Action, p models.PolicyVersion) error {
 	view.Against = against(v.query("against"), a, p)
-	before := models.PolicyVersion{Requirements: models.JSON("{}"), ContextSchema: models.JSON("{}")}
+	var before models.PolicyVersion
 	if view.Against > 0 {
 		var err error
 		if before, err = c.Actions.Version(v.ctx, v.scope(), a.ID, view.Against); err != nil {
@@ -257,14 +268,12 @@ func (c *console) compare(v *visit, view *versionView, a models.Action, p models
 	if err != nil {
 		return err
 	}
-	for _, d := range all {
-		if d.Changed {
-			view.Changed = append(view.Changed, d)
-		} else {
-			view.Same = append(view.Same, d)
-		}
-	}
+	view.Changes = changedOnly(all)
 	return nil
+}
+
+func changedOnly(all []difference) []difference {
+	return slices.DeleteFunc(all, func(d difference) bool { return !d.Changed() })
 }
 
 func against(asked string, a models.Action, p models.PolicyVersion) int {
@@ -340,8 +349,42 @@ func (c *console) activate(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if reason := v.reason(); made.Requested != nil && made.Requested.ProposedBy == v.principal().Actor() && reason != "" {
+		if err := c.Changes.Explain(v.ctx, v.principal(), made.Requested.ID, reason); err != nil {
+			return err
+		}
+	}
+	return v.activated(made)
+}
+
+// activated redirects to the version that is active now, or to the change request that waits.
+func (v *visit) activated(made change.Made[models.PolicyVersion]) error {
 	if made.Requested != nil {
 		return v.Redirect(v.at("changes", made.Requested.ID)+"?done=requested", fiber.StatusSeeOther)
 	}
-	return v.back("policies", v.param("action"), itoa(number))
+	return v.back("policies", v.param("action"), itoa(made.Applied.Version))
+}
+
+// reason returns why the user makes a change.
+func (v *visit) reason() string {
+	return strings.TrimSpace(strings.ReplaceAll(v.form("reason"), "\r\n", "\n"))
+}
+
+// rollBack makes a new version with the content of an earlier one and activates it.
+func (c *console) rollBack(v *visit) error {
+	number, err := strconv.Atoi(v.param("version"))
+	if err != nil {
+		return errVersion()
+	}
+	if !v.may(WritePolicies) {
+		return problem.New(problem.Forbidden, "Your roles do not include the permission "+string(WritePolicies)+".")
+	}
+	if v.reason() == "" {
+		return problem.New(problem.BadRequest, "Say why the earlier version is to decide again: the reason is missing.")
+	}
+	made, err := c.Changes.RollBack(v.ctx, v.principal(), action.PolicyRef{Action: v.param("action"), Version: number}, v.reason())
+	if err != nil {
+		return err
+	}
+	return v.activated(made)
 }

@@ -163,8 +163,11 @@ func (c *console) table() []line {
 		change("/:environment/policies/:action/draft", "draft_create", WritePolicies, false, c.createDraft),
 		see("/:environment/policies/:action/draft-text", "draft_text", WritePolicies, c.draftText),
 		change("/:environment/policies/:action/draft-text", "draft_text_create", WritePolicies, false, c.createDraftText),
+		change("/:environment/policies/:action/rule", "rule_write", WritePolicies, false, c.writeRule),
+		change("/:environment/policies/:action/matches", "rule_matches", WritePolicies, false, c.ruleMatches),
 		see("/:environment/policies/:action/:version", "policy_version", SeePolicies, c.policyVersion),
 		change("/:environment/policies/:action/:version/activate", "policy_activate", Activate, true, c.activate),
+		change("/:environment/policies/:action/:version/roll-back", "policy_roll_back", Activate, true, c.rollBack),
 
 		see("/:environment/lists", "lists", SeeLists, c.lists),
 		see("/:environment/lists/new", "list_new", ChangeLists, c.newList),
@@ -180,6 +183,7 @@ func (c *console) table() []line {
 		see("/:environment/changes", "changes", SeeChanges, c.changes),
 		see("/:environment/changes/:id", "change", SeeChanges, c.changePage),
 		change("/:environment/changes/:id", "change_decide", DecideChanges, true, c.decideChange),
+		change("/:environment/changes/:id/reason", "change_explain", DecideChanges, false, c.explainChange),
 
 		records("/:environment/evaluations", "evaluations", SeeEvaluations, c.evaluations),
 		see("/:environment/evaluations/new", "evaluation_new", RunEvaluations, c.newEvaluation),

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -170,9 +171,25 @@ func indented(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &v) != nil {
 		return string(raw)
 	}
-	out, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return string(raw)
+	return unescaped(v, "  ")
+}
+
+// unescaped returns a value as JSON that people read: <, > and & as they are.
+func unescaped(v any, indent string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if e.Encode(v) != nil {
+		return ""
 	}
-	return string(out)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// text returns a value of JSON on one line, and a string without quotes.
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return unescaped(v, "")
 }

@@ -1,6 +1,7 @@
 // The console. Pages work without this script, except for passkeys. It adds keyboard shortcuts, live lists and relative times.
 
 import { data } from "./lib/dom";
+import { buildRules } from "./console/builder";
 import { instantFilters } from "./console/filters";
 import { finder } from "./console/finder";
 import { keyboard } from "./console/keys";
@@ -30,6 +31,7 @@ if (shell) {
   countSelected();
   keepTimes();
   keepNote();
+  void buildRules();
   document.querySelector(".beside .here")?.scrollIntoView({ block: "nearest" });
   labelValues(document);
   watchSession(shell);
