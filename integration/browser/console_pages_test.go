@@ -77,6 +77,8 @@ func (w populated) pages() []pageState {
 	}
 	simulated := in("version", "would have been different", "policies", w.actionID, "2")
 	simulated.path += "?last=500"
+	adding := in("list-from", "Add to a list", "lists", "add")
+	adding.path += "?detail=subject&decision=" + w.held
 	found := in("search", "Search", "search")
 	found.path += "?q=Release"
 	keys := in("keyboard", "Due within a day", "reviews")
@@ -90,7 +92,7 @@ func (w populated) pages() []pageState {
 		in("decisions", "Until (UTC)", "decisions"), in("decision", "What followed", "decisions", w.allowed),
 		in("subject", "Continuity over time", "subjects", w.subject),
 		in("policies", "Release a payment", "policies"), in("policy", "version 2", "policies", w.actionID), simulated,
-		in("lists", "known_payees", "lists"), in("list", "Ada Example", "lists", w.list),
+		in("lists", "Entries", "lists"), in("list", "entry", "lists", w.list), adding,
 		in("changes", "Change settings of the environment", "changes"), in("change", "would have been different", "changes", w.change),
 		in("evaluations", "Pilot of payments", "evaluations"), in("evaluation", "Success criteria", "evaluations", w.evaluation),
 		in("webhooks", "Case system", "webhooks"), in("webhook", "Attempts", "webhooks", w.endpoint),
@@ -127,7 +129,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("draft", "New policy version of", "policies", w.actionID, "draft"), in("draft-text", "New policy version of", "policies", w.actionID, "draft-text"),
 		in("evaluation-new", "New evaluation", "evaluations", "new"),
 		in("webhook-new", "New webhook endpoint", "webhooks", "new"), in("webhook-edit", "Edit the webhook endpoint", "webhooks", w.endpoint, "edit"),
-		in("list-new", "New list", "lists", "new"), in("list-add", "Add to known_payees", "lists", w.list, "add"),
+		in("list-new", "New list", "lists", "new"), in("list-add", "Add to ", "lists", w.list, "add"),
 		in("chat-new", "URL", "notifications", "chats", "new"),
 		in("team-new", "New team", "teams", "new"), in("team-edit", "Save the team", "teams", w.team),
 		in("key-new", "New API key", "keys", "new"), secret,

@@ -34,6 +34,8 @@ func newLong(t *testing.T) populated {
 	w.endpoint = w.post(t, "/api/v1/webhook-endpoints", object{
 		"url": "http://127.0.0.1:9/" + long("hook"), "description": long("Case system")[:64], "events": []string{"hold.*", "webhook.test"},
 	}).is(201).string("id")
+	w.list = w.post(t, "/api/v1/lists", object{"name": long("list")[:64], "kind": "text", "description": long("Paid")}).is(201).string("id")
+	w.post(t, "/api/v1/lists/"+w.list+"/entries", object{"add": []object{{"value": long("Payee") + long(""), "reason": long("Paid")}}}).is(200)
 	w.post(t, "/api/v1/credentials", object{"scope": "server", "name": strings.Repeat("n", 64)}).is(201)
 	w.do(t, http.MethodPatch, "/api/v1/environment", object{"second_approver_required": true}).is(200)
 	w.change = w.post(t, versions+"/2/activate", nil).is(202).string("id")
