@@ -36,7 +36,7 @@ func TestConsoleManagesLists(t *testing.T) {
 	require.Equal(t, http.StatusConflict, v.submit(at+"/new", url.Values{"name": {"blocked"}, "kind": {"text"}}).status)
 
 	require.Contains(t, fault(t, v.submit(page+"/add", entryForm("Germany", "Known.", "")), "add-value"), "a country of two letters")
-	require.Contains(t, fault(t, v.submit(page+"/add", entryForm("DE", "", "")), "add-reason"), "reason must have 1 to 256 characters")
+	require.Contains(t, fault(t, v.submit(page+"/add", entryForm("DE", "", "")), "add-reason"), "Reason must have 1 to 256 characters")
 	require.Contains(t, fault(t, v.submit(page+"/add", entryForm("DE", "Known.", "2001-01-01T00:00")), "add-expires_at"), "in the future")
 	require.Contains(t, fault(t, v.submit(page+"/add", entryForm("DE", "Known.", "soon")), "add-expires_at"), "must be a date and a time")
 	for _, country := range []string{"KP", "ir"} {
@@ -106,7 +106,7 @@ func TestConsoleAddsValuesOfADecisionToLists(t *testing.T) {
 	require.Contains(t, v.get(form+"99").body, "does not show the value any more")
 	require.Contains(t, v.get(form+"subject").body, `value="`+subject+`"`)
 
-	require.Contains(t, fault(t, v.submit(form+"subject", including(entryForm("", "Seen.", ""), "list", list)), "add-value"), "value must have 1")
+	require.Contains(t, fault(t, v.submit(form+"subject", including(entryForm("", "Seen.", ""), "list", list)), "add-value"), "Value must have 1")
 	done := v.submit(form+"subject", including(entryForm(subject, "Seen.", ""), "list", list))
 	require.Equal(t, "/console/"+w.ID+"/lists/"+list+"?done=added", done.location, done.body)
 	page := v.get(done.location).body
