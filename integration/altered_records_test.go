@@ -138,6 +138,13 @@ var alteredRecords = []alteredRecord{
 			review := reviewPath(w.authorize(t, w.subject(t), action, "hold").string("id"))
 			return func() response { return w.Admin.post(t, review, object{"resolution": "reject"}) }
 		}},
+	{"review that was given", "given_reviews", "update given_reviews set resolution = 'approve' where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			_, action := w.action(t, "enforce", holding)
+			ann := w.signedIn(t, models.RoleReviewer)
+			ann.give(w, w.authorize(t, w.subject(t), action, "hold").string("id"), "reject")
+			return func() response { return ann.get("/console/" + w.ID + "/reviews").response(t) }
+		}},
 	{"kind of a list", "lists", "update lists set kind = 'country' where environment_id = @environment", listed},
 	{"life of an entry of a list", "list_entries", "update list_entries set expires_at = now() where environment_id = @environment", listed},
 	{"value of an entry of a list", "list_entries", `insert into list_entries select 'lse_2', tenant_id, environment_id, list_id, '10.00', '10.00', reason, null, added_at,
@@ -242,8 +249,11 @@ func (w world) refusesAltered(t *testing.T, c alteredRecord, send func() respons
 	// A process checks a record when it loads it, at most some seconds after a change.
 	eventually(t, func() bool {
 		refused = send()
-		if c.table == "move_requests" { // the workflow reads it, which has accepted the request: it waits for the repair
+		switch c.table {
+		case "move_requests": // the workflow reads it, which has accepted the request: it waits for the repair
 			return refused.status == http.StatusAccepted
+		case "given_reviews": // the relay reads it, and does not come to an end
+			return strings.Contains(string(refused.body), "This is taking effect.")
 		}
 		return refused.status == http.StatusServiceUnavailable && refused.header.Get("Retry-After") != ""
 	}, "the altered record is refused")

@@ -25,12 +25,30 @@ func (w world) pays(t *testing.T, action string, amount float64, payee string) h
 	return heldPayment{w.Server.post(t, "/api/v1/authorize", body).is(200).string("id"), subject}
 }
 
-// review submits a review in the console and returns the page that follows.
-func (v *visitor) review(w world, held, resolution string) string {
+// give submits a review in the console and returns the page that follows.
+func (v *visitor) give(w world, held, resolution string) visit {
 	v.t.Helper()
 	done := v.submit("/console/"+w.ID+"/reviews/"+held, url.Values{"resolution": {resolution}, "note": {"Not expected."}})
 	require.Equal(v.t, 303, done.status, done.body)
-	return v.get(done.location).body
+	return v.get(done.location)
+}
+
+// made waits until no review of the visitor waits, and returns the page.
+func (v *visitor) made(path string) string {
+	v.t.Helper()
+	var page string
+	require.Eventually(v.t, func() bool {
+		page = v.get(path).body
+		return !strings.Contains(page, "unless you undo it") && !strings.Contains(page, "taking effect")
+	}, patience, 100*time.Millisecond)
+	return page
+}
+
+// review submits a review in the console and returns the page that follows, once the time to undo has passed and it is made.
+func (v *visitor) review(w world, held, resolution string) string {
+	v.t.Helper()
+	v.give(w, held, resolution)
+	return v.made("/console/" + w.ID + "/reviews/" + held + "?of=" + held)
 }
 
 // After a review the page says what became of the request. It says what is recorded, whatever the URL claims.
@@ -54,7 +72,7 @@ func TestConsoleSaysWhatBecameOfAReview(t *testing.T) {
 	t.Run("one of two", func(t *testing.T) {
 		held := hold(twice)
 		require.Contains(t, ann.review(w, held, "approve"), "Approved: 1 of 2 approvals.")
-		require.NotContains(t, ann.get("/console/"+w.ID+"/reviews/"+held+"?done=resolved").body, "allowed", "a URL cannot make up a result")
+		require.NotContains(t, ann.get("/console/"+w.ID+"/reviews/"+held+"?of=").body, "allowed", "a URL cannot make up a result")
 		require.Contains(t, bob.review(w, held, "approve"), "Approved: allowed, proof issued.")
 	})
 	t.Run("approved and denied", func(t *testing.T) {

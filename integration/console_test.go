@@ -164,7 +164,7 @@ func TestConsoleChangesAreInTheAuditLog(t *testing.T) {
 	require.Equal(t, 303, operator.submit(at+"/webhooks/"+x.endpoint+"/replay", url.Values{"status": {"all"}}).status)
 	require.Contains(t, operator.submit(at+"/webhooks/"+x.endpoint+"/test", nil).body, "The test failed")
 	reviewer := w.signedIn(t, models.RoleReviewer)
-	require.Equal(t, 303, reviewer.submit(at+"/reviews/"+x.held, url.Values{"resolution": {"approve"}, "note": {"checked"}}).status)
+	reviewer.review(w, x.held, "approve")
 	require.Equal(t, 409, reviewer.submit(at+"/reviews/"+x.held, url.Values{"resolution": {"reject"}, "note": {"Not expected."}}).status)
 
 	want := map[string][]string{

@@ -163,6 +163,22 @@ type Hold struct {
 	RowMAC               []byte `gorm:"column:row_mac"` // see AttestedTables
 }
 
+// GivenReview is a review that a person has given in the console and that is made at DueAt, unless the person undoes it before.
+type GivenReview struct {
+	AuthorizationID string `gorm:"primaryKey"`
+	Reviewer        string `gorm:"primaryKey"`
+	EnvironmentID   string `gorm:"primaryKey"`
+	TenantID        string
+	Resolution      string
+	Note            []byte // sealed (internal/authz/reviewnote); nil for none
+	RequestID       string // reviews with the same one were given together
+	GivenAt         time.Time
+	DueAt           time.Time
+	TakenAt         *time.Time // since when it cannot be undone
+	Remark          *string    // why it was not made; empty: it was, but the decision that followed is not allow; nil while it waits
+	RowMAC          []byte     `gorm:"column:row_mac"` // see AttestedTables
+}
+
 // ReviewNote is the note of a reviewer's review, sealed (internal/authz/reviewnote).
 type ReviewNote struct {
 	AuthorizationID string

@@ -19,7 +19,7 @@ var DistributedTables = []string{
 	"subjects", "sessions", "frames", "frame_digests", "typed_passages", "enrollments", "templates", "passkeys", "recoveries", "registration_grants",
 	"client_tokens", "background_shares", "background_sums",
 	"research_consents", "research_links", "research_vectors",
-	"authorizations", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "review_notes",
+	"authorizations", "idempotency_keys", "challenges", "challenge_links", "holds", "hold_teams", "hold_viewers", "reviews", "given_reviews", "review_notes",
 	"move_requests", "notices", "proofs", "kept_values", "shown_details", "aggregate_values", "aggregate_locks",
 	"events", "audit_heads", "audit_chain", "webhook_deliveries", "webhook_attempts",
 	"erasures", "erased_terms", "evaluations", "changes", "lists", "list_entries",

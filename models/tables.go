@@ -53,6 +53,7 @@ var SubjectTables = []SubjectTable{
 	{Name: "challenge_links", Stays: "opens only a challenge that is open", Erased: DeletedWithRow},
 	{Name: "challenges", Ends: []Incident{IncidentRecovery, IncidentErasure}, Stays: "the follow-up decision of a revoked subject is deny", Erased: DeletedBySubject},
 	{Name: "review_notes", Stays: "a record", Erased: DeletedBySubject},
+	{Name: "given_reviews", Stays: "moves only a hold that is pending", Erased: DeletedWithRow},
 	{Name: "reviews", Stays: "counts only for a hold that is pending", Erased: DeletedWithRow},
 	{Name: "hold_teams", Stays: "a record", Erased: DeletedWithRow},
 	{Name: "hold_viewers", Stays: "names reviewers only", Erased: DeletedWithRow},
@@ -276,5 +277,12 @@ var AttestedTables = []AttestedTable{
 		Name: "reviews", Row: Review{}, Of: "environment_id = @environment",
 		Decides: []string{"authorization_id", "environment_id", "reviewer", "principal", "resolution", "at"},
 		Free:    map[string]string{"note_digest": "evidence", "receipt": "returned to repeats; the follow-up decision is a row of its own"},
+	},
+	{
+		Name: "given_reviews", Row: GivenReview{}, Of: ofEnvironment,
+		Decides: []string{"authorization_id", "environment_id", "tenant_id", "reviewer", "resolution", "request_id", "given_at", "due_at"},
+		Free: map[string]string{
+			"note": "sealed with the hold and the reviewer", "taken_at": "ends the undoing, and decides nothing of the review", "remark": "shown to the reviewer",
+		},
 	},
 }

@@ -28,6 +28,11 @@ type (
 	}
 )
 
+// ReviewTopics returns the handler of the outbox rows of reviews that were given in the console.
+func ReviewTopics(r *hold.Reviewer) map[string]outbox.Handler {
+	return map[string]outbox.Handler{outbox.TopicReview: r.Make}
+}
+
 // WorkflowTopics returns the handlers of the outbox rows that start and settle the workflows of challenges, holds and
 // evaluations.
 func WorkflowTopics(c *workflows.Client, challenges challengeWorkflows, holds holdWorkflows, evaluations evaluationWorkflows) map[string]outbox.Handler {

@@ -91,7 +91,7 @@ func (h *webhooks) logEvent(t testing.TB, n int) string {
 		SubjectUID: "sub_1", Actor: "credential:crd_1"})
 	require.NoError(t, err)
 	require.NoError(t, h.Store.Write(t.Context(), func(q *pg.Q) error { return events.InsertEvent(t.Context(), q, row, true) }))
-	h.Store.Wake(pg.ChannelOutbox)
+	h.Store.Wake(pg.ChannelOutbox, "")
 	return row.ID
 }
 

@@ -154,6 +154,63 @@ func TestHoldTakesTwoKeys(t *testing.T) {
 	b.until(fmt.Sprintf("location.pathname.endsWith(%q)", held[2]))
 }
 
+// A review takes effect after five seconds, which count down. Until then one key undoes it, and the note is there again. A selection is undone as one.
+func TestReviewIsUndoneByOneKey(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	var held []string
+	for i := range 3 {
+		held = append(held, w.pays(t, action, 2000+float64(i), suppliers[0]))
+	}
+	status := func(id string) string { return w.get(t, "/api/v1/authorizations/"+id).is(200).string("review_status") }
+	b := newTab(t)
+	b.size(1280, 800)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer)
+	b.open(w.console("reviews", held[0]))
+	b.waitForStream()
+	b.press("n")
+	b.press("Called back.")
+	b.press(kb.Escape)
+	b.press("a")
+	b.press(kb.Enter)
+	b.until(fmt.Sprintf("location.pathname.endsWith(%q)", held[1]))
+	b.see("Approved: Müller & Söhne 2,000.00 EUR. This takes effect at")
+	b.until(`document.activeElement.matches(".given p")`)
+	b.press("z")
+	b.see("Undone: your review was not made.")
+	b.until(fmt.Sprintf(`location.pathname.endsWith(%q) && document.querySelector("#note").value.endsWith("Called back.")`, held[0]))
+
+	b.press("a")
+	b.press(kb.Enter)
+	b.until(`/Undo \([1-4] s\)/.test(document.querySelector("[data-undo]")?.textContent ?? "")`)
+	for _, width := range widths {
+		b.size(width, 800)
+		b.requireNoOverflow()
+		b.screenshot("undo-" + widthName(width))
+	}
+	b.size(1280, 800)
+	b.see("Müller & Söhne 2,000.00 EUR: Approved: allowed, proof issued.")
+	b.until(`!document.querySelector("[data-undo]")`)
+	require.Equal(t, "approved", status(held[0]))
+
+	b.open(w.console("reviews"))
+	b.waitForStream()
+	b.press("X")
+	b.press("a")
+	b.press(kb.Enter)
+	b.until(`document.activeElement.textContent === "Approve 2 holds"`)
+	b.press(kb.Enter)
+	b.see("Approved 2 holds. This takes effect at")
+	b.press("z")
+	b.see("Undone: your 2 reviews were not made.")
+	b.requireClean()
+	b.until(`location.pathname.endsWith("/reviews") && document.querySelectorAll("[data-row]").length === 2`)
+	for _, id := range held[1:] {
+		require.Equal(t, "pending", status(id))
+	}
+}
+
 // A rejection needs a reason in the console. The note outlives the session.
 func TestRejectionNeedsAReason(t *testing.T) {
 	t.Parallel()
@@ -330,7 +387,9 @@ func TestDeskSettlesTenAlikeWithFiveKeys(t *testing.T) {
 	b.press(kb.Tab)
 	b.press(kb.Enter)
 	b.see("Reject: done")
-	require.Equal(t, "rejected", w.get(t, "/api/v1/authorizations/"+other).is(200).string("review_status"))
+	require.Eventually(t, func() bool {
+		return w.get(t, "/api/v1/authorizations/"+other).is(200).string("review_status") == "rejected"
+	}, patience, 100*time.Millisecond)
 }
 
 // From 1,024 pixels on the rail shows every entry without scrolling; below that a drawer does. What waits and what is wrong is always in sight,

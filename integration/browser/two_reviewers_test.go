@@ -3,17 +3,12 @@ package browser_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/models"
 )
-
-// returns does what the browser does when the user comes back to the tab.
-func (b *tab) returns() {
-	b.t.Helper()
-	b.eval(`document.dispatchEvent(new Event("visibilitychange"))`, nil)
-}
 
 // Two reviewers work on one queue, each in their own browser: each sees what the other takes and settles without a reload, and an
 // outdated page changes nothing and says why.
@@ -38,7 +33,6 @@ func TestTwoReviewersWorkOnOneQueue(t *testing.T) {
 			ann.open(w.console("reviews", first))
 			ann.click(".taken button")
 			ann.see("You have taken this hold.")
-			bob.returns()
 			bob.until(row + `.textContent.includes("Ann Reviewer")`)
 
 			bob.open(w.console("reviews", first))
@@ -50,7 +44,6 @@ func TestTwoReviewersWorkOnOneQueue(t *testing.T) {
 			ann.waitForStream()
 			bob.click(".taken button")
 			bob.see("You have taken this hold.")
-			ann.returns()
 			ann.see("Taken by Bob Reviewer.")
 			ann.see("Bob Reviewer has this hold open.")
 
@@ -79,4 +72,55 @@ func TestTwoReviewersWorkOnOneQueue(t *testing.T) {
 			require.Equal(t, "rejected", w.get(t, "/api/v1/authorizations/"+second).is(200).string("review_status"))
 		})
 	}
+}
+
+// Who has a hold, and who has it open, arrives by the stream: on the desk, beside a hold, and on the page of the hold.
+func TestDeskShowsWhoHasWhatAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	held, other := w.pays(t, action, 2000, suppliers[0]), w.pays(t, action, 3000, suppliers[1])
+	ann, bob := newTab(t), newTab(t)
+	ann.size(1280, 800)
+	ann.enter(w, "Ann Reviewer", models.RoleReviewer)
+	bob.enter(w, "Bob Reviewer", models.RoleReviewer)
+	soon := func(what, condition string) {
+		t.Helper()
+		began := time.Now()
+		ann.until(condition)
+		took := time.Since(began)
+		t.Logf("%s: %s", what, took)
+		require.Less(t, took, 10*time.Second, "by the stream, and not by the next reading of the page")
+	}
+	row := fmt.Sprintf(`document.querySelector('tr[data-id="%s"]').textContent`, held)
+	beside := fmt.Sprintf(`[...document.querySelectorAll(".slim [data-row]")].find((row) => row.querySelector("a").href.includes("%s")).textContent`, held)
+	for _, c := range []struct {
+		page, where string
+	}{{w.console("reviews"), row}, {w.console("reviews", other), beside}} {
+		ann.open(c.page)
+		ann.waitForStream()
+		bob.open(w.console("reviews", held))
+		bob.waitForStream()
+		soon("opens", c.where+`.includes("open: Bob Reviewer")`)
+		bob.click(".taken button")
+		bob.see("You have taken this hold.")
+		soon("takes", c.where+`.includes("Bob Reviewer open: Bob Reviewer") || `+c.where+`.includes("· Bob Reviewer")`)
+		ann.requireNoOverflow()
+		ann.requireClean()
+		bob.click(".taken button")
+		bob.see("No one has taken this hold.")
+		soon("releases", `!(`+c.where+`.includes("Bob Reviewer open") || `+c.where+`.includes("· Bob Reviewer"))`)
+		bob.open("about:blank")
+		soon("leaves", `!`+c.where+`.includes("Bob Reviewer")`)
+	}
+	ann.open(w.console("reviews", held))
+	ann.waitForStream()
+	ann.press("n")
+	ann.press("I am writing")
+	bob.open(w.console("reviews", held))
+	soon("opens", `document.querySelector(".viewers").textContent.includes("Bob Reviewer has this hold open.")`)
+	bob.click(".taken button")
+	soon("takes", `document.querySelector(".taken").textContent.includes("Taken by Bob Reviewer.")`)
+	ann.until(`document.querySelector("#note").value.endsWith("I am writing")`)
+	ann.screenshot("hold-seen-by-two")
 }

@@ -41,6 +41,7 @@ func TestErasureAndExportCoverEveryTableOfSubjects(t *testing.T) {
 		"aggregate_locks": "the fields that a cap adds up; what was added up is in aggregate_values",
 		"challenge_links": "the MAC of a ticket and its creation time; the ticket itself expires within minutes",
 		"hold_teams":      "the teams that the policy wants approvals of, which the explanation of the decision names",
+		"given_reviews":   "reviews that wait for seconds; what they become is exported",
 		"hold_viewers":    "reviewers who have a hold open, for an hour; nothing about the subject",
 		"notices":         "which member of staff was notified of a hold, for 30 days; nothing about the subject",
 		"erasures":        "the record of an erasure identifies no one, and no subject remains to export",

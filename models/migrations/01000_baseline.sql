@@ -1079,6 +1079,7 @@ create index hold_teams_team on hold_teams (environment_id, team);
 create table hold_viewers (
     authorization_id text not null,
     viewer           text not null,
+    opened_at        timestamptz not null,
     seen_at          timestamptz not null,
     environment_id   text not null,
     primary key (authorization_id, viewer, environment_id),
@@ -1100,6 +1101,25 @@ create table reviews (
     primary key (authorization_id, reviewer, environment_id),
     constraint reviews_authorization_id_fkey foreign key (authorization_id, environment_id) references holds(authorization_id, environment_id) on delete cascade
 );
+
+-- Reviews that people have given in the console, until the time to undo them has passed and they are made. A remark stays until it is read.
+create table given_reviews (
+    authorization_id text not null,
+    reviewer         text not null,
+    environment_id   text not null,
+    tenant_id        text not null,
+    resolution       text not null check (resolution in ('approve', 'reject')),
+    note             bytea,
+    request_id       text not null,
+    given_at         timestamptz not null,
+    due_at           timestamptz not null,
+    taken_at         timestamptz,
+    remark           text,
+    row_mac          bytea,
+    primary key (authorization_id, reviewer, environment_id),
+    constraint given_reviews_authorization_id_fkey foreign key (authorization_id, environment_id) references holds(authorization_id, environment_id) on delete cascade
+);
+create index given_reviews_reviewer on given_reviews (environment_id, reviewer);
 
 -- Notes of reviewers, sealed.
 create table review_notes (

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
@@ -17,15 +20,24 @@ type taken struct {
 	Action   string // URL of the form; empty if the user cannot take the hold
 }
 
-// takers returns the names of the reviewers who have taken holds.
-func (c *console) takers(v *visit, rows []hold.Queued) (map[string]string, error) {
+// takers returns who has holds open, by hold, and the names of those who have or have taken one.
+func (c *console) takers(v *visit, rows []hold.Queued) (viewers map[string][]string, names map[string]string, err error) {
+	ids := make([]string, len(rows))
 	var actors []string
-	for _, r := range rows {
+	for i, r := range rows {
+		ids[i] = r.AuthorizationID
 		if r.AssignedTo != nil {
 			actors = append(actors, *r.AssignedTo)
 		}
 	}
-	return c.Reader.Names(v.ctx, v.principal().TenantID, actors)
+	if viewers, err = c.Holds.Viewers(v.ctx, v.principal(), ids...); err != nil {
+		return nil, nil, err
+	}
+	for _, by := range viewers {
+		actors = append(actors, by...)
+	}
+	names, err = c.Reader.Names(v.ctx, v.principal().TenantID, actors)
+	return viewers, names, err
 }
 
 // takerOf returns the name of the reviewer who has a hold: "you" for the user, empty for no one.
@@ -82,19 +94,33 @@ func refusedAssignment(p *problem.Error) *notice {
 	return &notice{"warn", "The hold is settled. Nothing was changed."}
 }
 
-// viewers records that the user has the hold open and returns the names of the others who have.
-func (c *console) viewers(v *visit, id string) ([]string, error) {
-	others, err := c.Holds.View(v.ctx, v.principal(), id)
+// view records that the user has the hold open, and adds the names of the others who have.
+func (c *console) view(v *visit, view *reviewView) error {
+	id := view.Case.Trace.ID
+	at, err := c.Holds.View(v.ctx, v.principal(), id, v.Get(refreshHeader) != "")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	names, err := c.Reader.Names(v.ctx, v.principal().TenantID, others)
+	view.Leave = v.at("reviews", id, "leave") + "?seen=" + strconv.FormatInt(at.UnixMicro(), 10)
+	others, err := c.Holds.Viewers(v.ctx, v.principal(), id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]string, len(others))
-	for i, other := range others {
-		out[i] = actorOf(other, names).Name
+	names, err := c.Reader.Names(v.ctx, v.principal().TenantID, others[id])
+	for _, other := range others[id] {
+		view.Viewers = append(view.Viewers, actorOf(other, names).Name)
 	}
-	return out, nil
+	return err
+}
+
+// leave records that the user has closed the page of a hold, as it was read at a time.
+func (c *console) leave(v *visit) error {
+	seen, err := strconv.ParseInt(v.query("seen"), 10, 64)
+	if err != nil {
+		return problem.New(problem.BadRequest, "seen must be the time of the page in microseconds.")
+	}
+	if err := c.Holds.Leave(v.ctx, v.principal(), v.param("id"), time.UnixMicro(seen)); err != nil {
+		return err
+	}
+	return v.SendStatus(fiber.StatusNoContent)
 }

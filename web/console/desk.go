@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -29,10 +30,11 @@ type reviewView struct {
 	PrevURL  string
 	Position string
 	Form     *reviewForm // nil if the user cannot review the hold
-	Closed   string      // the reason: settled or role
+	Closed   string      // the reason: settled, given or role
 	Taken    taken
 	Standing standingView
 	Viewers  []string // names of the other reviewers who have the hold open
+	Leave    string   // URL that the page calls when it is closed
 	Settled  *settled // the user's last review, of the hold before this one
 	Notice   *notice
 	Related  []related
@@ -91,7 +93,7 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 	view.Taken = c.takenBy(v, seen.Case.Hold)
 	c.ask(v, &view, approvals, note)
 	if n == nil {
-		if view.Settled, err = c.settled(v); err != nil {
+		if view.Settled, err = c.settled(v, view.Queue.Given); err != nil {
 			return err
 		}
 	}
@@ -101,7 +103,7 @@ func (c *console) showReview(v *visit, status int, n *notice, note string) error
 		}
 	}
 	if view.Form != nil {
-		if view.Viewers, err = c.viewers(v, id); err != nil {
+		if err := c.view(v, &view); err != nil {
 			return err
 		}
 	}
@@ -128,12 +130,21 @@ func (c *console) ask(v *visit, view *reviewView, approvals hold.Standing, note 
 		view.Closed = "settled"
 	case !v.may(Review):
 		view.Closed = "role"
+	case waits(view.Queue.Given, h.AuthorizationID):
+		view.Closed = "given"
 	default:
 		view.Form = form
 	}
 }
 
-// resolve makes the review and opens the next hold, or shows this one again with a notice if the review was not made.
+// waits reports whether a review of the hold that the user gave waits.
+func waits(lines []givenView, id string) bool {
+	line := ofHold(lines, id)
+	return line != nil && !line.Result
+}
+
+// resolve gives the review and opens the next hold, or shows this one again with a notice if it was refused. It is made a little later, so that
+// the user can undo it.
 func (c *console) resolve(v *visit) error {
 	id, resolution, note := v.param("id"), v.form("resolution"), strings.TrimSpace(v.form("note"))
 	if resolution != hold.Approve && resolution != hold.Reject {
@@ -150,11 +161,10 @@ func (c *console) resolve(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var given *string
-	if note != "" {
-		given = &note
+	done, err := c.Holds.Give(v.ctx, v.principal(), resolution, optional(note), id)
+	if err == nil {
+		err = done[0].Err
 	}
-	done, err := c.Reviewer.Review(v.ctx, v.principal(), id, resolution, given)
 	if p := problem.As(err); p != nil && p.Code != problem.NotFound && p.Code != problem.NotHeld {
 		request.SetProblemCode(v.Ctx, p.Code)
 		return c.showReview(v, problem.Of(p.Code).Status, refusedReview(p), note)
@@ -163,21 +173,16 @@ func (c *console) resolve(v *visit) error {
 		return err
 	}
 	q := v.deskFilter().values()
-	q.Set("done", said(done))
 	q.Set("of", id)
 	return v.Redirect(v.at("reviews", following)+"?"+q.Encode(), fiber.StatusSeeOther)
 }
 
-// said is the word of the URL that asks the next page to say what became of a review.
-func said(done hold.Reviewed) string {
-	switch {
-	case done.Pending == nil:
-		return "resolved"
-	case done.Pending.Approvals.Given == 0: // the workflow run has accepted the review but not completed it in time
-		return "accepted"
-	default:
-		return "counted"
+// optional returns nil for an empty text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
 	}
+	return &text
 }
 
 // askAgain returns what a reviewer has to do before a review is made; nil for nothing. A rejection needs a reason here, although the API
@@ -185,6 +190,9 @@ func said(done hold.Reviewed) string {
 func (c *console) askAgain(v *visit, resolution, note string) (*notice, error) {
 	if n := utf8.RuneCountInString(note); n > maxNote {
 		return &notice{"bad", "The note has " + strconv.Itoa(n) + " characters; the limit is " + strconv.Itoa(maxNote) + "."}, nil
+	}
+	if fault := noteFault(note); fault != "" && v.grant.Environment.ReviewNotes {
+		return &notice{"bad", fault}, nil
 	}
 	if resolution == hold.Reject {
 		if note == "" {
@@ -202,6 +210,14 @@ func (c *console) askAgain(v *visit, resolution, note string) (*notice, error) {
 	return nil, err
 }
 
+// noteFault says why colleagues could misread a note; empty for one that they could not.
+func noteFault(note string) string {
+	if p := problem.As(displaytext.CheckLines("The note", note)); p != nil {
+		return p.Detail
+	}
+	return ""
+}
+
 // refusedReview returns the notice for a review that was refused.
 func refusedReview(p *problem.Error) *notice {
 	switch p.Code {
@@ -216,13 +232,13 @@ func refusedReview(p *problem.Error) *notice {
 	}
 }
 
-// stream follows the events of holds. It ends with the session, and with the idle timeout as it was when the stream began; a page that
+// stream follows the events of holds, and the changes of who has which. It ends with the session, and with the idle timeout as it was when the stream began; a page that
 // is still in use connects again.
 func (c *console) stream(v *visit) error {
 	session := v.session // the check outlives the visit
 	streams := &sse.Server{Hub: c.Hub}
 	return streams.Serve(v.Ctx, sse.Subscription{
-		Principal: v.principal(), Key: session.ID, Filter: stream.Filter{Type: "hold.*"}, Life: session.IdleAt.Sub(c.Clock.Now()),
+		Principal: v.principal(), Key: session.ID, Filter: stream.Filter{Type: "hold.*", Desk: true}, Life: session.IdleAt.Sub(c.Clock.Now()),
 		Check: func(ctx context.Context) (bool, error) { return c.People.StillValid(ctx, session) },
 	})
 }

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -21,31 +21,34 @@ type settled struct {
 
 // settled says what became of the user's last review; nil if the URL names none. The URL only asks for it: what it says is read from the
 // record.
-func (c *console) settled(v *visit) (*settled, error) {
-	done, of := v.query("done"), v.query("of")
-	if done != "resolved" && done != "counted" && done != "accepted" {
+func (c *console) settled(v *visit, lines []givenView) (*settled, error) {
+	of := v.query("of")
+	if of == "" || ofHold(lines, of) != nil { // which says more
 		return nil, nil
 	}
-	seen, err := c.caseOf(v, cmp.Or(of, v.param("id")))
+	seen, err := c.caseOf(v, of)
 	if isAbsent(err) || err == nil && seen.Case.Hold == nil {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(seen.Reviews, func(r reviewLine) bool { return r.Who.Raw == v.principal().Actor() }) {
+		return nil, nil
+	}
 	_, approvals, err := c.standing(v, seen.Case.Hold)
 	if err != nil {
 		return nil, err
 	}
-	out := &settled{notice: flash(seen, done, approvals.Given)}
-	if of != "" && of != v.param("id") {
+	out := &settled{notice: flash(seen, approvals.Given)}
+	if of != v.param("id") {
 		out.Title, out.URL = strings.TrimSpace(seen.Title()+" "+seen.Case.Outline.Amount), v.at("reviews", of)
 	}
 	return out, nil
 }
 
 // flash says what became of a review. given are the approvals that count.
-func flash(seen caseView, done string, given int) notice {
+func flash(seen caseView, given int) notice {
 	switch seen.Case.Hold.Status {
 	case models.HoldApproved:
 		return approvedFlash(seen)
@@ -53,9 +56,6 @@ func flash(seen caseView, done string, given int) notice {
 		return notice{"good", "Rejected: the request is denied."}
 	case models.HoldExpired:
 		return notice{"warn", "The hold has expired and was not approved."}
-	}
-	if done == "accepted" {
-		return notice{"good", "Your review is accepted and being processed."}
 	}
 	return notice{"good", "Approved: " + itoa(given) + " of " + itoa(seen.Case.Hold.ApprovalsRequired) + " approvals."}
 }

@@ -138,6 +138,7 @@ type heldRow struct {
 	Given, Required int
 	Own             string   // the user's own resolution
 	Taken           string   // the reviewer who has the hold; "you" for the user
+	Viewers         []string // the other reviewers who have it open
 	Here            bool     // the hold that is open next to the queue
 	Teams           []string // what it requires of teams, in words
 	Outside         bool     // an approval by the user would not count
@@ -161,15 +162,20 @@ type deskView struct {
 	ClearFilter string
 	Export      exportLinks
 	Saved       savedFilters
+	Given       []givenView
+	Notice      *notice
 	Selection   string // URL of the form with the selected holds; empty if the user cannot review or the holds are settled
 }
 
-func (c *console) desk(v *visit) error {
+func (c *console) desk(v *visit) error { return c.showDesk(v, fiber.StatusOK, nil) }
+
+func (c *console) showDesk(v *visit, status int, n *notice) error {
 	view, err := c.queue(v, "")
 	if err != nil {
 		return err
 	}
-	return v.page(fiber.StatusOK, "desk.html", "Reviews", "reviews", view)
+	view.Notice = n
+	return v.page(status, "desk.html", "Reviews", "reviews", view)
 }
 
 // queue reads the queue with the filter of the URL. open is the id of the hold that is open next to it.
@@ -184,7 +190,7 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 	if err != nil {
 		return view, err
 	}
-	names, err := c.takers(v, rows)
+	viewers, names, err := c.takers(v, rows)
 	if err != nil {
 		return view, err
 	}
@@ -196,7 +202,13 @@ func (c *console) queue(v *visit, open string) (deskView, error) {
 		row := c.heldRow(v, r, f, open)
 		row.Taken, row.Teams = takerOf(v, r.AssignedTo, names), teamsOf(r.Teams, teams)
 		row.Outside = row.Pending && view.Review && !r.Approvable
+		for _, by := range viewers[row.ID] {
+			row.Viewers = append(row.Viewers, actorOf(by, names).Name)
+		}
 		view.Rows = append(view.Rows, row)
+	}
+	if view.Given, err = c.given(v); err != nil {
+		return view, err
 	}
 	if view.Saved, err = c.saved(v, "reviews", f.values()); err != nil {
 		return view, err

@@ -131,9 +131,12 @@ func (c *console) table() []line {
 		see("/:environment/reviews", "reviews", SeeReviews, c.desk),
 		change("/:environment/reviews/selected", "reviews_selected", Review, false, c.selected),
 		change("/:environment/reviews/settle", "reviews_settle", Review, true, c.settle),
+		change("/:environment/reviews/undo", "reviews_undo", Review, false, c.undo),
 		see("/:environment/reviews/:id", "review", SeeReviews, c.reviewPage),
 		change("/:environment/reviews/:id", "review_resolve", Review, true, c.resolve),
+		change("/:environment/reviews/:id/undo", "review_undo", Review, false, c.undo),
 		change("/:environment/reviews/:id/assign", "review_assign", Review, false, c.assign),
+		{Route: Route{post, Prefix + "/:environment/reviews/:id/leave", "console_review_leave", Review}, unattended: true, handler: c.leave},
 
 		records("/:environment/decisions", "decisions", Explore, c.decisions),
 		see("/:environment/decisions/:id", "decision", Explore, c.decision),

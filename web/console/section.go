@@ -51,7 +51,6 @@ type Deps struct {
 	Tally          *tally.Recorder
 	Reader         *reads.Reader
 	Holds          *hold.Service
-	Reviewer       *hold.Reviewer
 	Authorizations *authorization.Service
 	Actions        *action.Service
 	Lists          *lists.Service

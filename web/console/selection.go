@@ -7,11 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/platform/strictjson"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // assignHolds is the choice of the form of a selection that takes the holds, beside approve and reject.
@@ -31,6 +28,7 @@ type selectionView struct {
 	MaxNote          int
 	Notice           *notice
 	Done             bool
+	Given            []givenView
 }
 
 type selectedRow struct {
@@ -92,55 +90,52 @@ func (c *console) settle(v *visit) error {
 	if view.Notice != nil {
 		return v.page(http.StatusUnprocessableEntity, "selection.html", view.Verb, "reviews", view)
 	}
-	for i := range view.Rows {
-		view.Rows[i].Result = c.settleOne(v, view, view.Rows[i])
+	if err := c.settleAll(v, view); err != nil {
+		return err
 	}
 	view.Done = true
+	if view.Given, err = c.given(v); err != nil {
+		return err
+	}
 	return v.page(fiber.StatusOK, "selection.html", view.Verb, "reviews", view)
 }
 
-// settleOne reviews or takes one hold of the selection.
-func (c *console) settleOne(v *visit, view selectionView, row selectedRow) *notice {
-	var done hold.Reviewed
+// settleAll reviews or takes the holds of the selection, and sets the results.
+func (c *console) settleAll(v *visit, view selectionView) error {
+	ids := make([]string, len(view.Rows))
+	for i, row := range view.Rows {
+		ids[i] = row.ID
+	}
+	given := make([]hold.Given, len(ids))
 	var err error
 	if view.Resolution == assignHolds {
-		_, err = c.Holds.Take(v.ctx, v.principal(), row.ID, row.previous)
-	} else {
-		var note *string
-		if view.Note != "" {
-			note = &view.Note
+		for i, row := range view.Rows {
+			_, given[i].Err = c.Holds.Take(v.ctx, v.principal(), row.ID, row.previous)
 		}
-		done, err = c.Reviewer.Review(v.ctx, v.principal(), row.ID, view.Resolution, note)
+	} else if given, err = c.Holds.Give(v.ctx, v.principal(), view.Resolution, optional(view.Note), ids...); err != nil {
+		return err
 	}
-	if p := problem.As(err); p != nil {
-		return refusedReview(p)
+	for i, g := range given {
+		if g.Err != nil && problem.As(g.Err) == nil {
+			c.Log.ErrorContext(v.ctx, "review of a selection failed", "authorization", ids[i], "error", g.Err.Error())
+		}
+		view.Rows[i].Result = resultOf(view.Resolution, g)
 	}
-	if err != nil {
-		c.Log.ErrorContext(v.ctx, "review of a selection failed", "authorization", row.ID, "error", err.Error())
-		return &notice{"bad", "The request failed. Open the hold to see its state."}
-	}
-	return resultOf(view.Resolution, done)
+	return nil
 }
 
-// resultOf says what became of one review.
-func resultOf(resolution string, done hold.Reviewed) *notice {
-	switch {
+// resultOf says what became of one hold of a selection.
+func resultOf(resolution string, g hold.Given) *notice {
+	switch p := problem.As(g.Err); {
+	case p != nil:
+		return refusedReview(p)
+	case g.Err != nil:
+		return &notice{"bad", "The request failed. Open the hold to see its state."}
 	case resolution == assignHolds:
 		return &notice{"good", "Yours"}
-	case done.Pending != nil && done.Pending.Approvals.Given == 0:
-		return &notice{"good", "Accepted, being processed"}
-	case done.Pending != nil:
-		return &notice{"good", "Approved: " + itoa(done.Pending.Approvals.Given) + " of " + itoa(done.Pending.Approvals.Required)}
-	case resolution == hold.Reject:
-		return &notice{"good", "Rejected"}
+	case g.Done.Pending != nil:
+		return &notice{"good", "Approved: " + itoa(g.Done.Pending.Approvals.Given) + " of " + itoa(g.Done.Pending.Approvals.Required)}
+	default:
+		return &notice{"good", givenWords[resolution]}
 	}
-	var receipt struct {
-		Decision struct {
-			Decision policy.Effect `json:"decision"`
-		} `json:"decision"`
-	}
-	if strictjson.Unmarshal(done.Receipt, &receipt) == nil && receipt.Decision.Decision != policy.Allow {
-		return &notice{"warn", "Approved; the decision that followed is " + string(receipt.Decision.Decision)}
-	}
-	return &notice{"good", capital(string(models.HoldApproved))}
 }

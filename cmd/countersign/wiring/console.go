@@ -7,7 +7,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/authz/hold"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
@@ -24,7 +23,6 @@ func (p *Process) console() web.Section {
 		Holds:          s.holds,
 		Lists:          p.Lists,
 		Notices:        s.notices,
-		Reviewer:       hold.NewReviewer(s.holds, p.Flows),
 		Changes:        s.changes,
 		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,

@@ -7,6 +7,7 @@ import (
 
 	sdkworker "go.temporal.io/sdk/worker"
 
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -73,6 +74,7 @@ func (p *Process) newUpkeep() (*upkeep.Service, error) {
 func (p *Process) relay(fanOut *webhook.FanOut, figures *workerFigures) *outbox.Relay {
 	s := p.services
 	runs := worker.WorkflowTopics(p.Flows, s.challenges, s.holds, s.evaluations)
+	maps.Copy(runs, worker.ReviewTopics(hold.NewReviewer(s.holds, p.Flows)))
 	maps.Copy(runs, worker.ChangeTopics(p.Flows, s.changes))
 	maps.Copy(runs, worker.EnrollmentTopics(p.Flows, s.enrollments))
 	maps.Copy(runs, worker.AdaptationTopics(p.Flows, s.templates))

@@ -93,7 +93,7 @@ func (s *Service) attempt(ctx context.Context, r *request) (answer Answer, done 
 		return Answer{}, false, err
 	}
 	if answer.queued {
-		s.store.Wake(pg.ChannelOutbox)
+		s.store.Wake(pg.ChannelOutbox, "")
 	}
 	return answer, true, nil
 }

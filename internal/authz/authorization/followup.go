@@ -90,7 +90,7 @@ func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (mod
 	if err != nil {
 		return parent, err
 	}
-	s.store.Wake(pg.ChannelOutbox)
+	s.store.Wake(pg.ChannelOutbox, "")
 	return d.row.Authorization, nil
 }
 

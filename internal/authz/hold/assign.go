@@ -62,7 +62,11 @@ func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to
 		if err := events.Queue(b, e, pg.Causes{}); err != nil {
 			return err
 		}
-		return settle.Commit(ctx, s.store, b)
+		if err := settle.Commit(ctx, s.store, b); err != nil {
+			return err
+		}
+		s.store.Wake(pg.ChannelDesk, p.EnvironmentID)
+		return nil
 	})
 	if errors.Is(err, pg.ErrNotFound) {
 		err = problem.NewNotFound()

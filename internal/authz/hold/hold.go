@@ -2,8 +2,8 @@
 // moves of the state machine, each one conditional UPDATE that names the state it expects. The workflow that serialises the
 // moves is in package workflows.
 //
-// Service starts no workflow and waits for none. A reviewer's note is stored as a digest only, unless the environment stores
-// notes. Only reviewers approve a hold; time only expires it.
+// Service starts no workflow and waits for none. A reviewer's note is sealed if the environment stores
+// notes; otherwise only its digest is stored. Only reviewers approve a hold; time only expires it.
 package hold
 
 import (
@@ -121,49 +121,64 @@ type Approvals struct {
 	Required int `json:"required"`
 }
 
+// done reports whether there is nothing left to do.
+func (p Prepared) done() bool { return p.Receipt != nil || p.Pending != nil }
+
 // PrepareReview checks that the caller may review the hold and stores the review for the workflow. Refusals are not_held,
 // review_expired, review_resolved and self_review.
 func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
-	if err != nil {
-		return Prepared{}, refuseUnheld(ctx, s.store.Q, p, id, err)
-	}
-	review := Prepared{Workflow: workflowInput(c), Resolution: resolution, withProof: p.MayReceiveProof(c.CredentialID), ofTeams: len(c.Teams) > 0}
-	status, err := s.statusFor(ctx, p, c.Hold, resolution)
-	if err != nil {
-		return Prepared{}, err
-	}
-	if status != models.HoldPending {
-		return s.settled(ctx, c, status, review)
-	}
-	behind, err := identity.ActorsBehind(ctx, s.store.Q, p.Store(), p.Actor(), c.requester())
-	if err != nil {
-		return Prepared{}, err
-	}
-	if err := s.refuseSelfReview(ctx, c, behind[p.Actor()], behind[c.requester()]); err != nil {
-		return Prepared{}, err
-	}
-	if resolution == Approve {
-		if err := c.verify(ctx, s.store.Q); err != nil {
-			return Prepared{}, err
-		}
-		approver := Approver{Review: models.Review{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}}
-		if err := s.refuseOutsider(ctx, c, approver); err != nil {
-			return Prepared{}, err
-		}
-		if err := s.refuseUnconfirmed(ctx, c, approver); err != nil {
-			return Prepared{}, err
-		}
-	}
-	done, repeat, err := s.counted(ctx, c, p, resolution)
-	if done != nil || err != nil {
-		return Prepared{Pending: done, Resolution: resolution}, err
-	}
-	if err := s.refuseUnsignable(ctx, c, resolution); err != nil {
-		return Prepared{}, err
+	c, review, repeat, err := s.checkReview(ctx, p, id, resolution)
+	if err != nil || review.done() {
+		return review, err
 	}
 	review.Request, err = s.saveRequest(ctx, p, c, reviewRequest{resolution: resolution, note: note, repeat: repeat})
 	return review, err
+}
+
+// checkReview checks that the caller may review the hold, and reports whether the review is recorded already and must be recorded again.
+func (s *Service) checkReview(ctx context.Context, p identity.Principal, id, resolution string) (c Case, review Prepared, repeat bool, err error) {
+	c, err = readCase(ctx, s.store.Q, p.Store(), id, nil)
+	if err != nil {
+		return c, review, false, refuseUnheld(ctx, s.store.Q, p, id, err)
+	}
+	review = Prepared{Workflow: workflowInput(c), Resolution: resolution, withProof: p.MayReceiveProof(c.CredentialID), ofTeams: len(c.Teams) > 0}
+	status, err := s.statusFor(ctx, p, c.Hold, resolution)
+	if err != nil {
+		return c, review, false, err
+	}
+	if status != models.HoldPending {
+		review, err = s.settled(ctx, c, status, review)
+		return c, review, false, err
+	}
+	if err := s.refuseReviewer(ctx, p, c, resolution); err != nil {
+		return c, review, false, err
+	}
+	if review.Pending, repeat, err = s.counted(ctx, c, p, resolution); err != nil || review.Pending != nil {
+		return c, review, false, err
+	}
+	return c, review, repeat, s.refuseUnsignable(ctx, c, resolution)
+}
+
+// refuseReviewer refuses a review of a pending hold by one who may not give it.
+func (s *Service) refuseReviewer(ctx context.Context, p identity.Principal, c Case, resolution string) error {
+	behind, err := identity.ActorsBehind(ctx, s.store.Q, p.Store(), p.Actor(), c.requester())
+	if err != nil {
+		return err
+	}
+	if err := s.refuseSelfReview(ctx, c, behind[p.Actor()], behind[c.requester()]); err != nil {
+		return err
+	}
+	if resolution != Approve {
+		return nil
+	}
+	if err := c.verify(ctx, s.store.Q); err != nil {
+		return err
+	}
+	approver := Approver{Review: models.Review{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}}
+	if err := s.refuseOutsider(ctx, c, approver); err != nil {
+		return err
+	}
+	return s.refuseUnconfirmed(ctx, c, approver)
 }
 
 // statusFor returns the status of the hold for a review. A due hold is expired, but not for a review that this reviewer

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -43,7 +44,7 @@ func setup(t *testing.T) *bundle {
 func setupOn(t *testing.T, st *pg.Store) *bundle {
 	t.Helper()
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), decision: "allow"}
-	b.service = hold.New(hold.Deps{Store: st, Clock: b.clock,
+	b.service = hold.New(hold.Deps{Store: st, Clock: b.clock, Notes: reviewnote.NewVault(testenv.Keys()),
 		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
 			if b.deciding != nil {
 				ctx = b.deciding(ctx)

@@ -18,7 +18,7 @@ type Workflow interface {
 	RestartHold(ctx context.Context, in WorkflowInput) error
 }
 
-// Reviewer reviews holds for the API and the console.
+// Reviewer reviews holds for the API, and makes the reviews that were given in the console (Service.Give).
 type Reviewer struct {
 	holds    *Service
 	workflow Workflow
@@ -39,7 +39,7 @@ type Reviewed struct {
 // that was resolved the other way, or expired, is refused with review_resolved or review_expired.
 func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Reviewed, error) {
 	prepared, err := r.holds.PrepareReview(ctx, p, id, resolution, note)
-	if err != nil || prepared.Receipt != nil || prepared.Pending != nil {
+	if err != nil || prepared.done() {
 		return Reviewed{Receipt: prepared.Receipt, Pending: prepared.Pending}, err
 	}
 	out, reviewErr := r.workflow.ReviewHold(ctx, prepared.Workflow, prepared.Resolution, prepared.Request)

@@ -2,6 +2,7 @@ package hold
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,23 +123,44 @@ type View struct {
 	At                    time.Time
 }
 
-// recordViewer records a view of a hold of the scope, and returns the others who had it open after since. Rows of any hold of the environment that are
-// older than viewerLife are removed.
-func recordViewer(ctx context.Context, q *pg.Q, s pg.Scope, v View, since time.Time) ([]string, error) {
-	authorization, viewer, at := v.Authorization, v.Viewer, v.At
-	if _, err := q.Exec(ctx, `insert into hold_viewers (authorization_id, environment_id, viewer, seen_at)
-		select h.authorization_id, h.environment_id, $4, $5 from holds h where h.tenant_id = $1 and h.environment_id = $2 and h.authorization_id = $3
-		on conflict on constraint hold_viewers_pkey do update set seen_at = $5`, s.Tenant, s.Environment, authorization, viewer, at); err != nil {
-		return nil, err
+// recordViewer records that a viewer has opened a hold of the scope, or has it open still, and reports whether others did not know since a time.
+// One who has left is not recorded again by a page that was being closed. Rows of any hold of the environment that are older than viewerLife
+// are removed.
+func recordViewer(ctx context.Context, q *pg.Q, s pg.Scope, v View, still bool, since time.Time) (arrived bool, err error) {
+	before, err := viewersOf(ctx, q, s, []string{v.Authorization}, since)
+	if err != nil {
+		return false, err
 	}
-	if _, err := q.Exec(ctx, "delete from hold_viewers where environment_id = $1 and seen_at < $2", s.Environment, at.Add(-viewerLife)); err != nil {
-		return nil, err
+	statement := `insert into hold_viewers (authorization_id, environment_id, viewer, opened_at, seen_at)
+		select h.authorization_id, h.environment_id, $4, $5, $5 from holds h where h.tenant_id = $1 and h.environment_id = $2 and h.authorization_id = $3
+		on conflict on constraint hold_viewers_pkey do update set opened_at = $5, seen_at = $5`
+	if still {
+		statement = `update hold_viewers w set seen_at = $5 from holds h where h.tenant_id = $1 and h.environment_id = $2 and h.authorization_id = w.authorization_id
+			and w.environment_id = $2 and w.authorization_id = $3 and w.viewer = $4`
 	}
-	var others []string
-	err := q.Gorm(ctx).Raw(`select w.viewer from hold_viewers w join holds h on h.authorization_id = w.authorization_id and h.environment_id = w.environment_id
-		where h.tenant_id = ? and h.environment_id = ? and w.authorization_id = ? and w.viewer <> ? and w.seen_at > ? order by w.viewer`,
-		s.Tenant, s.Environment, authorization, viewer, since).Find(&others).Error
-	return others, err
+	n, err := q.Exec(ctx, statement, s.Tenant, s.Environment, v.Authorization, v.Viewer, v.At)
+	if err != nil {
+		return false, err
+	}
+	_, err = q.Exec(ctx, "delete from hold_viewers where environment_id = $1 and seen_at < $2", s.Environment, v.At.Add(-viewerLife))
+	return n > 0 && !slices.ContainsFunc(before, func(b View) bool { return b.Viewer == v.Viewer }), err
+}
+
+// removeViewer removes the record of a viewer of a hold of the scope who has not opened it again after the view, and reports whether there was one.
+func removeViewer(ctx context.Context, q *pg.Q, s pg.Scope, v View) (bool, error) {
+	n, err := q.Exec(ctx, `delete from hold_viewers w using holds h where h.tenant_id = $1 and h.environment_id = $2 and h.authorization_id = w.authorization_id
+		and w.environment_id = $2 and w.authorization_id = $3 and w.viewer = $4 and w.opened_at <= $5`, s.Tenant, s.Environment, v.Authorization, v.Viewer, v.At)
+	return n > 0, err
+}
+
+// viewersOf returns who had holds of the scope open after since.
+func viewersOf(ctx context.Context, q *pg.Q, s pg.Scope, authorizations []string, since time.Time) ([]View, error) {
+	var rows []View
+	err := q.Gorm(ctx).Raw(`select w.authorization_id as "authorization", w.viewer, w.seen_at as at from hold_viewers w
+		join holds h on h.authorization_id = w.authorization_id and h.environment_id = w.environment_id
+		where h.tenant_id = ? and h.environment_id = ? and w.authorization_id in ? and w.seen_at > ? order by w.viewer`,
+		s.Tenant, s.Environment, authorizations, since).Find(&rows).Error
+	return rows, err
 }
 
 // NoticeOf is the work of making the notices of a hold.

@@ -33,7 +33,7 @@ type Filter struct {
 }
 
 // Need is a reviewer with the teams as whose member, or as the deputy of whose absent member, the reviewer may approve. A hold needs the
-// reviewer who has not approved it and may fill one of its approvals.
+// reviewer who has not approved it, has given no review that waits, and may fill one of its approvals.
 type Need struct {
 	Reviewer string
 	Teams    []string
@@ -42,6 +42,8 @@ type Need struct {
 // needed is the condition that the hold h needs a reviewer with teams at a time.
 const needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id
 	and r.reviewer = @reviewer and r.resolution = 'approve')
+	and not exists (select from given_reviews g where g.authorization_id = h.authorization_id and g.environment_id = h.environment_id
+		and g.reviewer = @reviewer and g.remark is null)
 	and (h.approvals_required > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id)
 	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = @environment
 		and (t.team in @teams or t.escalate_team in @teams and t.escalate_at <= @now)))`

@@ -47,7 +47,7 @@ func Commit(ctx context.Context, st *pg.Store, b *pgx.Batch) error {
 		return ErrChanged
 	}
 	if err == nil {
-		st.Wake(pg.ChannelOutbox) // with its event
+		st.Wake(pg.ChannelOutbox, "") // with its event
 	}
 	return err
 }

@@ -48,6 +48,7 @@ var sealedColumns = []struct{ table, column, where string }{
 	{"shown_details", "details", "true"},
 	{"kept_values", "kept", "true"},
 	{"review_notes", "note", "true"},
+	{"given_reviews", "note", "note is not null"},
 	{"lists", "secret", "secret is not null"},
 	{"proofs", "sealed", "true"}, // expired ones too: a repeated request returns its stored response
 	{"sessions", "state", "status = 'active'"},

@@ -21,6 +21,7 @@ const (
 	TopicChallengeSettled = "challenge.settled"
 	TopicHoldStart        = "hold.start"       // authorization id
 	TopicHoldSettled      = "hold.settled"     // authorization id
+	TopicReview           = "hold.review"      // authorization id, with the reviewer in the payload: make a review that was given
 	TopicChangeStart      = "change.start"     // change request id
 	TopicEvaluationStart  = "evaluation.start" // evaluation id
 	TopicEnrollmentStart  = "enrollment.start" // enrollment id
@@ -39,7 +40,7 @@ const (
 	TopicInvitation = "person.invitation"
 )
 
-// Item is work to do after the commit. At is the time of the change and the time from which the row is due.
+// Item is work to do after the commit. At is the time of the change.
 type Item struct {
 	Topic       string
 	Environment string
@@ -47,6 +48,7 @@ type Item struct {
 	// Nil is the empty object; ids and digests only.
 	Payload any
 	At      time.Time
+	Due     time.Time // from when the work is to be done; zero: from At on
 }
 
 // Add writes the item in the caller's transaction.
@@ -60,6 +62,6 @@ func Add(ctx context.Context, q *pg.Q, i Item) error {
 		payload = raw
 	}
 	return Insert(ctx, q, models.Outbox{
-		Topic: i.Topic, EnvironmentID: i.Environment, Ref: i.Ref, Payload: payload, CreatedAt: i.At, AvailableAt: i.At,
+		Topic: i.Topic, EnvironmentID: i.Environment, Ref: i.Ref, Payload: payload, CreatedAt: i.At, AvailableAt: or(i.Due, i.At),
 	})
 }

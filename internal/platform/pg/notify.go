@@ -12,6 +12,7 @@ import (
 const (
 	ChannelOutbox      = "cs_outbox"
 	ChannelEvents      = "cs_events"
+	ChannelDesk        = "cs_desk"        // payload: environment id; who has a hold, or has it open, has changed
 	ChannelPolicy      = "cs_policy"      // payload: environment id and action key, separated by a space
 	ChannelCredential  = "cs_credential"  // payload: credential id
 	ChannelEnvironment = "cs_environment" // payload: environment id
@@ -25,17 +26,17 @@ const wakeEvery = 20 * time.Millisecond
 
 type waker struct {
 	mu     sync.Mutex
-	due    map[string]bool
+	due    map[[2]string]bool // by channel and payload
 	signal chan struct{}
 }
 
-func newWaker() *waker { return &waker{due: map[string]bool{}, signal: make(chan struct{}, 1)} }
+func newWaker() *waker { return &waker{due: map[[2]string]bool{}, signal: make(chan struct{}, 1)} }
 
 // Wake notifies the listeners of a channel within wakeEvery. It does not wait, and the notification is lost if the
 // process ends before: listeners poll as well.
-func (s *Store) Wake(channel string) {
+func (s *Store) Wake(channel, payload string) {
 	s.waker.mu.Lock()
-	s.waker.due[channel] = true
+	s.waker.due[[2]string{channel, payload}] = true
 	s.waker.mu.Unlock()
 	select {
 	case s.waker.signal <- struct{}{}:
@@ -53,10 +54,10 @@ func (w *waker) run(ctx context.Context, s *Store) {
 		}
 		w.mu.Lock()
 		due := w.due
-		w.due = map[string]bool{}
+		w.due = map[[2]string]bool{}
 		w.mu.Unlock()
-		for channel := range due {
-			_ = s.Notify(ctx, channel, "")
+		for to := range due {
+			_ = s.Notify(ctx, to[0], to[1])
 		}
 		select {
 		case <-ctx.Done():

@@ -120,7 +120,7 @@ func requireNotified(t *testing.T, st *pg.Store) {
 	require.Empty(t, <-heard, "the connection is made")
 	require.NoError(t, st.Notify(t.Context(), pg.ChannelPolicy, " payment"))
 	require.Equal(t, pg.ChannelPolicy+" payment", <-heard)
-	st.Wake(pg.ChannelPolicy)
+	st.Wake(pg.ChannelPolicy, "")
 	require.Equal(t, pg.ChannelPolicy, <-heard)
 }
 

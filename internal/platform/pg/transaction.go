@@ -25,7 +25,7 @@ func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
 		return f(q)
 	})
 	if err == nil && w.outbox {
-		s.Wake(ChannelOutbox)
+		s.Wake(ChannelOutbox, "")
 	}
 	return err
 }

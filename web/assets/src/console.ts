@@ -11,6 +11,7 @@ import { keepNote } from "./console/notes";
 import { confirmForm, invitation, signIn } from "./console/passkeys";
 import { countSelected } from "./console/selection";
 import { keepTimes } from "./console/times";
+import { countDown } from "./console/undo";
 
 const startingPause = 5_000; // ms before the health page loads again while a part of the service starts
 
@@ -23,7 +24,7 @@ if (invited) invitation(invited);
 const shell = document.querySelector<HTMLElement>("[data-console]");
 if (shell) {
   // Some forms answer at an address of their own, which cannot be read again.
-  const own = /\/(assign|selected|settle)$/;
+  const own = /\/(assign|selected|settle|undo)$/;
   if (own.test(location.pathname)) history.replaceState(null, "", location.pathname.replace(own, "") + location.search);
   keyboard();
   finder();
@@ -32,6 +33,7 @@ if (shell) {
   keepTimes();
   keepNote();
   void buildRules();
+  countDown();
   document.querySelector(".beside .here")?.scrollIntoView({ block: "nearest" });
   labelValues(document);
   watchSession(shell);
@@ -49,5 +51,5 @@ if (shell) {
   const stream = data(shell, "stream");
   if (stream && document.querySelector("[data-live]")) follow(stream);
   if (document.querySelector("[data-starting]")) window.setTimeout(() => location.reload(), startingPause);
-  document.querySelector<HTMLElement>("[data-notice], [data-focus]")?.focus();
+  (document.querySelector<HTMLElement>("[data-notice], [data-focus]") ?? document.querySelector<HTMLElement>(".given p"))?.focus();
 }

@@ -64,7 +64,7 @@ func BenchmarkStreams(b *testing.B) {
 		due[row.ID] = time.Now()
 		mu.Unlock()
 		require.NoError(b, s.st.Write(b.Context(), func(q *pg.Q) error { return events.InsertEvent(b.Context(), q, row, false) }))
-		s.st.Wake(pg.ChannelEvents)
+		s.st.Wake(pg.ChannelEvents, "")
 	}
 	all.Wait()
 	b.StopTimer()

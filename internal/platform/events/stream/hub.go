@@ -86,19 +86,20 @@ type Hub struct {
 	share map[string]int // streams by environment
 	// The position in the log of each environment with streams, taken before any of them began to read.
 	positions map[string]int64
+	desks     map[string]bool // environments whose desk has changed since the last tick
 	ended     bool
 }
 
 // NewHub returns a hub. Subscriptions receive live events only while Run is running.
 func NewHub(st *pg.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 	return &Hub{store: st, sealer: &audit.Sealer{Store: st, Clock: c, Log: log}, clock: c, log: log, options: o.withDefaults(),
-		wake: make(chan struct{}, 1), subs: map[*Subscription]struct{}{}, share: map[string]int{}, positions: map[string]int64{}}
+		wake: make(chan struct{}, 1), subs: map[*Subscription]struct{}{}, share: map[string]int{}, positions: map[string]int64{}, desks: map[string]bool{}}
 }
 
 // Run follows the log until ctx ends, then ends every stream.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.Stop()
-	go h.store.Listen(ctx, []string{pg.ChannelEvents, pg.ChannelCredential}, func(channel, payload string) { h.heard(ctx, channel, payload) })
+	go h.store.Listen(ctx, []string{pg.ChannelEvents, pg.ChannelCredential, pg.ChannelDesk}, func(channel, payload string) { h.heard(ctx, channel, payload) })
 	tick := time.NewTicker(h.options.Every)
 	defer tick.Stop()
 	for {
@@ -106,6 +107,7 @@ func (h *Hub) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			h.deliverDesks()
 		case <-h.wake:
 		}
 		if err := h.round(ctx); err != nil && ctx.Err() == nil {
@@ -125,6 +127,11 @@ func (h *Hub) Count() int {
 // reconnected): then every stream's authorization is checked again.
 func (h *Hub) heard(ctx context.Context, channel, payload string) {
 	switch channel {
+	case pg.ChannelDesk:
+		h.mu.Lock()
+		h.desks[payload] = h.share[payload] > 0
+		h.mu.Unlock()
+		return
 	case pg.ChannelCredential:
 		go h.recheck(ctx, func(s *Subscription) bool { return s.credential == payload })
 	case "":
@@ -267,13 +274,28 @@ func (h *Hub) deliver(rows []audit.Sealed) {
 	}
 }
 
+// deskChanged is the message of Filter.Desk. It is no event: it has no id, and a client that misses it reads the page later.
+var deskChanged = &Message{Type: "desk", Data: []byte("{}")}
+
+// deliverDesks passes a change of a desk on, once for all changes since the last tick.
+func (h *Hub) deliverDesks() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.subs {
+		if s.filter.Desk && h.desks[s.scope.Environment] {
+			s.offer(deskChanged)
+		}
+	}
+	clear(h.desks)
+}
+
 // Message is one event in the form in which it is sent.
 type Message struct {
-	ID   string
+	ID   string // empty for a message that is no event
 	Type string
 	Data []byte // JSON of events.Activity
 
-	at int64 // position; 0 of a resync message
+	at int64 // position; 0 of a message that is no event
 }
 
 // render marshals an event for the stream. It returns false for one that streams do not show: it is gone, or for the audit only.

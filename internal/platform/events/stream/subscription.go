@@ -19,6 +19,8 @@ type Filter struct {
 	Type    string
 	Subject string
 	Action  string
+	// Desk also selects a message without an id whenever who has a hold of the environment, or has it open, may have changed.
+	Desk bool
 }
 
 // ResyncType is the type of the message by which a client learns that missed events cannot be sent: it should read the activity list.
@@ -177,8 +179,8 @@ func (s *Subscription) Next(ctx context.Context, d time.Duration) (*Message, boo
 		}
 		select {
 		case m := <-s.live:
-			if s.cursor < m.at {
-				s.cursor = m.at
+			if m.at == 0 || s.cursor < m.at {
+				s.cursor = max(s.cursor, m.at)
 				return m, true, nil
 			}
 		case <-s.done:

@@ -1,4 +1,4 @@
-// Keyboard shortcuts. They are off while the user types in a field, and none of them changes anything: they move the focus to
+// Keyboard shortcuts. They are off while the user types in a field, and none but undo changes anything: they move the focus to
 // the button that does.
 
 import { openFinder } from "./finder";
@@ -41,6 +41,12 @@ function focus(selector: string): boolean {
   return true;
 }
 
+function press(selector: string): boolean {
+  const button = document.querySelector<HTMLElement>(selector);
+  button?.click();
+  return button !== null;
+}
+
 /** Runs the shortcut of a key. Returns false if there is none. */
 function act(letter: string): boolean {
   const inCase = document.querySelector("[data-case]") !== null;
@@ -63,6 +69,8 @@ function act(letter: string): boolean {
       return toggleMarked();
     case "X":
       return selectAlike();
+    case "z":
+      return press("[data-undo]");
     case "n":
       return focus("#note");
     case "u":

@@ -96,16 +96,25 @@ export function follow(address: string): void {
   const lost = document.querySelector<HTMLElement>("[data-lost]");
   let pending: ReturnType<typeof setTimeout> | undefined;
   let opened = false;
+  let reading = false;
+  // Reads the page once for all events that arrive meanwhile, and never twice at a time.
   const soon = () => {
-    clearTimeout(pending);
-    pending = setTimeout(() => {
-      refresh().catch(() => {
-        if (lost) lost.hidden = false;
-      });
+    pending ??= setTimeout(() => {
+      pending = undefined;
+      if (reading) {
+        soon();
+        return;
+      }
+      reading = true;
+      refresh()
+        .catch(() => {
+          if (lost) lost.hidden = false;
+        })
+        .finally(() => (reading = false));
     }, 150);
   };
-  if (document.querySelector('[data-live="viewers"], [data-live="queue"]')) {
-    // Assignments are not in the stream. Reading the page of a hold also says that it is open (internal/authz/hold/viewers.go).
+  if (document.querySelector('[data-live="queue"]')) {
+    // Reading the page of a hold also says that it is still open (internal/authz/hold/viewers.go).
     const visible = () => {
       if (document.visibilityState === "visible") soon();
     };
@@ -128,6 +137,11 @@ export function follow(address: string): void {
     source.addEventListener(`hold.${type}`, soon);
   }
   source.addEventListener("resync", soon);
-  window.addEventListener("pagehide", () => source.close());
+  source.addEventListener("desk", soon); // who has a hold, or has it open
+  window.addEventListener("pagehide", () => {
+    source.close();
+    const leave = document.querySelector<HTMLElement>("[data-leave]")?.dataset["leave"];
+    if (leave) navigator.sendBeacon(leave);
+  });
   document.querySelector("[data-reload]")?.addEventListener("click", () => reopenPage());
 }
