@@ -11,9 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// A note is stored only if the environment's setting says so. A colleague reads it, it is sealed, exported and erased with the
+// A note is stored unless the environment's setting says otherwise. A colleague reads it, it is sealed, exported and erased with the
 // subject, and neither events nor responses have it.
-func TestReviewNotesAreStoredIfTheEnvironmentSaysSo(t *testing.T) {
+func TestReviewNotesAreStoredUnlessTheEnvironmentSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	const note = "called back on the known number"
 	w := newSandbox(t)
@@ -25,12 +25,15 @@ func TestReviewNotesAreStoredIfTheEnvironmentSaysSo(t *testing.T) {
 		page = "/console/" + w.ID + "/reviews/" + held
 		done := v.submit(page, url.Values{"resolution": {"reject"}, "note": {note}})
 		require.Equal(t, 303, done.status, done.body)
+		v.made(page)
 		return subject, held, page
 	}
 	stored := func(held string) (n int) {
 		require.NoError(t, shared.Store.Pool().QueryRow(context.Background(), "select count(*) from review_notes where authorization_id = $1", held).Scan(&n))
 		return n
 	}
+	require.Equal(t, true, w.Admin.get(t, environmentPath).is(200).value("review_notes"))
+	w.Admin.patch(t, environmentPath, object{"review_notes": false}).is(200)
 	_, held, page := reviewed(ann)
 	require.Zero(t, stored(held))
 	require.NotContains(t, bob.get(page).body, note)
@@ -51,8 +54,8 @@ func TestReviewNotesAreStoredIfTheEnvironmentSaysSo(t *testing.T) {
 	eventually(t, func() bool { return stored(held) == 0 }, "the note is erased with its subject")
 }
 
-// A note that colleagues will read may have several lines, and nothing that changes how it is read. A note of which only the digest is
-// stored may be any text.
+// A note that colleagues will read may have several lines, and nothing that changes how it is read: of any other only the digest is stored, and the
+// form of the console refuses it.
 func TestStoredReviewNotesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -61,14 +64,22 @@ func TestStoredReviewNotesAreReadAsTheyWereWritten(t *testing.T) {
 		return w.Server.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "reject", "note": note})
 	}
 	const misread = "do not pay \u202e100 of 1\u202c"
-	review(w.authorize(t, w.subject(t), action, "hold").string("id"), misread).is(200)
-	w.Admin.patch(t, environmentPath, object{"review_notes": true}).is(200)
-	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	ann := w.signedIn(t, models.RoleReviewer)
+	hold := func() string { return w.authorize(t, w.subject(t), action, "hold").string("id") }
+	waiting := hold()
 	for _, note := range []string{misread, "form\ffeed", "next\u0085line", "p\u0430ypal"} {
-		refused := review(held, note).is(422)
-		require.Equal(t, []any{"body", "note"}, refused.value("detail").([]any)[0].(map[string]any)["loc"])
+		refused := ann.submit("/console/"+w.ID+"/reviews/"+waiting, url.Values{"resolution": {"reject"}, "note": {note}})
+		require.Equal(t, 422, refused.status)
+		require.Contains(t, refused.body, "The note must not contain")
+		held := hold()
+		review(held, note).is(200)
+		page := ann.get("/console/" + w.ID + "/reviews/" + held).body
+		require.Contains(t, page, "digest of the note")
+		require.NotContains(t, page, "said-note")
 	}
+	held := hold()
 	review(held, "called back\r\non the known number\n").is(200)
+	require.Contains(t, ann.get("/console/"+w.ID+"/reviews/"+held).body, "on the known number")
 }
 
 // The pages of a hold and of its decision link to the customer's case system.

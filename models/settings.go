@@ -98,7 +98,7 @@ var DeclaredSettings = []Setting{
 	},
 	{
 		Name: "review_notes", Label: "Colleagues can read the notes of reviews",
-		Help: "Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject.",
+		Help: "Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored.",
 		Hint: "Notes are stored, sealed, from now on; they are exported and erased with the subject. Otherwise only their digests are stored.",
 	},
 	{

@@ -34,7 +34,7 @@ create table environments (
     second_approver_required  boolean default false not null,
     change_ttl_seconds        integer default 86400 not null check (change_ttl_seconds between 300 and 2592000),
     background                text default 'prior' not null check (background in ('prior', 'own', 'shared')),
-    review_notes              boolean default false not null,
+    review_notes              boolean default true not null,
     case_link                 text default '' not null,
     federated_key_days        integer default 0 not null check (federated_key_days between 0 and 3650),
     rate_limit                integer check (rate_limit > 0),

@@ -1113,8 +1113,8 @@ type Environment struct {
 	ResearchEnabled bool `json:"research_enabled"`
 	// Origins that hosted pages may link back to, in addition to `origins`.
 	ReturnOrigins []string `json:"return_origins"`
-	// Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased
-	// with the subject.
+	// Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with
+	// control characters or letters that are easily misread only the digest is stored.
 	ReviewNotes bool `json:"review_notes"`
 	// The host name that passkeys are bound to; set when the tenant is created.
 	RPID string `json:"rp_id"`
@@ -1166,8 +1166,8 @@ type EnvironmentUpdate struct {
 	Passkeys *PasskeyRulesUpdate `json:"passkeys,omitzero"`
 	// Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine.
 	ReturnOrigins []string `json:"return_origins,omitzero"`
-	// Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased
-	// with the subject.
+	// Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with
+	// control characters or letters that are easily misread only the digest is stored.
 	ReviewNotes *bool `json:"review_notes,omitzero"`
 	// The name shown to users, without control characters.
 	RPName string `json:"rp_name,omitzero"`

@@ -93,6 +93,7 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 		return models.Environment{
 			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, CreatedAt: now, Settings: models.Settings{
 				RPName: in.Name, RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, ChangeTTLSeconds: changeTTL,
+				ReviewNotes: true,
 			},
 		}
 	}

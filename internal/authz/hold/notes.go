@@ -10,14 +10,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// sealedNote returns the row of the note of a review, nil unless the environment stores notes, and refuses a note that colleagues could misread.
+// sealedNote returns the row of the note of a review. It is nil unless the environment stores notes, and for a note that colleagues could misread.
 // The review itself has the note's digest only, and so have the workflow and its history.
 func (s *Service) sealedNote(ctx context.Context, p identity.Principal, h models.Hold, text, digest string) (*models.ReviewNote, error) {
 	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
-	if err != nil || !env.ReviewNotes {
-		return nil, err
-	}
-	if err := displaytext.CheckLines("note", text); err != nil {
+	if err != nil || !env.ReviewNotes || displaytext.CheckLines("note", text) != nil {
 		return nil, err
 	}
 	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), text)

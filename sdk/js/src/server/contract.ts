@@ -3404,7 +3404,7 @@ export interface components {
             enrollment_grant_required: boolean;
             /** @description Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected. */
             key_expiry_required: boolean;
-            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored. */
             review_notes: boolean;
         };
         /**
@@ -3525,7 +3525,7 @@ export interface components {
             enrollment_grant_required?: boolean;
             /** @description Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected. */
             key_expiry_required?: boolean;
-            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them. They are exported and erased with the subject. */
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored. */
             review_notes?: boolean;
         };
         /**
