@@ -117,7 +117,7 @@ type AggregateValue struct {
 	Decision       string `gorm:"primaryKey"`
 	EnvironmentID  string `gorm:"primaryKey"`
 	TenantID       string
-	SubjectUID     string `gorm:"column:subject_uid"`
+	SubjectUID     string  `gorm:"column:subject_uid"`
 	ResourceDigest *string // nil unless a rule of the action counts by the resource
 	ActionKey      string
 	First          bool // the row of the first decision

@@ -105,10 +105,8 @@ var AttestedTables = []AttestedTable{
 		Name: "policy_versions", Row: PolicyVersion{}, Of: ofEnvironment,
 		Decides: []string{
 			"id", "tenant_id", "environment_id", "action_id", "version", "content_hash", "requirements", "context_schema", "allowed_audiences",
-			"allowed_callers", "proof_ttl_seconds", "lists", "created_at", "created_by", "reason",
-		},
-		Free: map[string]string{
-			"status": "the action names its active version", "activated_at": "evidence", "activated_by": "evidence", "retired_at": "evidence",
+			"allowed_callers", "proof_ttl_seconds", "lists", "created_at", "created_by", "reason", "status",
+			"activated_at", "activated_by", "retired_at",
 		},
 	},
 	{
@@ -182,16 +180,13 @@ var AttestedTables = []AttestedTable{
 		Name: "people", Row: Person{}, Of: "tenant_id = @tenant",
 		Decides: []string{
 			"id", "tenant_id", "created_at", "revoked_at", "identity_provider_id", "provider_subject", "signed_in_at", "confirmed_at", "confirmed_by",
-			"shown_to", "mailed_by", "principal",
+			"shown_to", "mailed_by", "principal", "created_by", "revoked_by",
 		},
-		Free: map[string]string{
-			"name": "decides nothing", "created_by": "evidence", "joined_at": "decides nothing", "revoked_by": "evidence",
-		},
+		Free: map[string]string{"name": "decides nothing", "joined_at": "decides nothing"},
 	},
 	{
 		Name: "person_roles", Row: PersonRole{}, Of: "environment_id = @environment",
-		Decides: []string{"person_id", "environment_id", "role"},
-		Free:    map[string]string{"granted_at": "evidence", "granted_by": "evidence"},
+		Decides: []string{"person_id", "environment_id", "role", "granted_at", "granted_by"},
 	},
 	{
 		Name: "person_passkeys", Row: PersonPasskey{}, Of: ofPeople,
@@ -222,13 +217,12 @@ var AttestedTables = []AttestedTable{
 	},
 	{
 		Name: "teams", Row: Team{}, Of: ofEnvironment,
-		Decides: []string{"id", "tenant_id", "environment_id", "key"},
-		Free:    map[string]string{"name": "decides nothing", "created_at": "evidence", "created_by": "evidence"},
+		Decides: []string{"id", "tenant_id", "environment_id", "key", "created_at", "created_by"},
+		Free:    map[string]string{"name": "decides nothing"},
 	},
 	{
 		Name: "team_members", Row: TeamMember{}, Of: ofEnvironment,
-		Decides: []string{"team_id", "tenant_id", "environment_id", "member"},
-		Free:    map[string]string{"added_at": "evidence", "added_by": "evidence"},
+		Decides: []string{"team_id", "tenant_id", "environment_id", "member", "added_at", "added_by"},
 	},
 	{
 		Name: "deputies", Row: Deputy{}, Of: ofEnvironment,
@@ -261,10 +255,8 @@ var AttestedTables = []AttestedTable{
 	},
 	{
 		Name: "lists", Row: List{}, Of: ofEnvironment,
-		Decides: []string{"id", "tenant_id", "environment_id", "name", "kind", "personal", "version", "entries"},
-		Free: map[string]string{
-			"description": "decides nothing", "secret": "sealed with the id", "created_at": "evidence", "created_by": "evidence",
-		},
+		Decides: []string{"id", "tenant_id", "environment_id", "name", "kind", "personal", "version", "entries", "created_at", "created_by"},
+		Free:    map[string]string{"description": "decides nothing", "secret": "sealed with the id"},
 	},
 	{
 		Name: "list_entries", Row: ListEntry{}, Of: ofEnvironment,

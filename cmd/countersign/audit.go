@@ -58,7 +58,7 @@ func auditHeadCommand() *cobra.Command {
 
 func auditExportCommand() *cobra.Command {
 	var since, until string
-	cmd := onEnvironment("export", "Write an environment's sealed entries as JSON Lines", cobra.NoArgs,
+	cmd := onEnvironment("export", "Write a signed head and an environment's sealed entries as JSON Lines", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			var r audit.Range
 			var err error
@@ -68,8 +68,12 @@ func auditExportCommand() *cobra.Command {
 			if r.Until, err = timeFlag("until", until); err != nil {
 				return err
 			}
+			head, err := audit.SignedHead(cmd.Context(), c.Store.Q, env, c.Signing, c.Clock)
+			if err != nil {
+				return err
+			}
 			bar := progressBar(cmd)
-			n, err := audit.Export(cmd.Context(), c.Store, env, r, bar.Lines(cmd.OutOrStdout(), "entries exported"))
+			n, err := audit.Export(cmd.Context(), c.Store, env, r, head, bar.Lines(cmd.OutOrStdout(), "entries exported"))
 			bar.Close()
 			if err != nil {
 				return err

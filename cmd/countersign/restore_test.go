@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,6 +107,40 @@ func TestAuditGoesOnAfterARestoreFromADump(t *testing.T) {
 		require.ErrorIs(t, err, errTampered)
 		require.Contains(t, out, "altered")
 	})
+}
+
+// An auditor verifies an export with the published keys alone: neither database nor master key.
+func TestAuditVerifiesAnExportByItself(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	env := environmentID.FindString(c.ok("tenant", "create", "--background", "prior", "--name", "Alder Bank", "--rp-id", "alder.example", "--origin", "https://alder.example"))
+	st := opened(t, url)
+	sealed(t, st)
+	var keys []byte
+	require.NoError(t, st.Pool().QueryRow(t.Context(), "select jsonb_build_object('keys', jsonb_agg(public_jwk)) from signing_keys where environment_id = $1", env).Scan(&keys))
+	published := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(keys) }))
+	defer published.Close()
+	dir := t.TempDir()
+	export, keyFile, altered := filepath.Join(dir, "export.jsonl"), filepath.Join(dir, "keys.json"), filepath.Join(dir, "altered.jsonl")
+	text := c.ok("audit", "export", "--environment", env)
+	require.NoError(t, os.WriteFile(export, []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, keys, 0o600))
+	require.NoError(t, os.WriteFile(altered, []byte(strings.Replace(text, "cli:", "cli:x", 1)), 0o600))
+
+	t.Setenv("COUNTERSIGN_DATABASE_URL", "")
+	t.Setenv("COUNTERSIGN_MASTER_KEY", "")
+	for _, from := range []string{keyFile, published.URL} {
+		var result audit.Result
+		require.NoError(t, json.Unmarshal([]byte(c.ok("audit", "verify", "--export", export, "--keys", from)), &result))
+		require.Equal(t, env, result.Environment)
+		require.NotZero(t, result.Entries)
+	}
+	out, err := c.run("audit", "verify", "--export", altered, "--keys", keyFile)
+	require.ErrorIs(t, err, errTampered)
+	require.Contains(t, out, "altered")
+	c.fails("--keys is not set", "audit", "verify", "--export", export)
+	require.NoError(t, os.WriteFile(keyFile, []byte(`{"keys": []}`), 0o600))
+	c.fails("does not verify", "audit", "verify", "--export", export, "--keys", keyFile)
 }
 
 func TestAuditCommandsNameTheFlagThatIsMissing(t *testing.T) {

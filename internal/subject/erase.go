@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -227,10 +229,15 @@ func closeErasure(ctx context.Context, q *pg.Q, e models.Erasure, workflowID str
 		return err
 	}
 	removed, logged := sum(total.Removed), counts(total.Removed)["events"]
+	var kinds []string
+	for kind, n := range counts(total.Removed) {
+		kinds = append(kinds, fmt.Sprintf("%s %d", kind, n))
+	}
+	slices.Sort(kinds)
 	return events.Append(ctx, q, events.Entry{
 		Scope: pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}, At: at,
 		Actor: "workflow:" + workflowID, WorkflowID: workflowID,
-		Data: events.SubjectErasedData{Erasure: e.ID, Removed: &removed, Events: &logged},
+		Data: events.SubjectErasedData{Erasure: e.ID, Removed: &removed, Events: &logged, Kinds: kinds},
 	})
 }
 

@@ -843,7 +843,7 @@ create unique index changes_pending on changes (environment_id, digest) where (s
 -- ------------------------------------
 
 -- Decisions: one row each, a follow-up decision with its parent. response has the fields of what was
--- returned that no other column has.
+-- returned that no other column has. Documents are stored as written, because the log has a digest of them.
 create table authorizations (
     id                  text not null,
     tenant_id           text not null,
@@ -878,9 +878,9 @@ create table authorizations (
     challenges_used     integer default 0 not null,
     challenge_completed text,
     hold_approved       boolean default false not null,
-    assurance           jsonb not null,
-    explanation         jsonb not null,
-    response            jsonb not null,
+    assurance           json not null,
+    explanation         json not null,
+    response            json not null,
     outcome             text,
     outcome_reported_at timestamptz,
     outcome_note_digest text,
@@ -998,7 +998,7 @@ create table challenges (
     subject_uid            text not null,
     status                 text not null check (status in ('open', 'completed', 'cancelled', 'expired', 'failed')),
     methods                text[] not null,
-    display                jsonb not null,
+    display                json not null,
     display_digest         text not null,
     action_hash            text not null,
     random                 bytea not null,
@@ -1166,13 +1166,13 @@ create table evaluations (
     name             text not null,
     action_keys      text[] not null,
     action_ids       text[] not null,
-    success_criteria jsonb not null,
+    success_criteria json not null,
     status           text not null check (status in ('open', 'closed')),
     starts_at        timestamptz not null,
     ends_at          timestamptz,
     created_at       timestamptz not null,
     closed_at        timestamptz,
-    report           jsonb,
+    report           json,
     primary key (id, environment_id)
 );
 create index evaluations_list on evaluations (environment_id, created_at desc, id desc);

@@ -19,6 +19,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -64,7 +65,8 @@ type Core struct {
 
 // Open connects to the database. The schema is not looked at: the caller migrates or checks.
 func Open(ctx context.Context, s Settings) (*Core, error) {
-	st, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby(), Keys: s.Keys})
+	st, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: s.MaxConns, DirectURL: s.DirectURL, Tracer: s.statementTracer(), Standby: s.standby(), Keys: s.Keys,
+		Record: events.RecordChanged})
 	if err != nil {
 		return nil, err
 	}

@@ -405,8 +405,8 @@ func signedIn(ctx context.Context, q *pg.Q, tenant, person string, at time.Time)
 
 // WithdrawRole withdraws a role. It returns false if the person does not have it.
 func WithdrawRole(ctx context.Context, q *pg.Q, person, environment string, role models.Role) (bool, error) {
-	n, err := q.Exec(ctx, "delete from person_roles where person_id = $1 and environment_id = $2 and role = $3", person, environment, role)
-	return n == 1, err
+	withdrawn, err := pg.Remove[models.PersonRole](ctx, q, "person_id = ? and environment_id = ? and role = ?", person, environment, role)
+	return len(withdrawn) == 1, err
 }
 
 // RolesOf returns the roles of people, by person, environment and role.

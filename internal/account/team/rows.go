@@ -124,7 +124,10 @@ func renameTeam(ctx context.Context, q *pg.Q, s pg.Scope, id, name string) (bool
 }
 
 func deleteTeam(ctx context.Context, q *pg.Q, s pg.Scope, id string) error {
-	_, err := q.Exec(ctx, "delete from teams where tenant_id = $1 and environment_id = $2 and id = $3", s.Tenant, s.Environment, id)
+	if _, err := pg.Remove[models.TeamMember](ctx, q, pg.InScope+" and team_id = ?", s.Tenant, s.Environment, id); err != nil {
+		return err
+	}
+	_, err := pg.Remove[models.Team](ctx, q, pg.InScope+" and id = ?", s.Tenant, s.Environment, id)
 	return err
 }
 
@@ -144,9 +147,8 @@ func addTeamMember(ctx context.Context, q *pg.Q, m models.TeamMember) (bool, err
 
 // removeTeamMember removes a member. It returns false if the team does not have it.
 func removeTeamMember(ctx context.Context, q *pg.Q, s pg.Scope, team, member string) (bool, error) {
-	n, err := q.Exec(ctx, "delete from team_members where tenant_id = $1 and environment_id = $2 and team_id = $3 and member = $4",
-		s.Tenant, s.Environment, team, member)
-	return n == 1, err
+	removed, err := pg.Remove[models.TeamMember](ctx, q, pg.InScope+" and team_id = ? and member = ?", s.Tenant, s.Environment, team, member)
+	return len(removed) == 1, err
 }
 
 // ReviewersOfTeams returns those of the actors that may review in the environment at a time: credentials with the permission review that

@@ -261,10 +261,10 @@ func giveRPID(ctx context.Context, q *pg.Q, tenant, rpID string) (owner string, 
 
 // takeRPID takes an RP ID from a tenant unless one of its environments uses it, and reports whether it did.
 func takeRPID(ctx context.Context, q *pg.Q, tenant, rpID string) (bool, error) {
-	n, err := q.Exec(ctx, `delete from rp_ids where tenant_id = $1 and rp_id = $2
+	taken, err := pg.Remove[models.RPID](ctx, q, `tenant_id = @tenant and rp_id = @id
 		and not exists (select from environments e left join environment_passkeys p on p.environment_id = e.id
-			where e.tenant_id = $1 and (e.rp_id = $2 or $2 = any (p.rp_ids)))`, tenant, rpID)
-	return n > 0, err
+			where e.tenant_id = @tenant and (e.rp_id = @id or @id = any (p.rp_ids)))`, map[string]any{"tenant": tenant, "id": rpID})
+	return len(taken) > 0, err
 }
 
 // CreateTenant inserts a tenant.

@@ -140,13 +140,13 @@ func activatePolicyVersion(ctx context.Context, q *pg.Q, s pg.Scope, action stri
 		s.Tenant, s.Environment, action, version).Scan(&draft); err != nil || !draft {
 		return false, err
 	}
-	if _, err := q.Exec(ctx, `update policy_versions set status = 'retired', retired_at = $2
-		where action_id = $1 and status = 'active'`, action, at); err != nil {
+	args := map[string]any{"action": action, "version": version, "at": at, "by": by}
+	if _, err := pg.Change[models.PolicyVersion](ctx, q, "action_id = @action and status = 'active'", "status = 'retired', retired_at = @at", args); err != nil {
 		return false, err
 	}
-	n, err := q.Exec(ctx, `update policy_versions set status = 'active', activated_at = $3, activated_by = $4
-		where action_id = $1 and version = $2 and status = 'draft'`, action, version, at, by)
-	if err != nil || n == 0 {
+	active, err := pg.Change[models.PolicyVersion](ctx, q, "action_id = @action and version = @version and status = 'draft'",
+		"status = 'active', activated_at = @at, activated_by = @by", args)
+	if err != nil || len(active) == 0 {
 		return false, err
 	}
 	return changeAction(ctx, q, s, action, "active_policy_version = @version, updated_at = @at", map[string]any{"version": version, "at": at})

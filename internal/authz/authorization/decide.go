@@ -292,10 +292,14 @@ func eventRows(d *decision) ([]models.Event, error) {
 		Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: in.actor, RequestID: in.requestID, WorkflowID: in.workflowID,
 	}
 	reasons := nonNil(a.ReasonCodes)
+	digest, err := pg.MadeDecision(*a, row.Proof)
+	if err != nil {
+		return nil, err
+	}
 	decided := events.AuthorizationDecidedData{
 		Mode: string(a.Mode), PolicyVersion: a.PolicyVersion, ReasonCodes: reasons, Coverage: a.Coverage,
 		InsufficientEvidence: &a.Insufficient, ActionHash: a.ActionHash, TraceID: a.TraceID, LatencyMS: &a.LatencyMS,
-		RecordDigest: events.Record{Authorization: *a, Proof: row.Proof, Findings: findings(d.profile, d.verdict)}.Digest(),
+		RecordDigest: digest,
 	}
 	if a.ParentID != nil {
 		decided.Parent = *a.ParentID
@@ -313,38 +317,30 @@ func eventRows(d *decision) ([]models.Event, error) {
 	entry.Data = decided
 	entries = append(entries, entry)
 	if c := row.Challenge; c != nil {
+		if digest, err = pg.Made(c); err != nil {
+			return nil, err
+		}
 		entry.Data = events.ChallengeRequestedData{
-			Challenge: c.ID, Methods: nonNil(c.Methods), ExpiresAt: apitime.Time(c.ExpiresAt), DisplayDigest: c.DisplayDigest,
+			Challenge: c.ID, Methods: nonNil(c.Methods), ExpiresAt: apitime.Time(c.ExpiresAt), DisplayDigest: c.DisplayDigest, RecordDigest: digest,
 		}
 		entries = append(entries, entry)
 	}
 	if h := row.Hold; h != nil {
+		if digest, err = pg.MadeHold(*h, row.Teams); err != nil {
+			return nil, err
+		}
 		entry.Data = events.HoldOpenedData{
-			RiskClass: h.RiskClass, DueAt: apitime.Time(h.DueAt), ApprovalsRequired: &h.ApprovalsRequired, ReasonCodes: reasons,
+			RiskClass: h.RiskClass, DueAt: apitime.Time(h.DueAt), ApprovalsRequired: &h.ApprovalsRequired, ReasonCodes: reasons, RecordDigest: digest,
 		}
 		entries = append(entries, entry)
 	}
 	rows := make([]models.Event, len(entries))
 	for i, e := range entries {
-		var err error
 		if rows[i], err = events.Row(e); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
-}
-
-// findings returns what the digest of the record covers of the profile and the explanation. internal/platform/audit recomputes
-// it: the order and the fields must not change.
-func findings(profile assurance.Profile, verdict policy.Decision) []string {
-	out := make([]string, 0, 2*len(profile.Claims)+4*len(verdict.Explanation))
-	for _, c := range profile.Claims {
-		out = append(out, c.Claim, string(c.Status))
-	}
-	for _, r := range verdict.Explanation {
-		out = append(out, r.Requirement, r.Wanted, r.Found, string(r.Effect))
-	}
-	return out
 }
 
 // nonNil returns a copy of the list that is never nil: events contain [], not null.

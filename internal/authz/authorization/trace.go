@@ -238,7 +238,8 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 		}
 		return events.Append(ctx, q, events.Entry{
 			Scope: p.Store(), At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey,
-			AuthorizationID: a.ID, Decision: a.Decision, Actor: p.Actor(), RequestID: p.RequestID, Data: events.OutcomeReportedData{Outcome: outcome},
+			AuthorizationID: a.ID, Decision: a.Decision, Actor: p.Actor(), RequestID: p.RequestID,
+			Data: events.OutcomeReportedData{Outcome: outcome, NoteDigest: digest},
 		})
 	})
 	return receipt, err

@@ -117,13 +117,17 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		ActionKeys: in.ActionKeys, ActionIDs: actions, SuccessCriteria: criteria, Status: models.EvaluationOpen,
 		StartsAt: starts, EndsAt: in.EndsAt, CreatedAt: now,
 	}
+	digest, err := pg.Made(row)
+	if err != nil {
+		return View{}, err
+	}
 	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := insertEvaluation(ctx, q, row); err != nil {
 			return err
 		}
 		if err := events.Append(ctx, q, events.Entry{
 			Scope: p.Store(), At: now, Actor: p.Actor(), RequestID: p.RequestID,
-			Data: events.EvaluationCreatedData{Evaluation: row.ID},
+			Data: events.EvaluationCreatedData{Evaluation: row.ID, RecordDigest: digest},
 		}); err != nil {
 			return err
 		}

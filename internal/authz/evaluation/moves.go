@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/settle"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -121,7 +122,8 @@ func (s *Service) settle(ctx context.Context, m Move, row models.Evaluation, cou
 		return events.Append(ctx, q, events.Entry{
 			Scope: pg.Scope{Tenant: row.TenantID, Environment: row.EnvironmentID}, At: m.At,
 			Actor: actor(m), RequestID: m.RequestID, WorkflowID: m.WorkflowID,
-			Data: events.EvaluationClosedData{Evaluation: m.ID, Result: counted.Result, Decisions: &counted.Metrics.Decisions},
+			Data: events.EvaluationClosedData{Evaluation: m.ID, Result: counted.Result, Decisions: &counted.Metrics.Decisions,
+				ReportDigest: canonical.DigestBytes(report)},
 		})
 	})
 	return out, err

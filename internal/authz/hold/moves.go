@@ -88,6 +88,9 @@ func (s *Service) review(ctx context.Context, m Move) (Outcome, error) {
 	if err := pg.Sign(ctx, s.store.Q, &v.vote); err != nil {
 		return Outcome{}, err
 	}
+	if v.digest, err = pg.Made(v.vote); err != nil {
+		return Outcome{}, err
+	}
 	if r.Move == Reject {
 		return v.reject(ctx)
 	}
@@ -100,6 +103,7 @@ type review struct {
 	Case
 	move      Move
 	vote      models.Review // what is recorded of it
+	digest    string        // of vote
 	requester identity.Behind
 }
 
@@ -123,7 +127,7 @@ func (v review) reject(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	v.queueVote(b, receipt)
-	if err := events.Queue(b, v.entry(events.HoldRejectedData{ResolvedBy: v.vote.Reviewer, Outcome: outcome}), pg.Causes{}); err != nil {
+	if err := events.Queue(b, v.entry(events.HoldRejectedData{ResolvedBy: v.vote.Reviewer, Outcome: outcome, RecordDigest: v.digest}), pg.Causes{}); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Status: models.HoldRejected}, settle.Commit(ctx, v.store, b)
@@ -155,6 +159,7 @@ func (v review) approve(ctx context.Context) (Outcome, error) {
 		Cause: func(followUp models.Authorization) events.Entry {
 			return v.entry(events.HoldApprovedData{
 				ResolvedBy: v.vote.Reviewer, SelfReviewed: onlyTrue(selfReviewed), Approvals: &tally.Given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
+				RecordDigest: v.digest,
 			})
 		},
 		Settle: func(b *pgx.Batch, followUp models.Authorization, response []byte) error {
@@ -170,14 +175,15 @@ func (v review) approve(ctx context.Context) (Outcome, error) {
 	}, err
 }
 
-// record records an approval after which more are required. A worker that lost the result of its review makes it again, and the event is there.
+// record records an approval after which more are required. A worker that lost the result of its review makes it again, and it is there.
 func (v review) record(ctx context.Context, given int) error {
 	b := &pgx.Batch{}
 	queuePending(b, v.Hold, v.move.At)
 	queueSameReviews(b, v.Case)
-	v.queueVote(b, nil)
 	if !slices.ContainsFunc(v.Reviews, v.repeats) {
-		if err := events.Queue(b, v.entry(events.HoldReviewedData{Approvals: given, ApprovalsRequired: v.ApprovalsRequired}), pg.Causes{}); err != nil {
+		v.queueVote(b, nil)
+		data := events.HoldReviewedData{Approvals: given, ApprovalsRequired: v.ApprovalsRequired, RecordDigest: v.digest}
+		if err := events.Queue(b, v.entry(data), pg.Causes{}); err != nil {
 			return err
 		}
 	}

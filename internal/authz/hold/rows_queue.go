@@ -95,7 +95,7 @@ func queryQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) (
 }
 
 // stated joins the reasons of the rules that applied to the authorization a.
-const stated = `(select coalesce(string_agg(e->>'wanted', ' '), '') from jsonb_array_elements(a.explanation) e where starts_with(e->>'requirement', '` + policy.RulePrefix + `'))`
+const stated = `(select coalesce(string_agg(e->>'wanted', ' '), '') from json_array_elements(a.explanation) e where starts_with(e->>'requirement', '` + policy.RulePrefix + `'))`
 
 // queuedHolds is the statement of one page of the queue.
 func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) (*gorm.DB, error) {

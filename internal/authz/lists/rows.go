@@ -157,7 +157,7 @@ func nextVersion(ctx context.Context, q *pg.Q, l models.List, secret []byte) (in
 
 // deleteList deletes a list with its entries.
 func deleteList(ctx context.Context, q *pg.Q, l models.List) error {
-	_, err := q.Exec(ctx, "delete from lists where environment_id = $1 and id = $2", l.EnvironmentID, l.ID)
+	_, err := pg.Remove[models.List](ctx, q, "environment_id = ? and id = ?", l.EnvironmentID, l.ID)
 	return err
 }
 

@@ -1,8 +1,6 @@
 package audit_test
 
 import (
-	"encoding/hex"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,13 +9,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/models"
 )
-
-func unhex(t *testing.T, hash string) []byte {
-	t.Helper()
-	raw, err := hex.DecodeString(strings.TrimPrefix(hash, "sha256:"))
-	require.NoError(t, err)
-	return raw
-}
 
 // The recipe is public (docs/audit.md): a change of it breaks every exported chain. The
 // value was computed apart from this code, from the recipe.

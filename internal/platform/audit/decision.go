@@ -1,22 +1,35 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
-
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// account holds the entries of a decision by what they record: for each transition the entry that made it, nil if it was not made.
+// account holds the entries of a decision by what they record: for each transition the last entry that made it, nil if it was not made.
 type account struct {
-	decided, requested, opened, settled, resolved, consumed, revoked *models.Event
-	outcome                                                          string
-	reviewers                                                        []string
+	decided, requested, refused, opened, settled, resolved, consumed, revoked, reminded, assigned *models.Event
+	escalated                                                                                     map[string]*models.Event // by team
+	reviews                                                                                       map[string]*models.Event // by reviewer
+	outcome                                                                                       outcome
+	erased                                                                                        *models.Event // any that lost its personal part
+}
+
+// outcome says what became of a decision, according to the log.
+type outcome struct {
+	outcome    string
+	at         *time.Time
+	noteDigest string
+	reviewer   string // whose rejection is the outcome
 }
 
 // settlements and resolutions map the entries that end a challenge or a hold to the state that each leaves.
@@ -30,106 +43,116 @@ var (
 	}
 )
 
-// accountOf collects the entries of a decision. If several entries of one kind exist, the last one counts.
+// accountOf collects the entries of a decision.
 func accountOf(d DecisionRecord) account {
-	a := account{decided: &d.Decided}
+	a := account{decided: &d.Decided, escalated: map[string]*models.Event{}, reviews: map[string]*models.Event{}}
 	for i := range d.Events {
-		e := &d.Events[i]
-		t := events.Type(e.Type)
-		switch t {
-		case events.ChallengeRequested:
-			a.requested = e
-		case events.HoldOpened:
-			a.opened = e
-		case events.ProofConsumed:
-			a.consumed = e
-		case events.ProofRevoked:
-			a.revoked = e
-		case events.OutcomeReported:
-			a.outcome = factsOf(e).text("outcome")
-		case events.HoldReviewed:
-			a.reviewers = append(a.reviewers, e.Actor)
-		}
-		if _, ok := settlements[t]; ok {
-			a.settled = e
-		}
-		if _, ok := resolutions[t]; ok {
-			a.resolved = e
-			a.reviewers = append(a.reviewers, e.Actor)
-			if o := factsOf(e).text("outcome"); o != "" {
-				a.outcome = o
-			}
-		}
+		a.apply(&d.Events[i])
 	}
 	return a
 }
 
+func (a *account) apply(e *models.Event) {
+	if e.ErasedAt != nil {
+		a.erased = e
+	}
+	t := events.Type(e.Type)
+	switch t {
+	case events.ChallengeRequested:
+		a.requested = e
+	case events.ChallengeAttemptFailed, events.ChallengeFailed:
+		a.refused = e
+	case events.HoldOpened:
+		a.opened = e
+	case events.HoldReminder:
+		a.reminded = e
+	case events.HoldAssigned:
+		a.assigned = e
+	case events.HoldEscalated:
+		a.escalated[factsOf(e).text("team")] = e
+	case events.HoldReviewed, events.HoldApproved:
+		a.reviews[e.Actor] = e
+	case events.HoldRejected:
+		a.reviews[e.Actor] = e
+		if a.outcome.outcome == "" || a.outcome.outcome == "unknown" {
+			a.outcome = outcome{outcome: factsOf(e).text("outcome"), at: &e.At, reviewer: e.Actor}
+		}
+	case events.ProofConsumed:
+		a.consumed = e
+	case events.ProofRevoked:
+		a.revoked = e
+	case events.OutcomeReported:
+		a.outcome = outcome{outcome: factsOf(e).text("outcome"), at: &e.At, noteDigest: factsOf(e).text("note_digest")}
+	}
+	if _, ok := settlements[t]; ok {
+		a.settled = e
+	}
+	if _, ok := resolutions[t]; ok {
+		a.resolved = e
+	}
+}
+
 // Contradictions compares the stored decision, its challenge, hold, reviews, proof and outcome with the log, and returns every
-// difference. Fields past their retention are not compared.
+// difference (models.EvidenceTables).
 func Contradictions(d DecisionRecord) []Finding {
 	if d.Authorization == nil {
 		return nil
 	}
 	log := accountOf(d)
 	c := &comparison{target: d.Authorization.ID, event: d.Decided.ID}
+	if e := log.erased; e != nil {
+		c.event = e.ID
+		c.add(Contradicted, "authorizations", "", "", "an entry of the decision was erased, and the decision is still stored")
+		return c.findings // nothing can be compared with it
+	}
 	c.decision(d, log)
 	c.challenge(d.Challenge, log)
 	c.hold(d, log)
+	c.reviews(d.Reviews, log)
 	c.proof(d.Proof, log)
 	return c.findings
 }
 
-// decision compares the fields of the authorization, then the digest that covers the rest of it.
+// made requires that the digest of the rows that an entry made is the entry's. Earlier findings say what differs.
+func (c *comparison) made(table, what string, e *models.Event, digest func() (string, error)) {
+	if slices.ContainsFunc(c.findings, func(f Finding) bool { return strings.HasPrefix(f.Field, table) }) {
+		return
+	}
+	found, err := digest()
+	if err != nil {
+		found = err.Error()
+	}
+	if logged := factsOf(e).text("record_digest"); logged != found {
+		c.add(Contradicted, table, logged, found, what+": what is stored is not what the log's digest covers")
+	}
+}
+
+// decision compares what the entry says of the authorization and its proof, then the digest that covers the rest of them.
 func (c *comparison) decision(d DecisionRecord, log account) {
-	a := *d.Authorization
-	c.same("decision", text(log.decided.Decision), a.Decision)
-	c.same("action", text(log.decided.Action), a.ActionKey)
-	c.same("decided_at", apitime.Time(log.decided.At), apitime.Time(a.DecidedAt))
-	f := factsOf(log.decided)
-	if f == nil {
-		return // its personal part is past its retention
+	a, f := *d.Authorization, factsOf(log.decided)
+	c.same("authorizations.decision", text(log.decided.Decision), a.Decision)
+	c.same("authorizations.action_key", text(log.decided.Action), a.ActionKey)
+	c.at("authorizations.decided_at", &log.decided.At, &a.DecidedAt)
+	c.same("authorizations.subject_uid", text(log.decided.SubjectUID), a.SubjectUID)
+	c.same("authorizations.mode", f.text("mode"), string(a.Mode))
+	c.same("authorizations.policy_version", f.text("policy_version"), strconv.Itoa(a.PolicyVersion))
+	c.same("authorizations.reason_codes", f.text("reason_codes"), listed(a.ReasonCodes))
+	c.same("authorizations.coverage", f.text("coverage"), a.Coverage)
+	c.same("authorizations.insufficient", f.text("insufficient_evidence"), strconv.FormatBool(a.Insufficient))
+	c.same("authorizations.action_hash", f.text("action_hash"), a.ActionHash)
+	c.same("authorizations.parent_id", f.text("parent"), text(a.ParentID))
+	c.same("authorizations.trace_id", f.text("trace_id"), a.TraceID)
+	c.same("authorizations.latency_ms", f.text("latency_ms"), strconv.Itoa(a.LatencyMS))
+	c.same("authorizations.outcome", log.outcome.outcome, text(a.Outcome))
+	c.at("authorizations.outcome_reported_at", log.outcome.at, a.OutcomeReportedAt)
+	note := log.outcome.noteDigest
+	for _, r := range d.Reviews {
+		if r.Reviewer == log.outcome.reviewer {
+			note = text(r.NoteDigest)
+		}
 	}
-	c.same("subject", text(log.decided.SubjectUID), a.SubjectUID)
-	c.same("mode", f.text("mode"), string(a.Mode))
-	c.same("policy_version", f.text("policy_version"), strconv.Itoa(a.PolicyVersion))
-	c.same("reason_codes", f.text("reason_codes"), listed(a.ReasonCodes))
-	c.same("coverage", f.text("coverage"), a.Coverage)
-	c.same("insufficient_evidence", f.text("insufficient_evidence"), strconv.FormatBool(a.Insufficient))
-	c.same("action_hash", f.text("action_hash"), a.ActionHash)
-	c.same("parent", f.text("parent"), text(a.ParentID))
-	c.same("trace_id", f.text("trace_id"), a.TraceID)
-	c.same("outcome", log.outcome, text(a.Outcome))
-	if len(c.findings) > 0 || !f.has("record_digest") {
-		return // the digest would only repeat the findings, or is missing in entries of earlier versions
-	}
-	if log := f.text("record_digest"); log != recordOf(d) {
-		c.add(Contradicted, "record_digest", log, recordOf(d),
-			"the stored decision, its evidence, its explanation or its proof's key and expiry is not what the log's digest covers")
-	}
-}
-
-// recordOf computes the digest of the stored decision as it was computed when it was made (internal/authz/authorization).
-func recordOf(d DecisionRecord) string {
-	return events.Record{Authorization: *d.Authorization, Proof: d.Proof, Findings: findingsOf(*d.Authorization)}.Digest()
-}
-
-// findingsOf reads the claims and the explanation back in the order in which the decision hashed them.
-func findingsOf(a models.Authorization) []string {
-	var profile struct {
-		Claims []struct{ Claim, Status string } `json:"claims"`
-	}
-	var explanation []struct{ Requirement, Wanted, Found, Effect string }
-	// Unreadable documents yield no findings, and therefore a different digest.
-	_ = json.Unmarshal(a.Assurance, &profile)
-	_ = json.Unmarshal(a.Explanation, &explanation)
-	var out []string
-	for _, p := range profile.Claims {
-		out = append(out, p.Claim, p.Status)
-	}
-	for _, e := range explanation {
-		out = append(out, e.Requirement, e.Wanted, e.Found, e.Effect)
-	}
-	return out
+	c.same("authorizations.outcome_note_digest", note, text(a.OutcomeNoteDigest))
+	c.made("authorizations", "authorizations or proofs", log.decided, func() (string, error) { return pg.MadeDecision(a, d.Proof) })
 }
 
 // challenge requires that a stored challenge was opened by the log, and that its state is the one that the log left it in.
@@ -138,96 +161,130 @@ func (c *comparison) challenge(row *models.Challenge, log account) {
 	case row == nil && log.requested == nil:
 		return
 	case row == nil:
-		c.add(Missing, "challenge", factsOf(log.requested).text("challenge"), "", "the challenge is in the log and stored no more")
+		c.add(Missing, "challenges", factsOf(log.requested).text("challenge"), "", "the challenge is in the log and stored no more")
 		return
 	case log.requested == nil:
-		c.add(Unsupported, "challenge", "", row.ID, "a challenge is stored that no entry of the log opened")
+		c.add(Unsupported, "challenges", "", row.ID, "a challenge is stored that no entry of the log opened")
 		return
 	}
-	status := models.ChallengeOpen
+	f := factsOf(log.requested)
+	c.same("challenges.id", f.text("challenge"), row.ID)
+	c.same("challenges.methods", f.text("methods"), listed(row.Methods))
+	c.same("challenges.expires_at", f.text("expires_at"), apitime.Time(row.ExpiresAt))
+	c.same("challenges.display_digest", f.text("display_digest"), row.DisplayDigest)
+	if shown, err := canonical.Digest(json.RawMessage(row.Display)); err != nil || shown != row.DisplayDigest {
+		c.add(Contradicted, "challenges.display", row.DisplayDigest, shown, "what the person was shown is not what its digest covers")
+	}
+	c.made("challenges", "challenges", log.requested, func() (string, error) { return pg.Made(row) })
+
+	status, at := models.ChallengeOpen, (*time.Time)(nil)
 	if log.settled != nil {
-		status = settlements[events.Type(log.settled.Type)]
+		status, at = settlements[events.Type(log.settled.Type)], &log.settled.At
 	}
-	c.same("challenge.status", string(status), string(row.Status))
-	if f := factsOf(log.requested); f != nil {
-		c.same("challenge", f.text("challenge"), row.ID)
-		c.same("challenge.methods", f.text("methods"), listed(row.Methods))
-		c.same("challenge.expires_at", f.text("expires_at"), apitime.Time(row.ExpiresAt))
-		if f.has("display_digest") {
-			c.same("challenge.display_digest", f.text("display_digest"), row.DisplayDigest)
-			shown, err := canonical.Digest(json.RawMessage(row.Display))
-			if err != nil || shown != row.DisplayDigest {
-				c.add(Contradicted, "challenge.display", row.DisplayDigest, shown, "what the person was shown is not what its digest covers")
-			}
-		}
-	}
-	if f := factsOf(log.settled); f != nil && status == models.ChallengeCompleted {
-		c.same("challenge.method", f.text("method"), text(row.MethodUsed))
-		c.same("challenge.follow_up", f.text("child_authorization"), text(row.ChildAuthorizationID))
-	}
+	c.same("challenges.status", string(status), string(row.Status))
+	c.at("challenges.settled_at", at, row.SettledAt)
+	refused := cmp.Or(factsOf(log.refused).text("failures"), "0")
+	c.same("challenges.failures", refused, strconv.Itoa(row.Failures))
+	f = factsOf(log.settled)
+	c.same("challenges.method_used", f.text("method"), text(row.MethodUsed))
+	c.same("challenges.strength", f.text("strength"), text(row.Strength))
+	c.same("challenges.child_authorization_id", f.text("child_authorization"), text(row.ChildAuthorizationID))
 }
 
-// hold does the same for a hold, and requires a log entry of every stored review.
+// hold does the same for a hold and what it requires of teams.
 func (c *comparison) hold(d DecisionRecord, log account) {
 	row := d.Hold
 	switch {
 	case row == nil && log.opened == nil:
 		return
 	case row == nil:
-		c.add(Missing, "hold", *log.opened.AuthorizationID, "", "the hold is in the log and stored no more")
+		c.add(Missing, "holds", *log.opened.AuthorizationID, "", "the hold is in the log and stored no more")
 		return
 	case log.opened == nil:
-		c.add(Unsupported, "hold", "", row.AuthorizationID, "a hold is stored that no entry of the log opened")
+		c.add(Unsupported, "holds", "", row.AuthorizationID, "a hold is stored that no entry of the log opened")
 		return
 	}
+	f := factsOf(log.opened)
+	c.same("holds.risk_class", f.text("risk_class"), row.RiskClass)
+	c.same("holds.due_at", f.text("due_at"), apitime.Time(row.DueAt))
+	c.same("holds.approvals_required", f.text("approvals_required"), strconv.Itoa(row.ApprovalsRequired))
+	c.made("holds", "holds or hold_teams", log.opened, func() (string, error) { return pg.MadeHold(*row, d.Teams) })
+	for _, t := range d.Teams {
+		c.at("hold_teams.escalated_at", atOf(log.escalated[t.Team]), t.EscalatedAt)
+	}
+
 	status := models.HoldPending
 	if log.resolved != nil {
 		status = resolutions[events.Type(log.resolved.Type)]
 	}
-	c.same("hold.status", string(status), string(row.Status))
-	if f := factsOf(log.opened); f != nil {
-		c.same("hold.risk_class", f.text("risk_class"), row.RiskClass)
-		c.same("hold.due_at", f.text("due_at"), apitime.Time(row.DueAt))
-		c.same("hold.approvals_required", f.text("approvals_required"), strconv.Itoa(row.ApprovalsRequired))
+	c.same("holds.status", string(status), string(row.Status))
+	c.at("holds.resolved_at", atOf(log.resolved), row.ResolvedAt)
+	c.same("holds.resolved_by", factsOf(log.resolved).text("resolved_by"), text(row.ResolvedBy))
+	c.same("holds.child_authorization_id", factsOf(log.resolved).text("child_authorization"), text(row.ChildAuthorizationID))
+	c.at("holds.reminded_at", atOf(log.reminded), row.RemindedAt)
+	to, since := factsOf(log.assigned).text("assigned_to"), atOf(log.assigned)
+	if to == "" {
+		since = nil
 	}
-	if f := factsOf(log.resolved); f != nil && f.has("resolved_by") {
-		c.same("hold.resolved_by", f.text("resolved_by"), text(row.ResolvedBy))
-		c.same("hold.follow_up", f.text("child_authorization"), text(row.ChildAuthorizationID))
-	}
-	for _, r := range d.Reviews {
-		if !slices.Contains(log.reviewers, r.Reviewer) {
-			c.add(Unsupported, "review", "", r.Reviewer, "a review is stored without an entry in the log")
+	c.same("holds.assigned_to", to, text(row.AssignedTo))
+	c.at("holds.assigned_at", since, row.AssignedAt)
+}
+
+// reviews compares each review with the last entry of its reviewer.
+func (c *comparison) reviews(rows []models.Review, log account) {
+	for _, r := range rows {
+		e := log.reviews[r.Reviewer]
+		if e == nil {
+			c.add(Unsupported, "reviews", "", r.Reviewer, "a review is stored without an entry in the log")
+			continue
 		}
+		delete(log.reviews, r.Reviewer)
+		resolution := "approve"
+		if events.Type(e.Type) == events.HoldRejected {
+			resolution = "reject"
+		}
+		c.same("reviews.resolution", resolution, r.Resolution)
+		c.at("reviews.at", &e.At, &r.At)
+		c.made("reviews", "reviews", e, func() (string, error) { return pg.Made(r) })
+	}
+	for reviewer := range log.reviews {
+		c.add(Missing, "reviews", reviewer, "", "the review is in the log and stored no more")
 	}
 }
 
 // proof requires that the decision's entry names the stored proof, and that its status is the one in the log.
 func (c *comparison) proof(row *models.Proof, log account) {
-	if f := factsOf(log.decided); f != nil {
-		switch issued := f.text("proof_id"); {
-		case issued != "" && row == nil:
-			c.add(Missing, "proof", issued, "", "the proof is in the log and stored no more")
-		case issued == "" && row != nil:
-			c.add(Unsupported, "proof", "", row.JTI, "a proof is stored that no entry of the log issued")
-		case row != nil:
-			c.same("proof", issued, row.JTI)
-		}
+	switch issued := factsOf(log.decided).text("proof_id"); {
+	case issued != "" && row == nil:
+		c.add(Missing, "proofs", issued, "", "the proof is in the log and stored no more")
+	case issued == "" && row != nil:
+		c.add(Unsupported, "proofs", "", row.JTI, "a proof is stored that no entry of the log issued")
+	case row != nil:
+		c.same("proofs.jti", issued, row.JTI)
 	}
 	if row == nil {
 		return
 	}
-	status := models.ProofActive
+	status, by := models.ProofActive, ""
 	switch {
 	case log.consumed != nil:
-		status = models.ProofConsumed
-		c.same("proof.consumed_by", log.consumed.Actor, text(row.ConsumedBy))
+		status, by = models.ProofConsumed, log.consumed.Actor
 	case log.revoked != nil:
 		status = models.ProofRevoked
 	}
-	c.same("proof.status", string(status), string(row.Status))
-	if f := factsOf(log.revoked); f != nil && status == models.ProofRevoked {
-		c.same("proof.revoked_reason", f.text("reason"), text(row.RevokedReason))
+	c.same("proofs.status", string(status), string(row.Status))
+	c.at("proofs.consumed_at", atOf(log.consumed), row.ConsumedAt)
+	c.same("proofs.consumed_by", by, text(row.ConsumedBy))
+	c.at("proofs.revoked_at", atOf(log.revoked), row.RevokedAt)
+	c.same("proofs.revoked_reason", factsOf(log.revoked).text("reason"), text(row.RevokedReason))
+}
+
+// atOf returns the time of an entry; nil for none.
+func atOf(e *models.Event) *time.Time {
+	if e == nil {
+		return nil
 	}
+	return &e.At
 }
 
 func text(s *string) string {

@@ -15,22 +15,22 @@ func (r *reconciliation) erasures(ctx context.Context) error {
 		return err
 	}
 	for _, e := range unproven {
-		r.found(Finding{Kind: Unsupported, Target: e.ID, Detail: "the erasure is stored as completed and no entry of the log completes it"})
+		r.found(Finding{Kind: Unsupported, Target: e.ID, Field: "erasures", Detail: "the erasure is stored as completed and no entries of the log request and complete it"})
 	}
 	doubtful, err := doubtfulErasures(ctx, r.q, r.scope, maxFindings)
 	if err != nil {
 		return err
 	}
 	for _, e := range doubtful {
-		f := Finding{Kind: Contradicted, Event: e.Event, Target: e.Erasure}
+		f := Finding{Kind: Contradicted, Event: e.Event, Target: e.Erasure, Field: "erasures"}
 		switch {
 		case e.Status == "":
 			f.Kind, f.Detail = Missing, "the erasure is in the log and its receipt is stored no more"
 		case e.Status != "completed":
-			f.Field, f.Wanted, f.Found = "erasure.status", "completed", e.Status
+			f.Field, f.Wanted, f.Found = "erasures.status", "completed", e.Status
 			f.Detail = "the log completed the erasure, and it is not stored as completed"
 		default:
-			f.Field, f.Wanted, f.Found = "erasure.removed", strconv.FormatInt(e.Removed, 10), strconv.FormatInt(e.RemovedStored, 10)
+			f.Field, f.Wanted, f.Found = "erasures.removed", e.Kinds, e.KindsStored
 			f.Detail = "the receipt does not count what the log says was removed"
 		}
 		r.found(f)

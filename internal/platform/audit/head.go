@@ -27,6 +27,11 @@ type Head struct {
 // Signer signs with the active key of an environment and verifies signatures of any of its published keys.
 type Signer interface {
 	SignDocument(ctx context.Context, s pg.Scope, typ string, payload []byte) (compact string, err error)
+	Checker
+}
+
+// Checker verifies signatures of the keys of an environment.
+type Checker interface {
 	VerifyDocument(ctx context.Context, s pg.Scope, typ, compact string) (payload []byte, err error)
 }
 
@@ -48,8 +53,8 @@ func SignedHead(ctx context.Context, q *pg.Q, s pg.Scope, signer Signer, c clock
 }
 
 // CheckHead verifies the signature of a head exported earlier, and that the signed payload equals its fields.
-func CheckHead(ctx context.Context, s pg.Scope, signer Signer, h Head) error {
-	payload, err := signer.VerifyDocument(ctx, s, HeadType, h.Signature)
+func CheckHead(ctx context.Context, s pg.Scope, keys Checker, h Head) error {
+	payload, err := keys.VerifyDocument(ctx, s, HeadType, h.Signature)
 	if err != nil {
 		return fmt.Errorf("the head's signature does not verify: %w", err)
 	}

@@ -362,12 +362,12 @@ type trailRows struct {
 func trailOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (trailRows, error) {
 	var t trailRows
 	if err := q.Gorm(ctx).Raw(`with recursive up as (
-			select a.* from authorizations a where a.tenant_id = @tenant and a.environment_id = @environment and a.id = @id
-			union all select p.* from authorizations p join up on p.id = up.parent_id and p.environment_id = @environment
+			select a.id, a.parent_id from authorizations a where a.tenant_id = @tenant and a.environment_id = @environment and a.id = @id
+			union all select p.id, p.parent_id from authorizations p join up on p.id = up.parent_id and p.environment_id = @environment
 		), down as (
-			select * from up
-			union select c.* from authorizations c join down on c.parent_id = down.id and c.environment_id = @environment
-		) select * from down order by decided_at, id`,
+			select id from up
+			union select c.id from authorizations c join down on c.parent_id = down.id and c.environment_id = @environment
+		) select a.* from authorizations a where a.environment_id = @environment and a.id in (select id from down) order by a.decided_at, a.id`,
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id}).Find(&t.Authorizations).Error; err != nil {
 		return t, err
 	}

@@ -14,24 +14,24 @@ type UnprovenErasure struct {
 }
 
 // unprovenErasures returns at most limit erasures that are stored as completed although the log has no subject.erased
-// event of that time that names them.
+// event of that time that names them, or no request of them by the stored actor.
 func unprovenErasures(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]UnprovenErasure, error) {
 	var rows []UnprovenErasure
 	err := q.Gorm(ctx).Raw(`select r.id, r.completed_at from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'completed'
 		and not exists (select 1 from events e where e.environment_id = r.environment_id and e.type = 'subject.erased' and e.at = r.completed_at
-			and (e.data is null or e.data->>'erasure' = r.id)) limit ?`, s.Tenant, s.Environment, limit).Find(&rows).Error
+			and (e.data is null or e.data->>'erasure' = r.id)
+			and exists (select 1 from events y where y.environment_id = ? and y.type = 'subject.erasure_requested'
+				and y.at = r.requested_at and y.actor = r.requested_by)) limit ?`, s.Tenant, s.Environment, s.Environment, limit).Find(&rows).Error
 	return rows, err
 }
 
 // ErasureClaim is an erasure as a log event describes it, beside the stored one. Status is empty if none is stored.
 type ErasureClaim struct {
-	Event         string
-	Erasure       string
-	Status        string
-	Removed       int64 // according to the log
-	RemovedStored int64
-	Entries       *int64 // erased events according to the log; nil in events of releases that did not record it
-	EntriesStored int64
+	Event       string
+	Erasure     string
+	Status      string
+	Kinds       string // the numbers of the receipt according to the log
+	KindsStored string
 }
 
 // doubtfulErasures returns at most limit completed erasures of the log that are not stored as completed, or are stored
@@ -39,13 +39,11 @@ type ErasureClaim struct {
 func doubtfulErasures(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]ErasureClaim, error) {
 	var rows []ErasureClaim
 	err := q.Gorm(ctx).Raw(`select * from (select e.id as event, e.data->>'erasure' as erasure, coalesce(r.status, '') as status,
-			coalesce((e.data->>'removed')::bigint, 0) as removed, (e.data->>'events')::bigint as entries,
-			(select coalesce(sum(v::bigint), 0) from jsonb_each_text(coalesce(r.removed, '{}')) as t (k, v)) as removed_stored,
-			coalesce((r.removed->>'events')::bigint, 0) as entries_stored
+			coalesce((select string_agg(k, ', ') from jsonb_array_elements_text(e.data->'kinds') as t (k)), '') as kinds,
+			coalesce((select string_agg(k || ' ' || v, ', ' order by k || ' ' || v collate "C") from jsonb_each_text(r.removed) as t (k, v)), '') as kinds_stored
 			from events e left join erasures r on r.id = e.data->>'erasure' and r.environment_id = e.environment_id
 			where e.tenant_id = ? and e.environment_id = ? and e.type = 'subject.erased' and e.data is not null) claims
-		where status <> 'completed' or removed <> removed_stored or entries is not null and entries <> entries_stored limit ?`,
-		s.Tenant, s.Environment, limit).Find(&rows).Error
+		where status <> 'completed' or kinds <> kinds_stored limit ?`, s.Tenant, s.Environment, limit).Find(&rows).Error
 	return rows, err
 }
 
@@ -54,21 +52,6 @@ func doubtfulErasures(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]Er
 const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at
 	and (x.data is null or x.data->>'class' = 'events')
 	and e.at < coalesce((x.data->>'older_than')::timestamptz + interval '1 millisecond', x.at - interval '30 days'))`
-
-// erasedByRetention returns those of the events of an environment that retention erased, according to the log.
-func erasedByRetention(ctx context.Context, q *pg.Q, s pg.Scope, ids []string) (map[string]bool, error) {
-	out := map[string]bool{}
-	if len(ids) == 0 {
-		return out, nil
-	}
-	var found []string
-	err := q.Gorm(ctx).Raw("select e.id from events e where e.tenant_id = ? and e.environment_id = ? and e.id in ? and "+byRetention,
-		s.Tenant, s.Environment, ids).Find(&found).Error
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, err
-}
 
 // unprovenErased returns at most limit ids of events whose personal part was removed by no erasure and no retention that
 // the log records.

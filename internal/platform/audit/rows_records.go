@@ -2,7 +2,10 @@ package audit
 
 import (
 	"context"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -23,6 +26,7 @@ type DecisionRecord struct {
 	Authorization *models.Authorization
 	Challenge     *models.Challenge
 	Hold          *models.Hold
+	Teams         []models.HoldTeam
 	Proof         *models.Proof
 	Reviews       []models.Review
 	Events        []models.Event
@@ -60,6 +64,7 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 		authorizations []models.Authorization
 		challenges     []models.Challenge
 		holds          []models.Hold
+		teams          []models.HoldTeam
 		proofs         []models.Proof
 		reviews        []models.Review
 	}
@@ -67,9 +72,8 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 		return pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
 	}
 	for _, err := range []error{
-		q.Gorm(ctx).Omit("response").Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
-		of(&rows.challenges), of(&rows.holds), of(&rows.proofs),
-		pg.Unchecked(q.Gorm(ctx)).Omit("receipt").Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(&rows.reviews).Error,
+		q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
+		of(&rows.challenges), of(&rows.holds), of(&rows.teams), of(&rows.proofs), of(&rows.reviews),
 	} {
 		if err != nil {
 			return nil, err
@@ -87,16 +91,27 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 	for i, r := range rows.proofs {
 		out[place[r.AuthorizationID]].Proof = &rows.proofs[i]
 	}
+	for _, t := range rows.teams {
+		d := &out[place[t.AuthorizationID]]
+		d.Teams = append(d.Teams, t)
+	}
 	for _, r := range rows.reviews {
 		d := &out[place[r.AuthorizationID]]
 		d.Reviews = append(d.Reviews, r)
 	}
-	entries, err := events.OfAuthorization(ctx, q, s, ids)
+	var entries []models.Event
+	err := q.Gorm(ctx).Raw(inOrder("v.*", "v.tenant_id = ? and v.environment_id = ? and v.authorization_id in ?"), s.Tenant, s.Environment, ids).Find(&entries).Error
 	for _, e := range entries {
 		d := &out[place[*e.AuthorizationID]]
 		d.Events = append(d.Events, e)
 	}
 	return out, err
+}
+
+// inOrder selects the events that fulfil a condition in the order of the chain, which is sealed; those that wait for it come last.
+func inOrder(columns, condition string) string {
+	return "select " + columns + " from events v left join audit_chain c on c.event_id = v.id and c.environment_id = v.environment_id where " + condition +
+		" order by c.seq, v.seq"
 }
 
 // recordOfDecision returns the record of one authorization, or ErrNotFound if the log has no such decision.
@@ -125,11 +140,18 @@ func unloggedDecisions(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]s
 	return ids, err
 }
 
+// NoEvidence is the condition that an event v is not compared with anything that is stored, so that retention may erase its personal part.
+var NoEvidence = `v.type not in ('` + string(events.RecordsChanged) + `', '` + string(events.SubjectErased) + `', '` + string(events.RetentionExecuted) + `',
+		'` + string(events.EvaluationCreated) + `', '` + string(events.EvaluationClosed) + `')
+	and not exists (select from authorizations a where a.id = v.authorization_id and a.environment_id = v.environment_id)
+	and not (v.type in ('` + strings.Join(subjectTypes, "', '") + `')
+		and exists (select from subjects s where s.uid = v.subject_uid and s.environment_id = v.environment_id))`
+
 // SubjectRecord is a subject with its templates and passkeys and every event about it of the requested types.
 type SubjectRecord struct {
 	Subject   models.Subject
 	Templates []models.Template // without their data
-	Passkeys  []models.Passkey
+	Passkeys  []pg.Row
 	Events    []models.Event
 }
 
@@ -153,7 +175,7 @@ func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, af
 	for _, err := range []error{
 		q.Gorm(ctx).Omit("data").Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Order("subject_uid, version").Find(&templates).Error,
 		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&passkeys).Error,
-		q.Gorm(ctx).Where("environment_id = ? and subject_uid in ? and type in ?", s.Environment, uids, types).Order("seq").Find(&entries).Error,
+		q.Gorm(ctx).Raw(inOrder("v.*", "v.environment_id = ? and v.subject_uid in ? and v.type in ?"), s.Environment, uids, types).Find(&entries).Error,
 	} {
 		if err != nil {
 			return nil, err
@@ -163,15 +185,16 @@ func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, af
 		d := &out[place[r.SubjectUID]]
 		d.Templates = append(d.Templates, r)
 	}
-	for _, r := range passkeys {
-		d := &out[place[r.SubjectUID]]
+	states, err := pg.States(ctx, q, passkeys)
+	for _, r := range states {
+		d := &out[place[r.Subject]]
 		d.Passkeys = append(d.Passkeys, r)
 	}
 	for _, e := range entries {
 		d := &out[place[*e.SubjectUID]]
 		d.Events = append(d.Events, e)
 	}
-	return out, nil
+	return out, err
 }
 
 // LostSubject is a subject that the log records and that is no longer stored.
@@ -186,13 +209,16 @@ func lostSubjects(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]LostSu
 	var rows []LostSubject
 	err := q.Gorm(ctx).Raw(`select e.id as event, e.subject_uid as uid from events e where e.tenant_id = ? and e.environment_id = ?
 		and e.type = 'subject.created' and e.subject_uid is not null
-		and not exists (select 1 from subjects s where s.uid = e.subject_uid and s.environment_id = e.environment_id) limit ?`,
+		and not exists (select 1 from subjects s where s.uid = e.subject_uid and s.environment_id = e.environment_id and s.tenant_id = e.tenant_id) limit ?`,
 		s.Tenant, s.Environment, limit).Find(&rows).Error
 	return rows, err
 }
 
 // isErasing returns those of the subjects that are being erased by an erasure whose request the log records.
 func isErasing(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[string]bool, error) {
+	if len(uids) == 0 {
+		return map[string]bool{}, nil
+	}
 	var found []string
 	err := q.Gorm(ctx).Raw(`select r.subject_uid from erasures r where r.tenant_id = ? and r.environment_id = ? and r.status = 'erasing'
 		and r.subject_uid in ? and exists (select 1 from events e where e.environment_id = r.environment_id
@@ -217,4 +243,28 @@ func retainedFrom(ctx context.Context, q *pg.Q, s pg.Scope, class Expiring, shor
 		return time.Time{}, err
 	}
 	return *at, nil
+}
+
+// evaluationRecords returns the evaluations of an environment and the entries that created and closed them, in order.
+func evaluationRecords(ctx context.Context, q *pg.Q, s pg.Scope) (rows []models.Evaluation, entries []models.Event, err error) {
+	if err = q.Gorm(ctx).Where(pg.InScope, s.Tenant, s.Environment).Find(&rows).Error; err != nil {
+		return nil, nil, err
+	}
+	err = q.Gorm(ctx).Raw(inOrder("v.*", "v.tenant_id = ? and v.environment_id = ? and v.type in ?"), s.Tenant, s.Environment,
+		[]string{string(events.EvaluationCreated), string(events.EvaluationClosed)}).Find(&entries).Error
+	return rows, entries, err
+}
+
+// changedRowsOf returns the last states of the rows of an environment that belong to no subject.
+func changedRowsOf(ctx context.Context, q *pg.Q, s pg.Scope) (changedRows, error) {
+	out := changedRows{}
+	rows, err := q.Query(ctx, inOrder("v.id, v.data", "v.environment_id = $1 and v.type = $2 and v.data is not null and v.subject_uid is null"),
+		s.Environment, string(events.RecordsChanged))
+	if err != nil {
+		return nil, err
+	}
+	var id string
+	var data models.JSON
+	_, err = pgx.ForEachRow(rows, []any{&id, &data}, func() error { return out.apply(id, data) })
+	return out, err
 }

@@ -30,6 +30,8 @@ type State struct {
 	Templates  int64 `json:"templates"`
 	Passkeys   int64 `json:"passkeys"`
 	Erasures   int64 `json:"erasures"`
+	// Rows of configuration and staff.
+	Rows int64 `json:"rows"`
 	// Decisions that an erasure or retention removed, according to the log.
 	Removed int64 `json:"removed"`
 }
@@ -37,7 +39,7 @@ type State struct {
 // statePage is the number of decisions or subjects read at once. It bounds the memory of an audit.
 const statePage = 200
 
-// shortestRetention is the shortest retention that can be configured for decisions and for entries (internal/subject/upkeep).
+// shortestRetention is the shortest retention that can be configured for decisions (internal/subject/upkeep).
 const shortestRetention = 30 * 24 * time.Hour
 
 // reconciliation compares the stored data of one environment with its log, in one snapshot.
@@ -49,8 +51,6 @@ type reconciliation struct {
 	progress func(step string, done int64)
 	// Older decisions may have been removed.
 	retained time.Time
-	// Older entries may have lost their personal data.
-	silent time.Time
 }
 
 // full reports whether the limit of findings is reached.
@@ -69,10 +69,7 @@ func (r *reconciliation) run(ctx context.Context) error {
 	if r.retained, err = retainedFrom(ctx, r.q, r.scope, ExpiringAuthorizations, shortestRetention); err != nil {
 		return err
 	}
-	if r.silent, err = retainedFrom(ctx, r.q, r.scope, ExpiringEvents, shortestRetention); err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.subjects, r.erasures} {
+	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.evaluations, r.rows, r.subjects, r.erasures} {
 		if err := step(ctx); err != nil || r.full() {
 			return err
 		}
@@ -103,23 +100,13 @@ func (r *reconciliation) decisions(ctx context.Context) error {
 
 // page compares one page of decisions; those missing because of an erasure or retention are counted as removed.
 func (r *reconciliation) page(ctx context.Context, page []DecisionRecord) error {
-	var uids, erased []string
+	var uids []string
 	for _, d := range page {
 		if d.Decided.SubjectUID != nil && d.Authorization == nil {
 			uids = append(uids, *d.Decided.SubjectUID)
 		}
-		if d.Decided.ErasedAt != nil && d.Authorization != nil {
-			erased = append(erased, d.Decided.ID)
-		}
 	}
-	erasing := map[string]bool{}
-	var err error
-	if len(uids) > 0 {
-		if erasing, err = isErasing(ctx, r.q, r.scope, uids); err != nil {
-			return err
-		}
-	}
-	byRetention, err := erasedByRetention(ctx, r.q, r.scope, erased)
+	erasing, err := isErasing(ctx, r.q, r.scope, uids)
 	if err != nil {
 		return err
 	}
@@ -129,11 +116,8 @@ func (r *reconciliation) page(ctx context.Context, page []DecisionRecord) error 
 		case d.Authorization == nil && (e.ErasedAt != nil || e.At.Before(r.retained) || e.SubjectUID != nil && erasing[*e.SubjectUID]):
 			r.state.Removed++
 		case d.Authorization == nil:
-			r.found(Finding{Kind: Missing, Event: e.ID, Target: *e.AuthorizationID,
+			r.found(Finding{Kind: Missing, Event: e.ID, Target: *e.AuthorizationID, Field: "authorizations",
 				Detail: "the decision is in the log and stored no more, and neither an erasure nor retention removed it"})
-		case e.ErasedAt != nil && !byRetention[e.ID]:
-			r.found(Finding{Kind: Contradicted, Event: e.ID, Target: *e.AuthorizationID,
-				Detail: "the entry was erased with its subject, and the decision is still stored"})
 		default:
 			r.compare(d)
 		}
@@ -161,7 +145,7 @@ func (r *reconciliation) compare(d DecisionRecord) {
 func (r *reconciliation) unlogged(ctx context.Context) error {
 	ids, err := unloggedDecisions(ctx, r.q, r.scope, maxFindings)
 	for _, id := range ids {
-		r.found(Finding{Kind: Unsupported, Target: id, Detail: "the decision is stored without an entry in the log"})
+		r.found(Finding{Kind: Unsupported, Target: id, Field: "authorizations", Detail: "the decision is stored without an entry in the log"})
 	}
 	return err
 }
@@ -183,6 +167,18 @@ func (c *comparison) same(field, wanted, found string) {
 	if wanted != found {
 		c.add(Contradicted, field, wanted, found, fmt.Sprintf("%s: the log says %s, stored is %s", field, quoted(wanted), quoted(found)))
 	}
+}
+
+// at is same for times, to the microsecond: Postgres stores no more.
+func (c *comparison) at(field string, wanted, found *time.Time) {
+	c.same(field, instant(wanted), instant(found))
+}
+
+func instant(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 }
 
 func quoted(s string) string {
@@ -229,5 +225,3 @@ func (f facts) words(name string) []string {
 	}
 	return out
 }
-
-func (f facts) has(name string) bool { _, ok := f[name]; return ok }

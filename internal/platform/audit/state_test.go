@@ -36,7 +36,17 @@ func consistent(t *testing.T) audit.DecisionRecord {
 		Explanation: models.JSON(`[{"requirement": "coverage", "wanted": "partial", "found": "none", "effect": "hold"}]`)}
 	p := models.Proof{JTI: "prf_1", AuthorizationID: a.ID, KID: "kid_1", Audience: "bank", Status: models.ProofConsumed, IssuedAt: noon, ExpiresAt: due,
 		ConsumedBy: ptr("credential:crd_1")}
-	digest := events.Record{Authorization: a, Proof: &p, Findings: []string{"automation", "not_detected", "coverage", "partial", "none", "hold"}}.Digest()
+	a.OutcomeReportedAt, p.ConsumedAt = &noon, &noon
+	c := models.Challenge{ID: "chl_1", AuthorizationID: a.ID, Status: models.ChallengeCompleted, Methods: models.Strings{"passkey"}, Display: display,
+		DisplayDigest: shown, ExpiresAt: due, SettledAt: &noon, MethodUsed: ptr("passkey"), ChildAuthorizationID: ptr("azn_2")}
+	h := models.Hold{AuthorizationID: a.ID, RiskClass: "high", Status: models.HoldApproved, ApprovalsRequired: 1, DueAt: due, ResolvedAt: &noon,
+		ResolvedBy: ptr("credential:crd_2"), ChildAuthorizationID: ptr("azn_3")}
+	teams := []models.HoldTeam{{AuthorizationID: a.ID, Team: "finance", Approvals: 1}}
+	review := models.Review{AuthorizationID: a.ID, Reviewer: "credential:crd_2", Resolution: "approve", At: noon}
+	digest := func(text string, err error) string {
+		require.NoError(t, err)
+		return text
+	}
 	entry := func(actor string, data events.Data) models.Event {
 		row, err := events.Row(events.Entry{Scope: pg.Scope{Tenant: "tnt_1", Environment: "env_1"}, At: noon, SubjectUID: "sub_1", Subject: "user-1",
 			Action: a.ActionKey, AuthorizationID: a.ID, Decision: a.Decision, Actor: actor, Data: data})
@@ -45,21 +55,17 @@ func consistent(t *testing.T) audit.DecisionRecord {
 	}
 	decided := entry("credential:crd_1", events.AuthorizationDecidedData{
 		Mode: "enforce", PolicyVersion: 2, ReasonCodes: []string{"evidence_insufficient"}, Coverage: "none", InsufficientEvidence: new(false),
-		ActionHash: "sha256:hash", TraceID: "trace", ProofID: "prf_1", RecordDigest: digest})
+		ActionHash: "sha256:hash", TraceID: "trace", ProofID: "prf_1", LatencyMS: new(0), RecordDigest: digest(pg.MadeDecision(a, &p))})
 	return audit.DecisionRecord{
 		Decided: decided, Authorization: &a, Proof: &p,
-		Challenge: &models.Challenge{ID: "chl_1", AuthorizationID: a.ID, Status: models.ChallengeCompleted, Methods: models.Strings{"passkey"}, Display: display,
-			DisplayDigest: shown, ExpiresAt: due, MethodUsed: ptr("passkey"), ChildAuthorizationID: ptr("azn_2")},
-		Hold: &models.Hold{AuthorizationID: a.ID, RiskClass: "high", Status: models.HoldApproved, ApprovalsRequired: 1, DueAt: due,
-			ResolvedBy: ptr("credential:crd_2"), ChildAuthorizationID: ptr("azn_3")},
-		Reviews: []models.Review{{AuthorizationID: a.ID, Reviewer: "credential:crd_2", Resolution: "approve"}},
+		Challenge: &c, Hold: &h, Teams: teams, Reviews: []models.Review{review},
 		Events: []models.Event{
 			decided,
 			entry("credential:crd_1", events.ChallengeRequestedData{Challenge: "chl_1", Methods: []string{"passkey"},
-				ExpiresAt: apitime.Time(due), DisplayDigest: shown}),
+				ExpiresAt: apitime.Time(due), DisplayDigest: shown, RecordDigest: digest(pg.Made(c))}),
 			entry("credential:crd_1", events.ChallengeCompletedData{Challenge: "chl_1", Method: "passkey", ChildAuthorization: "azn_2"}),
-			entry("credential:crd_1", events.HoldOpenedData{RiskClass: "high", DueAt: apitime.Time(due), ApprovalsRequired: new(1)}),
-			entry("credential:crd_2", events.HoldApprovedData{ResolvedBy: "credential:crd_2", ChildAuthorization: "azn_3"}),
+			entry("credential:crd_1", events.HoldOpenedData{RiskClass: "high", DueAt: apitime.Time(due), ApprovalsRequired: new(1), RecordDigest: digest(pg.MadeHold(h, teams))}),
+			entry("credential:crd_2", events.HoldApprovedData{ResolvedBy: "credential:crd_2", ChildAuthorization: "azn_3", RecordDigest: digest(pg.Made(review))}),
 			entry("credential:crd_1", events.ProofConsumedData{ProofID: "prf_1"}),
 			entry("credential:crd_1", events.OutcomeReportedData{Outcome: "executed"}),
 		},
@@ -70,32 +76,32 @@ func TestContradictionsNameTheFieldAndBothValues(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, audit.Contradictions(consistent(t)))
 	for field, tamper := range map[string]func(*audit.DecisionRecord){
-		"decision":                func(d *audit.DecisionRecord) { d.Authorization.Decision = "allow" },
-		"action":                  func(d *audit.DecisionRecord) { d.Authorization.ActionKey = "payment.read" },
-		"decided_at":              func(d *audit.DecisionRecord) { d.Authorization.DecidedAt = noon.Add(time.Second) },
-		"subject":                 func(d *audit.DecisionRecord) { d.Authorization.SubjectUID = "sub_2" },
-		"mode":                    func(d *audit.DecisionRecord) { d.Authorization.Mode = models.ModeTest },
-		"policy_version":          func(d *audit.DecisionRecord) { d.Authorization.PolicyVersion = 1 },
-		"reason_codes":            func(d *audit.DecisionRecord) { d.Authorization.ReasonCodes = models.Strings{"all_requirements_met"} },
-		"coverage":                func(d *audit.DecisionRecord) { d.Authorization.Coverage = "sufficient" },
-		"insufficient_evidence":   func(d *audit.DecisionRecord) { d.Authorization.Insufficient = true },
-		"action_hash":             func(d *audit.DecisionRecord) { d.Authorization.ActionHash = "sha256:other" },
-		"parent":                  func(d *audit.DecisionRecord) { d.Authorization.ParentID = ptr("azn_0") },
-		"outcome":                 func(d *audit.DecisionRecord) { d.Authorization.Outcome = nil },
-		"record_digest":           func(d *audit.DecisionRecord) { d.Authorization.Audience = "elsewhere" },
-		"challenge.status":        func(d *audit.DecisionRecord) { d.Challenge.Status = models.ChallengeOpen },
-		"challenge":               func(d *audit.DecisionRecord) { d.Challenge = nil },
-		"challenge.display":       func(d *audit.DecisionRecord) { d.Challenge.Display = models.JSON(`{"action": "Read"}`) },
-		"challenge.method":        func(d *audit.DecisionRecord) { d.Challenge.MethodUsed = ptr("sandbox_confirm") },
-		"challenge.expires_at":    func(d *audit.DecisionRecord) { d.Challenge.ExpiresAt = noon.Add(24 * time.Hour) },
-		"hold.status":             func(d *audit.DecisionRecord) { d.Hold.Status = models.HoldRejected },
-		"hold":                    func(d *audit.DecisionRecord) { d.Hold = nil },
-		"hold.approvals_required": func(d *audit.DecisionRecord) { d.Hold.ApprovalsRequired = 0 },
-		"hold.resolved_by":        func(d *audit.DecisionRecord) { d.Hold.ResolvedBy = ptr("credential:crd_1") },
-		"review":                  func(d *audit.DecisionRecord) { d.Reviews[0].Reviewer = "credential:crd_3" },
-		"proof.status":            func(d *audit.DecisionRecord) { d.Proof.Status = models.ProofActive },
-		"proof.consumed_by":       func(d *audit.DecisionRecord) { d.Proof.ConsumedBy = nil },
-		"proof":                   func(d *audit.DecisionRecord) { d.Proof = nil },
+		"authorizations.decision":       func(d *audit.DecisionRecord) { d.Authorization.Decision = "allow" },
+		"authorizations.action_key":     func(d *audit.DecisionRecord) { d.Authorization.ActionKey = "payment.read" },
+		"authorizations.decided_at":     func(d *audit.DecisionRecord) { d.Authorization.DecidedAt = noon.Add(time.Second) },
+		"authorizations.subject_uid":    func(d *audit.DecisionRecord) { d.Authorization.SubjectUID = "sub_2" },
+		"authorizations.mode":           func(d *audit.DecisionRecord) { d.Authorization.Mode = models.ModeTest },
+		"authorizations.policy_version": func(d *audit.DecisionRecord) { d.Authorization.PolicyVersion = 1 },
+		"authorizations.reason_codes":   func(d *audit.DecisionRecord) { d.Authorization.ReasonCodes = models.Strings{"all_requirements_met"} },
+		"authorizations.coverage":       func(d *audit.DecisionRecord) { d.Authorization.Coverage = "sufficient" },
+		"authorizations.insufficient":   func(d *audit.DecisionRecord) { d.Authorization.Insufficient = true },
+		"authorizations.action_hash":    func(d *audit.DecisionRecord) { d.Authorization.ActionHash = "sha256:other" },
+		"authorizations.parent_id":      func(d *audit.DecisionRecord) { d.Authorization.ParentID = ptr("azn_0") },
+		"authorizations.outcome":        func(d *audit.DecisionRecord) { d.Authorization.Outcome = nil },
+		"authorizations":                func(d *audit.DecisionRecord) { d.Authorization.Audience = "elsewhere" },
+		"challenges.status":             func(d *audit.DecisionRecord) { d.Challenge.Status = models.ChallengeOpen },
+		"challenges":                    func(d *audit.DecisionRecord) { d.Challenge = nil },
+		"challenges.display":            func(d *audit.DecisionRecord) { d.Challenge.Display = models.JSON(`{"action": "Read"}`) },
+		"challenges.method_used":        func(d *audit.DecisionRecord) { d.Challenge.MethodUsed = ptr("sandbox_confirm") },
+		"challenges.expires_at":         func(d *audit.DecisionRecord) { d.Challenge.ExpiresAt = noon.Add(24 * time.Hour) },
+		"holds.status":                  func(d *audit.DecisionRecord) { d.Hold.Status = models.HoldRejected },
+		"holds":                         func(d *audit.DecisionRecord) { d.Hold = nil },
+		"holds.approvals_required":      func(d *audit.DecisionRecord) { d.Hold.ApprovalsRequired = 0 },
+		"holds.resolved_by":             func(d *audit.DecisionRecord) { d.Hold.ResolvedBy = ptr("credential:crd_1") },
+		"reviews":                       func(d *audit.DecisionRecord) { d.Reviews[0].Reviewer = "credential:crd_3" },
+		"proofs.status":                 func(d *audit.DecisionRecord) { d.Proof.Status = models.ProofActive },
+		"proofs.consumed_by":            func(d *audit.DecisionRecord) { d.Proof.ConsumedBy = nil },
+		"proofs":                        func(d *audit.DecisionRecord) { d.Proof = nil },
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
@@ -122,7 +128,7 @@ func TestContradictionsNameTheFieldAndBothValues(t *testing.T) {
 			tamper(d.Authorization)
 			found := audit.Contradictions(d)
 			require.Len(t, found, 1)
-			require.Equal(t, "record_digest", found[0].Field)
+			require.Equal(t, "authorizations", found[0].Field)
 		}
 	})
 }

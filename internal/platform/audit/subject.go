@@ -2,12 +2,11 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
-
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -15,7 +14,7 @@ import (
 var subjectTypes = []string{
 	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
 	string(events.EnrollmentCompleted), string(events.TemplateAdapted), string(events.TemplateTrained), string(events.TemplateRolledBack),
-	string(events.TemplateReset), string(events.PasskeyRegistered), string(events.PasskeyRevoked),
+	string(events.TemplateReset), string(events.RecordsChanged),
 }
 
 // subjects compares every stored subject with the log, a page at a time, then looks for missing ones.
@@ -26,12 +25,22 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var uids []string
+		for _, s := range page {
+			if s.Subject.Status == models.SubjectErasing {
+				uids = append(uids, s.Subject.UID)
+			}
+		}
+		erasing, err := isErasing(ctx, r.q, r.scope, uids)
+		if err != nil {
+			return err
+		}
 		for _, s := range page {
 			r.state.Subjects++
 			r.state.Templates += int64(len(s.Templates))
 			r.state.Passkeys += int64(len(s.Passkeys))
-			if s.Subject.CreatedAt.Before(r.silent) || s.Subject.Status == models.SubjectErasing {
-				continue // its first entries are past their retention, or an erasure has removed its rows already
+			if erasing[s.Subject.UID] {
+				continue // its rows are removed one after the other
 			}
 			for _, f := range subjectContradictions(s) {
 				r.found(f)
@@ -46,7 +55,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 	}
 	lost, err := lostSubjects(ctx, r.q, r.scope, maxFindings)
 	for _, l := range lost {
-		r.found(Finding{Kind: Missing, Event: l.Event, Target: l.UID, Detail: "the subject is in the log and stored no more, and no erasure removed it"})
+		r.found(Finding{Kind: Missing, Event: l.Event, Target: l.UID, Field: "subjects", Detail: "the subject is in the log and stored no more, and no erasure removed it"})
 	}
 	return err
 }
@@ -54,19 +63,25 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 // subjectContradictions compares a subject with its entries.
 func subjectContradictions(s SubjectRecord) []Finding {
 	c := &comparison{target: s.Subject.UID}
-	log := subjectAccount{passkeys: map[string]bool{}}
+	log := subjectAccount{passkeys: changedRows{}}
 	for i := range s.Events {
 		log.apply(&s.Events[i])
 	}
 	if log.created == nil {
-		c.add(Unsupported, "subject", "", s.Subject.UID, "the subject is stored and no entry of the log created it")
+		c.add(Unsupported, "subjects", "", s.Subject.UID, "the subject is stored and no entry of the log created it")
 		return c.findings
 	}
 	c.event = log.created.ID
-	c.same("subject.status", log.status(), string(s.Subject.Status))
-	c.same("subject.adaptation_frozen", strconv.FormatBool(log.frozen), strconv.FormatBool(s.Subject.AdaptationFrozen))
-	c.same("subject.research_consent", strconv.FormatBool(log.consented), strconv.FormatBool(s.Subject.ResearchConsent))
+	if text(log.created.Subject) != s.Subject.ExternalID {
+		c.add(Contradicted, "subjects.external_id", "", "", "the subject's id is not the one that the log created it with")
+	}
+	c.at("subjects.created_at", &log.created.At, &s.Subject.CreatedAt)
+	c.same("subjects.status", log.status(), string(s.Subject.Status))
+	c.at("subjects.revoked_at", atOf(log.revoked), s.Subject.RevokedAt)
+	c.same("subjects.adaptation_frozen", strconv.FormatBool(log.frozen), strconv.FormatBool(s.Subject.AdaptationFrozen))
+	c.same("subjects.research_consent", strconv.FormatBool(log.consented), strconv.FormatBool(s.Subject.ResearchConsent))
 	c.templates(s.Templates, log.templates)
+	c.lost(s.Templates, log.templates)
 	c.passkeys(s.Passkeys, log.passkeys)
 	return c.findings
 }
@@ -74,10 +89,10 @@ func subjectContradictions(s SubjectRecord) []Finding {
 // subjectAccount is the state of a subject according to the log.
 type subjectAccount struct {
 	created           *models.Event
-	revoked           bool
+	revoked           *models.Event
 	frozen, consented bool
 	templates         []templateMove
-	passkeys          map[string]bool // true once revoked
+	passkeys          changedRows
 }
 
 // templateMove is an entry that activated a version of a template, or deactivated all. The version is named by its own id, or by
@@ -108,7 +123,7 @@ func (m templateMove) names(t models.Template) bool {
 
 // status returns the subject's status according to its last entry.
 func (a *subjectAccount) status() string {
-	if a.revoked {
+	if a.revoked != nil {
 		return string(models.SubjectRevoked)
 	}
 	return string(models.SubjectActive)
@@ -121,7 +136,7 @@ func (a *subjectAccount) apply(e *models.Event) {
 	case events.SubjectCreated:
 		a.created = e
 	case events.SubjectRevoked:
-		a.revoked = true
+		a.revoked = e
 	case events.SubjectAdaptationChanged:
 		a.frozen = f.text("frozen") == "true"
 	case events.SubjectConsentChanged:
@@ -132,10 +147,8 @@ func (a *subjectAccount) apply(e *models.Event) {
 		a.templates = append(a.templates, templateMove{f.text("template"), []string{f.text("modality")}, f.text("device_class")})
 	case events.TemplateReset:
 		a.templates = append(a.templates, templateMove{})
-	case events.PasskeyRegistered:
-		a.passkeys[f.text("passkey")] = false
-	case events.PasskeyRevoked:
-		a.passkeys[f.text("passkey")] = true
+	case events.RecordsChanged:
+		_ = a.passkeys.apply(e.ID, e.Data) // the check of the chain reports what cannot be read
 	}
 }
 
@@ -144,11 +157,25 @@ func (a *subjectAccount) apply(e *models.Event) {
 func (c *comparison) templates(rows []models.Template, log []templateMove) {
 	for _, t := range rows {
 		if !slices.ContainsFunc(log, func(m templateMove) bool { return m.names(t) }) {
-			c.add(Unsupported, "template", "", t.ID, "a version of a template is stored that no entry of the log learned")
+			c.add(Unsupported, "templates", "", t.ID, "a version of a template is stored that no entry of the log learned")
 			continue
 		}
 		if last, sure := lastMove(log, t); sure {
 			c.inForce(t, last)
+		}
+	}
+}
+
+// lost requires a version of each kind of template that the log activated last: an active one is never removed without an entry.
+func (c *comparison) lost(rows []models.Template, log []templateMove) {
+	for i, m := range log {
+		for _, modality := range m.modalities {
+			replaced := slices.ContainsFunc(log[i+1:], func(n templateMove) bool {
+				return n.modalities == nil || slices.Contains(n.modalities, modality) && (n.device == m.device || n.device == "" || m.device == "")
+			})
+			if !replaced && !slices.ContainsFunc(rows, func(t models.Template) bool { return t.Modality == modality && m.names(t) }) {
+				c.add(Missing, "templates", m.source, "", "the version of a template that the log activated last is stored no more")
+			}
 		}
 	}
 }
@@ -170,27 +197,23 @@ func lastMove(log []templateMove, t models.Template) (last templateMove, sure bo
 func (c *comparison) inForce(t models.Template, last templateMove) {
 	switch active := t.Status == models.TemplateActive; {
 	case active && !last.names(t):
-		c.add(Contradicted, "template.status", last.source, t.ID, "the active version of a template is not the one that the log activated last")
+		c.add(Contradicted, "templates.status", last.source, t.ID, "the active version of a template is not the one that the log activated last")
 	case !active && last.names(t):
-		c.add(Contradicted, "template.status", t.ID, string(t.Status), "the version of a template that the log activated last is not active")
+		c.add(Contradicted, "templates.status", t.ID, string(t.Status), "the version of a template that the log activated last is not active")
 	}
 }
 
-// passkeys requires an entry for every stored passkey, and the status that the log records.
-func (c *comparison) passkeys(rows []models.Passkey, log map[string]bool) {
-	stored := map[string]bool{}
-	for _, p := range rows {
-		stored[p.ID] = true
-		revoked, ok := log[p.ID]
-		if !ok {
-			c.add(Unsupported, "passkey", "", p.ID, "a passkey is stored that no entry of the log registered")
-			continue
+// passkeys compares each passkey with its last state in the log.
+func (c *comparison) passkeys(rows []pg.Row, log changedRows) {
+	for _, row := range rows {
+		last, known := log.take(row)
+		if f, wrong := last.compare(row, known); wrong {
+			c.findings = append(c.findings, f)
 		}
-		c.same("passkey.revoked", strconv.FormatBool(revoked), strconv.FormatBool(p.RevokedAt != nil))
 	}
-	for id := range log {
-		if !stored[id] {
-			c.add(Missing, "passkey", id, "", fmt.Sprintf("passkey %s is in the log and stored no more", id))
+	for _, last := range log {
+		if last.Digest != "" {
+			c.findings = append(c.findings, last.missing())
 		}
 	}
 }

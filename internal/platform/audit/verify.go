@@ -83,19 +83,28 @@ func (v Verifier) Verify(ctx context.Context, s pg.Scope, earlier *Head) (Result
 		progress = func(string, int64) {}
 	}
 	w := traversal{scope: s, earlier: earlier, progress: progress, result: Result{Environment: s.Environment, Findings: []Finding{}}}
-	err := v.Store.Read(ctx, func(q *pg.Q) error {
-		if err := disableTimeout(ctx, q); err != nil {
-			return err
-		}
-		if err := w.run(ctx, q); err != nil {
-			return err
-		}
-		r := reconciliation{q: q, scope: s, progress: progress}
-		err := r.run(ctx)
-		w.result.State, w.result.Findings = r.state, append(w.result.Findings, r.findings...)
-		return err
-	})
+	err := v.Store.Read(ctx, func(q *pg.Q) error { return w.verify(ctx, q) })
 	return w.result, err
+}
+
+// VerifyIn verifies an environment as a transaction sees it.
+func VerifyIn(ctx context.Context, q *pg.Q, s pg.Scope) (Result, error) {
+	w := traversal{scope: s, progress: func(string, int64) {}, result: Result{Environment: s.Environment, Findings: []Finding{}}}
+	err := w.verify(ctx, q)
+	return w.result, err
+}
+
+func (w *traversal) verify(ctx context.Context, q *pg.Q) error {
+	if err := disableTimeout(ctx, q); err != nil {
+		return err
+	}
+	if err := w.run(ctx, q); err != nil {
+		return err
+	}
+	r := reconciliation{q: q, scope: w.scope, progress: w.progress}
+	err := r.run(ctx)
+	w.result.State, w.result.Findings = r.state, append(w.result.Findings, r.findings...)
+	return err
 }
 
 // traversal is the state of one verification of a chain.

@@ -28,6 +28,7 @@ const (
 	OperationRefused         Type = "operation.refused"
 	RecordsRead              Type = "records.read"
 	RecordAltered            Type = "record.altered"
+	RecordsChanged           Type = "records.changed"
 	IdentityProviderChanged  Type = "identity_provider.changed"
 	IdentityProviderRemoved  Type = "identity_provider.removed"
 	ActionCreated            Type = "action.created"
@@ -205,6 +206,12 @@ type RecordAlteredData struct {
 	Record string `json:"record"`
 }
 
+// RecordsChangedData has the state of rows that decide what the service allows, after a change: of each its table, its id and a digest of the
+// columns that decide, or deleted, separated by spaces.
+type RecordsChangedData struct {
+	Records []string `json:"records"`
+}
+
 // IdentityProviderChangedData has the settings after the change, never the client secret. Groups are those that give roles in the
 // environment, such as "payments-leads: reviewer, auditor".
 type IdentityProviderChangedData struct {
@@ -323,6 +330,7 @@ func (PersonSignInFailedData) EventType() Type         { return PersonSignInFail
 func (OperationRefusedData) EventType() Type           { return OperationRefused }
 func (RecordsReadData) EventType() Type                { return RecordsRead }
 func (RecordAlteredData) EventType() Type              { return RecordAltered }
+func (RecordsChangedData) EventType() Type             { return RecordsChanged }
 func (IdentityProviderChangedData) EventType() Type    { return IdentityProviderChanged }
 func (IdentityProviderRemovedData) EventType() Type    { return IdentityProviderRemoved }
 func (PersonPasskeyCloneWarnedData) EventType() Type   { return PersonPasskeyCloneWarned }
@@ -363,6 +371,7 @@ var accountEvents = []Definition{
 	audit("Operations were refused to the actor; count is how many of this kind since the entry before.", OperationRefusedData{}),
 	audit("A key read many records about people; count is how many since the entry before.", RecordsReadData{}),
 	audit("A stored record that decides was changed outside of the service; what rests on it is refused.", RecordAlteredData{}),
+	audit("Rows that decide what the service allows were changed, by the change before.", RecordsChangedData{}),
 	audit("The settings of an identity provider of the console changed.", IdentityProviderChangedData{}),
 	audit("An identity provider of the console was removed.", IdentityProviderRemovedData{}),
 	audit("An action was created.", ActionCreatedData{}),

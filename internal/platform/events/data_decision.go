@@ -28,7 +28,7 @@ const (
 	ProofRead         Type = "proof.read"
 )
 
-// AuthorizationDecidedData describes a decision. RecordDigest is Record.Digest of the stored decision.
+// AuthorizationDecidedData describes a decision. Here and below, RecordDigest is pg.Made of the rows that the entry made.
 type AuthorizationDecidedData struct {
 	Mode                 string   `json:"mode" schema:"test|shadow|enforce"`
 	PolicyVersion        int      `json:"policy_version"`
@@ -51,6 +51,7 @@ type ChallengeRequestedData struct {
 	Methods       []string `json:"methods"`
 	ExpiresAt     string   `json:"expires_at" schema:"date-time"`
 	DisplayDigest string   `json:"display_digest,omitempty" schema:"digest"`
+	RecordDigest  string   `json:"record_digest,omitempty" schema:"digest"`
 }
 
 // ChallengeCompletedData names the method used and the follow-up decision.
@@ -95,6 +96,7 @@ type HoldOpenedData struct {
 	DueAt             string   `json:"due_at" schema:"date-time"`
 	ApprovalsRequired *int     `json:"approvals_required,omitempty"`
 	ReasonCodes       []string `json:"reason_codes,omitzero"`
+	RecordDigest      string   `json:"record_digest,omitempty" schema:"digest"`
 }
 
 // HoldReminderData repeats when the hold was opened and when it is due.
@@ -106,8 +108,9 @@ type HoldReminderData struct {
 
 // HoldReviewedData counts the approvals of a hold that needs several.
 type HoldReviewedData struct {
-	Approvals         int `json:"approvals"`
-	ApprovalsRequired int `json:"approvals_required"`
+	Approvals         int    `json:"approvals"`
+	ApprovalsRequired int    `json:"approvals_required"`
+	RecordDigest      string `json:"record_digest,omitempty" schema:"digest"`
 }
 
 // HoldAssignedData names the reviewer who has taken a hold, and the one who had it before; empty for no one.
@@ -129,14 +132,16 @@ type HoldApprovedData struct {
 	ResolvedBy         string `json:"resolved_by"`
 	SelfReviewed       *bool  `json:"self_reviewed,omitempty"` // the requester is among those who approved
 	Approvals          *int   `json:"approvals,omitempty"`
+	RecordDigest       string `json:"record_digest,omitempty" schema:"digest"` // of the review
 	ChildAuthorization string `json:"child_authorization,omitempty"`
 	ChildDecision      string `json:"child_decision,omitempty" schema:"allow|challenge|hold|deny"`
 }
 
 // HoldRejectedData names the reviewer and the outcome recorded for the authorization.
 type HoldRejectedData struct {
-	ResolvedBy string `json:"resolved_by"`
-	Outcome    string `json:"outcome,omitempty"`
+	ResolvedBy   string `json:"resolved_by"`
+	Outcome      string `json:"outcome,omitempty"`
+	RecordDigest string `json:"record_digest,omitempty" schema:"digest"` // of the review
 }
 
 // HoldExpiredData names a hold that was not resolved in time.
@@ -146,9 +151,10 @@ type HoldExpiredData struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// OutcomeReportedData has the outcome that the relying party reported.
+// OutcomeReportedData has the outcome that the relying party reported, and the digest of its note.
 type OutcomeReportedData struct {
-	Outcome string `json:"outcome"`
+	Outcome    string  `json:"outcome"`
+	NoteDigest *string `json:"note_digest,omitempty" schema:"digest"`
 }
 
 // ProofConsumedData names a proof that was verified and used.
@@ -175,14 +181,16 @@ type AuthenticationDecidedData struct {
 
 // EvaluationCreatedData names an evaluation of shadow decisions.
 type EvaluationCreatedData struct {
-	Evaluation string `json:"evaluation"`
+	Evaluation   string `json:"evaluation"`
+	RecordDigest string `json:"record_digest,omitempty" schema:"digest"`
 }
 
-// EvaluationClosedData has the result and the number of decisions evaluated.
+// EvaluationClosedData has the result, the number of decisions evaluated and the digest of the report as it is stored.
 type EvaluationClosedData struct {
-	Evaluation string `json:"evaluation"`
-	Result     string `json:"result" schema:"passed|failed"`
-	Decisions  *int64 `json:"decisions,omitempty"`
+	Evaluation   string `json:"evaluation"`
+	Result       string `json:"result" schema:"passed|failed"`
+	Decisions    *int64 `json:"decisions,omitempty"`
+	ReportDigest string `json:"report_digest,omitempty" schema:"digest"`
 }
 
 func (AuthorizationDecidedData) EventType() Type   { return AuthorizationDecided }

@@ -66,11 +66,13 @@ type SubjectErasureRequestedData struct {
 	Erasure string `json:"erasure"`
 }
 
-// SubjectErasedData names a completed erasure, never its subject. Removed counts rows, Events those of the event log.
+// SubjectErasedData names a completed erasure, never its subject. Removed counts rows, Events those of the event log. Kinds are the numbers of
+// the receipt, such as "frames 12", in the order of their names.
 type SubjectErasedData struct {
-	Erasure string `json:"erasure"`
-	Removed *int64 `json:"removed,omitempty"`
-	Events  *int64 `json:"events,omitempty"`
+	Erasure string   `json:"erasure"`
+	Removed *int64   `json:"removed,omitempty"`
+	Events  *int64   `json:"events,omitempty"`
+	Kinds   []string `json:"kinds,omitzero"`
 }
 
 // TrustStateChangedData is a transition of a session's trust state. Score is between 0 and 1.

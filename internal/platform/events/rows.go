@@ -147,3 +147,23 @@ func QueueOutbox(b *pgx.Batch, o models.Outbox) {
 	b.Queue(`insert into outbox (topic, environment_id, ref, payload, created_at, available_at)
 		values ($1, $2, $3, $4, $5, $6)`, o.Topic, o.EnvironmentID, o.Ref, o.Payload, o.CreatedAt, o.AvailableAt)
 }
+
+// lastOf returns the last event of the transaction, or one of the service now.
+func lastOf(ctx context.Context, q *pg.Q) (models.Event, error) {
+	var last models.Event
+	for environment, first := range q.Causes() {
+		var e models.Event
+		err := q.Gorm(ctx).Where("environment_id = ? and (id = ? or cause = ?)", environment, first, first).Order("at desc, id desc").Take(&e).Error
+		if err != nil {
+			return e, err
+		}
+		if e.At.After(last.At) {
+			last = e
+		}
+	}
+	if last.ID == "" {
+		last.Actor = "service"
+		return last, q.QueryRow(ctx, "select clock_timestamp()").Scan(&last.At)
+	}
+	return last, nil
+}

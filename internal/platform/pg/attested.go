@@ -32,14 +32,19 @@ type Altered struct {
 
 // Scopes returns the environments that the row decides for.
 func (a *Altered) Scopes(ctx context.Context, q *Q) ([]Scope, error) {
-	if a.scope.Tenant != "" && a.scope.Environment != "" {
-		return []Scope{a.scope}, nil
+	return scopesOf(ctx, q, a.Table, a.scope, a.where, a.args)
+}
+
+// scopesOf returns the environments that a row decides for, whose own scope may be incomplete.
+func scopesOf(ctx context.Context, q *Q, table string, own Scope, where string, args map[string]any) ([]Scope, error) {
+	if own.Tenant != "" && own.Environment != "" {
+		return []Scope{own}, nil
 	}
-	of := models.AttestedTables[slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == a.Table })].Of
+	of := models.AttestedTables[slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == table })].Of
 	of = strings.NewReplacer("@tenant", "e.tenant_id", "@environment", "e.id").Replace(of)
 	var out []Scope
-	err := q.Gorm(ctx).Raw("select e.tenant_id as tenant, e.id as environment from environments e where exists (select from "+a.Table+" where "+a.where+" and "+of+") order by 2",
-		a.args).Find(&out).Error
+	err := q.Gorm(ctx).Raw("select e.tenant_id as tenant, e.id as environment from environments e where exists (select from "+table+" where "+where+" and "+of+") order by 2",
+		args).Find(&out).Error
 	return out, err
 }
 
@@ -60,6 +65,7 @@ var errNoKeys = errors.New("store: rows that decide need the master keys (Option
 // their model: no code can forget it. Change changes such rows.
 type attestation struct {
 	keys    *keyring.Keyring // nil for commands that need no such row
+	record  Record
 	noticed noticed
 }
 
@@ -75,6 +81,9 @@ func (*attestation) Name() string { return attestationName }
 // Initialize implements gorm.Plugin.
 func (a *attestation) Initialize(db *gorm.DB) error {
 	if err := db.Callback().Create().Before("gorm:create").Register(attestationName, a.sign); err != nil {
+		return err
+	}
+	if err := db.Callback().Create().After("gorm:create").Register(attestationName+":changed", a.changed); err != nil {
 		return err
 	}
 	return db.Callback().Query().After("gorm:query").Register(attestationName, a.verify)
@@ -94,6 +103,15 @@ func (a *attestation) sign(db *gorm.DB) {
 		}
 		return f.mac.Set(db.Statement.Context, row, mac)
 	})
+}
+
+// changed remembers the rows that a transaction inserted.
+func (a *attestation) changed(db *gorm.DB) {
+	t, ok := db.Statement.ConnPool.(*txConn)
+	if !ok || db.RowsAffected == 0 { // a row that is there already is not inserted again
+		return
+	}
+	a.each(db, func(f attestedForm, row reflect.Value) error { return t.changed(db.Statement.Context, f, row) })
 }
 
 // verify fails a statement that read a row that does not match its MAC.
@@ -221,26 +239,43 @@ var errNoTransaction = errors.New("store: not in a transaction")
 // the @names of args: maps, or structs with their fields. It is part of the caller's transaction, in which it locks the rows, and verifies them before: a change of some columns does
 // not make others valid that were altered.
 func Change[T any](ctx context.Context, q *Q, where, set string, args ...any) ([]T, error) {
-	if _, ok := q.conn.(*txConn); !ok {
-		return nil, errNoTransaction
-	}
-	f, err := q.parse(*new(T))
+	t, f, rows, err := lockRows[T](q.Gorm(ctx), q, where, args)
 	if err != nil {
 		return nil, err
 	}
-	var rows []T
-	if err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where(where, args...).Order(f.columns()).Find(&rows).Error; err != nil {
-		return nil, err
-	}
 	for i, row := range rows {
+		before, err := f.state(ctx, reflect.ValueOf(row))
+		if err != nil {
+			return nil, err
+		}
 		rows[i] = *new(T)
 		key, keys := f.identify(ctx, reflect.ValueOf(row))
 		with := append([]any{keys}, args...)
 		if err := Unchecked(q.Gorm(ctx)).Raw("update "+f.table+" set "+set+" where "+key+" returning *", with...).Take(&rows[i]).Error; err != nil {
 			return nil, err
 		}
+		if after, err := f.state(ctx, reflect.ValueOf(rows[i])); err != nil || after != before {
+			if err := errors.Join(err, t.changed(ctx, f, reflect.ValueOf(rows[i]))); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return rows, q.renew(ctx, f, reflect.ValueOf(rows))
+}
+
+// lockRows returns rows of a model whose table is attested, and locks them until the transaction ends.
+func lockRows[T any](tx *gorm.DB, q *Q, where string, args []any) (*txConn, attestedForm, []T, error) {
+	t, ok := q.conn.(*txConn)
+	if !ok {
+		return nil, attestedForm{}, nil, errNoTransaction
+	}
+	f, err := q.parse(*new(T))
+	if err != nil {
+		return t, f, nil, err
+	}
+	var rows []T
+	err = tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Where(where, args...).Order(f.columns()).Find(&rows).Error
+	return t, f, rows, err
 }
 
 // renew writes the MACs of rows that are in the database as they are here, in one round trip.
@@ -271,8 +306,8 @@ func (q *Q) parse(model any) (attestedForm, error) {
 	return f, nil
 }
 
-// renewalPage is how many rows a renewal reads at a time.
-const renewalPage = 1000
+// rowsPage is how many rows of an attested table are read at a time.
+const rowsPage = 1000
 
 // Renewal says which MACs are replaced by those of the active master key.
 type Renewal struct {
@@ -290,14 +325,8 @@ func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
 		if err != nil {
 			return err
 		}
-		var after string // the rows of the page before; empty for none
-		var last map[string]any
-		for more := true; more; {
-			rows := reflect.New(reflect.SliceOf(reflect.TypeOf(t.Row)))
-			tx := q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Order(f.columns()).Limit(renewalPage)
-			if after != "" {
-				tx = tx.Where(after, last)
-			}
+		err = q.pages(ctx, f, t, func(tx *gorm.DB) *gorm.DB {
+			tx = tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"})
 			if r.Scope != nil {
 				tx = tx.Where(t.Of, map[string]any{"tenant": r.Scope.Tenant, "environment": r.Scope.Environment})
 			}
@@ -307,21 +336,38 @@ func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
 			if r.Unverified {
 				tx = Unchecked(tx)
 			}
-			if err := tx.Find(rows.Interface()).Error; err != nil {
-				return err
-			}
-			if err := q.renew(ctx, f, rows.Elem()); err != nil {
-				return err
-			}
-			if n := rows.Elem().Len(); n < renewalPage {
-				more = false
-			} else {
-				_, last = f.identify(ctx, rows.Elem().Index(n-1))
-				after = "(" + f.columns() + ") > (@key_" + strings.ReplaceAll(f.columns(), ", ", ", @key_") + ")"
-			}
+			return tx
+		}, func(rows reflect.Value) error { return q.renew(ctx, f, rows) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// pages calls do for the rows of an attested table that a condition selects, a page at a time.
+func (q *Q) pages(ctx context.Context, f attestedForm, t models.AttestedTable, selected func(*gorm.DB) *gorm.DB, do func(rows reflect.Value) error) error {
+	var after string // the rows of the page before; empty for none
+	var last map[string]any
+	for {
+		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(t.Row)))
+		tx := selected(q.Gorm(ctx).Order(f.columns()).Limit(rowsPage))
+		if after != "" {
+			tx = tx.Where(after, last)
+		}
+		if err := tx.Find(rows.Interface()).Error; err != nil {
+			return err
+		}
+		if err := do(rows.Elem()); err != nil {
+			return err
+		}
+		n := rows.Elem().Len()
+		if n < rowsPage {
+			return nil
+		}
+		_, last = f.identify(ctx, rows.Elem().Index(n-1))
+		after = "(" + f.columns() + ") > (@key_" + strings.ReplaceAll(f.columns(), ", ", ", @key_") + ")"
+	}
 }
 
 // AlteredIn returns the rows of a scope that do not match their MAC, of those tables that are small (models.ReferenceTables).

@@ -24,6 +24,7 @@ type attestedForm struct {
 	keys                []*schema.Field // identify a row: its primary key, and environment_id of a table that is placed by environment
 	tenant, environment *schema.Field   // the scope of a row; nil if it has none
 	mac                 *schema.Field   // row_mac
+	subject             *schema.Field   // nil if a row has none
 	decides             []*schema.Field // the declared columns, in their order
 }
 
@@ -41,7 +42,7 @@ func formOf(s *schema.Schema) (attestedForm, bool) {
 	}
 	f := attestedForm{
 		table: s.Table, keys: slices.Clone(s.PrimaryFields), mac: s.LookUpField("row_mac"),
-		tenant: s.LookUpField("tenant_id"), environment: s.LookUpField("environment_id"),
+		tenant: s.LookUpField("tenant_id"), environment: s.LookUpField("environment_id"), subject: s.LookUpField("subject_uid"),
 	}
 	if f.environment != nil && models.PlacementOf(s.Table) == models.PlacedByEnvironment && !slices.Contains(f.keys, f.environment) {
 		f.keys = append(f.keys, f.environment)
@@ -87,6 +88,8 @@ func encodeColumn(value any) ([]byte, error) {
 	case models.JSON:
 		form, err := canonical.JSON(json.RawMessage(x))
 		return append(out, form...), err
+	case models.Hex:
+		return append(out, x...), nil
 	case []byte:
 		return append(out, x...), nil
 	}

@@ -127,6 +127,8 @@ var alterations = map[string]string{
 	"lists.kind": "'country'", "lists.personal": "true, secret = '\\x01', kind = 'text'", // a constraint binds the three
 	"move": "'complete'", "attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "%[1]s - interval '1 microsecond'",
 
+	"policy_versions.status": "'draft'",
+
 	"id": "", "tenant_id": "", "environment_id": "", "credential_id": "", "action_id": "", "subject_uid": "", "person_id": "", "identity_provider_id": "",
 	"team_id": "", "deputy_id": "", "authorization_id": "", "list_id": "",
 }

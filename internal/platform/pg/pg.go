@@ -66,9 +66,14 @@ type Options struct {
 	Standby StandbyOptions
 	// Keys make and check the MACs of rows that decide (models.AttestedTables). Without them such rows can be neither written nor read.
 	Keys *keyring.Keyring
+	// Record appends what a transaction changed of rows that decide to the log, before it ends.
+	Record Record
 	// Tracer traces every statement; nil disables tracing.
 	Tracer pgx.QueryTracer
 }
+
+// Record appends the states of changed rows to the log.
+type Record func(ctx context.Context, q *Q, rows []Row) error
 
 // Open connects to the database and verifies that it responds. It does not migrate it.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
@@ -115,7 +120,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, err
 	}
-	if err := g.Use(&attestation{keys: o.Keys}); err != nil {
+	if err := g.Use(&attestation{keys: o.Keys, record: o.Record}); err != nil {
 		pool.Close()
 		return nil, err
 	}

@@ -22,7 +22,10 @@ func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
 	err := s.transact(ctx, pgx.TxOptions{}, func(q *Q) error {
 		w = &written{causes: Causes{}}
 		q.written = w
-		return f(q)
+		if err := f(q); err != nil {
+			return err
+		}
+		return q.record(ctx)
 	})
 	if err == nil && w.outbox {
 		s.Wake(ChannelOutbox, "")
@@ -86,6 +89,7 @@ type txConn struct {
 	sql     *sql.Conn
 	options pgx.TxOptions
 	begun   bool
+	changes []change // of rows that are recorded in the log
 }
 
 // errEnded keeps statements from running outside of the transaction that they are meant for.

@@ -80,10 +80,10 @@ func TestRetentionDeletesEachClassAfterItsTime(t *testing.T) {
 				values ($1, 'person:ada', $2, $3, $4, 'sha256:1', '\x01', $5)`, h.AuthorizationID, b.Scope.Tenant, b.Scope.Environment, b.Subject.UID, at)
 		}, "select count(*) from review_notes", "retention.executed"},
 		"events": {kept.Events, func(b *bundle, at time.Time) {
-			row, err := events.Row(events.Entry{Scope: b.Scope, Data: events.SubjectCreatedData{}, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
+			row, err := events.Row(events.Entry{Scope: b.Scope, Data: events.SubjectExportedData{}, At: at, SubjectUID: b.Subject.UID, Subject: "user-4711", Actor: "cli:test"})
 			require.NoError(t, err)
 			require.NoError(t, events.InsertEvent(t.Context(), b.Store.Q, row, false))
-		}, "select count(*) from events where type = 'subject.created' and data is not null", "retention.executed"},
+		}, "select count(*) from events where type = 'subject.exported' and data is not null", "retention.executed"},
 		"research": {kept.Research, func(b *bundle, at time.Time) {
 			b.Exec(`insert into research_vectors (id, environment_id, pseudonym, device_class, vector, created_at) values ($1, $2, '\x01', 'desktop', '\x01', $3)`,
 				at.String(), b.Scope.Environment, at)

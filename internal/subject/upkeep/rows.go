@@ -63,9 +63,9 @@ var expiring = map[audit.Expiring]string{
 		(select n.authorization_id, n.reviewer, n.note_digest, n.environment_id from review_notes n where n.written_at < $1 and not exists
 			(select from holds h where h.authorization_id = n.authorization_id and h.environment_id = n.environment_id and h.status = 'pending') limit $2)
 		returning environment_id`,
-	// The event stays, so that the audit chain can be verified; its personal part is removed.
+	// The event stays, so that the audit chain can be verified; its personal part is removed, unless something that is stored is compared with it.
 	audit.ExpiringEvents: `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $3
-		where id in (select id from events where at < $1 and erased_at is null limit $2) returning environment_id`,
+		where id in (select v.id from events v where v.at < $1 and v.erased_at is null and ` + audit.NoEvidence + ` limit $2) returning environment_id`,
 	// The newest stays, because the next is numbered after it, and so does one that active templates were trained with.
 	audit.ExpiringBackgrounds: `delete from environment_backgrounds where version in (select b.version from environment_backgrounds b
 		where b.status <> 'active' and coalesce(b.retired_at, b.made_at) < $1

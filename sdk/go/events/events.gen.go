@@ -134,6 +134,7 @@ type ChallengeRequested struct {
 	Environment   string    `json:"environment"`
 	ExpiresAt     time.Time `json:"expires_at"`
 	Methods       []string  `json:"methods"`
+	RecordDigest  string    `json:"record_digest,omitzero"`
 	Subject       string    `json:"subject"`
 }
 
@@ -212,6 +213,7 @@ type HoldOpened struct {
 	DueAt             time.Time `json:"due_at"`
 	Environment       string    `json:"environment"`
 	ReasonCodes       []string  `json:"reason_codes,omitzero"`
+	RecordDigest      string    `json:"record_digest,omitzero"`
 	RiskClass         string    `json:"risk_class"` // low, elevated, high, critical
 	Subject           string    `json:"subject"`
 }
@@ -261,6 +263,7 @@ type HoldApproved struct {
 	ChildDecision      string `json:"child_decision,omitzero"` // allow, challenge, hold, deny
 	Decision           string `json:"decision,omitzero"`       // allow, challenge, hold, deny
 	Environment        string `json:"environment"`
+	RecordDigest       string `json:"record_digest,omitzero"`
 	ResolvedBy         string `json:"resolved_by"`
 	SelfReviewed       bool   `json:"self_reviewed,omitzero"`
 	Subject            string `json:"subject,omitzero"`
@@ -276,6 +279,7 @@ type HoldRejected struct {
 	Decision      string `json:"decision,omitzero"` // allow, challenge, hold, deny
 	Environment   string `json:"environment"`
 	Outcome       string `json:"outcome,omitzero"`
+	RecordDigest  string `json:"record_digest,omitzero"`
 	ResolvedBy    string `json:"resolved_by"`
 	Subject       string `json:"subject,omitzero"`
 }
@@ -580,10 +584,11 @@ func (*SubjectErasureRequested) EventType() string { return TypeSubjectErasureRe
 // SubjectErased is the payload of subject.erased. Everything stored about a subject was removed. The event names the
 // erasure, not the subject.
 type SubjectErased struct {
-	Environment string `json:"environment"`
-	Erasure     string `json:"erasure"`
-	Events      *int64 `json:"events,omitzero"`
-	Removed     *int64 `json:"removed,omitzero"`
+	Environment string   `json:"environment"`
+	Erasure     string   `json:"erasure"`
+	Events      *int64   `json:"events,omitzero"`
+	Kinds       []string `json:"kinds,omitzero"`
+	Removed     *int64   `json:"removed,omitzero"`
 }
 
 // EventType is subject.erased.
@@ -657,10 +662,11 @@ func (*AuthenticationDecided) EventType() string { return TypeAuthenticationDeci
 
 // EvaluationClosed is the payload of evaluation.closed. An evaluation ended.
 type EvaluationClosed struct {
-	Decisions   *int64 `json:"decisions,omitzero"`
-	Environment string `json:"environment"`
-	Evaluation  string `json:"evaluation"`
-	Result      string `json:"result"` // passed, failed
+	Decisions    *int64 `json:"decisions,omitzero"`
+	Environment  string `json:"environment"`
+	Evaluation   string `json:"evaluation"`
+	ReportDigest string `json:"report_digest,omitzero"`
+	Result       string `json:"result"` // passed, failed
 }
 
 // EventType is evaluation.closed.

@@ -3,16 +3,16 @@
 /** The payload of each event type. */
 export interface EventData {
   'authorization.decided': { action: string; action_hash?: string; authorization: string; challenge?: string; coverage?: "none" | "sparse" | "partial" | "sufficient"; decision: "allow" | "challenge" | "hold" | "deny"; environment: string; insufficient_evidence?: boolean; latency_ms?: number; mode: "test" | "shadow" | "enforce"; parent?: string; policy_version: number; proof_id?: string; reason_codes: string[]; record_digest?: string; subject: string; trace_id?: string }
-  'challenge.requested': { action: string; authorization: string; challenge: string; decision?: "allow" | "challenge" | "hold" | "deny"; display_digest?: string; environment: string; expires_at: string; methods: string[]; subject: string }
+  'challenge.requested': { action: string; authorization: string; challenge: string; decision?: "allow" | "challenge" | "hold" | "deny"; display_digest?: string; environment: string; expires_at: string; methods: string[]; record_digest?: string; subject: string }
   'challenge.completed': { action: string; authorization: string; challenge: string; child_authorization?: string; child_decision?: "allow" | "challenge" | "hold" | "deny"; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; method: "passkey" | "sandbox_confirm"; strength?: "phishing_resistant" | "sandbox"; subject: string }
   'challenge.cancelled': { action?: string; authorization: string; challenge: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; reason?: string; subject?: string }
   'challenge.expired': { action?: string; authorization: string; challenge: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; expires_at?: string; subject?: string }
   'challenge.failed': { action?: string; authorization: string; challenge: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; failures?: number; reason?: string; subject?: string }
-  'hold.opened': { action: string; approvals_required?: number; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; due_at: string; environment: string; reason_codes?: string[]; risk_class: "low" | "elevated" | "high" | "critical"; subject: string }
+  'hold.opened': { action: string; approvals_required?: number; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; due_at: string; environment: string; reason_codes?: string[]; record_digest?: string; risk_class: "low" | "elevated" | "high" | "critical"; subject: string }
   'hold.reminder': { action?: string; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; due_at: string; environment: string; opened_at?: string; risk_class?: string; subject?: string }
   'hold.escalated': { action?: string; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; due_at: string; environment: string; escalated_to: string; risk_class?: string; subject?: string; team: string }
-  'hold.approved': { action?: string; approvals?: number; authorization: string; child_authorization?: string; child_decision?: "allow" | "challenge" | "hold" | "deny"; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; resolved_by: string; self_reviewed?: boolean; subject?: string }
-  'hold.rejected': { action?: string; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; outcome?: string; resolved_by: string; subject?: string }
+  'hold.approved': { action?: string; approvals?: number; authorization: string; child_authorization?: string; child_decision?: "allow" | "challenge" | "hold" | "deny"; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; record_digest?: string; resolved_by: string; self_reviewed?: boolean; subject?: string }
+  'hold.rejected': { action?: string; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; outcome?: string; record_digest?: string; resolved_by: string; subject?: string }
   'hold.expired': { action?: string; authorization: string; decision?: "allow" | "challenge" | "hold" | "deny"; due_at?: string; environment: string; opened_at?: string; reason?: string; subject?: string }
   'change.requested': { action?: string; after?: string; before?: string; change: string; environment: string; expires_at: string; kind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update" | "list.entries" | "list.delete" }
   'change.approved': { action?: string; after?: string; before?: string; change: string; environment: string; kind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update" | "list.entries" | "list.delete"; requested_by: string; resolved_by: string }
@@ -34,13 +34,13 @@ export interface EventData {
   'subject.consent_changed': { consented: boolean; environment: string; subject: string; vectors_removed?: number }
   'subject.exported': { digest?: string; environment: string; subject: string }
   'subject.erasure_requested': { environment: string; erasure: string; subject?: string }
-  'subject.erased': { environment: string; erasure: string; events?: number; removed?: number }
+  'subject.erased': { environment: string; erasure: string; events?: number; kinds?: string[]; removed?: number }
   'template.rolled_back': { device_class: string; environment: string; from_version: number; modality: string; subject: string; template: string; to_version: number }
   'passkey.registered': { aaguid?: string; backed_up?: boolean; environment: string; imported?: boolean; passkey: string; subject: string }
   'passkey.revoked': { environment: string; passkey: string; reason?: string; remaining?: number; subject?: string }
   'proof.revoked': { action?: string; authorization?: string; decision?: "allow" | "challenge" | "hold" | "deny"; environment: string; proof_id: string; reason: string; subject?: string }
   'authentication.decided': { confidence?: number; decision: "accept" | "challenge" | "reject"; environment: string; reason_codes: string[]; subject: string }
-  'evaluation.closed': { decisions?: number; environment: string; evaluation: string; result: "passed" | "failed" }
+  'evaluation.closed': { decisions?: number; environment: string; evaluation: string; report_digest?: string; result: "passed" | "failed" }
   'webhook.test': { endpoint: string; environment: string }
   'webhook.failing': { endpoint: string; environment: string; failing_since?: string; failures?: number; reason: string }
   'webhook.recovered': { endpoint: string; environment: string; failing_since?: string; failures?: number; reason: string }
