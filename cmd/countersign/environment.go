@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -29,6 +30,9 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.
 	found := slices.DeleteFunc(slices.Clone(envs), func(e models.Environment) bool {
 		return environment != "" && !slices.Contains([]string{e.ID, string(e.Kind), e.TenantID + "/" + string(e.Kind), tenants[e.TenantID] + "/" + string(e.Kind)}, environment)
 	})
+	if own := ownTenant(cmd, c); len(found) > 1 && own != "" {
+		found = slices.DeleteFunc(found, func(e models.Environment) bool { return e.TenantID != own })
+	}
 	switch {
 	case len(found) == 1:
 		return pg.Scope{Tenant: found[0].TenantID, Environment: found[0].ID}, nil
@@ -41,6 +45,18 @@ func environmentOf(cmd *cobra.Command, c *core, tenant, environment string) (pg.
 	default:
 		return pg.Scope{}, usage("there is no environment %q%s: give %s", environment, ofTenant(tenant), choices(envs))
 	}
+}
+
+// ownTenant returns the developer's tenant if the database is that of make run, which has one for visitors of /try too.
+func ownTenant(cmd *cobra.Command, c *core) string {
+	dir, err := cmd.Flags().GetString("dir")
+	if err != nil {
+		return ""
+	}
+	if state, err := dev.ReadState(dir); err == nil && state.DatabaseURL == c.DatabaseURL {
+		return state.Tenant
+	}
+	return ""
 }
 
 func tenantNames(ctx context.Context, q *pg.Q) (map[string]string, error) {

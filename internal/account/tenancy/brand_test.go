@@ -83,7 +83,7 @@ func TestUpdateBrandRefusesWithTheRule(t *testing.T) {
 		"a style in the colour":      {tenancy.Brand{Accent: text("#000;}*")}, "# and six hex digits"},
 		"a long name":                {tenancy.Brand{Name: text(strings.Repeat("ä", 61))}, "brand.name has 61 characters; it must have at most 60"},
 		"a bidi override":            {tenancy.Brand{Name: text("a\u202eb")}, "U+202E at position 1"},
-		"an unknown language":        {tenancy.Brand{Language: text("xx")}, "brand.language must be one of de, en"},
+		"an unknown language":        {tenancy.Brand{Language: text("xx")}, "brand.language must be one of ar, de, en, es, fr"},
 		"an SVG":                     {tenancy.Brand{Logo: encoded([]byte(`<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>`))}, "is not a PNG. Other formats, such as SVG"},
 		"no base64":                  {tenancy.Brand{Logo: text("%%%")}, "is not base64"},
 		"a small logo":               {tenancy.Brand{Logo: encoded(drawing(t, 64, 8))}, "has 64 by 8 pixels; each side must have 16 to 1024"},
