@@ -249,7 +249,7 @@ func (c *console) table() []line {
 		change("/:environment/settings", "settings_update", ChangeSettings, true, c.updateSettings),
 		see("/:environment/health", "health", SeeHealth, c.health),
 		see("/:environment/audit", "audit", SeeAudit, c.audit),
-		change("/:environment/audit/verify", "audit_verify", SeeAudit, false, c.verifyAudit),
+		see("/:environment/audit/verify", "audit_verify", SeeAudit, c.verifyAudit),
 	}
 }
 
