@@ -137,6 +137,7 @@ var Unrecorded = map[string]string{ // #nosec G101 -- names of tables
 	"registration_grants": "lives for minutes",
 	"person_invitations":  "lives for days, and gives nothing before a person registers a passkey",
 	"console_sessions":    "lives for hours",
+	"given_reviews":       "waits for seconds: the review that it becomes is an entry",
 }
 
 // Recorded reports whether each change of a row of the table is an entry of the log.
