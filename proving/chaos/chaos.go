@@ -184,12 +184,11 @@ func (w *world) shorten(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, fmt.Sprintf(`alter table environments drop constraint environments_challenge_ttl_seconds_check,
-		drop constraint environments_hold_ttl_seconds_check; update environments set challenge_ttl_seconds = %d, hold_ttl_seconds = %d`, lives, lives))
+	_, err = conn.Exec(ctx, `alter table environments drop constraint environments_challenge_ttl_seconds_check, drop constraint environments_hold_ttl_seconds_check`)
 	if err != nil {
 		return err
 	}
-	return w.rig.Attest(ctx)
+	return w.rig.ChangeEnvironments(ctx, "challenge_ttl_seconds <> @lives", "challenge_ttl_seconds = @lives, hold_ttl_seconds = @lives", map[string]any{"lives": lives})
 }
 
 // populate creates actions, subjects, sessions and clients.
@@ -292,9 +291,7 @@ func (w *world) facts(ctx context.Context) (Facts, error) {
 	if f.Runs, err = w.CountWorkflows(ctx, w.rig.ToTemporal.Address()); err != nil {
 		return f, err
 	}
-	if _, err := w.rig.Run(ctx, "audit", "verify", "--environment", w.tenant.Environment); err != nil {
-		f.Audit = err.Error()
-	}
+	f.Audit = verified(ctx, w.rig, w.tenant.Environment)
 	return f, nil
 }
 
@@ -306,4 +303,13 @@ func quiet(f Facts) bool {
 		}
 	}
 	return f.Runs["running"] == 0
+}
+
+// verified verifies an environment's audit log and returns what it found; empty for nothing.
+func verified(ctx context.Context, r *harness.Rig, environment string, more ...string) string {
+	found, err := r.Run(ctx, append([]string{"audit", "verify", "--environment", environment}, more...)...)
+	if err != nil {
+		return err.Error() + "\n" + found
+	}
+	return ""
 }

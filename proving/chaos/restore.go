@@ -344,9 +344,7 @@ func (d *drill) end(ctx context.Context) (f Facts, err error) {
 		return f, err
 	}
 	return f, d.step(ctx, "countersign audit verify", func(ctx context.Context) error {
-		if _, err := d.rig.Run(ctx, "audit", "verify", "--environment", d.tenant.Environment, "--head", d.headFile()); err != nil {
-			f.Audit = err.Error()
-		}
+		f.Audit = verified(ctx, d.rig, d.tenant.Environment, "--head", d.headFile())
 		return nil
 	})
 }

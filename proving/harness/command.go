@@ -12,19 +12,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
 )
 
-// Run runs a command of the binary on the rig's database and returns its
-// output.
+// Run runs a command of the binary on the rig's database and returns its output, also with an error.
 func (r *Rig) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, r.o.Binary, args...)
 	cmd.Env = append(os.Environ(), r.env()...)
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("countersign %s: %w: %s", args[0], err, strings.TrimSpace(problem.String()))
+		return out.String(), fmt.Errorf("countersign %s: %w: %s", args[0], err, strings.TrimSpace(problem.String()))
 	}
 	return out.String(), nil
 }
@@ -62,10 +63,7 @@ func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 		return Tenant{}, fmt.Errorf("countersign tenant create printed no sandbox environment: %q", out)
 	}
 	t := Tenant{ID: found[1], Environment: found[2]}
-	if err := r.exec(ctx, "update environments set kind = 'sandbox' where kind = 'live'"); err != nil {
-		return t, err
-	}
-	if err := r.Attest(ctx); err != nil {
+	if err := r.ChangeEnvironments(ctx, "tenant_id = @tenant and kind = 'live'", "kind = 'sandbox'", map[string]any{"tenant": t.ID}); err != nil {
 		return t, err
 	}
 	if t.Server, err = r.issue(ctx, t.Environment, "server"); err != nil {
@@ -75,8 +73,22 @@ func (r *Rig) NewTenant(ctx context.Context, name string) (Tenant, error) {
 	return t, err
 }
 
-// Attest makes the rows that decide valid as they are stored, after some were changed by SQL.
-func (r *Rig) Attest(ctx context.Context) error {
+// ChangeEnvironments changes columns of the environments that where selects, both with the @names of args, as a change that the audit log
+// records.
+func (r *Rig) ChangeEnvironments(ctx context.Context, where, set string, args map[string]any) error {
+	st, _, err := r.Open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return st.Write(ctx, func(q *pg.Q) error {
+		_, err := pg.Change[models.Environment](ctx, q, where, set, args)
+		return err
+	})
+}
+
+// attest makes the rows that decide valid as they are stored, after some were changed by SQL.
+func (r *Rig) attest(ctx context.Context) error {
 	st, _, err := r.Open(ctx, nil)
 	if err != nil {
 		return err
@@ -91,7 +103,7 @@ func (r *Rig) Open(ctx context.Context, tracer pgx.QueryTracer) (*pg.Store, *key
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err := pg.Open(ctx, r.DatabaseURL(), pg.Options{MaxConns: 2, Keys: keys, Tracer: tracer})
+	st, err := pg.Open(ctx, r.DatabaseURL(), pg.Options{MaxConns: 2, Keys: keys, Tracer: tracer, Record: events.RecordChanged})
 	return st, keys, err
 }
 
@@ -100,7 +112,7 @@ func (r *Rig) DeleteTenant(ctx context.Context, t Tenant, name string) error {
 	if err := r.exec(ctx, "update credentials set revoked_at = now() where tenant_id = '"+t.ID+"'"); err != nil {
 		return err
 	}
-	if err := r.Attest(ctx); err != nil {
+	if err := r.attest(ctx); err != nil {
 		return err
 	}
 	_, err := r.Run(ctx, "tenant", "delete", t.ID, "--confirm-name", name)
