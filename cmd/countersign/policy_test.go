@@ -25,7 +25,7 @@ func TestPolicyTestExitCodes(t *testing.T) {
 		out, says string
 		usage     bool
 	}{
-		"as expected":   {args: []string{reference}, out: "16 cases, 16 as expected, 0 different"},
+		"as expected":   {args: []string{reference}, out: "17 cases, 17 as expected, 0 different"},
 		"a difference":  {args: []string{write("p.yaml", strings.Replace(string(raw), "decimal(context.amount) > 10000", "decimal(context.amount) > 20000", 1))}, out: "decision: want hold, got allow", says: "2 decisions are not as expected"},
 		"a warning":     {args: []string{write("p.yaml", strings.Replace(string(raw), "    hold_on: [automation_typing", "    # hold_on: [automation_typing", 1))}, out: "warning: requirements.deny_on: Detected automation neither denies nor holds: name automation_typing_pattern,"},
 		"an evasion":    {args: []string{write("p.yaml", strings.NewReplacer("account, country]", "account]", "!(context.payee.country", "has(context.payee.country) && !(context.payee.country").Replace(string(raw)))}, out: "warning: requirements.rules.2.when: A request without `payee.country` skips this rule"},

@@ -406,7 +406,7 @@ func TestShellShowsEveryEntry(t *testing.T) {
 	badge := `[...document.querySelectorAll(".bar .count")].some((e) => e.checkVisibility() && e.textContent.startsWith("1") && e.closest("a").textContent.includes("Reviews"))`
 	for _, width := range []int64{1024, 1280, 1920} {
 		b.size(width, 800)
-		b.until(shown + " === 12")
+		b.until(shown + " === 13")
 		b.until(badge)
 		b.until(`document.querySelector('nav [aria-current="page"]').textContent === "Audit log"`)
 		b.requireNoOverflow()
@@ -418,7 +418,7 @@ func TestShellShowsEveryEntry(t *testing.T) {
 		b.until(shown + " === 0")
 		b.until(badge)
 		b.click(`[popovertarget="navigation"]`)
-		b.until(shown + " === 12")
+		b.until(shown + " === 13")
 		b.requireClean()
 		b.screenshot(fmt.Sprintf("shell-drawer-%d", width))
 		b.press(kb.Escape)

@@ -105,6 +105,8 @@ func attestedRows(w *fixture.World) []string {
 			select 'dpt_1', $1, $2, 'prs_1', 'prs_1', now(), now() + interval '1 day', now()`,
 		`insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
 			select '` + h.AuthorizationID + `', $2, 'person:prs_1', 'person:prs_1', 'approve', now()`,
+		`insert into given_reviews (authorization_id, reviewer, environment_id, tenant_id, resolution, request_id, given_at, due_at)
+			select '` + h.AuthorizationID + `', 'person:prs_1', $2, $1, 'approve', 'req_1', now(), now()`,
 		`insert into move_requests (target, digest, authorization_id, move, actor, request_id, sign_count, backup_state, requested_at, environment_id)
 			select 'chl_1', '\x01', '` + h.AuthorizationID + `', 'cancel', 'person:prs_1', 'req_1', 1, true, now(), $2`,
 		`insert into lists (id, tenant_id, environment_id, name, kind, personal, description, version, entries, created_at, created_by)
