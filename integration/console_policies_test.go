@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,8 +22,8 @@ func (w world) policyPage(action string) string {
 // draftForm is the form of a version that requires nothing but its rules.
 func draftForm(fields ...string) url.Values {
 	out := url.Values{"requirements.coverage_min": {"none"}, "requirements.challenge_methods": {"passkey"}}
-	for i := 0; i < len(fields); i += 2 {
-		out.Set(fields[i], fields[i+1])
+	for pair := range slices.Chunk(fields, 2) {
+		out.Set(pair[0], pair[1])
 	}
 	return out
 }
@@ -93,7 +94,7 @@ func replyOf(t *testing.T, out visit) map[string]any {
 	return reply
 }
 
-// The builder's questions are answered by the service: a condition as a form, a form as a condition, and what is wrong with either.
+// The service translates for the builder: a condition to a form, a form to a condition, and says what is wrong with either.
 func TestConsoleTranslatesRules(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -20,7 +20,7 @@ func TestConsoleVerifiesTheAuditLog(t *testing.T) {
 
 	const altered = "contradicts the sealed audit log"
 	require.NotContains(t, auditor.get(home+"/decisions/"+id).body, altered)
-	page := auditor.get(home+"/audit/verify")
+	page := auditor.get(home + "/audit/verify")
 	require.Equal(t, 200, page.status)
 	require.Contains(t, page.body, "Nothing was changed.")
 	require.Contains(t, page.body, "signature", "the signed head")
@@ -29,7 +29,7 @@ func TestConsoleVerifiesTheAuditLog(t *testing.T) {
 	_, err := shared.Store.Pool().Exec(t.Context(), "update authorizations set decision = 'deny' where id = $1 and environment_id = $2", id, w.ID)
 	require.NoError(t, err)
 	require.Contains(t, auditor.get(home+"/decisions/"+id).body, altered)
-	page = auditor.get(home+"/audit/verify")
+	page = auditor.get(home + "/audit/verify")
 	require.Contains(t, page.body, "were changed outside of the service")
 	require.Contains(t, page.body, id)
 

@@ -16,8 +16,8 @@ import (
 	"cel.dev/cel-go/parser"
 )
 
-// Form is a condition that a person can build without writing one: tests of which all, or any, must be true. Its JSON is what the
-// console's builder shows.
+// Form is a condition that a person can build without writing one: tests of which all, or any, must be true. The console's builder shows
+// its JSON.
 type Form struct {
 	Any   bool   `json:"any"`
 	Tests []Test `json:"tests"`

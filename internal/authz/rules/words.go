@@ -150,7 +150,7 @@ func (b *Builder) Words(when string) (string, bool) {
 	return strings.Join(parts, " and "), true
 }
 
-// operatorWords are what a sentence says for an operator.
+// operatorWords stand for an operator in a sentence.
 var operatorWords = map[string]string{
 	"==": "is", "!=": "is not", "<": "is under", "<=": "is at most", ">": "is over", ">=": "is at least", testOneOf: "is one of",
 	testNoneOf: "is none of", testListed: "is in the list", testUnlist: "is not in the list", testGiven: testGiven, testMissing: testMissing,
