@@ -72,7 +72,7 @@ func (o objects) add(t *testing.T, text string) {
 
 func loaded(t *testing.T) *chart.Chart {
 	t.Helper()
-	c, err := loader.LoadDir("../" + target)
+	c, err := loader.LoadDir("../../" + target)
 	require.NoError(t, err)
 	require.NoError(t, c.Validate())
 	return c
@@ -100,7 +100,7 @@ func TestChartRendersTheManifests(t *testing.T) {
 	for _, text := range helm(t, "") {
 		fromHelm.add(t, text)
 	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../"+source)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../"+source)
 	require.NoError(t, err)
 	for _, r := range resources.Resources() {
 		text, err := r.AsYAML()
