@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -52,12 +53,7 @@ func newFields() fields { return fields{sha256.New()} }
 
 func (f fields) sum() []byte { return f.Hash.Sum(nil) }
 
-func (f fields) bytes(b []byte) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(b)))
-	_, _ = f.Write(n[:]) // a hash.Hash never fails
-	_, _ = f.Write(b)
-}
+func (f fields) bytes(b []byte) { canonical.WriteParts(f, b) }
 
 func (f fields) text(s string) { f.bytes([]byte(s)) }
 

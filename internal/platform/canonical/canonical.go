@@ -8,10 +8,12 @@ package canonical
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"strconv"
 	"unicode/utf8"
 
@@ -119,4 +121,14 @@ func checkNumber(token []byte) error {
 		return fmt.Errorf("%w: %.40s", ErrUnsafeNumber, token)
 	}
 	return nil
+}
+
+// WriteParts hashes parts with their lengths, eight bytes each in big endian, so that no two lists of parts have the same bytes.
+func WriteParts(h hash.Hash, parts ...[]byte) {
+	var length [8]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		_, _ = h.Write(length[:]) // a hash.Hash never fails
+		_, _ = h.Write(part)
+	}
 }

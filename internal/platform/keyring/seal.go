@@ -5,12 +5,13 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"sync"
+
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
 // A ciphertext is version (1 byte), key id (8 bytes), nonce (12 bytes), AES-256-GCM ciphertext and tag (16 bytes).
@@ -125,12 +126,7 @@ func (m *master) mac(purpose string, parts [][]byte) []byte {
 	h, _ := states.Get().(hash.Hash)
 	defer states.Put(h)
 	h.Reset()
-	var length [8]byte
-	for _, part := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write(part)
-	}
+	canonical.WriteParts(h, parts...)
 	return h.Sum(nil)
 }
 

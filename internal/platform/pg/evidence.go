@@ -3,7 +3,6 @@ package pg
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -26,12 +26,7 @@ const (
 // digestOf returns SHA-256 over parts with their lengths, so that no two lists of parts have the same bytes.
 func digestOf(parts [][]byte) string {
 	h := sha256.New()
-	for _, p := range parts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		_, _ = h.Write(n[:]) // a hash.Hash never fails
-		_, _ = h.Write(p)
-	}
+	canonical.WriteParts(h, parts...)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
