@@ -126,14 +126,18 @@ func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
 	return c.Status(status).Send(b.Bytes())
 }
 
-// stream sends a page while its template is executed, which may wait for its data. A template that fails ends the response early.
-func (s *Site) stream(c *fiber.Ctx, sec *section, p Page, limit time.Duration) error {
+// stream sends a page while its template is executed, which may wait for its data. A template that fails ends the response early. At the end,
+// also if the reader has gone, it calls ended.
+func (s *Site) stream(c *fiber.Ctx, sec *section, p Page, limit time.Duration, ended func()) error {
 	write, err := s.writer(c, sec, p)
 	if err != nil {
 		return err
 	}
 	out, in := io.Pipe()
-	go func() { _ = in.CloseWithError(write(in)) }()
+	go func() {
+		defer ended()
+		_ = in.CloseWithError(write(in))
+	}()
 	c.Response().SetBodyStream(pacing.New(out, c.Context().Conn(), limit, limit), -1)
 	return nil
 }

@@ -60,9 +60,10 @@ func (r *Router) Render(c *fiber.Ctx, status int, p Page) error {
 	return r.site.render(c, r.section, status, p)
 }
 
-// Stream writes a page whose data comes while it is written, from a channel that its template ranges over. It takes at most limit.
-func (r *Router) Stream(c *fiber.Ctx, p Page, limit time.Duration) error {
-	return r.site.stream(c, r.section, p, limit)
+// Stream writes a page whose data comes while it is written, from a channel that its template ranges over. It takes at most limit, and calls
+// ended once no one reads the page any more.
+func (r *Router) Stream(c *fiber.Ctx, p Page, limit time.Duration, ended func()) error {
+	return r.site.stream(c, r.section, p, limit, ended)
 }
 
 // JSON writes a JSON response for a page's script.

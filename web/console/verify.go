@@ -65,11 +65,10 @@ func (c *console) verifyAudit(v *visit) error {
 	x, scope := &verification{Steps: make(chan string, 1)}, v.scope()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), verifyLimit) // the page is written after this handler has returned
 	go func() {
-		defer cancel()
 		defer close(x.Steps)
 		if x.err = c.verify(ctx, scope, x); x.err != nil {
 			c.Log.ErrorContext(ctx, "the audit log was not verified", "environment", scope.Environment, "error", x.err.Error())
 		}
 	}()
-	return c.router.Stream(v.Ctx, v.framed("verification.html", "Verification of the audit log", "audit", x), verifyLimit)
+	return c.router.Stream(v.Ctx, v.framed("verification.html", "Verification of the audit log", "audit", x), verifyLimit, cancel)
 }
