@@ -46,14 +46,17 @@ func (c *Core) RecordRootKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data := events.RootKeyUsedData{RootKey: c.RootKey, MasterKey: c.Keys.ActiveID()}
-	for _, scope := range all {
-		err := c.Store.Write(ctx, func(q *pg.Q) error {
-			return events.Append(ctx, q, events.Entry{Scope: scope, At: c.Clock.Now(), Actor: c.Actor, Data: data})
-		})
-		if err != nil {
-			return fmt.Errorf("record the use of the root key: %w", err)
+	at, data := c.Clock.Now(), events.RootKeyUsedData{RootKey: c.RootKey, MasterKey: c.Keys.ActiveID()}
+	err = c.Store.Write(ctx, func(q *pg.Q) error {
+		for _, scope := range all {
+			if err := events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: c.Actor, Data: data}); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the use of the root key: %w", err)
 	}
 	return nil
 }
