@@ -22,15 +22,18 @@ func RecordChanged(ctx context.Context, q *pg.Q, rows []pg.Row) error {
 		scope   pg.Scope
 		subject string
 	}
-	records := map[owner][]string{}
+	records, owners := map[owner][]string{}, []owner(nil)
 	for _, r := range rows {
 		o := owner{r.Scope, r.Subject}
+		if records[o] == nil {
+			owners = append(owners, o)
+		}
 		records[o] = append(records[o], r.Table+" "+r.ID+" "+cmp.Or(r.Digest, deletedRow))
 	}
-	for o, changed := range records {
+	for _, o := range owners { // entries of one transaction have an order
 		if err := Append(ctx, q, Entry{
 			Scope: o.scope, At: from.At, SubjectUID: o.subject, Actor: from.Actor, RequestID: word(from.RequestID),
-			WorkflowID: word(from.WorkflowID), Data: RecordsChangedData{Records: changed},
+			WorkflowID: word(from.WorkflowID), Data: RecordsChangedData{Records: records[o]},
 		}); err != nil {
 			return err
 		}
