@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -124,4 +126,16 @@ func table(out io.Writer, header string, rows func(io.Writer) error) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// output has write write to the file that --out names, which must be new and only its owner can read, or to standard output without a name.
+func output(cmd *cobra.Command, name string, write func(io.Writer) error) error {
+	if name == "" {
+		return write(cmd.OutOrStdout())
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the operator's file
+	if err != nil {
+		return usage("--out: %v", err)
+	}
+	return errors.Join(write(file), file.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,25 +191,18 @@ func listImportCommand() *cobra.Command {
 func listExportCommand() *cobra.Command {
 	var out, format string
 	cmd := onList("export NAME", "Write the entries of a list as CSV or JSON lines", cobra.ExactArgs(1), func(cmd *cobra.Command, api *countersign.Client, l countersign.NamedList, _ []string) error {
-		into := cmd.OutOrStdout()
 		if out != "" {
 			format = strings.TrimPrefix(filepath.Ext(out), ".")
 		}
 		if format != csvFile && format != linesFile {
 			return usage("the format is %q: want csv or jsonl, by the name of the file of --out or by --format", format)
 		}
-		if out != "" {
-			file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the operator's file
-			if err != nil {
-				return usage("--out: %v", err)
-			}
-			defer func() { _ = file.Close() }()
-			into = file
-		}
 		if l.Personal {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s is personal: its values are stored as digests and are not in the file. Their key is that of this list, so that they mean nothing elsewhere.\n", l.Name)
 		}
-		return writeEntries(into, format, api.AllListEntries(cmd.Context(), l.ID, countersign.ListListEntriesParams{Limit: 200}))
+		return output(cmd, out, func(into io.Writer) error {
+			return writeEntries(into, format, api.AllListEntries(cmd.Context(), l.ID, countersign.ListListEntriesParams{Limit: 200}))
+		})
 	})
 	cmd.Flags().StringVar(&out, "out", "", "new file to write, readable by its owner only: .csv or .jsonl; standard output if not given")
 	cmd.Flags().StringVar(&format, "format", csvFile, "csv or jsonl, for standard output")

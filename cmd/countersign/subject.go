@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 
 	"github.com/spf13/cobra"
 )
@@ -28,16 +27,7 @@ func subjectExportCommand() *cobra.Command {
 			if _, err := r.client(cmd.Context()); err != nil {
 				return err
 			}
-			into := cmd.OutOrStdout()
-			if out != "" {
-				file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the operator's file
-				if err != nil {
-					return usage("--out: %v", err)
-				}
-				defer func() { _ = file.Close() }()
-				into = file
-			}
-			return r.exportSubject(cmd.Context(), args[0], into)
+			return output(cmd, out, func(into io.Writer) error { return r.exportSubject(cmd.Context(), args[0], into) })
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "new file to write, readable by its owner only; standard output if not given")
