@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,14 +43,7 @@ func TestExamplesPage(t *testing.T) {
 	require.Contains(t, script, "\nbin/shop\n")
 	cmd := exec.Command("bash", "-eo", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = work, append(os.Environ(), fmt.Sprintf("PORT=%d", port))
-	out := &syncBuffer{}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the shop and the forwarder end with the script
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait() // it was killed
-	})
+	out := startScript(t, cmd)
 
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)

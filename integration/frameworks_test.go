@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ func TestMiddlewareOfFrameworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if err := exec.CommandContext(t.Context(), "bash", "-c", "JARS="+jars+"\n"+app.installed).Run(); err != nil {
-				t.Skip(name + " is not installed")
+				t.Skip(name + " is not installed: make frameworks")
 			}
 			w := newSandbox(t)
 			subject := w.subject(t)
@@ -88,20 +87,10 @@ func startApp(t *testing.T, script, base, key string, args ...string) (pay func(
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	cmd := exec.Command("bash", append([]string{"-ec", script, "app"}, args...)...)
+	cmd := exec.Command("bash", append([]string{"-eo", "pipefail", "-c", script, "app"}, args...)...)
 	cmd.Dir = "testdata/frameworks"
 	cmd.Env = append(os.Environ(), "EXAMPLES="+examples, "JARS="+jars, "OUT="+t.TempDir(), "PORT="+port, "BASE="+base, "KEY="+key, "PYTHONDONTWRITEBYTECODE=1")
-	out := &syncBuffer{}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait() // it was killed
-		if t.Failed() {
-			t.Log(out.String())
-		}
-	})
+	startScript(t, cmd)
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	user := &http.Client{Jar: jar, Timeout: time.Minute}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +101,23 @@ func codeBlocks(t *testing.T, page, language string) string {
 	}
 	require.NotEmpty(t, all)
 	return strings.Join(all, "\n")
+}
+
+// startScript starts a script, which ends with the test, and with it what it has started. It returns what they print.
+func startScript(t *testing.T, cmd *exec.Cmd) *syncBuffer {
+	t.Helper()
+	out := &syncBuffer{}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait() // it was killed
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
+	return out
 }
 
 func runShell(t *testing.T, dir, script string, env ...string) string {
