@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -41,4 +42,36 @@ func TestHashTellsMissingFromEmptyAndNeighboursApart(t *testing.T) {
 		require.Empty(t, seen[h], "%s shares its hash", name)
 		seen[h] = name
 	}
+}
+
+// A sealer that found the log of a tenant before its deletion leaves nothing behind, whose key a restored tenant would find taken.
+func TestNothingIsSealedOfADeletedTenant(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.log(1)
+	sealed := make(chan error, 1)
+	require.NoError(t, b.st.Write(t.Context(), func(q *pg.Q) error {
+		run := func(statements ...string) {
+			for _, statement := range statements {
+				_, err := q.Exec(t.Context(), statement)
+				require.NoError(t, err)
+			}
+		}
+		run("select from tenants for update", "delete from events where environment_id = 'env_1'", "delete from audit_heads where environment_id = 'env_1'")
+		go func() {
+			_, err := b.sealer.SealNow(t.Context(), b.scope.Environment)
+			sealed <- err
+		}()
+		require.Eventually(t, func() bool {
+			var waits bool
+			err := b.st.Pool().QueryRow(t.Context(), "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database())").Scan(&waits)
+			return err == nil && waits
+		}, 30*time.Second, 10*time.Millisecond)
+		run("delete from environments", "delete from tenants")
+		return nil
+	}))
+	require.NoError(t, <-sealed)
+	var heads int
+	require.NoError(t, b.st.Pool().QueryRow(t.Context(), "select count(*) from audit_heads").Scan(&heads))
+	require.Zero(t, heads)
 }

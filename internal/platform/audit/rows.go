@@ -68,8 +68,8 @@ func environmentsBehind(ctx context.Context, q *pg.Q, environments []string, ope
 	return ids, err
 }
 
-// lockHead locks the head of an environment until the transaction ends, and inserts it if there is none. Unless wait is set it
-// returns ErrNotFound, without waiting, if another sealer has the lock. The head itself is the present one, while what is selected beside it
+// lockHead locks the head of an environment until the transaction ends, and inserts it if there is none. It returns ErrNotFound if the
+// environment was deleted meanwhile, and, unless wait is set, without waiting if another sealer has the lock. The head itself is the present one, while what is selected beside it
 // is of when the statement began, perhaps before another sealer had finished: the links are therefore counted there too.
 func lockHead(ctx context.Context, q *pg.Q, environment string, genesis []byte, wait bool) (HeadRow, error) {
 	lock := `select h.*, clock_timestamp() as now, coalesce((select max(v.seq) from events v where v.environment_id = h.environment_id), 0) as seen,
@@ -84,7 +84,14 @@ func lockHead(ctx context.Context, q *pg.Q, environment string, genesis []byte, 
 	if !errors.Is(err, gorm.ErrRecordNotFound) {
 		return h, err
 	}
-	n, err := q.Exec(ctx, `insert into audit_heads (environment_id, seq, hash) values ($1, 0, $2)
+	n, err := q.Exec(ctx, "select from tenants where id = (select tenant_id from environments where id = $1) for key share", environment)
+	if err != nil {
+		return h, err
+	}
+	if n == 0 {
+		return h, pg.ErrNotFound
+	}
+	n, err = q.Exec(ctx, `insert into audit_heads (environment_id, seq, hash) values ($1, 0, $2)
 		on conflict do nothing`, environment, genesis)
 	if err != nil {
 		return h, err
