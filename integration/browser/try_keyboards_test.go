@@ -58,7 +58,7 @@ func TestTryPageOffersASimulatedTypistToAHiddenKeyboard(t *testing.T) {
 	v.until("document.querySelectorAll('#timeline circle').length >= 2")
 	v.pay("allow")
 	v.climax("Recognised.")
-	v.click("#stranger")
+	v.handToStranger()
 	v.see("A different simulated typist is typing")
 	v.climax("Someone else.")
 	v.requireFits()

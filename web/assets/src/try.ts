@@ -118,7 +118,7 @@ class Try {
       if (same) this.keys = visit.keys;
       this.progress();
     }
-    if (visit.simulated && visit.simulated.n < recognisedFrames) await this.simulate();
+    if (this.simulating) await this.simulate();
   }
 
   /** Whether the text comes from a keyboard that does not report its keys. */
@@ -321,7 +321,7 @@ class Try {
     if (this.onScreen && !handed) return; // nothing that could be judged was typed
     if (counts) this.timeline.add({ status: claim.status, handed });
     this.handOver.disabled = this.handed;
-    this.strangerButton.disabled = this.handed;
+    this.strangerButton.disabled = this.handed || this.simulating;
     if (counts) this.comments.add(state.assessment, { handed, late: this.handed && !handed, simulated: this.simulated !== null });
     this.save();
   }
@@ -372,6 +372,11 @@ class Try {
     return typed.next_ms;
   }
 
+  /** Whether a simulated typist still types in the visitor's place. No one else takes over before it ends. */
+  private get simulating(): boolean {
+    return this.simulated !== null && this.simulated.n < recognisedFrames;
+  }
+
   /** Enrolls a simulated typist in the visitor's place and lets it be recognised. A reload continues with its next frame. */
   private async simulate(): Promise<void> {
     const typist = (this.simulated ??= { seed: this.typists[randomSeed() % this.typists.length] ?? 0, n: 0 });
@@ -392,10 +397,11 @@ class Try {
     }
     find("#free-heading").textContent = "A simulated typist is typing";
     find("#free-lead").textContent = "Its frames are sent and assessed like those of a person.";
-    if (typist.n < recognisedFrames) this.status("The first frames are on their way…");
-    for (; typist.n < recognisedFrames; typist.n++, this.save()) {
+    if (this.simulating) this.status("The first frames are on their way…");
+    while (this.simulating) {
       await pause(simulatedPause);
       await this.type(typist.seed, typist.n, "score");
+      typist.n++;
       await this.judge(false);
     }
   }
