@@ -3,6 +3,7 @@ package hold_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,6 +56,47 @@ func TestAlteredHoldsAreNotApproved(t *testing.T) {
 			out, err := b.service.Review(t.Context(), rejection)
 			require.NoError(t, err, "a rejection rests on no other review")
 			require.Equal(t, models.HoldRejected, out.Status)
+		})
+	}
+}
+
+// Nor is a hold approved while a row was altered by which an earlier approval counts: who gave it, in whose place, and by which right.
+func TestApprovalsOfAlteredActorsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]string{
+		"nothing":             "",
+		"the environment":     "update environments set challenge_ttl_seconds = 900 where id = @environment",
+		"a credential":        "update credentials set principal = 'person:prs_zed' where id = 'crd_cat' and environment_id = @environment",
+		"the deputy":          "update people set principal = 'person:prs_zed' where id = 'prs_dan'",
+		"the absent person":   "update people set principal = 'person:prs_zed' where id = 'prs_ann'",
+		"a role":              "update person_roles set granted_by = 'cli:eve' where person_id = 'prs_dan'",
+		"the absent one's":    "update person_roles set granted_by = 'cli:eve' where person_id = 'prs_ann'",
+		"the period of leave": "update deputies set ends_at = ends_at + interval '1 day' where environment_id = @environment",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.person("prs_ann")
+			dan := b.person("prs_dan")
+			b.team("finance")
+			b.member("finance", "person:prs_ann")
+			b.deputy("prs_ann", "prs_dan", -time.Hour, time.Hour)
+			h := b.holdFor(3, wants{team: "finance", approvals: 1})
+			b.approves(t, h, "crd_cat")
+			require.Equal(t, 2, b.approvesAs(t, h, dan).Approvals)
+			last := b.prepare(t, "crd_bob", h.AuthorizationID, hold.Approve)
+			if alter != "" {
+				b.tamper(t, alter, h, h)
+			}
+			out, err := b.service.Review(t.Context(), last)
+			if alter == "" {
+				require.NoError(t, err)
+				require.Equal(t, models.HoldApproved, out.Status)
+				return
+			}
+			var altered *pg.Altered
+			require.ErrorAs(t, err, &altered)
+			require.Contains(t, alter, " "+altered.Table+" ")
 		})
 	}
 }

@@ -150,7 +150,7 @@ func (v review) approve(ctx context.Context) (Outcome, error) {
 	if tally.Given < v.ApprovalsRequired {
 		return pendingOutcome(v.Hold, v.Teams, tally.Given), v.record(ctx, tally.Given)
 	}
-	if err := checkCounted(ctx, v.store.Q, v.scope(), given); err != nil {
+	if err := checkCounted(ctx, v.store.Q, given); err != nil {
 		return Outcome{}, err
 	}
 	selfReviewed := slices.ContainsFunc(given, func(a Approver) bool { return v.requester.Meets(identity.Behind{Principal: a.Principal}) })

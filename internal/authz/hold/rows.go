@@ -28,6 +28,13 @@ type Approver struct {
 	models.Review
 	Absent          string // such as person:prs_...
 	AbsentPrincipal string // whom the absent person counts as
+
+	// The rows by which SQL counts the approval, which approversWith reads: the environment, who the actors are and what they may do. See checkCounted.
+	Environment models.Environment  `gorm:"serializer:rows"`
+	Credentials []models.Credential `gorm:"serializer:rows"`
+	People      []models.Person     `gorm:"serializer:rows"`
+	Roles       []models.PersonRole `gorm:"serializer:rows"`
+	Deputies    []models.Deputy     `gorm:"serializer:rows"`
 }
 
 // TableName makes GORM check the MAC of the review.
@@ -41,14 +48,26 @@ const deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.princip
 
 // approvers selects those whose approvals of holds count, from approvals named r of the holds named h, in the order of the approvals.
 const approvers = `select r.authorization_id, r.environment_id, r.reviewer, r.principal, r.resolution, r.at, r.row_mac, coalesce(d.absent, '') as absent,
-	coalesce(d.absent_principal, '') as absent_principal from @approvals r
+	coalesce(d.absent_principal, '') as absent_principal@counted from @approvals r
 	join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id left join lateral ` + deputyAt + ` d on true
 	where h.tenant_id = @tenant and h.environment_id = @environment and h.authorization_id in @holds and @standing order by r.at, r.reviewer`
+
+// countedRows selects the rows by which an approval r of the hold h counts, in the place of the absent person d.
+const countedRows = `,
+	(select to_jsonb(e) from environments e where e.tenant_id = h.tenant_id and e.id = h.environment_id) as environment,
+	(select jsonb_agg(to_jsonb(c)) from credentials c where c.environment_id = h.environment_id
+		and c.id in (substr(r.reviewer, 12), substr(r.principal, 12))) as credentials,
+	(select jsonb_agg(to_jsonb(p)) from people p where p.tenant_id = h.tenant_id
+		and p.id in (substr(r.reviewer, 8), substr(r.principal, 8), substr(d.absent, 8), substr(d.absent_principal, 8))) as people,
+	(select jsonb_agg(to_jsonb(pr)) from person_roles pr where pr.environment_id = h.environment_id
+		and pr.person_id in (substr(r.reviewer, 8), substr(r.principal, 8), substr(d.absent, 8), substr(d.absent_principal, 8))) as roles,
+	(select jsonb_agg(to_jsonb(x)) from deputies x where x.tenant_id = h.tenant_id and x.environment_id = h.environment_id
+		and x.person_id = substr(d.absent, 8)) as deputies`
 
 // approversOf returns who approved the holds and counts at a time. It does not check the reviews: nothing may be decided by it.
 func approversOf(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, holds ...string) ([]Approver, error) {
 	var rows []Approver
-	err := pg.Unchecked(q.Gorm(ctx)).Raw(strings.NewReplacer("@approvals", "(select * from reviews where environment_id = @environment and resolution = 'approve')", "@standing", inGoodStanding).Replace(approvers),
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(strings.NewReplacer("@approvals", "(select * from reviews where environment_id = @environment and resolution = 'approve')", "@standing", inGoodStanding, "@counted", "").Replace(approvers),
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "holds": holds, "at": at}).Find(&rows).Error
 	return rows, err
 }
@@ -59,7 +78,7 @@ func approversWith(ctx context.Context, q *pg.Q, s pg.Scope, r models.Review) ([
 	var rows []Approver
 	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, principal, resolution, at, row_mac from reviews
 			where environment_id = @environment and authorization_id = @hold and resolution = 'approve' and reviewer <> @reviewer
-		union all select @hold, @environment, @reviewer, @principal, 'approve', cast(@at as timestamptz), @mac)`, "@standing", inGoodStanding).Replace(approvers),
+		union all select @hold, @environment, @reviewer, @principal, 'approve', cast(@at as timestamptz), @mac)`, "@standing", inGoodStanding, "@counted", countedRows).Replace(approvers),
 		map[string]any{
 			"tenant": s.Tenant, "environment": s.Environment, "holds": []string{r.AuthorizationID}, "hold": r.AuthorizationID, "at": r.At,
 			"reviewer": r.Reviewer, "principal": r.Principal, "mac": r.RowMAC,

@@ -2,13 +2,13 @@ package hold
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -30,19 +30,16 @@ type Case struct {
 	Outcome           *string // of the held decision
 	OutcomeReportedAt *time.Time
 	Receipt           []byte            // the response to the review that settled the hold, without the proof of the follow-up decision
-	Teams             []models.HoldTeam `gorm:"serializer:json"` // what the hold requires of teams
-	Reviews           []models.Review   `gorm:"serializer:json"` // without their receipts
+	Teams             []models.HoldTeam `gorm:"serializer:rows"` // what the hold requires of teams
+	Reviews           []models.Review   `gorm:"serializer:rows"` // without their receipts
 }
 
 const caseOfHold = "select r.*, " + settle.CaseColumns + `, a.outcome, a.outcome_reported_at,
 	(select v.receipt from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id and v.receipt is not null) as receipt,
-	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', t.authorization_id, 'TenantID', t.tenant_id, 'EnvironmentID', t.environment_id,
-		'Team', t.team, 'Approvals', t.approvals, 'EscalateTeam', t.escalate_team, 'EscalateAt', t.escalate_at, 'EscalatedAt', t.escalated_at,
-		'RowMAC', encode(t.row_mac, 'base64')) order by t.team), '[]')
-		from hold_teams t where t.environment_id = r.environment_id and t.authorization_id = r.authorization_id) as teams,
-	(select coalesce(jsonb_agg(jsonb_build_object('AuthorizationID', v.authorization_id, 'EnvironmentID', v.environment_id, 'Reviewer', v.reviewer,
-		'Principal', v.principal, 'Resolution', v.resolution, 'NoteDigest', v.note_digest, 'At', v.at, 'RowMAC', encode(v.row_mac, 'base64'))), '[]')
-		from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id) as reviews
+	(select coalesce(jsonb_agg(to_jsonb(t) order by t.team), '[]') from hold_teams t
+		where t.environment_id = r.environment_id and t.authorization_id = r.authorization_id) as teams,
+	(select coalesce(jsonb_agg(to_jsonb(v) - 'receipt'), '[]') from reviews v
+		where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id) as reviews
 	from holds r` + settle.CaseTables + " where r.environment_id = ? and r.authorization_id = ? and ? in ('', r.tenant_id)"
 
 // readCase returns the hold of an authorization, and the request of a move of it if there is a digest. The scope of the hold's workflow has no
@@ -205,23 +202,15 @@ const requesters = `(select unnest(array_remove(array[c.principal, c.former_prin
 var countedApprovals = `(select count(distinct r.principal) from reviews r
 	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
-// checkCounted fails if a row was altered by which SQL counted the approvals of a hold (pg.Altered): the environment, who approved, and in
-// whose place.
-func checkCounted(ctx context.Context, q *pg.Q, s pg.Scope, given []Approver) error {
-	if _, err := tenancy.GetEnvironment(ctx, q, s); err != nil {
-		return err
-	}
-	var actors []string
+// checkCounted fails if a row was altered by which SQL counted the approvals of a hold (pg.Altered).
+func checkCounted(ctx context.Context, q *pg.Q, given []Approver) error {
 	for _, a := range given {
-		actors = append(actors, a.Reviewer, a.Principal)
-		if a.Absent != "" {
-			actors = append(actors, a.Absent, a.AbsentPrincipal)
-		}
-		if err := checkDeputy(ctx, q, s, a); err != nil {
+		if err := errors.Join(pg.Verify(ctx, q, a.Environment), pg.Verify(ctx, q, a.Credentials...), pg.Verify(ctx, q, a.People...),
+			pg.Verify(ctx, q, a.Roles...), pg.Verify(ctx, q, a.Deputies...)); err != nil {
 			return err
 		}
 	}
-	return identity.CheckActors(ctx, q, s, actors)
+	return nil
 }
 
 // checkDeputy fails if what makes an approver the deputy of an absent person was altered (pg.Altered).
@@ -229,7 +218,7 @@ func checkDeputy(ctx context.Context, q *pg.Q, s pg.Scope, a Approver) error {
 	if a.Absent == "" {
 		return nil
 	}
-	return q.Gorm(ctx).Where(pg.InScope+" and person_id = ?", s.Tenant, s.Environment, strings.TrimPrefix(a.Absent, "person:")).Find(&[]models.Deputy{}).Error
+	return q.Gorm(ctx).Where(pg.InScope+" and person_id = ?", s.Tenant, s.Environment, personOf(a.Absent)).Find(&[]models.Deputy{}).Error
 }
 
 // OverdueHolds returns at most limit holds of any environment that should have expired before t.

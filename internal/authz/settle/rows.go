@@ -17,17 +17,14 @@ type Case struct {
 	CredentialID string // that requested the authorization
 	Subject      string // the relying party's id; empty if the subject is erased
 	// Request is the stored request of the move; nil for a move by time, and for one that no one requested.
-	Request *models.MoveRequest `gorm:"serializer:json"`
+	Request *models.MoveRequest `gorm:"serializer:rows"`
 }
 
 // The columns of Case and the tables that they are in, for a record r. The parameters of the columns are the id of the record and the digest
 // of the request.
 const (
 	CaseColumns = `a.action_key, a.decision, a.mode, a.credential_id, coalesce(s.external_id, '') as subject,
-	(select jsonb_build_object('Target', m.target, 'Digest', encode(m.digest, 'base64'), 'AuthorizationID', m.authorization_id, 'Move', m.move, 'Actor', m.actor, 'RequestID', m.request_id, 'Method', m.method, 'PasskeyID', m.passkey_id,
-		'SignCount', m.sign_count, 'BackupState', m.backup_state, 'NoteDigest', m.note_digest, 'EnvironmentID', m.environment_id,
-		'RequestedAt', m.requested_at, 'RowMAC', encode(m.row_mac, 'base64'))
-		from move_requests m where m.environment_id = r.environment_id and m.target = ? and m.digest = ?) as request`
+	(select to_jsonb(m) from move_requests m where m.environment_id = r.environment_id and m.target = ? and m.digest = ?) as request`
 	CaseTables = ` join authorizations a on a.environment_id = r.environment_id and a.id = r.authorization_id
 		left join subjects s on s.environment_id = r.environment_id and s.uid = r.subject_uid`
 )

@@ -30,6 +30,7 @@ import (
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 )
@@ -109,6 +110,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	db.SetMaxIdleConns(0)
 	db.SetMaxOpenConns(int(o.MaxConns))
 	conn := poolConn{pool: pool, sql: db, forget: func() { forget(pool) }}
+	schema.RegisterSerializer(nestedName, nested{})
 	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		TranslateError:         false,
