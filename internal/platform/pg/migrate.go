@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,18 +22,35 @@ func (e ErrNewerSchema) Error() string {
 		e.Database, e.Binary)
 }
 
-// baseline is the version of the schema's first migration. Builds before 1.0 have lower ones.
-const baseline = 1000
-
 // ErrEarlierBuild says that a build before version 1.0 made the database. Its rows cannot be converted.
 var ErrEarlierBuild = errors.New("the database was made by a build before version 1.0 and cannot be migrated: name an empty database, or remove the folder of countersign dev (make run: .data)")
 
-// checkBaseline returns ErrEarlierBuild for the version of a database of a build before 1.0.
-func checkBaseline(version int64) error {
-	if version > 0 && version < baseline {
-		return ErrEarlierBuild
+// ErrNoVersion says that the database has tables of the service's names but no schema version: they are another program's, or a restore was incomplete.
+type ErrNoVersion struct{ Table string }
+
+func (e ErrNoVersion) Error() string {
+	return fmt.Sprintf("the database has a table %s but no schema version, so that countersign has not made it: name an empty database, or restore the whole backup", e.Table)
+}
+
+// versionOf returns the version of the database's schema, 0 for an empty one. It is an error if these migrations cannot have made the schema.
+func (s *Store) versionOf(ctx context.Context, p *goose.Provider) (int64, error) {
+	version, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	if version > 0 {
+		if version < p.ListSources()[0].Version { // the baseline's
+			return version, ErrEarlierBuild
+		}
+		return version, nil
+	}
+	var table *string
+	err = s.pool.QueryRow(ctx, "select min(tablename) from pg_tables where schemaname = current_schema() and tablename = any($1)",
+		slices.Concat(models.DistributedTables, models.ReferenceTables)).Scan(&table)
+	if err == nil && table != nil {
+		err = ErrNoVersion{*table}
+	}
+	return 0, err
 }
 
 // Migrate migrates the schema to this binary's version and returns the versions before and after. If several processes
@@ -56,10 +74,7 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 		return 0, 0, err
 	}
 	err = s.lockMigrations(ctx, func() error {
-		if before, err = p.GetDBVersion(ctx); err != nil {
-			return err
-		}
-		if err := checkBaseline(before); err != nil {
+		if before, err = s.versionOf(ctx, p); err != nil {
 			return err
 		}
 		if newest := newest(p); before > newest {
@@ -68,10 +83,8 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 		if err := up(ctx, p, before, show); err != nil {
 			return err
 		}
-		if after, err = p.GetDBVersion(ctx); err != nil {
-			return err
-		}
-		return nil
+		after, err = p.GetDBVersion(ctx)
+		return err
 	})
 	return before, after, err
 }
@@ -102,10 +115,8 @@ func (s *Store) SchemaVersions(ctx context.Context) (have, want int64, err error
 	if err != nil {
 		return 0, 0, err
 	}
-	if have, err = p.GetDBVersion(ctx); err != nil {
-		return 0, 0, err
-	}
-	return have, newest(p), checkBaseline(have)
+	have, err = s.versionOf(ctx, p)
+	return have, newest(p), err
 }
 
 // CheckSchema returns an error if this binary cannot run on the schema of the database: it is older by a migration, or so
@@ -158,11 +169,8 @@ func (s *Store) migrations() (*goose.Provider, error) {
 }
 
 func newest(p *goose.Provider) int64 {
-	var v int64
-	for _, m := range p.ListSources() {
-		v = max(v, m.Version)
-	}
-	return v
+	all := p.ListSources()
+	return all[len(all)-1].Version
 }
 
 // migrationPause is the time between two attempts to get the lock of the migrations.

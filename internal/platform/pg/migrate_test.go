@@ -32,6 +32,22 @@ func TestDatabasesOfBuildsBeforeTheBaselineAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, pg.ErrEarlierBuild)
 }
 
+func TestDatabasesThatOthersMadeAreRefused(t *testing.T) {
+	t.Parallel()
+	st, err := pg.Open(t.Context(), testenv.EmptyDatabase(t), pg.Options{Keys: testenv.Keys(), MaxConns: 2})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	_, err = st.Pool().Exec(t.Context(), "create table unrelated (id int); create table tenants (id int)")
+	require.NoError(t, err)
+	require.ErrorIs(t, st.CheckSchema(t.Context()), pg.ErrNoVersion{Table: "tenants"})
+	_, _, err = st.Migrate(t.Context())
+	require.ErrorIs(t, err, pg.ErrNoVersion{Table: "tenants"})
+	_, err = st.Pool().Exec(t.Context(), "drop table tenants")
+	require.NoError(t, err)
+	_, _, err = st.Migrate(t.Context())
+	require.NoError(t, err, "tables with names of their own are in no one's way")
+}
+
 func TestMigrateShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	st, err := pg.Open(t.Context(), testenv.EmptyDatabase(t), pg.Options{Keys: testenv.Keys(), MaxConns: 2})
