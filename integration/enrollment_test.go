@@ -127,10 +127,6 @@ func TestEnrollmentReadyMatchesStoredFrames(t *testing.T) {
 				require.Equal(t, byFrames(), ack.value("enrollment_ready"), "round %d, session %d, frame %d", round, session, frame)
 				seen[byFrames()]++
 			}
-			if session == 0 {
-				_, err := shared.Store.Pool().Exec(t.Context(), "update frames set keys = null where session_id = $1", last)
-				require.NoError(t, err)
-			}
 			ada.NewDay()
 		}
 		done := r.Server.post(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": last}).is(200)

@@ -84,8 +84,6 @@ const (
 	ReasonBackgroundFewPeople = "background_few_people"
 	// The background is stated or was trained on people outside this deployment.
 	ReasonBackgroundNotLocal = "background_not_local"
-	// Reported by versions with the feature schema cs-features-1 only: most key transitions were outside of its tables.
-	ReasonBackgroundOtherLanguage = "background_other_language"
 	// The background was trained on other classes of device.
 	ReasonBackgroundOtherPopulation = "background_other_population"
 	// The behaviour matches the enrolled person.

@@ -9,12 +9,8 @@ import (
 	"math"
 )
 
-// binaryVersion is the first byte of a stored frame. Frames of earlierVersion were extracted with the schema cs-features-1: their
-// typing was relative to other tables, so it is dropped when they are read.
-const (
-	binaryVersion  = 2
-	earlierVersion = 1
-)
+// binaryVersion is the first byte of a stored frame.
+const binaryVersion = 2
 
 // errTruncated is returned for stored frames that end too early or contain values that no frame can have.
 var errTruncated = errors.New("features: stored frame is damaged")
@@ -67,8 +63,7 @@ func appendPresence(out []byte, p Presence) []byte {
 // UnmarshalBinary decodes the output of MarshalBinary. It checks cells and ranges like Read, because stored bytes may be damaged.
 func (f *Frame) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
-	version := r.byte()
-	if version < earlierVersion || version > binaryVersion {
+	if r.byte() != binaryVersion {
 		return fmt.Errorf("%w: version", errTruncated)
 	}
 	out := Frame{ClockMS: float64(r.uvarint()) / 1000}
@@ -77,19 +72,11 @@ func (f *Frame) UnmarshalBinary(data []byte) error {
 			continue
 		}
 		b := Block{Events: int(min(r.uvarint(), MaxEvents)), ActiveMS: float64(min(r.uvarint(), MaxActiveMS))}
-		if m == Keystroke && version == earlierVersion {
-			r.skipCells()
-			continue
-		}
 		b.Cells = r.cells(m)
 		if r.failed {
 			return errTruncated
 		}
 		out.put(m, b)
-	}
-	if version == earlierVersion {
-		*f = out
-		return nil
 	}
 	out.Presence = r.presence()
 	if r.failed || len(r.data) != 0 {
@@ -151,15 +138,6 @@ func (r *reader) cells(m Modality) Vector {
 		v.N[i], v.M[i] = n, mean
 	}
 	return v
-}
-
-// skipCells reads the cells of a modality without using them.
-func (r *reader) skipCells() {
-	for range int(r.byte()) {
-		r.byte()
-		r.byte()
-		r.varint()
-	}
 }
 
 // presence reads the presence scalars; a value outside its range is an error.

@@ -169,7 +169,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func FuzzUnmarshalBinary(f *testing.F) {
-	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{2, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var frame features.Frame
 		if frame.UnmarshalBinary(raw) == nil {

@@ -41,7 +41,6 @@ const (
 	ReasonCoarseClock        = "clock_coarse"
 	ReasonContradictDuration = "frame_contradicts_duration"
 	ReasonFewCells           = "few_transition_classes"
-	ReasonOtherLanguage      = "background_other_language"
 	ReasonOtherPopulation    = "background_other_population"
 	ReasonNotLocal           = "background_not_local"
 	ReasonFewPeople          = "background_few_people"
@@ -101,7 +100,6 @@ func continuityReasons() []Reason {
 		{ReasonOperatorChange, kind, "The session matched the enrolled person before and does not now. Experimental.", "Step up."},
 		{ReasonExperimental, kind, "The claim is experimental and should not decide alone.", "None needed."},
 		{ReasonFewCells, kind, "Few kinds of transition were seen, for example typing with one hand.", "Collect more varied typing, or step up."},
-		{ReasonOtherLanguage, kind, "Reported by versions with the feature schema cs-features-1 only: most key transitions were outside of its tables.", "Train a background on your own population."},
 		{ReasonOtherPopulation, kind, "The background was trained on other classes of device.", "Train a background on your own population."},
 		{ReasonFewPeople, kind, "The background rests on fewer than 30 people, so claims are capped at likely.", "Train a background on your own population: countersign background learn."},
 		{ReasonNotLocal, kind, "The background is stated or was trained on people outside this deployment.", "Train a background on your own population: countersign background learn."},

@@ -48,7 +48,7 @@ func doubtfulErasures(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]Er
 }
 
 // byRetention is the condition that retention erased the event e: a retention.executed event of events as old as e has the same time. Its
-// older_than is truncated to milliseconds. One that does not name it, as in RetainedFrom, is taken for the shortest retention of events.
+// older_than is truncated to milliseconds. If its data is gone, it is taken, as in retainedFrom, for the shortest retention of events.
 const byRetention = `exists (select 1 from events x where x.environment_id = e.environment_id and x.type = 'retention.executed' and x.at = e.erased_at
 	and (x.data is null or x.data->>'class' = 'events')
 	and e.at < coalesce((x.data->>'older_than')::timestamptz + interval '1 millisecond', x.at - interval '30 days'))`

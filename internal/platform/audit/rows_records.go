@@ -232,7 +232,7 @@ func isErasing(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[str
 }
 
 // retainedFrom returns the time before which retention has removed the rows of a class, according to the log, or the zero
-// time if it never did. An event that does not name that time (an old one, or one whose data is gone) is taken for the
+// time if it never did. An event whose data is gone is taken for the
 // shortest retention that can be set.
 func retainedFrom(ctx context.Context, q *pg.Q, s pg.Scope, class Expiring, shortest time.Duration) (time.Time, error) {
 	var at *time.Time

@@ -100,20 +100,12 @@ type subjectAccount struct {
 type templateMove struct {
 	source     string
 	modalities []string
-	// Empty in enrollment entries of earlier versions.
-	device string
+	device     string
 }
 
-// about reports whether the move concerns the templates of the row's kind. It is unsure if the entry does not name the device
-// class.
-func (m templateMove) about(t models.Template) (concerned, unsure bool) {
-	if m.modalities == nil || m.names(t) {
-		return true, false
-	}
-	if !slices.Contains(m.modalities, t.Modality) {
-		return false, false
-	}
-	return m.device == t.DeviceClass, m.device == ""
+// about reports whether the move concerns the templates of the row's kind.
+func (m templateMove) about(t models.Template) bool {
+	return m.modalities == nil || m.names(t) || m.device == t.DeviceClass && slices.Contains(m.modalities, t.Modality)
 }
 
 // names reports whether the move activated this very version.
@@ -160,9 +152,7 @@ func (c *comparison) templates(rows []models.Template, log []templateMove) {
 			c.add(Unsupported, "templates", "", t.ID, "a version of a template is stored that no entry of the log learned")
 			continue
 		}
-		if last, sure := lastMove(log, t); sure {
-			c.inForce(t, last)
-		}
+		c.inForce(t, lastMove(log, t))
 	}
 }
 
@@ -171,7 +161,7 @@ func (c *comparison) lost(rows []models.Template, log []templateMove) {
 	for i, m := range log {
 		for _, modality := range m.modalities {
 			replaced := slices.ContainsFunc(log[i+1:], func(n templateMove) bool {
-				return n.modalities == nil || slices.Contains(n.modalities, modality) && (n.device == m.device || n.device == "" || m.device == "")
+				return n.modalities == nil || slices.Contains(n.modalities, modality) && n.device == m.device
 			})
 			if !replaced && !slices.ContainsFunc(rows, func(t models.Template) bool { return t.Modality == modality && m.names(t) }) {
 				c.add(Missing, "templates", m.source, "", "the version of a template that the log activated last is stored no more")
@@ -180,17 +170,14 @@ func (c *comparison) lost(rows []models.Template, log []templateMove) {
 	}
 }
 
-// lastMove returns the last entry about the templates of the row's kind. It is not sure if a later entry may concern them.
-func lastMove(log []templateMove, t models.Template) (last templateMove, sure bool) {
-	sure = true
+// lastMove returns the last entry about the templates of the row's kind.
+func lastMove(log []templateMove, t models.Template) (last templateMove) {
 	for _, m := range log {
-		concerned, unsure := m.about(t)
-		if concerned {
-			last, sure = m, true
+		if m.about(t) {
+			last = m
 		}
-		sure = sure && !unsure
 	}
-	return last, sure
+	return last
 }
 
 // inForce compares the active version with the last move.

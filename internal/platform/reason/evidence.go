@@ -31,7 +31,6 @@ var evidenceEntries = []Entry{
 	{"operator_change_suspected", KindContinuity, "The session matched the enrolled person before and does not now. Experimental.", "Step up."},
 	{"experimental", KindContinuity, "The claim is experimental and should not decide alone.", "None needed."},
 	{"few_transition_classes", KindContinuity, "Few kinds of transition were seen, for example typing with one hand.", "Collect more varied typing, or step up."},
-	{"background_other_language", KindContinuity, "Reported by versions with the feature schema cs-features-1 only: most key transitions were outside of its tables.", "Train a background on your own population."},
 	{"background_other_population", KindContinuity, "The background was trained on other classes of device.", "Train a background on your own population."},
 	{"background_few_people", KindContinuity, "The background rests on fewer than 30 people, so claims are capped at likely.", "Train a background on your own population: countersign background learn."},
 	{"background_not_local", KindContinuity, "The background is stated or was trained on people outside this deployment.", "Train a background on your own population: countersign background learn."},

@@ -98,21 +98,17 @@ func FramesOfEnrollment(ctx context.Context, q *pg.Q, environment, subjectUID, d
 type EnrollKeys struct {
 	SessionID string
 	Keys      int
-	Uncounted []byte // the vector of a frame that an earlier release stored without counting
 }
 
-// KeysOfEnrollment counts the keystrokes of the frames that Frames would return now if one more were stored, without that one. Each frame
-// was counted when it was stored. Frames of releases that did not count are returned as rows of their own, with their
-// vector.
+// KeysOfEnrollment counts the keystrokes of the frames that FramesOfEnrollment would return now if one more were stored, without that one.
 func KeysOfEnrollment(ctx context.Context, q *pg.Q, environment, subjectUID, device string) ([]EnrollKeys, error) {
 	var rows []EnrollKeys
-	err := q.Gorm(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys, uncounted from (
-		select f.session_id, f.keys, case when f.keys is null then f.vector end as uncounted
-		from frames f join sessions s on s.id = f.session_id and s.environment_id = f.environment_id
+	err := q.Gorm(ctx).Raw(`select session_id, coalesce(sum(keys), 0) as keys from (
+		select f.session_id, f.keys from frames f join sessions s on s.id = f.session_id and s.environment_id = f.environment_id
 		where f.environment_id = @environment and f.subject_uid = @uid and s.device_class = @device and f.purpose = 'enroll' and f.status = 'accepted'
 		and f.vector is not null and f.received_at > `+enrollFloor+`
 		order by f.received_at desc limit @most) newest
-		group by session_id, uncounted`,
+		group by session_id`,
 		map[string]any{"environment": environment, "uid": subjectUID, "device": device, "most": enrollFrames - 1}).Find(&rows).Error
 	return rows, err
 }

@@ -338,16 +338,9 @@ func (s *Service) updateReadiness(ctx context.Context, q *pg.Q, f incomingFrame,
 	if err != nil {
 		return err
 	}
-	// Readiness is decided by the number of keystrokes per session. Rows from before that number was stored are counted here.
+	// Readiness is decided by the number of keystrokes per session.
 	keys := map[string]int{sess.ID: f.parsed.Frame.Keys()}
 	for _, k := range stored {
-		if len(k.Uncounted) > 0 {
-			var frame features.Frame
-			if err := frame.UnmarshalBinary(k.Uncounted); err != nil {
-				return err
-			}
-			k.Keys = frame.Keys()
-		}
 		keys[k.SessionID] += k.Keys
 	}
 	var amounts []scoring.SessionAmount
