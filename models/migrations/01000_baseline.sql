@@ -971,8 +971,10 @@ create table aggregate_values (
     constraint aggregate_values_request_id_fkey foreign key (request_id, environment_id) references authorizations(id, environment_id) on delete cascade
 );
 create index aggregate_values_age on aggregate_values using brin (reserved_at);
-create index aggregate_values_subject on aggregate_values (environment_id, subject_uid, field, action_key, decision, decided_at);
-create index aggregate_values_resource on aggregate_values (environment_id, resource_digest, field, action_key, decision, decided_at) where (resource_digest is not null);
+create index aggregate_values_subject on aggregate_values (environment_id, subject_uid, field, action_key, decision, currency, decided_at)
+    include (amount, digest, first, reserved);
+create index aggregate_values_resource on aggregate_values (environment_id, resource_digest, field, action_key, decision, currency, decided_at)
+    include (tenant_id, amount, digest, first, reserved) where (resource_digest is not null);
 create index aggregate_values_subject_open on aggregate_values (environment_id, subject_uid, field) where (reserved in ('open', 'executed'));
 create index aggregate_values_resource_open on aggregate_values (environment_id, resource_digest, field) where (reserved in ('open', 'executed') and resource_digest is not null);
 create index aggregate_values_seen on aggregate_values (environment_id, subject_uid, digest, decided_at) where (digest is not null and decision = 'allow');

@@ -184,7 +184,7 @@ type Read struct {
 	Since    time.Time
 	// Above is from where on the number may be any that is higher; empty for an exact one.
 	Above *string
-	// Seen are digests of a value: the number is 1 if a request with it was allowed, and 0 otherwise. It is nil for a number.
+	// Seen are digests of a value: the number is 0 unless a request with one of them was allowed. It is nil for a number.
 	Seen [][]byte
 }
 
@@ -233,11 +233,18 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 	})
 }
 
-// ofSubject makes the planner look the subject up once: $1 is the tenant, $2 the environment and $3 the relying party's id.
-const ofSubject = `v.subject_uid = (select s.uid from subjects s where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing')`
+// Whose values are read: $1 is the tenant, $2 the environment, and $3 the relying party's id of the subject, which the planner looks up
+// once, or the digest of the resource.
+const (
+	ofSubject  = `v.subject_uid = (select s.uid from subjects s where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing')`
+	ofResource = `v.tenant_id = $1 and v.resource_digest = $3`
+)
 
-const seenQuery = `select count(*)::text from (select from aggregate_values v where v.environment_id = $2 and ` + ofSubject + `
-	and v.digest = any ($4) and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5 limit 1) seen`
+// seenQuery reads the newest request with each digest. The order makes it read one entry of the index, also for a value that most
+// requests have.
+const seenQuery = `select count(*)::text from unnest($4::bytea[]) d(digest), lateral (select from aggregate_values v where v.environment_id = $2
+	and ` + ofSubject + ` and v.digest = d.digest and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5
+	order by v.decided_at desc limit 1) newest`
 
 // variant selects a statement of numberQueries. A bounded one may stop above a limit.
 type variant struct {
@@ -246,25 +253,26 @@ type variant struct {
 }
 
 // numberQueries are the statements of numbers. What is open counts towards a cap however old it is: it may be executed any time.
-// No estimate depends on an argument, so that Postgres plans each statement once and not for each request. The order makes it read
-// the rows of the holder by their index, of which others with the same window are no part.
+// No estimate depends on the time, so that Postgres plans each statement once and not for each request. The order makes it read the
+// rows of the holder by their index, of which others with the same window are no part, and which has all that is read.
 var numberQueries = func() map[variant]string {
-	const since, newest = "(select $7::timestamptz)", " order by v.decided_at desc"
+	const since, newest = "(select $7::timestamptz)", " order by v.decided_at desc limit %[1]d"
 	out := map[variant]string{}
 	for n := range 1 << 4 {
 		v := variant{resource: n&1 > 0, reserved: n&2 > 0, each: n&4 > 0, bounded: n&8 > 0}
 		holder, limit := ofSubject, "$8"
 		if v.resource {
-			holder = "v.resource_digest = $3"
+			holder = ofResource
 		}
-		rows := `select v.amount, v.digest from aggregate_values v where v.tenant_id = $1 and v.environment_id = $2 and ` + holder + `
+		rows := `select v.amount, v.digest from aggregate_values v where v.environment_id = $2 and ` + holder + `
 			and v.field = $4 and v.action_key = $5 and v.currency = $6 and `
 		switch {
 		case v.reserved:
-			rows = `(` + rows + `v.decision = 'allow' and v.decided_at > ` + since + ` and v.reserved = 'final'` + newest + `) union all ` +
-				rows + `v.reserved in ('open', 'executed') and (v.reserved = 'open' or v.reserved_at > ` + since + `)`
+			rows = `(` + rows + `v.decision = 'allow' and v.decided_at > ` + since + ` and v.reserved = 'final'` + newest + `) union all (` +
+				rows + `v.reserved in ('open', 'executed') and (v.reserved = 'open' or v.reserved_at > ` + since + `) limit %[1]d)`
 		case v.each:
-			rows += `v.decision in ('allow', 'challenge', 'hold', 'deny') and v.decided_at > ` + since + ` and v.first` + newest
+			rows = `select v.amount, v.digest from unnest(array['allow', 'challenge', 'hold', 'deny']) d, lateral (` +
+				rows + `v.decision = d and v.decided_at > ` + since + ` and v.first` + newest + `) v`
 		default:
 			rows, limit = rows+`v.decision = $8 and v.decided_at > `+since+newest, "$9"
 		}
@@ -280,7 +288,7 @@ var numberQueries = func() map[variant]string {
 	return out
 }()
 
-// numberOf reads a number of the first rows, and how many there are.
+// numberOf reads a number, and of how many rows: those of a limit, or of some limits, to which the text of the rows refers.
 func numberOf(number, rows string, limit int) string {
-	return fmt.Sprintf("select %s::text, count(*) from (%s limit %d) r", number, rows, limit)
+	return fmt.Sprintf("select "+number+"::text, count(*) from ("+rows+") r", limit)
 }
