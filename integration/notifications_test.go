@@ -114,6 +114,13 @@ func TestReviewerIsNotifiedByMail(t *testing.T) {
 	require.Equal(t, 303, ann.submit(at+"/code", url.Values{"code": {codes[1]}}).status)
 	require.Equal(t, 303, ann.submit(at, url.Values{"choice": {"opened:email", "due_soon:email"}}).status)
 	require.Contains(t, ann.get(at).body, `value="opened:email" aria-label="Opened, E-mail to `)
+	require.Contains(t, ann.get(at).body, "those of the next 15 minutes in one e-mail.")
+	times := url.Values{"gather_minutes": {"60"}, "quiet_from": {"22:00"}, "quiet_until": {"07:00"}, "zone": {"Berlin"}}
+	require.Contains(t, fault(t, ann.submit(at+"/times", times), "zone"), "IANA")
+	times.Set("zone", "Europe/Berlin")
+	require.Equal(t, 303, ann.submit(at+"/times", times).status)
+	require.Contains(t, ann.get(at).body, "Nothing is mailed from 22:00 to 07:00 (Europe/Berlin).")
+	require.Equal(t, 303, ann.submit(at+"/times", url.Values{"gather_minutes": {"0"}, "zone": {"Europe/Berlin"}}).status)
 	before := len(box.to(address))
 
 	_, action := w.action(t, "enforce", holding)
@@ -124,6 +131,7 @@ func TestReviewerIsNotifiedByMail(t *testing.T) {
 	require.Contains(t, got.Subject, "A hold waits for review: ")
 	require.Contains(t, got.Text, shared.baseURL+"/console/"+w.ID+"/reviews/"+held)
 	require.Contains(t, got.Text, "Due: ")
+	require.Equal(t, "<"+held+"@localhost>", got.Headers["in-reply-to"])
 	require.NotContains(t, got.Subject+got.Text, subject)
 	eventually(t, func() bool { return w.settled(t, "sent") == 1 }, "and recorded")
 	require.Len(t, box.to(address), before+1)

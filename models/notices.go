@@ -29,6 +29,10 @@ type PersonAddress struct {
 	ChangedAt     time.Time
 	ConfirmedAt   *time.Time
 	NamedBy       *string // the actor who chose it for an invitation; nil for the person
+	GatherMinutes int     // between two e-mails about holds
+	QuietFrom     string  // HH:MM in Zone; empty if QuietUntil is
+	QuietUntil    string
+	Zone          string // of the IANA database
 }
 
 // ChatShape is the format of the messages that a chat address accepts.
@@ -88,5 +92,7 @@ type Notice struct {
 	Attempts        int
 	Failure         *string
 	CreatedAt       time.Time
+	DueAt           time.Time // when its message is to be sent
+	CarriedBy       *string   // the notice whose message carries it; nil until that is due
 	SettledAt       *time.Time
 }

@@ -100,6 +100,7 @@ func (w populated) pages() []pageState {
 		in("teams", "Payments desk", "teams"), in("deputy-new", "deputy", "deputies", "new"),
 		in("notifications", "What you are notified of", "notifications"),
 		in("notice-address", "address", "notifications", "address"), in("notice-code", "code", "notifications", "code"),
+		in("notice-times", "Quiet from", "notifications", "times"),
 		in("health", "What the service depends on", "health"), in("audit", "sealed entries", "audit"), in("audit verified", "Signed head", "audit", "verify"),
 		in("absent", "Not found", "reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"),
 	}

@@ -219,7 +219,7 @@ create table person_passkeys (
 );
 create index person_passkeys_person on person_passkeys (person_id);
 
--- Mail addresses of staff, sealed, with their confirmation.
+-- Mail addresses of staff, sealed, with their confirmation and the hours in which no mail is sent (HH:MM in the zone).
 create table person_addresses (
     person_id       text primary key references people(id) on delete cascade,
     tenant_id       text not null,
@@ -229,7 +229,11 @@ create table person_addresses (
     attempts        integer default 0 not null,
     changed_at      timestamptz not null,
     confirmed_at    timestamptz,
-    named_by        text
+    named_by        text,
+    gather_minutes  integer default 15 not null,
+    quiet_from      text default '' not null,
+    quiet_until     text default '' not null,
+    zone            text default 'UTC' not null
 );
 
 -- Links to a first or another passkey. Only the MAC of a token is stored; there is none until a link that goes by mail is sent.
@@ -1382,7 +1386,7 @@ create table notice_choices (
 );
 create index notice_choices_person on notice_choices (person_id);
 
--- Notices to staff, by mail or chat.
+-- Notices to staff, by mail or chat. One message carries several: that of the notice carried_by.
 create table notices (
     id               text not null,
     tenant_id        text not null,
@@ -1394,12 +1398,16 @@ create table notices (
     attempts         integer default 0 not null,
     failure          text,
     created_at       timestamptz not null,
+    due_at           timestamptz not null,
+    carried_by       text,
     settled_at       timestamptz,
     primary key (id, environment_id),
     constraint notices_authorization_id_environment_id_kind_recipient_key unique (authorization_id, environment_id, kind, recipient),
     constraint notices_authorization_id_fkey foreign key (authorization_id, environment_id) references holds(authorization_id, environment_id) on delete cascade
 );
 create index notices_age on notices (created_at) where (status <> 'pending');
+create index notices_carried on notices (carried_by);
+create index notices_recipient on notices (environment_id, recipient, due_at);
 
 -- Incoming webhooks of chats, sealed.
 create table chat_addresses (

@@ -14,18 +14,19 @@ import (
 type kind string
 
 const (
-	oneLine  kind = "line"
-	longText kind = "text"
-	number   kind = "number"
-	choice   kind = "choice"
-	someOf   kind = "some"  // checkboxes
-	yesNo    kind = "yesno" // one checkbox
-	lines    kind = "lines" // a list with one item on each line
-	moment   kind = "time"  // in UTC
-	jsonText kind = "json"
-	picture  kind = "file" // sent in base64
-	pems     kind = "pem"  // a list of certificates, one after the other
-	ruleList kind = "rules"
+	oneLine   kind = "line"
+	longText  kind = "text"
+	number    kind = "number"
+	choice    kind = "choice"
+	someOf    kind = "some"  // checkboxes
+	yesNo     kind = "yesno" // one checkbox
+	lines     kind = "lines" // a list with one item on each line
+	moment    kind = "time"  // in UTC
+	clockTime kind = "clock" // HH:MM
+	jsonText  kind = "json"
+	picture   kind = "file" // sent in base64
+	pems      kind = "pem"  // a list of certificates, one after the other
+	ruleList  kind = "rules"
 )
 
 // option is one choice of a field.

@@ -29,7 +29,7 @@ func (f *form) read(v *visit) {
 			one.Value = v.upload(name)
 		case ruleList:
 			one.readRules(v)
-		case oneLine, longText, number, choice, lines, pems, moment, jsonText:
+		case oneLine, longText, number, choice, lines, pems, moment, clockTime, jsonText:
 			// Browsers submit line breaks as CRLF.
 			one.Value = strings.ReplaceAll(v.form(name), "\r\n", "\n")
 		}
@@ -133,7 +133,7 @@ func (f field) value() (value any, given bool, err error) {
 	case lines, pems:
 		list := f.items(f.Value)
 		return list, len(list) > 0 || f.Sent, nil
-	case oneLine, longText, choice, picture:
+	case oneLine, longText, choice, clockTime, picture:
 		text := f.Value
 		if f.Kind == oneLine {
 			text = strings.TrimSpace(text)

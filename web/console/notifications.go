@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,11 @@ var occasions = []option{
 // chatShapes are the shapes of chat addresses with the chats that accept them.
 var chatShapes = []option{
 	{string(models.ChatSlack), "Slack: also Mattermost and others that accept its messages"}, {string(models.ChatTeams), "Microsoft Teams: a workflow for incoming webhooks"},
+}
+
+// gathering are the times for which e-mail is gathered after a message.
+var gathering = []option{
+	{"0", "at once, each hold by itself"}, {"5", "after 5 minutes"}, {"15", "after 15 minutes"}, {"60", "after an hour"}, {"240", "after four hours"},
 }
 
 // channelRow is one channel with the occasions on which it can be used.
@@ -56,6 +62,8 @@ type notificationsView struct {
 	Confirmed bool
 	To        string
 	Own, Code string // URLs of the forms of the address and of its code
+	Timed     string // when e-mails are sent
+	Timing    string // URL of the form of it
 	Columns   []option
 	Channels  []channelRow
 	SeeChats  bool
@@ -76,6 +84,8 @@ func savedNotice(done string) *notice {
 		return &notice{"good", "The address is confirmed."}
 	case "removed":
 		return &notice{"good", "The address is removed."}
+	case "times":
+		return &notice{"good", "The times are saved."}
 	case "chat":
 		return &notice{"good", "The chat address is saved. Reviewers can choose it now."}
 	default:
@@ -91,8 +101,10 @@ func (c *console) showNotifications(v *visit, n *notice) error {
 	view := notificationsView{
 		Notice: n, Reviews: v.may(Review), CanMail: c.Notices.CanMail(), Address: seen.Address, Confirmed: seen.Confirmed, To: v.at(notificationsPath),
 		Own: v.at(notificationsPath, "address"), Code: v.at(notificationsPath, "code"), Columns: occasions, SeeChats: v.may(SeeWebhooks),
+		Timing: v.at(notificationsPath, "times"),
 	}
 	if seen.Address != "" {
+		view.Timed = timed(seen.Timing)
 		view.Channels = append(view.Channels, channelOf("E-mail to "+seen.Address, models.ChannelEmail, seen.Choices))
 	}
 	for _, a := range seen.Chats {
@@ -172,6 +184,61 @@ func (c *console) setNoticeAddress(v *visit) error {
 			return v.Redirect(v.at(notificationsPath)+"?done=removed", fiber.StatusSeeOther)
 		}
 		return v.back(notificationsPath, "code")
+	})
+}
+
+// timed says when e-mails are sent.
+func timed(t notify.Timing) string {
+	text := "Each hold is mailed by itself, at once."
+	if t.GatherMinutes > 0 {
+		text = "The first hold is mailed at once, those of the next " + itoa(t.GatherMinutes) + " minutes in one e-mail."
+	}
+	if t.QuietFrom != "" {
+		text += " Nothing is mailed from " + t.QuietFrom + " to " + t.QuietUntil + " (" + t.Zone + ")."
+	}
+	return text
+}
+
+// timingForm is the form of the times at which the user is sent e-mail.
+func (v *visit) timingForm(t notify.Timing) form {
+	return form{
+		Section: notificationsPath, Heading: "Digest and quiet hours", To: v.at(notificationsPath, "times"), Submit: "Save the times",
+		Back:  item{Label: "Notifications", URL: v.at(notificationsPath)},
+		Intro: "A hold that ends within the hour after its message would be sent is mailed at once, also in quiet hours.",
+		Fields: []field{
+			{Name: "gather_minutes", Label: "Further holds after a message", Kind: choice, Value: itoa(t.GatherMinutes), Options: gathering, Required: true,
+				Hint: "The first hold is always mailed at once. Those that follow share one e-mail."},
+			{Name: "quiet_from", Label: "Quiet from", Kind: clockTime, Value: t.QuietFrom, Hint: "Empty for no quiet hours."},
+			{Name: "quiet_until", Label: "Quiet until", Kind: clockTime, Value: t.QuietUntil},
+			{Name: "zone", Label: "Time zone", Kind: oneLine, Value: t.Zone, Required: true, Hint: "Such as Europe/Berlin or America/New_York. E-mails show due times in it."},
+		},
+	}
+}
+
+func (c *console) noticeTiming(v *visit) error {
+	seen, err := c.Notices.Preferences(v.ctx, v.principal())
+	if err != nil {
+		return err
+	}
+	return v.showForm(fiber.StatusOK, v.timingForm(seen.Timing))
+}
+
+func (c *console) setNoticeTiming(v *visit) error {
+	return submitted(v, v.timingForm(notify.Timing{}), func(in struct {
+		GatherMinutes string `json:"gather_minutes"`
+		QuietFrom     string `json:"quiet_from"`
+		QuietUntil    string `json:"quiet_until"`
+		Zone          string `json:"zone"`
+	}) error {
+		minutes, err := strconv.Atoi(in.GatherMinutes)
+		if err != nil {
+			minutes = -1 // refused
+		}
+		t := notify.Timing{GatherMinutes: minutes, QuietFrom: in.QuietFrom, QuietUntil: in.QuietUntil, Zone: in.Zone}
+		if err := c.Notices.SetTiming(v.ctx, v.principal(), t); err != nil {
+			return err
+		}
+		return v.Redirect(v.at(notificationsPath)+"?done=times", fiber.StatusSeeOther)
 	})
 }
 

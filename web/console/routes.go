@@ -198,6 +198,8 @@ func (c *console) table() []line {
 		change("/:environment/notifications", "notices_choose", Review, false, c.chooseNotices),
 		see("/:environment/notifications/address", "notice_address", Review, c.noticeAddress),
 		change("/:environment/notifications/address", "notice_address_set", Review, false, c.setNoticeAddress),
+		see("/:environment/notifications/times", "notice_times", Review, c.noticeTiming),
+		change("/:environment/notifications/times", "notice_times_set", Review, false, c.setNoticeTiming),
 		see("/:environment/notifications/code", "notice_code", Review, c.noticeCode),
 		change("/:environment/notifications/code", "notice_code_confirm", Review, false, c.confirmNoticeAddress),
 		see("/:environment/notifications/chats/new", "chat_new", ChangeWebhooks, c.newChat),

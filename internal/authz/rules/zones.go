@@ -70,6 +70,9 @@ const knownZones = 1000
 // zones keeps the zones that conditions have used.
 var zones = zoneCache{known: map[string]*time.Location{}}
 
+// Zone returns the time zone with a name of the IANA database.
+func Zone(name string) (*time.Location, error) { return zones.load(name) }
+
 // zoneCache is safe for concurrent use: the rules of all environments share it.
 type zoneCache struct {
 	mu    sync.RWMutex

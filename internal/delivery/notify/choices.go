@@ -23,6 +23,7 @@ type Choice struct {
 type Preferences struct {
 	Address   string // empty if the person has none
 	Confirmed bool   // notices are sent to the address
+	Timing    Timing // of the e-mails, if there is an address
 	Choices   []Choice
 	Chats     []models.ChatAddress // of the environment, to choose from
 }
@@ -36,7 +37,7 @@ func (s *Service) Preferences(ctx context.Context, p identity.Principal) (Prefer
 		if out.Address, err = staff.OpenAddress(s.Keyring, row); err != nil {
 			return out, err
 		}
-		out.Confirmed = row.ConfirmedAt != nil
+		out.Confirmed, out.Timing = row.ConfirmedAt != nil, timingOf(row)
 	case !errors.Is(err, pg.ErrNotFound):
 		return out, err
 	}

@@ -38,26 +38,37 @@ func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
 	if err != nil || len(to) == 0 {
 		return err
 	}
-	notices := make([]models.Notice, len(to))
-	for i, recipient := range to {
-		notices[i] = models.Notice{
-			ID: ids.New(ids.Notice), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID,
-			Kind: o.Kind, Recipient: recipient, CreatedAt: now,
-		}
-	}
 	// The unique key decides between concurrent handlers: only the one that inserted a notice adds the row that sends it.
 	return s.Store.Write(ctx, func(q *pg.Q) error {
-		added, err := insertNotice(ctx, q, notices)
-		if err != nil {
-			return err
-		}
-		for _, n := range added {
-			if err := outbox.Add(ctx, q, outbox.Item{Topic: topicOf(n), Environment: n.EnvironmentID, Ref: n.ID, At: now}); err != nil {
+		for _, recipient := range to {
+			n := models.Notice{
+				ID: ids.New(ids.Notice), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID,
+				Kind: o.Kind, Recipient: recipient, CreatedAt: now,
+			}
+			if err := announce(ctx, q, h, n); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// announce adds a notice with the outbox row that sends it when it is due, unless it exists.
+func announce(ctx context.Context, q *pg.Q, h models.Hold, n models.Notice) error {
+	t, err := timing(ctx, q, n)
+	if err != nil {
+		return err
+	}
+	last, err := lastDue(ctx, q, n)
+	if err != nil {
+		return err
+	}
+	n.DueAt = t.sendAt(n.CreatedAt, last, h)
+	added, err := insertNotice(ctx, q, n)
+	if err != nil || !added {
+		return err
+	}
+	return outbox.Add(ctx, q, outbox.Item{Topic: topicOf(n), Environment: n.EnvironmentID, Ref: n.ID, At: n.CreatedAt, Due: n.DueAt})
 }
 
 // topicOf returns the outbox topic of a notice. E-mail and chats have lanes of their own: one that is unavailable does not delay the other.

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/mail"
 	"strings"
 	"sync"
 	"testing"
@@ -285,6 +287,16 @@ func (s *mailServer) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string{}, s.mails...)
+}
+
+// subjectOf returns the subject of a mail.
+func subjectOf(t *testing.T, raw string) string {
+	t.Helper()
+	m, err := mail.ReadMessage(strings.NewReader(raw))
+	require.NoError(t, err)
+	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
+	require.NoError(t, err)
+	return subject
 }
 
 // code returns the code of the last mail.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wneessen/go-mail"
@@ -92,6 +93,7 @@ type letter struct {
 	subject string
 	text    string
 	at      time.Time
+	thread  []string // ids that it belongs to, the widest first
 }
 
 // send makes one attempt. It returns the code of a failure, which contains nothing of the address, and whether it is final.
@@ -103,6 +105,14 @@ func (m *Mailer) send(ctx context.Context, l letter) (failure string, final bool
 	msg.Subject(l.subject)
 	msg.SetMessageIDWithValue(l.id + "@" + l.host)
 	msg.SetDateWithValue(l.at)
+	if n := len(l.thread); n > 0 {
+		var parents []string
+		for _, id := range l.thread {
+			parents = append(parents, "<"+id+"@"+l.host+">")
+		}
+		msg.SetGenHeader(mail.HeaderReferences, strings.Join(parents, " "))
+		msg.SetGenHeader(mail.HeaderInReplyTo, parents[n-1])
+	}
 	// RFC 3834: no vacation notice is sent in response.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetBodyString(mail.TypeTextPlain, l.text)

@@ -2,6 +2,8 @@ package notify
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,11 +13,15 @@ import (
 
 // message is the content of a notice, in the form of any channel.
 type message struct {
-	Head string // one line
-	Text string
-	Due  string // when the hold expires; empty for none
-	Link string // of the console
+	Head  string // one line
+	Text  string
+	Lines []line // of the holds, if there are several
+	Due   string // when the only hold expires; empty for none
+	Link  string // of the console
 }
+
+// line is one of several holds.
+type line struct{ Name, Due, Link string }
 
 // heads begin a notice on each occasion; the name of the action follows. They are the subject of an e-mail, so that a filter can distinguish the
 // occasions.
@@ -32,13 +38,48 @@ var texts = map[models.NoticeKind]string{
 	models.NoticeEscalated: "Another team has not approved this hold in time. Your team may approve it as well.",
 }
 
-// messageOf returns the message about a hold. It has nothing of the subject or of the request's details: messages are stored by others.
-func (s *Service) messageOf(kind models.NoticeKind, h models.Hold, action string, env models.Environment) message {
-	return message{
-		Head: heads[kind] + action + " (" + string(env.Kind) + ")", Text: texts[kind], Due: h.DueAt.UTC().Format("Monday, 2 January 2006, 15:04 UTC"),
-		Link: s.BaseURL + "/console/" + h.EnvironmentID + "/reviews/" + h.AuthorizationID,
+// marks say in a line of several holds on which occasion it is there.
+var marks = map[models.NoticeKind]string{models.NoticeDueSoon: " (due soon)", models.NoticeEscalated: " (escalated to your team)"}
+
+// messageOf returns the message about one or several holds. It has nothing of the subject or of the request's details: messages are stored by
+// others. The due time and the end of the id make heads differ.
+func (s *Service) messageOf(b batch, zone *time.Location) message {
+	queue := s.BaseURL + "/console/" + b.scope.Environment + "/reviews"
+	first := b.about[0]
+	in := " (" + string(b.env.Kind) + ")"
+	by := first.hold.DueAt.In(zone).Format("2 January, 15:04 MST")
+	if len(b.about) == 1 {
+		return message{
+			Head: heads[first.notice.Kind] + first.action + in + ", due " + by + ", " + lastOf(first.hold.AuthorizationID),
+			Text: texts[first.notice.Kind], Due: dueIn(first.hold, zone), Link: queue + "/" + first.hold.AuthorizationID,
+		}
 	}
+	m := message{Text: "The hold that is due first is at the top.", Link: queue}
+	if b.more > 0 {
+		m.Text += " " + strconv.Itoa(b.more) + " more are in the queue."
+	}
+	var names []string
+	for _, a := range b.about {
+		if !slices.Contains(names, a.action) {
+			names = append(names, a.action)
+		}
+		m.Lines = append(m.Lines, line{a.action + marks[a.notice.Kind], dueIn(a.hold, zone), queue + "/" + a.hold.AuthorizationID})
+	}
+	name := names[0]
+	if others := len(names) - 1; others > 0 {
+		name += " and " + strconv.Itoa(others) + " more"
+	}
+	m.Head = strconv.Itoa(len(b.about)+b.more) + " holds wait for review: " + name + in + ", first due " + by
+	return m
 }
+
+// dueIn says when a hold expires.
+func dueIn(h models.Hold, zone *time.Location) string {
+	return h.DueAt.In(zone).Format("Monday, 2 January 2006, 15:04 MST")
+}
+
+// lastOf returns the end of an id, which the console shows of ids too.
+func lastOf(id string) string { return id[len(id)-8:] }
 
 // settingsURL returns the page on which a recipient chooses their messages.
 func (s *Service) settingsURL(environment string) string {
@@ -51,6 +92,9 @@ func (m message) email(settings string) string {
 	lines := []string{m.Text, ""}
 	if m.Due != "" {
 		lines = append(lines, "Due: "+m.Due, "")
+	}
+	for _, l := range m.Lines {
+		lines = append(lines, l.Name+", due "+l.Due, l.Link, "")
 	}
 	return strings.Join(append(lines, "Open it in the console: "+m.Link, "",
 		"A reply to this message is not read and approves nothing.", "Choose which messages you get: "+settings, ""), "\r\n")
@@ -83,6 +127,9 @@ func (m message) chat(shape models.ChatShape) ([]byte, error) {
 	if m.Due != "" {
 		text += "\nDue: " + m.Due
 	}
+	for _, l := range m.Lines {
+		text += "\n• <" + l.Link + "|" + escapeSlack(l.Name) + ">, due " + l.Due
+	}
 	return json.Marshal(map[string]string{"text": text + "\n<" + m.Link + "|Open it in the console>"})
 }
 
@@ -99,6 +146,10 @@ func (m message) card() object {
 	body := []object{richText(m.Head, true), richText(m.Text, false)}
 	if m.Due != "" {
 		body = append(body, richText("Due: "+m.Due, false))
+	}
+	for _, l := range m.Lines {
+		link := object{"type": "TextRun", "text": l.Name, "selectAction": object{"type": "Action.OpenUrl", "url": l.Link}}
+		body = append(body, object{"type": "RichTextBlock", "inlines": []object{link, {"type": "TextRun", "text": ", due " + l.Due}}})
 	}
 	return object{"type": "message", "attachments": []object{{
 		"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil,

@@ -47,8 +47,3 @@ func (s *Service) RequireMail() error {
 	}
 	return problem.New(problem.Conflict, "This deployment sends no e-mail. The operator of the service sets COUNTERSIGN_SMTP_ADDRESS first.")
 }
-
-// scopeOf returns the scope of a notice that the relay found by environment and id.
-func scopeOf(n models.Notice) pg.Scope {
-	return pg.Scope{Tenant: n.TenantID, Environment: n.EnvironmentID}
-}

@@ -36,7 +36,10 @@ func TestHoldIsAnnouncedOnceToEachRecipient(t *testing.T) {
 	require.Len(t, mails, 1)
 	require.Len(t, posts, 1, "two people chose the same room")
 	link := "https://countersign.example/console/" + b.Scope.Environment + "/reviews/" + h.AuthorizationID
-	require.Contains(t, mails[0], "Subject: A hold waits for review: Send a transfer (sandbox)")
+	number := h.AuthorizationID[len(h.AuthorizationID)-8:]
+	require.Contains(t, subjectOf(t, mails[0]), "A hold waits for review: Send a transfer (sandbox), due 4 March, 09:00 UTC, "+number)
+	require.Contains(t, mails[0], "In-Reply-To: <"+h.AuthorizationID+"@countersign.example>")
+	require.Contains(t, mails[0], "References: <"+h.ActionID+"@countersign.example>")
 	require.Contains(t, mails[0], link)
 	require.Contains(t, mails[0], "Wednesday, 4 March 2026, 09:00 UTC")
 	require.Contains(t, mails[0], "Auto-Submitted: auto-generated")
@@ -55,7 +58,8 @@ func TestHoldIsAnnouncedOnceToEachRecipient(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, b.relay(t))
 	require.Len(t, b.mail.all()[codes:], 2)
-	require.Contains(t, b.mail.all()[codes+1], "A hold is due soon")
+	require.Contains(t, subjectOf(t, b.mail.all()[codes+1]), "A hold is due soon")
+	require.Contains(t, b.mail.all()[codes+1], "In-Reply-To: <"+h.AuthorizationID+"@countersign.example>", "the thread of the hold")
 	require.Len(t, b.room.all(), 1)
 	require.Equal(t, 3, b.states(models.NoticeSent))
 }
@@ -84,7 +88,7 @@ func TestEscalationIsAnnouncedToTheSecondTeam(t *testing.T) {
 	require.Empty(t, b.relay(t))
 	require.Len(t, b.mail.all(), codes+1)
 	require.Contains(t, b.mail.all()[codes], "lea@example.com")
-	require.Contains(t, b.mail.all()[codes], "escalated to your team")
+	require.Contains(t, subjectOf(t, b.mail.all()[codes]), "escalated to your team")
 }
 
 // A notice is not sent if its reason is gone when its turn comes.
@@ -199,7 +203,7 @@ func TestChatMessagesHaveTheShapeOfTheirChat(t *testing.T) {
 	for _, p := range b.room.all() {
 		bodies[p.path] = p.body
 	}
-	require.Equal(t, map[string]any{"text": "*A hold waits for review: &lt;!channel&gt; [pay](https://evil.example) ∗now∗ (sandbox)*\n" +
+	require.Equal(t, map[string]any{"text": "*A hold waits for review: &lt;!channel&gt; [pay](https://evil.example) ∗now∗ (sandbox), due 4 March, 09:00 UTC, " + h.AuthorizationID[len(h.AuthorizationID)-8:] + "*\n" +
 		"A request is held until reviewers approve or reject it.\nDue: Wednesday, 4 March 2026, 09:00 UTC\n<" + link + "|Open it in the console>"},
 		bodies["/secret-slack"])
 	card := bodies["/secret-teams"]["attachments"].([]any)[0].(map[string]any)

@@ -45,40 +45,56 @@ func reviewersWanting(ctx context.Context, q *pg.Q, s pg.Scope, kind models.Noti
 	return rows, err
 }
 
-// insertNotice adds notices and returns those that did not exist yet for the same hold, occasion and recipient.
-func insertNotice(ctx context.Context, q *pg.Q, rows []models.Notice) ([]models.Notice, error) {
-	var out []models.Notice
-	for _, n := range rows {
-		added, err := q.Exec(ctx, `insert into notices (id, tenant_id, environment_id, authorization_id, kind, recipient, status, created_at)
-			values ($1, $2, $3, $4, $5, $6, 'pending', $7) on conflict (authorization_id, environment_id, kind, recipient) do nothing`,
-			n.ID, n.TenantID, n.EnvironmentID, n.AuthorizationID, n.Kind, n.Recipient, n.CreatedAt)
-		if err != nil {
-			return nil, err
-		}
-		if added == 1 {
-			out = append(out, n)
-		}
+// lastDue returns when the last message to a recipient was or will be due; the zero time if there was none.
+func lastDue(ctx context.Context, q *pg.Q, n models.Notice) (time.Time, error) {
+	var last time.Time
+	err := q.QueryRow(ctx, `select coalesce(max(due_at), '0001-01-01 00:00:00Z') from notices
+		where tenant_id = $1 and environment_id = $2 and recipient = $3`, n.TenantID, n.EnvironmentID, n.Recipient).Scan(&last)
+	return last, err
+}
+
+// insertNotice adds a notice and reports whether it did: there is one for a hold, an occasion and a recipient.
+func insertNotice(ctx context.Context, q *pg.Q, n models.Notice) (bool, error) {
+	added, err := q.Exec(ctx, `insert into notices (id, tenant_id, environment_id, authorization_id, kind, recipient, status, created_at, due_at)
+		values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8) on conflict (authorization_id, environment_id, kind, recipient) do nothing`,
+		n.ID, n.TenantID, n.EnvironmentID, n.AuthorizationID, n.Kind, n.Recipient, n.CreatedAt, n.DueAt)
+	return added == 1, err
+}
+
+// carryNotices has the message of a notice carry the others that wait for the same recipient, unless another message carries it, and returns
+// the pending ones that it carries. A repetition adds none. The rows are locked in one order, so that of two messages at the same time one
+// carries all.
+func carryNotices(ctx context.Context, q *pg.Q, environment, id string) ([]models.Notice, error) {
+	if _, err := q.Exec(ctx, `update notices set carried_by = $2 where environment_id = $1 and id in (
+		select w.id from notices n join notices w on w.environment_id = n.environment_id and w.recipient = n.recipient
+		where n.environment_id = $1 and n.id = $2 and n.status = 'pending' and n.carried_by is null
+			and w.environment_id = $1 and w.status = 'pending' and w.carried_by is null
+		order by w.id for update of w)`, environment, id); err != nil {
+		return nil, err
 	}
-	return out, nil
+	var rows []models.Notice
+	err := pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and carried_by = ? and status = 'pending'", environment, id).Order("created_at, id").Find(&rows).Error
+	return rows, err
 }
 
-// getNotice returns a notice by environment and id, for the relay, which knows no tenant.
-func getNotice(ctx context.Context, q *pg.Q, environment, id string) (models.Notice, error) {
-	var n models.Notice
-	return pg.OrNotFound(n, q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&n).Error)
+// discardNotice ends a pending notice that has lost its reason.
+func discardNotice(ctx context.Context, q *pg.Q, n models.Notice, at time.Time) error {
+	_, err := q.Exec(ctx, `update notices set status = 'discarded', settled_at = $4
+		where tenant_id = $1 and environment_id = $2 and id = $3 and status = 'pending'`, n.TenantID, n.EnvironmentID, n.ID, at)
+	return err
 }
 
-// settleNotice ends a pending notice and reports whether it did; failure is empty unless it failed.
-func settleNotice(ctx context.Context, q *pg.Q, n models.Notice, to models.NoticeStatus, failure string, at time.Time) (bool, error) {
-	changed, err := q.Exec(ctx, `update notices set status = $4, failure = nullif($5, ''), settled_at = $6, attempts = attempts + 1
-		where tenant_id = $1 and environment_id = $2 and id = $3 and status = 'pending'`, n.TenantID, n.EnvironmentID, n.ID, string(to), failure, at)
-	return changed == 1, err
+// settleNotices ends the pending notices that a message carries; failure is empty unless it failed.
+func settleNotices(ctx context.Context, q *pg.Q, s pg.Scope, carrier string, to models.NoticeStatus, failure string, at time.Time) error {
+	_, err := q.Exec(ctx, `update notices set status = $4, failure = nullif($5, ''), settled_at = $6, attempts = attempts + 1
+		where tenant_id = $1 and environment_id = $2 and carried_by = $3 and status = 'pending'`, s.Tenant, s.Environment, carrier, string(to), failure, at)
+	return err
 }
 
-// countNoticeAttempt records an attempt that failed and will be repeated.
-func countNoticeAttempt(ctx context.Context, q *pg.Q, n models.Notice, failure string) error {
+// countNoticeAttempt records an attempt to send a message that failed and will be repeated.
+func countNoticeAttempt(ctx context.Context, q *pg.Q, s pg.Scope, carrier, failure string) error {
 	_, err := q.Exec(ctx, `update notices set attempts = attempts + 1, failure = $4
-		where tenant_id = $1 and environment_id = $2 and id = $3 and status = 'pending'`, n.TenantID, n.EnvironmentID, n.ID, failure)
+		where tenant_id = $1 and environment_id = $2 and carried_by = $3 and status = 'pending'`, s.Tenant, s.Environment, carrier, failure)
 	return err
 }
 
@@ -92,6 +108,13 @@ func setMailAddress(ctx context.Context, q *pg.Q, a models.PersonAddress, notSin
 	n, err := q.Exec(ctx, `insert into person_addresses as a (person_id, tenant_id, address, changed_at) values ($1, $2, $3, $4)
 		on conflict (person_id) do update set address = $3, changed_at = $4, confirmed_at = null, code_mac = null, code_expires_at = null, attempts = 0, named_by = null
 		where a.tenant_id = $2 and a.changed_at <= $5`, a.PersonID, a.TenantID, a.Address, a.ChangedAt, notSince)
+	return n == 1, err
+}
+
+// setTiming stores when a person is sent e-mail, and reports whether the person has an address.
+func setTiming(ctx context.Context, q *pg.Q, tenant, person string, t Timing) (bool, error) {
+	n, err := q.Exec(ctx, `update person_addresses set gather_minutes = $3, quiet_from = $4, quiet_until = $5, zone = $6
+		where tenant_id = $1 and person_id = $2`, tenant, person, t.GatherMinutes, t.QuietFrom, t.QuietUntil, t.Zone)
 	return n == 1, err
 }
 

@@ -28,20 +28,17 @@ const (
 	notConfigured = "not_configured"
 )
 
-// Email is the outbox handler of the topic "notice.email". The outbox never hands one row to two handlers at once, so that a notice has one
+// Email is the outbox handler of the topic "notice.email". The outbox never hands one row to two handlers at once, so that a message has one
 // attempt at a time; a process that dies after the mail server accepted a message sends it again.
 func (s *Service) Email(ctx context.Context, row models.Outbox) error {
-	n, m, err := s.due(ctx, row)
-	if err != nil || m == nil {
+	b, err := s.due(ctx, row)
+	if err != nil || len(b.about) == 0 {
 		return err
 	}
 	if s.Mail == nil {
-		return s.conclude(ctx, n, notConfigured, true, 0)
+		return s.conclude(ctx, b, notConfigured, true, 0)
 	}
-	address, err := mailAddress(ctx, s.Store.Q, n.TenantID, n.Recipient)
-	if errors.Is(err, pg.ErrNotFound) {
-		return s.discard(ctx, n)
-	}
+	address, err := mailAddress(ctx, s.Store.Q, b.scope.Tenant, b.recipient)
 	if err != nil {
 		return err
 	}
@@ -49,30 +46,29 @@ func (s *Service) Email(ctx context.Context, row models.Outbox) error {
 	if err != nil {
 		return err
 	}
+	m := s.messageOf(b, timingOf(address).zone())
 	failure, final := s.Mail.send(ctx, letter{
-		id: n.ID, host: hostOf(s.BaseURL), to: to, subject: m.Head, text: m.email(s.settingsURL(n.EnvironmentID)), at: n.CreatedAt,
+		id: b.carrier, host: hostOf(s.BaseURL), to: to, subject: m.Head, text: m.email(s.settingsURL(b.scope.Environment)), at: b.about[0].notice.CreatedAt,
+		thread: b.thread(),
 	})
-	return s.conclude(ctx, n, failure, final, 0)
+	return s.conclude(ctx, b, failure, final, 0)
 }
 
 // Chat is the outbox handler of the topic "notice.chat". It posts to one chat; those who chose it share the message.
 func (s *Service) Chat(ctx context.Context, row models.Outbox) error {
-	n, m, err := s.due(ctx, row)
-	if err != nil || m == nil {
+	b, err := s.due(ctx, row)
+	if err != nil || len(b.about) == 0 {
 		return err
 	}
-	to, err := chatAddress(ctx, s.Store.Q, scopeOf(n), n.Recipient)
-	if errors.Is(err, pg.ErrNotFound) {
-		return s.discard(ctx, n)
-	}
+	to, err := chatAddress(ctx, s.Store.Q, b.scope, b.recipient)
 	if err != nil {
 		return err
 	}
-	result, err := s.post(ctx, to, n.ID, *m)
+	result, err := s.post(ctx, to, b.carrier, s.messageOf(b, time.UTC))
 	if err != nil {
 		return err
 	}
-	return s.conclude(ctx, n, result.Error, refusesForGood(result), result.RetryAfter)
+	return s.conclude(ctx, b, result.Error, refusesForGood(result), result.RetryAfter)
 }
 
 // refusesForGood reports whether a chat will refuse the same message again: the room is gone, or the URL or the message is not accepted.
@@ -81,61 +77,100 @@ func refusesForGood(r webhook.AttemptResult) bool {
 	return r.Abort || r.StatusCode >= 300 && r.StatusCode < 500 && !slices.Contains(passing, r.StatusCode)
 }
 
-// due returns a pending notice with its message. The message is nil if there is nothing to send: the notice is settled, or is discarded
-// because the hold is settled, or because it no longer concerns those who wanted it.
-func (s *Service) due(ctx context.Context, row models.Outbox) (models.Notice, *message, error) {
-	n, err := getNotice(ctx, s.Store.Q, row.EnvironmentID, row.Ref)
-	if errors.Is(err, pg.ErrNotFound) || err == nil && n.Status != models.NoticePending {
-		return n, nil, nil
-	}
-	if err != nil {
-		return n, nil, err
-	}
-	// The hold may have been settled, and teams and choices may have changed, while the notice waited.
-	h, err := hold.GetHold(ctx, s.Store.Q, scopeOf(n), n.AuthorizationID)
-	if err != nil {
-		return n, nil, err
-	}
-	to, err := s.recipients(ctx, h, n.Kind)
-	if err != nil {
-		return n, nil, err
-	}
-	if hold.Effective(h, s.Clock.Now()) != models.HoldPending || !slices.Contains(to, n.Recipient) {
-		return n, nil, s.discard(ctx, n)
-	}
-	action, err := actions.GetActionOrArchived(ctx, s.Store.Q, scopeOf(n), h.ActionID)
-	if err != nil {
-		return n, nil, err
-	}
-	env, err := tenancy.GetEnvironment(ctx, s.Store.Q, scopeOf(n))
-	if err != nil {
-		return n, nil, err
-	}
-	m := s.messageOf(n.Kind, h, action.Name, env)
-	return n, &m, nil
+// mostListed is the number of holds that one message lists; it counts the others.
+const mostListed = 50
+
+// batch is what one message to one recipient is about.
+type batch struct {
+	carrier   string // id of the notice whose message it is: the same for every attempt
+	recipient string
+	scope     pg.Scope
+	env       models.Environment
+	about     []held // at least one, or there is nothing to send
+	more      int    // holds that are not listed
 }
 
-// discard ends a notice that has lost its reason.
-func (s *Service) discard(ctx context.Context, n models.Notice) error {
-	_, err := settleNotice(ctx, s.Store.Q, n, models.NoticeDiscarded, "", s.Clock.Now())
-	return err
+// held is a hold that is announced.
+type held struct {
+	notice models.Notice
+	hold   models.Hold
+	action string // name
+}
+
+// due returns what the message of a notice is about. That is nothing if another message carries the notice or it is settled. Notices are
+// discarded whose hold is settled, or no longer concerns those who wanted them.
+func (s *Service) due(ctx context.Context, row models.Outbox) (batch, error) {
+	notices, err := carryNotices(ctx, s.Store.Q, row.EnvironmentID, row.Ref)
+	if err != nil || len(notices) == 0 {
+		return batch{}, err
+	}
+	first := notices[0]
+	b := batch{carrier: row.Ref, recipient: first.Recipient, scope: pg.Scope{Tenant: first.TenantID, Environment: first.EnvironmentID}}
+	if b.env, err = tenancy.GetEnvironment(ctx, s.Store.Q, b.scope); err != nil {
+		return b, err
+	}
+	for i, n := range notices {
+		if len(b.about) == mostListed {
+			b.more = len(notices) - i
+			break
+		}
+		about, wanted, err := s.stillWanted(ctx, b.scope, n)
+		if err != nil {
+			return b, err
+		}
+		if wanted {
+			b.about = append(b.about, about)
+		} else if err := discardNotice(ctx, s.Store.Q, n, s.Clock.Now()); err != nil {
+			return b, err
+		}
+	}
+	// What ends first is shown first.
+	slices.SortStableFunc(b.about, func(a, b held) int { return a.hold.DueAt.Compare(b.hold.DueAt) })
+	return b, nil
+}
+
+// stillWanted reports whether a notice has a reason: the hold may have been settled, and teams and choices may have changed, while it waited.
+func (s *Service) stillWanted(ctx context.Context, scope pg.Scope, n models.Notice) (held, bool, error) {
+	h, err := hold.GetHold(ctx, s.Store.Q, scope, n.AuthorizationID)
+	if err != nil {
+		return held{}, false, err
+	}
+	to, err := s.recipients(ctx, h, n.Kind)
+	if err != nil || hold.Effective(h, s.Clock.Now()) != models.HoldPending || !slices.Contains(to, n.Recipient) {
+		return held{}, false, err
+	}
+	action, err := actions.GetActionOrArchived(ctx, s.Store.Q, scope, h.ActionID)
+	return held{n, h, action.Name}, true, err
+}
+
+// thread returns what the message belongs to, by which programs for mail group messages: the action, and the hold if it is about one.
+func (b batch) thread() []string {
+	first := b.about[0].hold
+	for _, a := range b.about[1:] {
+		if a.hold.ActionID != first.ActionID {
+			return nil
+		}
+	}
+	if len(b.about) > 1 {
+		return []string{first.ActionID}
+	}
+	return []string{first.ActionID, first.AuthorizationID}
 }
 
 // conclude records an attempt; an empty failure is a success. It returns an error if the attempt is to be repeated, and then the outbox does.
-func (s *Service) conclude(ctx context.Context, n models.Notice, failure string, final bool, wait time.Duration) error {
+func (s *Service) conclude(ctx context.Context, b batch, failure string, final bool, wait time.Duration) error {
 	// The message may have been sent: that is recorded even if the time of the handler is over.
 	ctx = context.WithoutCancel(ctx)
+	now := s.Clock.Now()
 	if failure == "" {
-		_, err := settleNotice(ctx, s.Store.Q, n, models.NoticeSent, "", s.Clock.Now())
-		return err
+		return settleNotices(ctx, s.Store.Q, b.scope, b.carrier, models.NoticeSent, "", now)
 	}
 	// The log has no recipient: ids of notices lead to it in the database.
-	if final || n.Attempts+1 >= maxAttempts {
-		s.Log.LogAttrs(ctx, slog.LevelWarn, "a notice about a hold could not be sent", slog.String("notice", n.ID), slog.String("failure", failure))
-		_, err := settleNotice(ctx, s.Store.Q, n, models.NoticeFailed, failure, s.Clock.Now())
-		return err
+	if final || b.about[0].notice.Attempts+1 >= maxAttempts {
+		s.Log.LogAttrs(ctx, slog.LevelWarn, "a notice about a hold could not be sent", slog.String("notice", b.carrier), slog.String("failure", failure))
+		return settleNotices(ctx, s.Store.Q, b.scope, b.carrier, models.NoticeFailed, failure, now)
 	}
-	if err := countNoticeAttempt(ctx, s.Store.Q, n, failure); err != nil {
+	if err := countNoticeAttempt(ctx, s.Store.Q, b.scope, b.carrier, failure); err != nil {
 		return err
 	}
 	return outbox.Later{Wait: min(wait, time.Hour), Err: errors.New(failure)}

@@ -24,10 +24,10 @@ type PersonNoticesChosenData struct {
 	Choices []string `json:"choices,omitempty"`
 }
 
-// PersonAddressChangedData never contains the address.
+// PersonAddressChangedData contains neither the address nor the hours.
 type PersonAddressChangedData struct {
 	Person string `json:"person"`
-	State  string `json:"state" schema:"set|confirmed|removed"`
+	State  string `json:"state" schema:"set|confirmed|removed|timed"`
 }
 
 func (ChatAddressCreatedData) EventType() Type   { return ChatAddressCreated }
@@ -39,5 +39,5 @@ var noticeEvents = []Definition{
 	audit("Notices about holds can be posted to a chat.", ChatAddressCreatedData{}),
 	audit("Notices are no longer posted to a chat, and its URL was deleted.", ChatAddressDeletedData{}),
 	audit("A person chose the occasions and channels of their notices.", PersonNoticesChosenData{}),
-	audit("A person set, confirmed or removed the e-mail address for their notices.", PersonAddressChangedData{}),
+	audit("A person set, confirmed or removed the e-mail address for their notices, or said when it receives them.", PersonAddressChangedData{}),
 }
