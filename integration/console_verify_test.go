@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,4 +35,28 @@ func TestConsoleVerifiesTheAuditLog(t *testing.T) {
 	require.Contains(t, page.body, id)
 
 	require.Equal(t, 403, w.signedIn(t, models.RoleReviewer).get(home+"/audit/verify").status, "of auditors only")
+}
+
+// A row of the audit log is one line that says what changed, by whom, and opens to the whole entry. An actor is found by name.
+func TestConsoleAuditSaysWhatChanged(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	auditor := w.signedIn(t, models.RoleAuditor)
+	for _, seconds := range []int{7200, 600} {
+		w.Admin.patch(t, "/api/v1/environment", object{"hold_ttl_seconds": seconds}).is(200)
+	}
+	at := "/console/" + w.ID + "/audit"
+	var page string
+	eventually(t, func() bool {
+		page = auditor.get(at + "?type=environment.updated").body
+		return strings.Count(page, "<details>") == 2
+	}, "the changes are sealed")
+	require.Contains(t, page, `An environment&#39;s settings changed`)
+	require.Contains(t, page, `<bdi>Life of a hold (seconds)</bdi>:</span> <bdi>7200</bdi> → <bdi>600</bdi></span>`)
+	require.Contains(t, page, `<del><bdi>7200</bdi></del> → <ins><bdi>600</bdi></ins>`)
+
+	own := auditor.get(at + "?actor=staff+member").body
+	require.Contains(t, own, "A person registered a passkey for the console")
+	require.NotContains(t, own, "settings changed")
+	require.Contains(t, auditor.get(at+"?actor=stranger").body, "Actor is not the name of one person.")
 }

@@ -86,7 +86,10 @@ func (c *console) reviewsExport(v *visit) (listexport.List, error) {
 }
 
 func (c *console) auditExport(v *visit) (listexport.List, error) {
-	f, fault := v.auditFilter()
+	f, fault, err := v.auditFilter()
+	if err != nil {
+		return listexport.List{}, err
+	}
 	if fault != "" {
 		return listexport.List{}, problem.New(problem.BadRequest, fault)
 	}

@@ -319,6 +319,13 @@ func NamesOfPeople(ctx context.Context, q *pg.Q, tenant string, ids []string) (m
 	return out, err
 }
 
+// PeopleNamed returns the ids of the people with a name, in any case.
+func PeopleNamed(ctx context.Context, q *pg.Q, tenant, name string) ([]string, error) {
+	var out []string
+	err := q.Gorm(ctx).Model(&models.Person{}).Where("tenant_id = ? and lower(name) = lower(?)", tenant, name).Limit(2).Pluck("id", &out).Error
+	return out, err
+}
+
 // revokePerson revokes a person's access, and forgets their e-mail address and their notices. It returns false if it was revoked before. The caller ends the sessions
 // (ConsoleSessions.EndAll).
 func revokePerson(ctx context.Context, q *pg.Q, tenant, id, by string, at time.Time) (bool, error) {

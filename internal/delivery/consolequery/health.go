@@ -40,6 +40,12 @@ func (r *Reader) AuditEntries(ctx context.Context, scope pg.Scope, f audit.Filte
 	return links, reach, next, err
 }
 
+// EarlierOfType returns the newest sealed entries of the type of an entry that precede it.
+func (r *Reader) EarlierOfType(ctx context.Context, scope pg.Scope, l audit.Link) ([]audit.Link, error) {
+	links, _, err := audit.EntriesOf(ctx, r.store.Q, scope, audit.Filter{Type: l.Event.Type, Until: &l.Event.At}, pg.Page{Limit: 20})
+	return links, err
+}
+
 // Queues reads the environment's backlog.
 func (r *Reader) Queues(ctx context.Context, scope pg.Scope) (Queues, error) {
 	return ReadQueues(ctx, r.store, scope, r.clock.Now())

@@ -179,6 +179,19 @@ func (r *Reader) Names(ctx context.Context, tenant string, actors []string) (map
 	return staff.NamesOfPeople(ctx, r.store.Q, tenant, people)
 }
 
+// ActorNamed returns the actor whom a text names: an actor as it is, or the name of a person of the tenant. It is empty if that is no one's
+// name or that of several people.
+func (r *Reader) ActorNamed(ctx context.Context, tenant, text string) (string, error) {
+	if text == "" || strings.Contains(text, ":") {
+		return text, nil
+	}
+	found, err := staff.PeopleNamed(ctx, r.store.Q, tenant, text)
+	if err != nil || len(found) != 1 {
+		return "", err
+	}
+	return "person:" + found[0], nil
+}
+
 // notFound turns the store's error for a missing row into the problem that the caller gets.
 func notFound(err error) error {
 	if errors.Is(err, pg.ErrNotFound) {
