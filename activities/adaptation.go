@@ -22,7 +22,7 @@ type TemplateMoves interface {
 type AdaptationStep struct {
 	Session     string
 	Environment string
-	At          time.Time // the workflow's time
+	At          time.Time `json:",omitzero"` // the workflow's time
 }
 
 // AdaptationStanding reports whether the template was adapted, or why it is unchanged.

@@ -32,7 +32,7 @@ type BackgroundStep struct {
 	Environment string
 	Modality    string
 	Version     string
-	At          time.Time // the workflow's time
+	At          time.Time `json:",omitzero"` // the workflow's time
 }
 
 // BackgroundProgress reports how many people or templates a step processed, and whether there may be more.

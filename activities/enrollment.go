@@ -23,7 +23,7 @@ type EnrollmentMoves interface {
 type EnrollmentStep struct {
 	Enrollment  string
 	Environment string
-	At          time.Time // the workflow's time
+	At          time.Time `json:",omitzero"` // the workflow's time
 }
 
 // EnrollmentStanding is the state of an enrollment after the training.

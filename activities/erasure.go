@@ -35,7 +35,7 @@ type ErasureStep struct {
 	Environment string
 	AfterKind   string    // of ErasureForget: kind of the last workflow of the previous step
 	AfterID     string    // and the id of its record
-	At          time.Time // of ErasureFinish: the workflow's time
+	At          time.Time `json:",omitzero"` // of ErasureFinish: the workflow's time
 }
 
 func (s ErasureStep) run() subject.Run {

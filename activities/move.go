@@ -49,7 +49,7 @@ type Move struct {
 	Reason      string    `json:",omitempty"`
 	Actor       string    `json:",omitempty"` // an id; empty for a move by time
 	RequestID   string    `json:",omitempty"`
-	At          time.Time // the workflow's time: a worker's wrong clock must not decide what is in time
+	At          time.Time `json:",omitzero"` // the workflow's time: a worker's wrong clock must not decide what is in time
 }
 
 // Moving returns the activity that makes a move.

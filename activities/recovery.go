@@ -22,13 +22,13 @@ type RecoveryMoves interface {
 type RecoveryStep struct {
 	Recovery    string
 	Environment string
-	At          time.Time // the workflow's time
+	At          time.Time `json:",omitzero"` // the workflow's time
 }
 
 // RecoveryStanding is the state of a recovery.
 type RecoveryStanding struct {
 	Status string
-	Next   time.Time // when the next move is due by time alone
+	Next   time.Time `json:",omitzero"` // when the next move is due by time alone
 	Over   bool      // the recovery has ended
 }
 

@@ -19,7 +19,7 @@ type UpkeepTasks interface {
 // UpkeepBatch is the payload of one batch of a task.
 type UpkeepBatch struct {
 	Task string
-	At   time.Time // the workflow's time
+	At   time.Time `json:",omitzero"` // the workflow's time
 }
 
 // UpkeepProgress reports how much was done and whether there may be more.

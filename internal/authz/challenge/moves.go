@@ -34,9 +34,9 @@ type Move = settle.Move
 // Outcome is the state of a challenge after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {
 	Status        models.ChallengeStatus `json:"Status"`
-	Authorization string                 `json:"Authorization"` // the follow-up decision of a completion
-	Decision      policy.Effect          `json:"Decision"`      // its effect
-	ExpiresAt     time.Time              `json:"ExpiresAt"`     // zero unless a move found the challenge as it was
+	Authorization string                 `json:"Authorization"`      // the follow-up decision of a completion
+	Decision      policy.Effect          `json:"Decision"`           // its effect
+	ExpiresAt     time.Time              `json:"ExpiresAt,omitzero"` // zero unless a move found the challenge as it was
 }
 
 // Gone is the status of a challenge that was erased with its subject.

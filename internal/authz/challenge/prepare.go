@@ -27,7 +27,7 @@ type WorkflowInput struct {
 	// Action is the action's key.
 	Action string
 	// ExpiresAt is in UTC.
-	ExpiresAt time.Time
+	ExpiresAt time.Time `json:",omitzero"`
 }
 
 // Prepared is a request that is ready for the workflow, or the receipt of the same request that completed the challenge.

@@ -32,7 +32,7 @@ type Move = settle.Move
 // Outcome is the state of a change request after a move. Workflow histories contain it: fields are added, never renamed.
 type Outcome struct {
 	Status    models.ChangeStatus `json:"Status"`
-	ExpiresAt time.Time           `json:"ExpiresAt"`
+	ExpiresAt time.Time           `json:"ExpiresAt,omitzero"`
 }
 
 // WorkflowInput is the input of the workflow of a change request.
@@ -40,8 +40,8 @@ type WorkflowInput struct {
 	Change      string
 	Environment string
 	Kind        string
-	Action      string // the action's key; empty for settings of the environment
-	ExpiresAt   time.Time
+	Action      string    // the action's key; empty for settings of the environment
+	ExpiresAt   time.Time `json:",omitzero"`
 }
 
 // Decide settles a change request in one transaction, and makes the change if it is approved. Repeating a move that was made

@@ -83,10 +83,10 @@ type WorkflowInput struct {
 	// Action is the action's key.
 	Action string
 	// RemindAt and DueAt are in UTC.
-	RemindAt time.Time
-	DueAt    time.Time
+	RemindAt time.Time `json:",omitzero"`
+	DueAt    time.Time `json:",omitzero"`
 	// EscalateAt is when the first escalation to another team is due; zero if there is none.
-	EscalateAt time.Time
+	EscalateAt time.Time `json:",omitzero"`
 }
 
 // Prepared is a review that is ready for the workflow, or the result of an earlier one: if Receipt or Pending is set, there is

@@ -41,9 +41,9 @@ type Outcome struct {
 	Decision      policy.Effect     `json:"Decision"`      // its effect
 	Approvals     int               `json:"Approvals"`     // distinct approvals so far
 	Required      int               `json:"Required"`
-	RemindAt      time.Time         `json:"RemindAt"` // zero once a reminder was sent
-	DueAt         time.Time         `json:"DueAt"`
-	EscalateAt    time.Time         `json:"EscalateAt"` // zero without a further escalation
+	RemindAt      time.Time         `json:"RemindAt,omitzero"` // zero once a reminder was sent
+	DueAt         time.Time         `json:"DueAt,omitzero"`
+	EscalateAt    time.Time         `json:"EscalateAt,omitzero"` // zero without a further escalation
 }
 
 // Gone is the status of a hold that was erased with its subject.

@@ -10,7 +10,7 @@ import "time"
 type Breaker struct {
 	Failures int           // consecutive failures
 	Open     bool          // only probes are sent
-	ProbeAt  time.Time     // time of the next probe, while open
+	ProbeAt  time.Time     `json:",omitzero"` // time of the next probe, while open
 	Backoff  time.Duration // interval before the next probe, while open; doubles up to maxBackoff
 }
 
