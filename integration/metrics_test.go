@@ -85,6 +85,10 @@ func TestDashboardsNameExistingMetrics(t *testing.T) {
 			base := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
 			require.True(t, names[name] || names[base], "%s uses %s", file, name)
 		}
+		if strings.HasSuffix(file, ".json") {
+			require.Len(t, regexp.MustCompile(`countersign_[a-z_]+\{environment=~\\"\$environment\\"`).FindAllString(string(text), -1), len(found)-1,
+				"the dashboard shows the environment that is chosen")
+		}
 	}
 }
 
