@@ -114,10 +114,11 @@ func (k guarded) Sign(ctx context.Context, digest []byte) ([]byte, error) {
 		if err == nil {
 			err = k.verify(digest, signature)
 		}
-		if err == nil {
-			result = "ok"
+		if err != nil {
+			return nil, err
 		}
-		return signature, err
+		result = "ok"
+		return signature, nil
 	})
 	return signature, k.g.unavailable(err)
 }

@@ -31,6 +31,7 @@ type Server struct {
 	// TokenFile has the token. A test that writes other text to it withdraws the right to use the keys.
 	TokenFile string
 
+	failAt atomic.Int32 // requests until one is refused, that one too; 0: none
 	token  string
 	secret []byte // of the root key
 	root   cipher.AEAD
@@ -62,7 +63,7 @@ func Start(t testing.TB) *Server {
 	mux.HandleFunc("POST /v1/transit/decrypt/"+rootName, s.decrypt)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case s.Sealed.Load():
+		case s.Sealed.Load(), s.failAt.Load() > 0 && s.failAt.Add(-1) == 0:
 			refuse(w, http.StatusServiceUnavailable, "Vault is sealed")
 		case r.Header.Get("X-Vault-Token") != s.token:
 			refuse(w, http.StatusForbidden, "permission denied")
@@ -79,6 +80,9 @@ func Start(t testing.TB) *Server {
 	s.URI, s.RootURI = mount+parameters, mount+"/"+rootName+parameters
 	return s
 }
+
+// FailAt has the server refuse the nth request from now on, once; 0 refuses none.
+func (s *Server) FailAt(n int32) { s.failAt.Store(n) }
 
 // Secrets returns what must be in no other process: the root key and the private scalars.
 func (s *Server) Secrets(t testing.TB) [][]byte {

@@ -55,7 +55,7 @@ func Open(u *url.URL) (*Signer, error) {
 	}
 	for name := range q {
 		if name != "token-file" && name != "namespace" && name != "ca" && name != "tls" {
-			return nil, fmt.Errorf("the parameter %s is not known: want token-file, namespace, ca or tls", name)
+			return nil, errors.New("a parameter is not known: want token-file, namespace, ca or tls") // it may be a token
 		}
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -76,8 +76,16 @@ func Open(u *url.URL) (*Signer, error) {
 	transport := &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
 	return &Signer{
 		name: Scheme + "://" + u.Host + "/" + mount, base: scheme + "://" + u.Host + "/v1/" + mount, namespace: q.Get("namespace"),
-		tokenFile: q.Get("token-file"), client: &http.Client{Transport: transport},
+		tokenFile: q.Get("token-file"), client: &http.Client{Transport: transport, CheckRedirect: followed},
 	}, nil
+}
+
+// followed lets a server in standby redirect to the active one. The token, which goes along, leaves this machine over TLS only.
+func followed(r *http.Request, via []*http.Request) error {
+	if len(via) > 1 || r.URL.Scheme != "https" && (r.URL.Scheme != via[0].URL.Scheme || !thisMachine(r.URL.Hostname())) {
+		return errors.New("the server redirects to where the token is not sent")
+	}
+	return nil
 }
 
 func thisMachine(host string) bool { return webname.IsLocal(host) || host == "127.0.0.1" }
