@@ -977,8 +977,8 @@ func (c *Client) AllSigningKeys(ctx context.Context, params ListSigningKeysParam
 }
 
 // RotateSigningKey: Activate the next signing key. The previous key verifies until its last proof expires, and a new
-// next key is published. A next key that cannot be decrypted is replaced and not used: 409 `rotation_in_progress`.
-// Permission: `config`.
+// next key is published. A next key that cannot be decrypted is replaced and not used, and a rotation that waited for
+// another is not made: 409 `rotation_in_progress`. Permission: `config`.
 //
 // POST /api/v1/signing-keys/rotate
 func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption) (*SigningKey, error) {

@@ -1,6 +1,8 @@
 package signing_test
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/keys/transit"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/transittest"
 	"github.com/countersign-dev/countersign/models"
@@ -23,6 +26,18 @@ func (b *bench) use(signers ...keys.Signer) {
 	for i := range b.replicas {
 		b.replicas[i] = signing.New(b.st, b.keys, b.time, "https://countersign.example", signers...)
 	}
+}
+
+// kids returns the ids of the keys by status.
+func (b *bench) kids() map[models.KeyStatus]string {
+	b.Helper()
+	rows, err := b.replicas[0].Keys(b.Context(), b.scope)
+	require.NoError(b, err)
+	out := map[models.KeyStatus]string{}
+	for _, k := range rows {
+		out[k.Status] = k.KID
+	}
+	return out
 }
 
 func (b *bench) backend(status models.KeyStatus) string {
@@ -118,23 +133,14 @@ func TestCompromisedKeyIsRetiredWithoutTheBackend(t *testing.T) {
 			b.use(openTransit(t, server))
 			require.NoError(t, b.rotate())
 			require.NoError(t, b.rotate())
-			kids := func() map[models.KeyStatus]string {
-				rows, err := b.replicas[0].Keys(t.Context(), b.scope)
-				require.NoError(t, err)
-				out := map[models.KeyStatus]string{}
-				for _, k := range rows {
-					out[k.Status] = k.KID
-				}
-				return out
-			}
-			before := kids()
+			before := b.kids()
 			server.Sealed.Store(true)
 			_, _, err := b.replicas[0].RetireKey(t.Context(), b.scope, signing.Retirement{KID: before[status], Actor: "cli:test"})
 			require.True(t, problem.Is(err, problem.Unavailable), "without haste it is refused: %v", err)
-			require.Equal(t, before, kids())
+			require.Equal(t, before, b.kids())
 			_, _, err = b.replicas[0].RetireKey(t.Context(), b.scope, signing.Retirement{KID: before[status], AtOnce: true, Actor: "cli:test"})
 			require.NoError(t, err)
-			after := kids()
+			after := b.kids()
 			require.Equal(t, before[status], after[models.KeyRetired])
 			require.Empty(t, after[models.KeyNext])
 			active := before[models.KeyActive]
@@ -148,8 +154,84 @@ func TestCompromisedKeyIsRetiredWithoutTheBackend(t *testing.T) {
 				return err == nil
 			}, 10*time.Second, 50*time.Millisecond)
 			require.True(t, problem.Is(b.rotate(), problem.RotationInProgress), "a next key is published")
-			require.NotEmpty(t, kids()[models.KeyNext])
+			require.NotEmpty(t, b.kids()[models.KeyNext])
 		})
+	}
+}
+
+// gate is a backend that creates a key when the test lets it.
+type gate struct {
+	software.Signer
+	asked, open chan struct{}
+}
+
+func (gate) Name() string { return "gate" }
+
+func (g gate) Create(ctx context.Context, name string) ([]byte, keys.Key, error) {
+	select {
+	case g.asked <- struct{}{}:
+	default:
+	}
+	<-g.open
+	return g.Signer.Create(ctx, name)
+}
+
+// While a slow backend creates the next key, others write in the environment. Of rotations that two processes ask for at once one is made: the
+// other would have a key sign that no verifier has fetched.
+func TestRotationsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	g := gate{asked: make(chan struct{}, 1), open: make(chan struct{})}
+	b.use(g)
+	before := b.kids()
+	results := make(chan error, len(b.replicas))
+	for _, r := range b.replicas {
+		go func() {
+			_, err := r.Rotate(t.Context(), b.scope, "cli:test")
+			results <- err
+		}()
+	}
+	<-g.asked
+	storetest.Subject(t, b.st, models.Environment{ID: b.scope.Environment, TenantID: b.scope.Tenant}, "user-1")
+	require.Eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, b.st.Pool().QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&waiting))
+		return waiting > 0
+	}, 10*time.Second, 20*time.Millisecond, "the second rotation waits for the first")
+	close(g.open)
+	errs := []error{<-results, <-results}
+	require.Contains(t, errs, nil)
+	require.True(t, problem.Is(errors.Join(errs...), problem.RotationInProgress), "%v", errs)
+	after := b.kids()
+	require.Equal(t, before[models.KeyNext], after[models.KeyActive], "the key that was published signs")
+	require.NotEqual(t, before[models.KeyNext], after[models.KeyNext])
+}
+
+// A backend that comes and goes while keys are rotated leaves the keys of one rotation or of none, and the key that signs is one that was published
+// before.
+func TestRotationWhileTheBackendFlaps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	server := transittest.Start(t)
+	b.use(openTransit(t, server))
+	require.NoError(t, b.rotate())
+	require.NoError(t, b.rotate())
+	for _, refuse := range []int32{1, 2, 3, 4, 5, 6, 7} { // which of its requests fails
+		before := b.kids()
+		server.FailAt(refuse)
+		err := b.rotate()
+		server.FailAt(0)
+		after := b.kids()
+		if err != nil {
+			require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+			require.Equal(t, before, after)
+		} else {
+			require.Equal(t, before[models.KeyNext], after[models.KeyActive])
+		}
+		require.Eventually(t, func() bool { // after failures the backend is left alone for a moment
+			_, _, err := b.replicas[0].Sign(t.Context(), b.st.Q, b.scope, b.claims())
+			return err == nil
+		}, 10*time.Second, 50*time.Millisecond)
 	}
 }
 

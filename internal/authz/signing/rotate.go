@@ -48,9 +48,18 @@ func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models
 
 // rotate changes the keys and returns the problem of a replaced next key after the commit: the replacement itself must not be
 // rolled back.
+//
+// A rotation that waited for another is refused: it would have a key sign that verifiers have not had the time to fetch.
 func (s *Service) rotate(ctx context.Context, scope pg.Scope, who by) ([]models.SigningKey, error) {
+	before, err := ListSigningKeys(ctx, s.store.Q, scope)
+	if err != nil {
+		return nil, err
+	}
 	var replaced error
 	after, err := s.change(ctx, scope, who, func(c *change) error {
+		if kidOf(before, models.KeyActive) != kidOf(c.rows, models.KeyActive) {
+			return problem.Newf(problem.RotationInProgress, "The keys were rotated in the meantime. Rotate again in %d minutes, when verifiers know the next key.", int(keySetMaxAge.Minutes()))
+		}
 		var err error
 		replaced, err = c.rotate(ctx)
 		return err
@@ -125,12 +134,22 @@ func (s *Service) change(ctx context.Context, scope pg.Scope, who by, f func(c *
 }
 
 // in returns the key in a status that at most one key has; nil if there is none.
-func (c *change) in(status models.KeyStatus) *models.SigningKey {
-	i := slices.IndexFunc(c.rows, func(k models.SigningKey) bool { return k.Status == status })
+func (c *change) in(status models.KeyStatus) *models.SigningKey { return inStatus(c.rows, status) }
+
+func inStatus(rows []models.SigningKey, status models.KeyStatus) *models.SigningKey {
+	i := slices.IndexFunc(rows, func(k models.SigningKey) bool { return k.Status == status })
 	if i < 0 {
 		return nil
 	}
-	return &c.rows[i]
+	return &rows[i]
+}
+
+// kidOf returns the id of the key in a status; empty if there is none.
+func kidOf(rows []models.SigningKey, status models.KeyStatus) string {
+	if k := inStatus(rows, status); k != nil {
+		return k.KID
+	}
+	return ""
 }
 
 // working reports whether there is a key in the status and it works. A key whose backend is unavailable is not broken, and is not

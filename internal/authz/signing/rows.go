@@ -66,9 +66,10 @@ func usedSigningKey(ctx context.Context, q *pg.Q, environment, kid string, at ti
 	return err
 }
 
-// lockSigningKey locks the environment's row until the transaction ends, so that its keys are rotated one at a time.
+// lockSigningKey locks the environment's row until the transaction ends, so that its keys are rotated one at a time. A backend may be
+// slow meanwhile, so new rows that refer to the environment do not wait.
 func lockSigningKey(ctx context.Context, q *pg.Q, s pg.Scope) error {
-	_, err := q.Exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for update", s.Tenant, s.Environment)
+	_, err := q.Exec(ctx, "select 1 from environments where tenant_id = $1 and id = $2 for no key update", s.Tenant, s.Environment)
 	return err
 }
 

@@ -1452,7 +1452,7 @@ export interface paths {
         put?: never;
         /**
          * Activate the next signing key
-         * @description The previous key verifies until its last proof expires, and a new next key is published. A next key that cannot be decrypted is replaced and not used: 409 `rotation_in_progress`.
+         * @description The previous key verifies until its last proof expires, and a new next key is published. A next key that cannot be decrypted is replaced and not used, and a rotation that waited for another is not made: 409 `rotation_in_progress`.
          *
          *     Permission: `config`.
          */
