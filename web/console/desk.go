@@ -49,6 +49,7 @@ type reviewForm struct {
 	Given, Required int
 	Own             string
 	LastOne         bool    // one more approval settles the hold
+	Unsignable      bool    // that approval would be refused at present
 	By              []actor // who has approved
 }
 
@@ -133,8 +134,14 @@ func (c *console) ask(v *visit, view *reviewView, approvals hold.Standing, note 
 	case waits(view.Queue.Given, h.AuthorizationID):
 		view.Closed = "given"
 	default:
+		form.Unsignable = form.LastOne && c.unsignable(v, models.ActionMode(view.Mode))
 		view.Form = form
 	}
+}
+
+// unsignable reports whether an approval that settles a hold of the mode would be refused at present, because no proof can be signed.
+func (c *console) unsignable(v *visit, mode models.ActionMode) bool {
+	return problem.Is(c.Signing.Signable(v.ctx, v.scope(), mode), problem.Unavailable)
 }
 
 // waits reports whether a review of the hold that the user gave waits.

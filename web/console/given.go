@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -22,8 +23,12 @@ type givenView struct {
 	Undo       string   // URL of the form; empty while the review is being made
 	At         string   // when it is made
 	Left       int      // seconds until then
+	Late       string   // until when the service tries to make it; empty unless that has failed
 	Result     bool     // there is nothing to undo any more
 }
+
+// lateAfter is how long a worker needs at most to make a review, unless it fails.
+const lateAfter = 5 * time.Second
 
 // givenWords name a review that was given.
 var givenWords = map[string]string{hold.Approve: "Approved", hold.Reject: "Rejected"}
@@ -61,6 +66,9 @@ func (c *console) givenLine(v *visit, rows []models.GivenReview) (givenView, err
 	line.Left = max(0, int(math.Ceil(first.DueAt.Sub(c.Clock.Now()).Seconds())))
 	for _, r := range rows {
 		line.Holds = append(line.Holds, r.AuthorizationID)
+	}
+	if first.TakenAt != nil && c.Clock.Now().Sub(*first.TakenAt) > lateAfter {
+		line.Late = first.DueAt.Add(hold.GivenLife).UTC().Format("15:04 UTC")
 	}
 	if v.may(Review) && (first.TakenAt == nil || line.Result) {
 		line.Undo = v.at("reviews", "undo") + v.deskFilter().suffix()

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // assignHolds is the choice of the form of a selection that takes the holds, beside approve and reject.
@@ -29,11 +30,14 @@ type selectionView struct {
 	Notice           *notice
 	Done             bool
 	Given            []givenView
+	Unsignable       bool // approvals that need a proof would be refused at present
+	Again            int  // holds that can be sent again, because the service could not review them
 }
 
 type selectedRow struct {
 	heldRow
 	Result   *notice
+	Again    bool
 	previous string // the reviewer who has the hold; empty for none
 }
 
@@ -46,6 +50,7 @@ func (c *console) selected(v *visit) error {
 	if len(view.Rows) == 0 {
 		return v.Redirect(view.Back, fiber.StatusSeeOther)
 	}
+	view.Unsignable = view.Resolution == hold.Approve && c.unsignable(v, models.ModeEnforce)
 	return v.page(fiber.StatusOK, "selection.html", view.Verb, "reviews", view)
 }
 
@@ -78,7 +83,7 @@ func (c *console) selection(v *visit) (selectionView, error) {
 }
 
 // settle does with each of the selected holds what the user has confirmed, and shows what became of it. Each is reviewed on its own, as it would
-// be on its page, so that one refusal changes nothing of the others.
+// be on its page, so that one refusal changes nothing of the others. The form is shown again for those that the service could not review.
 func (c *console) settle(v *visit) error {
 	view, err := c.selection(v)
 	if err != nil {
@@ -90,7 +95,7 @@ func (c *console) settle(v *visit) error {
 	if view.Notice != nil {
 		return v.page(http.StatusUnprocessableEntity, "selection.html", view.Verb, "reviews", view)
 	}
-	if err := c.settleAll(v, view); err != nil {
+	if err := c.settleAll(v, &view); err != nil {
 		return err
 	}
 	view.Done = true
@@ -101,7 +106,7 @@ func (c *console) settle(v *visit) error {
 }
 
 // settleAll reviews or takes the holds of the selection, and sets the results.
-func (c *console) settleAll(v *visit, view selectionView) error {
+func (c *console) settleAll(v *visit, view *selectionView) error {
 	ids := make([]string, len(view.Rows))
 	for i, row := range view.Rows {
 		ids[i] = row.ID
@@ -120,6 +125,10 @@ func (c *console) settleAll(v *visit, view selectionView) error {
 			c.Log.ErrorContext(v.ctx, "review of a selection failed", "authorization", ids[i], "error", g.Err.Error())
 		}
 		view.Rows[i].Result = resultOf(view.Resolution, g)
+		if problem.Is(g.Err, problem.Unavailable) {
+			view.Rows[i].Again = true
+			view.Again++
+		}
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 const (
 	// UndoTime is how long a review that was given in the console can be undone before the outbox relay makes it.
 	UndoTime = 5 * time.Second
-	// givenLife is how late a review is still made, if no worker could make it before. It must be given again later.
-	givenLife = time.Hour
+	// GivenLife is how late a review is still made, if no worker could make it before. It must be given again later.
+	GivenLife = time.Hour
 	// remarkLife is how long a remark is stored for a reviewer who does not read it.
 	remarkLife = 7 * 24 * time.Hour
 )
@@ -137,7 +137,7 @@ func (r *Reviewer) Make(ctx context.Context, row models.Outbox) error {
 // decision that followed is not the one that they approved; nil for none.
 func (r *Reviewer) make(ctx context.Context, given models.GivenReview) (remark *string, err error) {
 	s, scope := r.holds, pg.Scope{Tenant: given.TenantID, Environment: given.EnvironmentID}
-	if s.clock.Now().After(given.DueAt.Add(givenLife)) {
+	if s.clock.Now().After(given.DueAt.Add(GivenLife)) {
 		return new("The service could not make it within an hour."), nil
 	}
 	may, err := isReviewer(ctx, s.store.Q, scope, given.Reviewer)
