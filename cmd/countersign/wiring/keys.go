@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"path"
 	"sync"
 	"time"
 
@@ -105,13 +105,13 @@ func (k *keyState) ask(ctx context.Context) (missing bool, health signing.Health
 }
 
 // backendChecks are the checks of readiness for the backends of signing keys. A process without its backend is ready: all but
-// enforced allows goes on. The checks are named by the scheme: hosts are not shown.
+// enforced allows goes on. The checks are named by the position and the mount of the backend: hosts are not shown.
 func (c *Core) backendChecks() []Check {
 	var checks []Check
-	for _, s := range c.Signers {
+	for i, s := range c.Signers {
 		if s.Name() != software.Name {
-			scheme, _, _ := strings.Cut(s.Name(), ":")
-			checks = append(checks, Check{Name: "keys_" + scheme, Loss: "Enforced allows are refused: the backend of signing keys does not sign.", Run: s.Check})
+			name := fmt.Sprintf("keys_%d_%s", i+1, path.Base(s.Name()))
+			checks = append(checks, Check{Name: name, Loss: fmt.Sprintf("Enforced allows whose key is in %s are refused: this backend of signing keys does not sign.", name), Run: s.Check})
 		}
 	}
 	return checks
