@@ -165,10 +165,18 @@ func fill(flags *pflag.FlagSet, table []setting, lookup func(string) (string, bo
 			return err
 		}
 		if err := t.parse(value); err != nil {
-			return usage("%s is %q: %v", t.env, value, err)
+			return usage("%s%s: %v", t.env, quoted(value), err)
 		}
 	}
 	return nil
+}
+
+// quoted returns the value of a setting for the sentence that refuses it; nothing if it may contain credentials, as a URL does.
+func quoted(value string) string {
+	if strings.ContainsAny(value, "@?") {
+		return ""
+	}
+	return fmt.Sprintf(" is %q", value)
 }
 
 // fromEnvironment returns the value of a setting's variable, of the file that NAME_FILE names if it is a secret, or the default.

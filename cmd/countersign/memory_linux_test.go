@@ -61,6 +61,8 @@ func TestMemoryHasNoKeyThatIsInABackend(t *testing.T) {
 			processes, api := startProcesses(t)
 			signProofs(t, c, dev.State{BaseURL: api, DatabaseURL: url})
 			inBackend, inSoftware := server.Secrets(t), softwareKeys(t, url, master)
+			require.Equal(t, backend == software.Name, len(inBackend) == 1, "beside the root key the backend has the keys that signed")
+			require.Equal(t, backend == software.Name, len(inSoftware) > 0)
 			raw, err := base64.StdEncoding.DecodeString(master)
 			require.NoError(t, err)
 			for name, p := range processes {

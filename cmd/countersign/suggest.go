@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,9 @@ func reportUsage(cmd *cobra.Command) {
 		return nil
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			err = fmt.Errorf("--%s%s: %w", wrong.GetFlag().Name, quoted(wrong.GetValue()), wrong.Unwrap())
+		}
 		return usage("%v%s; %s --help lists the flags", err, meantFlag(cmd, err), cmd.CommandPath())
 	})
 	for _, c := range cmd.Commands() {
