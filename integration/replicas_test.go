@@ -52,6 +52,9 @@ func listen(t *testing.T) net.Listener {
 // open opens a core that is closed when the test ends.
 func open(t *testing.T, s wiring.Settings) *wiring.Core {
 	t.Helper()
+	if s.Signers == nil {
+		s.Signers = testSigners()
+	}
 	core, err := wiring.Open(context.WithoutCancel(t.Context()), s)
 	require.NoError(t, err)
 	t.Cleanup(core.Close)

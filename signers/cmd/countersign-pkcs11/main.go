@@ -15,7 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/signers"
 )
 
-// sessions is how many operations the token is asked for at a time.
+// sessions is how many sessions with the token are open at a time.
 const sessions = 64
 
 func main() {
@@ -36,5 +36,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("-pin-file: %w", err)
 	}
-	return f.Serve("pkcs11", &token{config: crypto11.Config{Path: *module, TokenLabel: *label, Pin: pin, MaxSessions: sessions, PoolWaitTimeout: time.Second}})
+	return f.Serve("pkcs11", &token{
+		config: crypto11.Config{Path: *module, TokenLabel: *label, Pin: pin, MaxSessions: sessions, PoolWaitTimeout: time.Second}, slots: make(chan struct{}, sessions/2),
+	})
 }

@@ -21,15 +21,22 @@ import (
 // token is a PKCS#11 token. It implements signers.Device. The label of an object is the name of its key.
 type token struct {
 	config crypto11.Config
+	slots  chan struct{} // operations at a time: half as many as sessions, of which some take two
 
 	mu      sync.RWMutex
 	open    *crypto11.Context // nil: to be opened by the next use
 	signing sync.Map          // crypto11.Signer by name: a search takes longer than a signature
 }
 
-// use calls f with the open token. If f fails, the next use opens the token again: sessions and handles of a token that was removed or
-// restarted are worthless.
-func (t *token) use(f func(*crypto11.Context) error) error {
+// use calls f with the open token, unless its caller has left before it has a slot. If f fails, the next use opens the token again: sessions
+// and handles of a token that was removed or restarted are worthless.
+func (t *token) use(ctx context.Context, f func(*crypto11.Context) error) error {
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	t.mu.RLock()
 	for t.open == nil {
 		t.mu.RUnlock()
@@ -71,29 +78,34 @@ func (t *token) Create(ctx context.Context, name, kind string) error {
 	if _, err := t.Find(ctx, name); !errors.Is(err, signers.ErrNoKey) {
 		return err
 	}
-	return t.use(func(c *crypto11.Context) (err error) {
+	return t.use(ctx, func(c *crypto11.Context) error {
 		if kind == signers.TypeRoot {
-			_, err = c.GenerateSecretKeyWithLabel([]byte(name), []byte(name), 256, crypto11.CipherAES)
-		} else {
-			_, err = c.GenerateECDSAKeyPairWithLabel([]byte(name), []byte(name), elliptic.P256())
+			_, err := c.GenerateSecretKeyWithLabel([]byte(name), []byte(name), 256, crypto11.CipherAES)
+			return err
+		}
+		pair, err := c.GenerateECDSAKeyPairWithLabel([]byte(name), []byte(name), elliptic.P256())
+		if err == nil {
+			t.signing.Store(name, pair)
 		}
 		return err
 	})
 }
 
 // Find implements signers.Device.
-func (t *token) Find(_ context.Context, name string) (key signers.Key, err error) {
-	err = t.use(func(c *crypto11.Context) error {
+func (t *token) Find(ctx context.Context, name string) (key signers.Key, err error) {
+	err = t.use(ctx, func(c *crypto11.Context) error {
 		var object any
-		root, err := t.root(c, name)
-		if err == nil {
-			object, key.Type = root, signers.TypeRoot
-		} else {
-			signer, err := t.signer(c, name)
-			if err != nil {
+		signer, err := t.signer(c, name)
+		switch {
+		case err == nil:
+			object, key.Type, key.Public = signer, signers.TypeSigning, signer.Public().(*ecdsa.PublicKey)
+		case errors.Is(err, signers.ErrNoKey):
+			if object, err = t.root(c, name); err != nil {
 				return err
 			}
-			object, key.Type, key.Public = signer, signers.TypeSigning, signer.Public().(*ecdsa.PublicKey)
+			key.Type = signers.TypeRoot
+		default:
+			return err
 		}
 		extractable, err := c.GetAttribute(object, crypto11.CkaExtractable)
 		if err != nil {
@@ -136,8 +148,8 @@ func (t *token) root(c *crypto11.Context, name string) (*crypto11.SecretKey, err
 }
 
 // Sign implements signers.Device.
-func (t *token) Sign(_ context.Context, name string, digest []byte) (signature []byte, err error) {
-	err = t.use(func(c *crypto11.Context) error {
+func (t *token) Sign(ctx context.Context, name string, digest []byte) (signature []byte, err error) {
+	err = t.use(ctx, func(c *crypto11.Context) error {
 		signer, err := t.signer(c, name)
 		if err != nil {
 			return err
@@ -149,8 +161,8 @@ func (t *token) Sign(_ context.Context, name string, digest []byte) (signature [
 }
 
 // Encrypt implements signers.Device. The result is the nonce, then the ciphertext.
-func (t *token) Encrypt(_ context.Context, name string, plaintext []byte) (out []byte, err error) {
-	err = t.withRoot(name, func(aead cipher.AEAD) (err error) {
+func (t *token) Encrypt(ctx context.Context, name string, plaintext []byte) (out []byte, err error) {
+	err = t.withRoot(ctx, name, func(aead cipher.AEAD) (err error) {
 		defer func() { // cipher.AEAD has no error, so the library panics
 			if failed := recover(); failed != nil {
 				err = fmt.Errorf("encrypt: %v", failed)
@@ -165,8 +177,8 @@ func (t *token) Encrypt(_ context.Context, name string, plaintext []byte) (out [
 }
 
 // Decrypt implements signers.Device. A token does not say whether a ciphertext is wrong or the token failed.
-func (t *token) Decrypt(_ context.Context, name string, ciphertext []byte) (out []byte, err error) {
-	err = t.withRoot(name, func(aead cipher.AEAD) (err error) {
+func (t *token) Decrypt(ctx context.Context, name string, ciphertext []byte) (out []byte, err error) {
+	err = t.withRoot(ctx, name, func(aead cipher.AEAD) (err error) {
 		if len(ciphertext) < aead.NonceSize() {
 			return signers.ErrInvalid
 		}
@@ -176,8 +188,8 @@ func (t *token) Decrypt(_ context.Context, name string, ciphertext []byte) (out 
 	return out, err
 }
 
-func (t *token) withRoot(name string, f func(cipher.AEAD) error) error {
-	return t.use(func(c *crypto11.Context) error {
+func (t *token) withRoot(ctx context.Context, name string, f func(cipher.AEAD) error) error {
+	return t.use(ctx, func(c *crypto11.Context) error {
 		root, err := t.root(c, name)
 		if err != nil {
 			return err
