@@ -42,7 +42,7 @@ type Invited struct {
 // The refusals of an invitation. A token cannot be guessed: its holder learns of no other invitation.
 var (
 	errInvitationUnknown = problem.New(problem.GrantInvalid, "This invitation is unknown. Check that the link is complete, or ask your administrator for a new one.")
-	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, was replaced by a newer one, or ended with your session. Use the newest, or ask your administrator for one.")
+	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, was replaced by a newer one, or ended with the session or the access of who made it. Use the newest, or ask your administrator for one.")
 	errInvitationExpired = problem.New(problem.GrantInvalid, "This invitation has expired. Ask your administrator for a new one.")
 	errInvitationRevoked = problem.New(problem.GrantInvalid, "You no longer have access to the console. Ask your administrator.")
 )
@@ -284,8 +284,8 @@ func (op operation) reached(ctx context.Context, p models.Person, i models.Perso
 	}
 }
 
-// usableInvitation finds an invitation that is neither used nor expired and whose person still has access; lock locks its
-// row and the person's for the transaction.
+// usableInvitation finds an invitation that is neither used nor expired, whose person still has access and whose author could still make it;
+// lock locks its row and the person's for the transaction.
 func (s *Service) usableInvitation(ctx context.Context, q *pg.Q, token string, lock bool) (models.PersonInvitation, models.Person, error) {
 	macs := s.keys.MACs(invitationPurpose, []byte(token))
 	i, p, err := getInvitation(ctx, q, macs, false)
@@ -307,7 +307,29 @@ func (s *Service) usableInvitation(ctx context.Context, q *pg.Q, token string, l
 	case !s.clock.Now().Before(i.ExpiresAt):
 		return i, p, errInvitationExpired
 	}
-	return i, p, nil
+	ok, err := stands(ctx, q, i, p)
+	if err == nil && !ok {
+		err = errInvitationUsed
+	}
+	return i, p, err
+}
+
+// stands reports whether who made an invitation could make it now: the command line, the person themselves, or an operator of an environment
+// in which the person has a role.
+func stands(ctx context.Context, q *pg.Q, i models.PersonInvitation, p models.Person) (bool, error) {
+	author, byStaff := strings.CutPrefix(i.CreatedBy, "person:")
+	if !byStaff || author == p.ID {
+		return true, nil
+	}
+	found, err := peopleByID(ctx, q, p.TenantID, []string{author})
+	if err != nil || len(found) == 0 || found[0].RevokedAt != nil {
+		return false, err
+	}
+	roles, err := RolesOf(ctx, q, p.ID, author)
+	return slices.ContainsFunc(roles, func(r models.PersonRole) bool {
+		return r.PersonID == author && r.Role.Permissions().Has(models.PermissionCredentials) &&
+			slices.ContainsFunc(roles, func(own models.PersonRole) bool { return own.PersonID == p.ID && own.EnvironmentID == r.EnvironmentID })
+	}), err
 }
 
 // checkRoles rejects an empty list and roles that do not exist.

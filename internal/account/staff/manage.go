@@ -55,22 +55,33 @@ func (s *Service) List(ctx context.Context, tenant string, page pg.Page) ([]List
 		if err != nil {
 			return nil, "", err
 		}
-		open, err := openInvitation(ctx, s.store.Q, p.ID, s.clock.Now())
+		invited, err := s.isInvited(ctx, p)
 		if err != nil {
 			return nil, "", err
 		}
-		out = append(out, Listed{Person: p, State: state(p, len(keys), open), Grants: grants(environments, roles), Passkeys: len(keys), Same: same[p.ID]})
+		out = append(out, Listed{Person: p, State: state(p, len(keys), invited), Grants: grants(environments, roles), Passkeys: len(keys), Same: same[p.ID]})
 	}
 	return out, next, nil
 }
 
-func state(p models.Person, keys, open int) string {
+// isInvited reports whether a person has a usable invitation.
+func (s *Service) isInvited(ctx context.Context, p models.Person) (bool, error) {
+	open, err := openInvitations(ctx, s.store.Q, p.ID, s.clock.Now())
+	for _, i := range open {
+		if ok, err := stands(ctx, s.store.Q, i, p); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, err
+}
+
+func state(p models.Person, keys int, invited bool) string {
 	switch {
 	case p.RevokedAt != nil:
 		return StateRevoked
 	case keys > 0:
 		return StateActive
-	case open > 0:
+	case invited:
 		return StateInvited
 	default:
 		return StateLapsed

@@ -136,12 +136,11 @@ func getInvitation(ctx context.Context, q *pg.Q, macs [][]byte, lock bool) (mode
 	return i, p, err
 }
 
-// openInvitation returns the number of a person's invitations that can still be used.
-func openInvitation(ctx context.Context, q *pg.Q, person string, now time.Time) (int, error) {
-	var n int
-	err := q.QueryRow(ctx, "select count(*) from person_invitations where person_id = $1 and used_at is null and expires_at > $2",
-		person, now).Scan(&n)
-	return n, err
+// openInvitations returns a person's invitations that are neither used nor expired, to show whether there is one.
+func openInvitations(ctx context.Context, q *pg.Q, person string, now time.Time) ([]models.PersonInvitation, error) {
+	var rows []models.PersonInvitation
+	err := pg.Unchecked(q.Gorm(ctx)).Where("person_id = ? and used_at is null and expires_at > ?", person, now).Find(&rows).Error
+	return rows, err
 }
 
 // useInvitation marks an invitation as used. It returns false if it was used before or has expired.
