@@ -134,6 +134,7 @@ type ChallengeLink struct {
 	MAC           []byte `gorm:"column:mac;primaryKey"`
 	EnvironmentID string
 	ChallengeID   string
+	CredentialID  string  // that requested it, and with which it ends
 	ReturnURL     *string `gorm:"column:return_url"` // the page to continue on after the challenge
 	CreatedAt     time.Time
 	ExpiresAt     time.Time

@@ -130,6 +130,7 @@ type RegistrationGrant struct {
 	ID            string
 	TenantID      string
 	EnvironmentID string
+	CredentialID  string // that requested it, and with which it ends
 	SubjectUID    string `gorm:"column:subject_uid"`
 	Ceremony      JSON
 	CreatedAt     time.Time

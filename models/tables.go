@@ -173,7 +173,7 @@ var AttestedTables = []AttestedTable{
 	},
 	{
 		Name: "registration_grants", Row: RegistrationGrant{}, Of: ofEnvironment,
-		Decides: []string{"mac", "id", "tenant_id", "environment_id", "subject_uid", "created_at", "expires_at", "used_at"},
+		Decides: []string{"mac", "id", "tenant_id", "environment_id", "credential_id", "subject_uid", "created_at", "expires_at", "used_at"},
 		Free:    map[string]string{"ceremony": "moves with each attempt; an assertion must fit it"},
 	},
 	{

@@ -344,7 +344,7 @@ var exportedTables = []exportSection{
 			"where a.environment_id = $2 and a.subject_uid = $1) p order by decided_at, jti"},
 	{"recoveries", "id status anchor anchor_evidence_digest limitations @created_at @ready_at @expires_at @completed_at",
 		"recoveries where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"registration_grants", "id @created_at @expires_at @used_at",
+	{"registration_grants", "id credential_id @created_at @expires_at @used_at",
 		"registration_grants where environment_id = $2 and subject_uid = $1 order by created_at, id"},
 	{"requests", "target authorization_id move actor method passkey_id note_digest @requested_at",
 		"move_requests where environment_id = $2 and authorization_id in (select id from authorizations where environment_id = $2 and subject_uid = $1) order by requested_at, target, digest"},

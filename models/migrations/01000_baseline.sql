@@ -427,6 +427,7 @@ create table registration_grants (
     id             text not null,
     tenant_id      text not null,
     environment_id text not null,
+    credential_id  text not null, -- that requested it, and with which it ends
     subject_uid    text not null,
     ceremony       jsonb,
     created_at     timestamptz not null,
@@ -1031,6 +1032,7 @@ create table challenge_links (
     expires_at     timestamptz not null,
     return_url     text,
     environment_id text not null,
+    credential_id  text not null, -- that requested it, and with which it ends
     primary key (mac, environment_id),
     constraint challenge_links_challenge_id_fkey foreign key (challenge_id, environment_id) references challenges(id, environment_id) on delete cascade
 );

@@ -561,8 +561,9 @@ func (p RevokeCredentialParams) query() url.Values {
 	return q
 }
 
-// RevokeCredential: Revoke a key. Ends the key, the client tokens that it issued and the keys that rest on it, unless
-// `children_to` names a key that they are given to. Permission: `credentials`.
+// RevokeCredential: Revoke a key. Ends the key with what it issued (client tokens, registration grants, challenge
+// links) and the keys that rest on it, unless `children_to` names a key that they are given to. Permission:
+// `credentials`.
 //
 // DELETE /api/v1/credentials/{credential_id}
 func (c *Client) RevokeCredential(ctx context.Context, credentialID string, options ...RequestOption) error {

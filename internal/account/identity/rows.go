@@ -153,6 +153,15 @@ func getCredential(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.
 	return pg.OrNotFound(c, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&c).Error)
 }
 
+// CredentialLives reports whether a credential of the scope is in force at a time, and with it what it issued.
+func CredentialLives(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time.Time) (bool, error) {
+	c, err := getCredential(ctx, q, s, id)
+	if errors.Is(err, pg.ErrNotFound) {
+		return false, nil
+	}
+	return c.Lives(at), err
+}
+
 // Locked are credentials and their issuers, by id, which no other transaction revokes or reassigns meanwhile.
 type Locked map[string]models.Credential
 

@@ -58,7 +58,8 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	ticket := base64.RawURLEncoding.EncodeToString(raw)
 	now := s.clock.Now()
 	row := models.ChallengeLink{
-		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), EnvironmentID: c.EnvironmentID, ChallengeID: c.ID, ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
+		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), EnvironmentID: c.EnvironmentID, ChallengeID: c.ID, CredentialID: p.CredentialID,
+		ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 	}
 	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := insertLink(ctx, q, row); err != nil {
@@ -101,7 +102,7 @@ func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 	return env.FrameAncestors, err
 }
 
-// ByTicket returns the challenge that a link's ticket opens. A wrong and an expired ticket return the same error, not_found.
+// ByTicket returns the challenge that a link's ticket opens. A ticket that is wrong or has ended returns the same error, not_found.
 func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	link, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), s.clock.Now())
 	if notFound(err) {
@@ -111,6 +112,13 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 		return Visit{}, err
 	}
 	scope := pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+	lives, err := identity.CredentialLives(ctx, s.store.Q, scope, link.CredentialID, s.clock.Now())
+	if err == nil && !lives {
+		err = problem.NewNotFound()
+	}
+	if err != nil {
+		return Visit{}, err
+	}
 	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, scope)
 	if err != nil {
 		return Visit{}, err
@@ -135,10 +143,10 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 // LinkState is the reason why a link opens nothing.
 type LinkState string
 
-// The reasons. A link ends with its challenge.
+// The reasons. A link ends with its challenge and with the credential that requested it.
 const (
 	LinkUnknown   LinkState = "unknown"   // incomplete, mistyped, or past its retention
-	LinkExpired   LinkState = "expired"   // the challenge expired or failed
+	LinkExpired   LinkState = "expired"   // the challenge expired or failed, or the credential has ended
 	LinkUsed      LinkState = "used"      // the challenge was completed
 	LinkCancelled LinkState = "cancelled" // the challenge was cancelled
 )

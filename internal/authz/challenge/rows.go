@@ -99,8 +99,8 @@ func failChallenge(ctx context.Context, q *pg.Q, s pg.Scope, id string, limit in
 
 // insertLink stores a link to the page of a challenge, by the MAC of its ticket.
 func insertLink(ctx context.Context, q *pg.Q, l models.ChallengeLink) error {
-	_, err := q.Exec(ctx, "insert into challenge_links (mac, environment_id, challenge_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)",
-		l.MAC, l.EnvironmentID, l.ChallengeID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
+	_, err := q.Exec(ctx, "insert into challenge_links (mac, environment_id, challenge_id, credential_id, return_url, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7)",
+		l.MAC, l.EnvironmentID, l.ChallengeID, l.CredentialID, l.ReturnURL, l.CreatedAt, l.ExpiresAt)
 	return err
 }
 

@@ -89,7 +89,7 @@ func attestedRows(w *fixture.World) []string {
 		`insert into rp_ids (rp_id, tenant_id) select 'bank.example', $1`,
 		`insert into client_tokens (mac, id, tenant_id, environment_id, credential_id, subject_uid, origin, created_at, expires_at)
 			select '\x01', 'ctk_1', $1, $2, 'crd_1', $3, 'https://bank.example', now(), now()`,
-		`insert into registration_grants (mac, id, tenant_id, environment_id, subject_uid, created_at, expires_at) select '\x01', 'rgr_1', $1, $2, $3, now(), now()`,
+		`insert into registration_grants (mac, id, tenant_id, environment_id, credential_id, subject_uid, created_at, expires_at) select '\x01', 'rgr_1', $1, $2, 'crd_1', $3, now(), now()`,
 		`insert into identity_providers (id, tenant_id, name, label, issuer, client_id, scopes, groups_claim, grants, listed, created_at, updated_at)
 			select 'idp_1', $1, 'x', 'X', 'https://idp.example', 'c', '{}', 'groups', '[]', true, now(), now()`,
 		`insert into people (id, tenant_id, name, created_at, created_by) select 'prs_1', $1, 'Ann', now(), 'cli:test'`,

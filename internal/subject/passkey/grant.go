@@ -31,31 +31,46 @@ type GrantState string
 // The reasons.
 const (
 	GrantUnknown GrantState = "unknown" // incomplete, mistyped, past its retention, or of an account that is gone
-	GrantExpired GrantState = "expired"
+	GrantExpired GrantState = "expired" // or ended with the credential that requested it
 	GrantUsed    GrantState = "used"
 )
+
+// ended returns why a grant is over; empty if it is not.
+func (s *Service) ended(ctx context.Context, q *pg.Q, g models.RegistrationGrant) (GrantState, error) {
+	if g.UsedAt != nil {
+		return GrantUsed, nil
+	}
+	now := s.clock.Now()
+	lives, err := identity.CredentialLives(ctx, q, pg.Scope{Tenant: g.TenantID, Environment: g.EnvironmentID}, g.CredentialID, now)
+	if err == nil && (!lives || !now.Before(g.ExpiresAt)) {
+		return GrantExpired, nil
+	}
+	return "", err
+}
 
 // EndedGrant returns why a grant cannot be used, for the page on which the holder of the token opens it, and the environment of a grant that
 // was used or has expired.
 func (s *Service) EndedGrant(ctx context.Context, token string) (GrantState, models.Environment, error) {
 	grant, err := getRegistrationGrant(ctx, s.store.Q, s.keys.MACs(grantPurpose, []byte(token)))
-	state := GrantUnknown
-	switch {
-	case errors.Is(err, pg.ErrNotFound):
+	if errors.Is(err, pg.ErrNotFound) {
 		return GrantUnknown, models.Environment{}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return "", models.Environment{}, err
-	case grant.UsedAt != nil:
-		state = GrantUsed
-	case !s.clock.Now().Before(grant.ExpiresAt):
-		state = GrantExpired
+	}
+	state, err := s.ended(ctx, s.store.Q, grant)
+	if err != nil {
+		return "", models.Environment{}, err
+	}
+	if state == "" {
+		state = GrantUnknown
 	}
 	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, pg.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID})
 	return state, env, err
 }
 
-// GrantByToken returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown, used or
-// expired, or whose subject is erased or revoked, is the problem grant_invalid in every case.
+// GrantByToken returns the grant of a token, which has 256 random bits and is the only credential. A grant that is unknown or over, or
+// whose subject is erased or revoked, is the problem grant_invalid in every case.
 func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, error) {
 	grant, err := getRegistrationGrant(ctx, s.store.Q, s.keys.MACs(grantPurpose, []byte(token)))
 	if errors.Is(err, pg.ErrNotFound) {
@@ -64,8 +79,12 @@ func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, er
 	if err != nil {
 		return GrantInfo{}, err
 	}
-	if grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
-		return GrantInfo{}, errGrantInvalid()
+	state, err := s.ended(ctx, s.store.Q, grant)
+	if err == nil && state != "" {
+		err = errGrantInvalid()
+	}
+	if err != nil {
+		return GrantInfo{}, err
 	}
 	scope := pg.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID}
 	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, grant.SubjectUID)

@@ -32,7 +32,7 @@ func errGrantInvalid() error {
 	return problem.New(problem.GrantInvalid, "The registration grant is unknown, used, expired or of a different subject.")
 }
 
-// Grant creates a grant with which the subject can register one passkey within GrantLife. It returns the problem conflict if the
+// Grant creates a grant with which the subject can register one passkey within GrantLife, unless the caller's credential ends before. It returns the problem conflict if the
 // subject already has MaxPasskeys.
 func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID string) (Grant, error) {
 	secret := make([]byte, grantBytes)
@@ -40,7 +40,7 @@ func (s *Service) Grant(ctx context.Context, p identity.Principal, subjectID str
 	token, now := encode(secret), s.clock.Now()
 	g := models.RegistrationGrant{
 		MAC: s.keys.MAC(grantPurpose, []byte(token)), ID: ids.New(ids.RegistrationGrant), TenantID: p.TenantID,
-		EnvironmentID: p.EnvironmentID, CreatedAt: now, ExpiresAt: now.Add(GrantLife),
+		EnvironmentID: p.EnvironmentID, CredentialID: p.CredentialID, CreatedAt: now, ExpiresAt: now.Add(GrantLife),
 	}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
 		sub, err := activeSubject(ctx, q, p.Store(), subjectID)
@@ -174,8 +174,12 @@ func (s *Service) lockCandidate(ctx context.Context, q *pg.Q, scope pg.Scope, su
 	if err != nil {
 		return candidate{}, err
 	}
-	if grant.SubjectUID != sub.UID || grant.UsedAt != nil || !s.clock.Now().Before(grant.ExpiresAt) {
-		return candidate{}, errGrantInvalid()
+	state, err := s.ended(ctx, q, grant)
+	if err == nil && (state != "" || grant.SubjectUID != sub.UID) {
+		err = errGrantInvalid()
+	}
+	if err != nil {
+		return candidate{}, err
 	}
 	passkeys, err := checkLimit(ctx, q, sub)
 	return candidate{grant: grant, subject: sub, passkeys: passkeys}, err

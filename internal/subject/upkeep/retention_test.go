@@ -152,7 +152,7 @@ func TestHousekeepingDeletesTechnicalRows(t *testing.T) {
 	t.Parallel()
 	b := keeping(t, upkeep.DefaultRetention())
 	c := b.Challenge(time.Hour, "passkey")
-	b.Exec("insert into challenge_links (mac, environment_id, challenge_id, created_at, expires_at) values ('\\x01', $3, $1, $2, $2)", c.ID, now, c.EnvironmentID)
+	b.Exec("insert into challenge_links (mac, environment_id, challenge_id, credential_id, created_at, expires_at) values ('\\x01', $3, $1, 'crd_1', $2, $2)", c.ID, now, c.EnvironmentID)
 	b.Exec("insert into idempotency_keys (environment_id, credential_id, key, operation, request_hash, created_at) values ($2, 'c', 'k', 'o', '\\x00', $1)", now, c.EnvironmentID)
 	b.Exec("insert into quotas (bucket, full_at) values ('b', $1)", now)
 	require.Equal(t, 1, b.run(t, "retention", day), "a quota that is full")

@@ -92,7 +92,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description Ends the key, the client tokens that it issued and the keys that rest on it, unless `children_to` names a key that they are given to.
+         * @description Ends the key with what it issued (client tokens, registration grants, challenge links) and the keys that rest on it, unless `children_to` names a key that they are given to.
          *
          *     Permission: `credentials`.
          */
