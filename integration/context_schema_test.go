@@ -112,13 +112,14 @@ func TestAuthorizeValidatesContext(t *testing.T) {
 	}
 	for name, schema := range map[string]object{
 		"not of an object": {"type": "string"}, "no schema": {"type": "objekt"}, "a foreign reference": {"type": "object", "$ref": "https://example.com/s"},
-		"a pattern without an end": {"type": "object", "properties": object{"a": object{"pattern": "("}}},
-		"too deep":                 {"type": "object", "properties": nested(40)},
-		"too large":                {"type": "object", "description": strings.Repeat("x", 40_000)},
+		"a pattern without an end":     {"type": "object", "properties": object{"a": object{"pattern": "("}}},
+		"too deep":                     {"type": "object", "properties": nested(40)},
+		"too large":                    {"type": "object", "description": strings.Repeat("x", 40_000)},
+		"a number of a million digits": {"type": "object", "properties": object{"a": object{"multipleOf": json.RawMessage("1e-1000000")}}},
 	} {
 		require.NotEmpty(t, make("pay.bad", schema).faults(), name)
 	}
-	id := make("pay.ctx", object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number", "maximum": 100}}}).is(201).string("id")
+	id := make("pay.ctx", object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number", "maximum": 100, "x-countersign-aggregate": "sum"}}}).is(201).string("id")
 	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": allowing}).is(201)
 	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
 	subject := w.subject(t)
@@ -130,7 +131,7 @@ func TestAuthorizeValidatesContext(t *testing.T) {
 		return w.Server.post(t, "/api/v1/authorize", body)
 	}
 	ask(object{"amount": 100}).is(200)
-	for _, context := range []object{nil, {}, {"amount": "a"}, {"amount": 101}} {
+	for _, context := range []object{nil, {}, {"amount": "a"}, {"amount": 101}, {"amount": json.RawMessage("1e-1000000")}} {
 		require.Contains(t, ask(context).faults()[0], `["body","context"`)
 	}
 }

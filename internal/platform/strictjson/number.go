@@ -3,6 +3,7 @@ package strictjson
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // maxNumberLength is the most characters a number may have. No double needs more than 25; the rest is headroom for senders that
@@ -48,13 +49,19 @@ func (d *decoder) convert(start int, integer bool) (any, *fault) {
 		return nil, &fault{offset: start, typ: TypeNumberTooLong, msg: fmt.Sprintf("a number of more than %d characters", maxNumberLength)}
 	}
 	n, err := strconv.ParseFloat(token, 64)
-	if err != nil {
+	if err != nil || n == 0 && !isZero(token) {
 		return nil, &fault{offset: start, typ: TypeNumberOutOfRange, msg: "the number does not fit a double"}
 	}
 	if !d.anyFinite && (n > MaxSafeInteger || n < -MaxSafeInteger) {
 		return nil, &fault{offset: start, typ: TypeNumberOutOfRange, msg: "numbers beyond ±(2^53-1) are not exact; send a string"}
 	}
 	return n, nil
+}
+
+// isZero reports whether the exact value of a number is 0. One that is only rounded to 0 can have a billion decimals, by its exponent.
+func isZero(token string) bool {
+	mantissa, _, _ := strings.Cut(strings.ToLower(token), "e")
+	return !strings.ContainsAny(mantissa, "123456789")
 }
 
 // integerPart reads a single 0, or digits that do not begin with 0.
