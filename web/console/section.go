@@ -29,6 +29,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
+	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
@@ -85,7 +86,7 @@ func Section(d Deps) web.Section {
 		panic(err) // the document is embedded, and tests compile it
 	}
 	return web.Section{Prefix: Prefix, Templates: files, Routes: func(r *web.Router) {
-		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock), contract: contract, verifying: make(chan struct{}, 1)}).register()
+		(&console{Deps: d, router: r, verdicts: newVerdicts(d.Clock), contract: contract, verifying: admission.New(1, 1, verificationsQueued)}).register()
 	}}
 }
 
@@ -96,5 +97,5 @@ type console struct {
 	verdicts *verdicts
 	contract *openapi.Contract // of the API, which also checks the console's forms
 
-	verifying chan struct{} // has room for the one verification of an audit log at a time
+	verifying *admission.Gate // admits the one verification of an audit log at a time
 }

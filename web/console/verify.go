@@ -12,8 +12,12 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// verifyLimit bounds a verification. It reads one snapshot, which a database should not keep for longer.
-const verifyLimit = 10 * time.Minute
+const (
+	// verifyLimit bounds a verification. It reads one snapshot, which a database should not keep for longer.
+	verifyLimit = 10 * time.Minute
+	// verificationsQueued limits those that wait, of all tenants: each page that waits is a connection.
+	verificationsQueued = 8
+)
 
 // verification is the verification of an environment's log while its page is written.
 type verification struct {
@@ -47,14 +51,12 @@ func (x *verification) step(what string, done int64) {
 	}
 }
 
-// verify verifies the log of an environment, after those that this process verifies already.
+// verify verifies the log of an environment, after the one that this process verifies already. Tenants take turns.
 func (c *console) verify(ctx context.Context, scope pg.Scope, x *verification) error {
-	select {
-	case c.verifying <- struct{}{}:
-	case <-ctx.Done():
-		return problem.NewUnavailable("Another log is being verified. Try again in a few minutes.", ctx.Err())
+	if err := c.verifying.Enter(ctx, scope.Tenant, verifyLimit); err != nil {
+		return problem.NewUnavailable("Another log is being verified. Try again in a few minutes.", err)
 	}
-	defer func() { <-c.verifying }()
+	defer c.verifying.Leave(scope.Tenant)
 	var err error
 	x.verdict, err = c.Reader.VerifyAudit(ctx, scope, c.Signing, x.step)
 	return err
