@@ -3,8 +3,6 @@ package api
 import (
 	"encoding/json"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -12,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -50,15 +48,8 @@ func viewAction(a models.Action) actionView {
 }
 
 func (h *actionHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Actions.List(request.Context(c), principal(c).Store(), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewAction, next)
+	rows, next, err := h.Actions.List(request.Context(c), request.Principal(c).Store(), page(c))
+	return replyList(c, viewAction, rows, next, err)
 }
 
 func (h *actionHandlers) create(c *fiber.Ctx) error {
@@ -66,19 +57,13 @@ func (h *actionHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	a, err := h.Actions.Create(request.Context(c), principal(c), in)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, viewAction(a))
+	a, err := h.Actions.Create(request.Context(c), request.Principal(c), in)
+	return replyView(c, fiber.StatusCreated, viewAction, a, err)
 }
 
 func (h *actionHandlers) get(c *fiber.Ctx) error {
-	a, err := h.Actions.Get(request.Context(c), principal(c).Store(), param(c, "action_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewAction(a))
+	a, err := h.Actions.Get(request.Context(c), request.Principal(c).Store(), c.Params("action_id"))
+	return replyView(c, fiber.StatusOK, viewAction, a, err)
 }
 
 func (h *actionHandlers) update(c *fiber.Ctx) error {
@@ -91,15 +76,12 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
-	made, err := h.Changes.UpdateAction(request.Context(c), principal(c), param(c, "action_id"), fields)
-	return sendMade(c, made, err, viewAction, fiber.StatusOK)
+	made, err := h.Changes.UpdateAction(request.Context(c), request.Principal(c), c.Params("action_id"), fields)
+	return replyMade(c, fiber.StatusOK, viewAction, made, err)
 }
 
 func (h *actionHandlers) archive(c *fiber.Ctx) error {
-	if err := h.Actions.Archive(request.Context(c), principal(c), param(c, "action_id")); err != nil {
-		return err
-	}
-	return c.SendStatus(fiber.StatusNoContent)
+	return replyNothing(c, h.Actions.Archive(request.Context(c), request.Principal(c), c.Params("action_id")))
 }
 
 type policyView struct {
@@ -130,15 +112,8 @@ func viewPolicy(v models.PolicyVersion) policyView {
 }
 
 func (h *actionHandlers) versions(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Actions.Versions(request.Context(c), principal(c).Store(), param(c, "action_id"), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewPolicy, next)
+	rows, next, err := h.Actions.Versions(request.Context(c), request.Principal(c).Store(), c.Params("action_id"), page(c))
+	return replyList(c, viewPolicy, rows, next, err)
 }
 
 func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
@@ -146,7 +121,7 @@ func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Actions.CreateVersion(request.Context(c), principal(c), param(c, "action_id"), in)
+	v, err := h.Actions.CreateVersion(request.Context(c), request.Principal(c), c.Params("action_id"), in)
 	if err != nil {
 		return err
 	}
@@ -159,26 +134,15 @@ func (h *actionHandlers) createVersion(c *fiber.Ctx) error {
 	for i, w := range view.Warnings {
 		view.Warnings[i].Loc = append([]string{"body", "requirements"}, w.Loc...)
 	}
-	return send(c, fiber.StatusCreated, view)
+	return c.Status(fiber.StatusCreated).JSON(view)
 }
 
 func (h *actionHandlers) version(c *fiber.Ctx) error {
-	n, err := versionParam(c)
-	if err != nil {
-		return err
-	}
-	v, err := h.Actions.Version(request.Context(c), principal(c).Store(), param(c, "action_id"), n)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewPolicy(v))
+	v, err := h.Actions.Version(request.Context(c), request.Principal(c).Store(), c.Params("action_id"), version(c))
+	return replyView(c, fiber.StatusOK, viewPolicy, v, err)
 }
 
 func (h *actionHandlers) activate(c *fiber.Ctx) error {
-	n, err := versionParam(c)
-	if err != nil {
-		return err
-	}
-	made, err := h.Changes.Activate(request.Context(c), principal(c), param(c, "action_id"), n)
-	return sendMade(c, made, err, viewPolicy, fiber.StatusOK)
+	made, err := h.Changes.Activate(request.Context(c), request.Principal(c), c.Params("action_id"), version(c))
+	return replyMade(c, fiber.StatusOK, viewPolicy, made, err)
 }

@@ -1,13 +1,12 @@
 package api
 
 import (
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // activityHandlers handles the event log for relying parties.
@@ -16,21 +15,14 @@ type activityHandlers struct {
 }
 
 func (h *activityHandlers) list(c *fiber.Ctx) error {
-	paging, err := page(c)
+	types, err := selectedTypes(c)
 	if err != nil {
 		return err
 	}
-	f := events.ActivityFilter{Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision")}
-	if f.Types, err = selectedTypes(c); err != nil {
-		return err
+	f := events.ActivityFilter{
+		Types: types, Subject: c.Query("subject"), Action: c.Query("action"), Decision: c.Query("decision"), Since: queryTime(c, "since"), Until: queryTime(c, "until"),
 	}
-	if f.Since, err = timeQuery(c, "since"); err != nil {
-		return err
-	}
-	if f.Until, err = timeQuery(c, "until"); err != nil {
-		return err
-	}
-	rows, next, err := events.QueryActivity(request.Context(c), h.Store.Q, principal(c).Store(), f, paging)
+	rows, next, err := events.QueryActivity(request.Context(c), h.Store.Q, request.Principal(c).Store(), f, page(c))
 	if err != nil {
 		return err
 	}
@@ -40,7 +32,7 @@ func (h *activityHandlers) list(c *fiber.Ctx) error {
 			return err
 		}
 	}
-	return sendList(c, out, next)
+	return replyList(c, asStored, out, next, nil)
 }
 
 // eventTypeInfo is an item of listEventTypes.
@@ -56,12 +48,12 @@ func (h *activityHandlers) types(c *fiber.Ctx) error {
 	for _, d := range events.Catalogue() {
 		out = append(out, eventTypeInfo{d.Type, d.Description, d.MessageSchema(), d.MessageExample()})
 	}
-	return sendList(c, out, "")
+	return replyList(c, asStored, out, "", nil)
 }
 
 // selectedTypes returns the public event types that the type parameter matches; all types if it is missing.
 func selectedTypes(c *fiber.Ctx) ([]string, error) {
-	pattern := query(c, "type")
+	pattern := c.Query("type")
 	types := events.Selected(pattern)
 	if len(types) == 0 {
 		return nil, problem.Invalid([]any{"query", "type"}, "type matches no event type. GET /api/v1/event-types lists them.", "event_type_unknown")

@@ -25,17 +25,11 @@ func (h *reviewHandlers) assign(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	taken, err := h.Holds.Take(request.Context(c), principal(c), param(c, "authorization_id"), body.Previous)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewAssignment(taken))
+	taken, err := h.Holds.Take(request.Context(c), request.Principal(c), c.Params("authorization_id"), body.Previous)
+	return replyView(c, fiber.StatusOK, viewAssignment, taken, err)
 }
 
 func (h *reviewHandlers) unassign(c *fiber.Ctx) error {
-	released, err := h.Holds.Release(request.Context(c), principal(c), param(c, "authorization_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewAssignment(released))
+	released, err := h.Holds.Release(request.Context(c), request.Principal(c), c.Params("authorization_id"))
+	return replyView(c, fiber.StatusOK, viewAssignment, released, err)
 }

@@ -1,15 +1,12 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // auditHandlers handles the audit log.
@@ -20,18 +17,8 @@ type auditHandlers struct {
 }
 
 func (h *auditHandlers) list(c *fiber.Ctx) error {
-	paging, err := page(c)
-	if err != nil {
-		return err
-	}
-	f := audit.Filter{Actor: query(c, "actor"), Type: query(c, "kind")}
-	if f.Since, err = timeQuery(c, "since"); err != nil {
-		return err
-	}
-	if f.Until, err = timeQuery(c, "until"); err != nil {
-		return err
-	}
-	links, next, err := audit.EntriesOf(request.Context(c), h.Store.Q, principal(c).Store(), f, paging)
+	f := audit.Filter{Actor: c.Query("actor"), Type: c.Query("kind"), Since: queryTime(c, "since"), Until: queryTime(c, "until")}
+	links, next, err := audit.EntriesOf(request.Context(c), h.Store.Q, request.Principal(c).Store(), f, page(c))
 	if err != nil {
 		return err
 	}
@@ -41,13 +28,10 @@ func (h *auditHandlers) list(c *fiber.Ctx) error {
 			return err
 		}
 	}
-	return sendList(c, out, next)
+	return replyList(c, asStored, out, next, nil)
 }
 
 func (h *auditHandlers) head(c *fiber.Ctx) error {
-	head, err := audit.SignedHead(request.Context(c), h.Store.Q, principal(c).Store(), h.Signer, h.Clock)
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusOK, head)
+	head, err := audit.SignedHead(request.Context(c), h.Store.Q, request.Principal(c).Store(), h.Signer, h.Clock)
+	return reply(c, fiber.StatusOK, head, err)
 }

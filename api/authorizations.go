@@ -3,12 +3,12 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
+	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -16,56 +16,41 @@ import (
 type authorizationHandlers struct {
 	Authorizations *authorization.Service
 	Clock          clock.Clock
-	metrics        *Metrics
+	metrics        *metrics.Metrics
 }
 
 // authorize makes a decision. A repeated idempotency key gets the stored response, byte for byte.
 func (h *authorizationHandlers) authorize(c *fiber.Ctx) error {
 	start := h.Clock.Now()
-	in, ok := authorization.ReadRequest(decoded(c), spelled(c))
+	in, ok := authorization.ReadRequest(request.Decoded(c), request.Spelled(c))
 	if !ok {
 		return problem.Invalid([]any{"body"}, "The body does not match the contract.", "model_type")
 	}
-	decided, err := h.Authorizations.Authorize(request.Context(c), principal(c), in, start)
+	decided, err := h.Authorizations.Authorize(request.Context(c), request.Principal(c), in, start)
 	if err != nil {
 		return err
 	}
 	if decided.Replayed {
-		c.Set(headerReplayed, "true")
+		c.Set(middleware.HeaderReplayed, "true")
 	} else {
-		h.metrics.decided(principal(c).EnvironmentID, decided, h.Clock.Now().Sub(start))
+		h.metrics.Decided(request.Principal(c).EnvironmentID, decided, h.Clock.Now().Sub(start))
 	}
 	return sendRaw(c, fiber.StatusOK, decided.Body)
 }
 
 func (h *authorizationHandlers) get(c *fiber.Ctx) error {
-	t, err := h.Authorizations.GetFor(request.Context(c), principal(c), param(c, "authorization_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, t)
+	t, err := h.Authorizations.GetFor(request.Context(c), request.Principal(c), c.Params("authorization_id"))
+	return reply(c, fiber.StatusOK, t, err)
 }
 
 func (h *authorizationHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
 	f := authorization.TraceFilter{
-		Subject: query(c, "subject"), Action: query(c, "action"), Decision: query(c, "decision"), Mode: query(c, "mode"),
-		ReviewStatus: models.HoldStatus(query(c, "review_status")), Parent: query(c, "parent"),
+		Subject: c.Query("subject"), Action: c.Query("action"), Decision: c.Query("decision"), Mode: c.Query("mode"),
+		ReviewStatus: models.HoldStatus(c.Query("review_status")), Parent: c.Query("parent"),
+		Since: queryTime(c, "since"), Until: queryTime(c, "until"),
 	}
-	if f.Since, err = timeQuery(c, "since"); err != nil {
-		return err
-	}
-	if f.Until, err = timeQuery(c, "until"); err != nil {
-		return err
-	}
-	rows, next, err := h.Authorizations.List(request.Context(c), principal(c).Store(), f, pg)
-	if err != nil {
-		return err
-	}
-	return sendList(c, rows, next)
+	rows, next, err := h.Authorizations.List(request.Context(c), request.Principal(c).Store(), f, page(c))
+	return replyList(c, asStored, rows, next, err)
 }
 
 func (h *authorizationHandlers) outcome(c *fiber.Ctx) error {
@@ -76,9 +61,6 @@ func (h *authorizationHandlers) outcome(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := h.Authorizations.Outcome(request.Context(c), principal(c), param(c, "authorization_id"), in.Outcome, in.Note)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, receipt)
+	receipt, err := h.Authorizations.Outcome(request.Context(c), request.Principal(c), c.Params("authorization_id"), in.Outcome, in.Note)
+	return reply(c, fiber.StatusOK, receipt, err)
 }

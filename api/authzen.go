@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
@@ -29,8 +29,8 @@ type accessHandlers struct {
 	Clock          clock.Clock
 	Log            *slog.Logger
 	BaseURL        string
-	contract       *openapi.Contract
-	metrics        *Metrics
+	contract       middleware.Contract
+	metrics        *metrics.Metrics
 	takeQuota      func(c *fiber.Ctx, p identity.Principal) error
 }
 
@@ -52,7 +52,7 @@ const (
 // metadata serves the endpoints. Search is not supported, so it has none.
 func (h *accessHandlers) metadata(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "public, max-age=300")
-	return send(c, fiber.StatusOK, map[string]string{
+	return c.Status(fiber.StatusOK).JSON(map[string]string{
 		"policy_decision_point":       h.BaseURL,
 		"access_evaluation_endpoint":  h.BaseURL + pathAccess,
 		"access_evaluations_endpoint": h.BaseURL + pathAccessBatch,
@@ -61,24 +61,24 @@ func (h *accessHandlers) metadata(c *fiber.Ctx) error {
 
 // one handles a single evaluation.
 func (h *accessHandlers) one(c *fiber.Ctx) error {
-	out, err := h.evaluate(c, decoded(c))
+	out, err := h.evaluate(c, request.Decoded(c))
 	if err != nil {
-		p := request.ProblemOf(asBadRequest(err))
+		p := request.ProblemOf(middleware.AsBadRequest(err))
 		if !decidesFalse(p) {
 			return err
 		}
 		out = refused(c, p)
 	}
-	return send(c, fiber.StatusOK, out)
+	return c.Status(fiber.StatusOK).JSON(out)
 }
 
 // batch handles several evaluations in order; without any, the request is a single one.
 func (h *accessHandlers) batch(c *fiber.Ctx) error {
-	body := decoded(c)
+	body := request.Decoded(c)
 	items, _ := body["evaluations"].([]any)
 	if len(items) == 0 {
-		if err := violations(h.contract.ValidateBody(evaluateAccess, merged(body, nil))); err != nil {
-			return asBadRequest(err)
+		if err := h.contract.Check(evaluateAccess, merged(body, nil)); err != nil {
+			return middleware.AsBadRequest(err)
 		}
 		return h.one(c)
 	}
@@ -95,15 +95,15 @@ func (h *accessHandlers) batch(c *fiber.Ctx) error {
 			break
 		}
 	}
-	return send(c, fiber.StatusOK, map[string]any{"evaluations": out})
+	return c.Status(fiber.StatusOK).JSON(map[string]any{"evaluations": out})
 }
 
 // item evaluates one item of a batch. The request itself has paid for the first one. A failure is the item's own: the
 // decisions before it stand, and some have a proof.
 func (h *accessHandlers) item(c *fiber.Ctx, index int, value map[string]any) accessEvaluation {
-	err := violations(h.contract.ValidateBody(evaluateAccess, value))
+	err := h.contract.Check(evaluateAccess, value)
 	if err == nil && index > 0 {
-		err = h.takeQuota(c, principal(c))
+		err = h.takeQuota(c, request.Principal(c))
 	}
 	var out accessEvaluation
 	if err == nil {
@@ -112,11 +112,11 @@ func (h *accessHandlers) item(c *fiber.Ctx, index int, value map[string]any) acc
 	if err == nil {
 		return out
 	}
-	p := request.ProblemOf(asBadRequest(err))
+	p := request.ProblemOf(middleware.AsBadRequest(err))
 	if !decidesFalse(p) {
-		c.Locals(localUnstored, true) // a repeat may be decided
+		request.MarkUnstored(c) // a repeat may be decided
 	}
-	if problem.Of(p.Code).Status >= http.StatusInternalServerError {
+	if problem.Of(p.Code).Status >= fiber.StatusInternalServerError {
 		h.Log.LogAttrs(request.Context(c), slog.LevelError, "an evaluation of a batch failed",
 			slog.String("request_id", request.ID(c)), slog.Int("index", index), slog.String("error", err.Error()))
 	}
@@ -125,7 +125,7 @@ func (h *accessHandlers) item(c *fiber.Ctx, index int, value map[string]any) acc
 
 // evaluate decides one request that matches the contract.
 func (h *accessHandlers) evaluate(c *fiber.Ctx, value map[string]any) (accessEvaluation, error) {
-	ctx, p, start := request.Context(c), principal(c), h.Clock.Now()
+	ctx, p, start := request.Context(c), request.Principal(c), h.Clock.Now()
 	in, err := readAccess(value)
 	if err != nil {
 		return accessEvaluation{}, err
@@ -142,7 +142,7 @@ func (h *accessHandlers) evaluate(c *fiber.Ctx, value map[string]any) (accessEva
 	if err != nil {
 		return accessEvaluation{}, err
 	}
-	h.metrics.decided(p.EnvironmentID, decided, h.Clock.Now().Sub(start))
+	h.metrics.Decided(p.EnvironmentID, decided, h.Clock.Now().Sub(start))
 	var d authorization.Response
 	if err := json.Unmarshal(decided.Body, &d); err != nil {
 		return accessEvaluation{}, err

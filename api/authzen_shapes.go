@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -100,7 +100,7 @@ var persons = []string{"user", "person", "identity"}
 func readAccess(value map[string]any) (accessRequest, error) {
 	var in accessRequest
 	if err := strictjson.CheckNames(value, reflect.TypeFor[accessRequest]()); err != nil {
-		return in, malformed(err)
+		return in, middleware.Malformed(err)
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -117,7 +117,7 @@ func readAccess(value map[string]any) (accessRequest, error) {
 		return in, nil
 	}
 	if err := strictjson.CheckNames(options, reflect.TypeFor[accessOptions]()); err != nil {
-		return in, malformed(err)
+		return in, middleware.Malformed(err)
 	}
 	if raw, err = json.Marshal(options); err != nil {
 		return in, err
@@ -220,32 +220,5 @@ func refused(c *fiber.Ctx, p *problem.Error) accessEvaluation {
 // decidesFalse reports whether a refusal concerns what was asked, and not whether the service could be asked at all.
 func decidesFalse(p *problem.Error) bool {
 	status := problem.Of(p.Code).Status
-	return status < http.StatusInternalServerError && status != http.StatusTooManyRequests
-}
-
-// followAuthZEN adapts the responses of an operation to the Authorization API: a malformed request is 400, and the caller's
-// request id is returned as it was sent.
-func followAuthZEN(next fiber.Handler) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		if id := header(c, fiber.HeaderXRequestID); id != "" {
-			c.Set(fiber.HeaderXRequestID, id)
-		}
-		return asBadRequest(next(c))
-	}
-}
-
-// asBadRequest turns the violations of a contract and an unsupported content type into a bad_request that names them.
-func asBadRequest(err error) error {
-	p := problem.As(err)
-	if p == nil || p.Code != problem.Unprocessable && p.Code != problem.UnsupportedMedia {
-		return err
-	}
-	texts := make([]string, len(p.Fields))
-	for i, f := range p.Fields {
-		texts[i] = strings.TrimSuffix(f.Msg, ".")
-	}
-	if len(texts) == 0 {
-		return problem.New(problem.BadRequest, p.Detail)
-	}
-	return problem.New(problem.BadRequest, strings.Join(texts, "; ")+".")
+	return status < fiber.StatusInternalServerError && status != fiber.StatusTooManyRequests
 }

@@ -14,11 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -31,7 +32,7 @@ func TestABatchThatPartlyFailedIsNotStored(t *testing.T) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, pathAccessBatch, strings.NewReader(
 			`{"subject":{"type":"user","id":"u"},"resource":{"type":"account","id":"a"},"evaluations":[{"action":{"name":"one"}},{"action":{"name":"two"}}]}`))
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set(headerIdempotencyKey, "batch-1")
+		req.Header.Set("Idempotency-Key", "batch-1")
 		res, body := l.send(t, req)
 		require.Equal(t, http.StatusOK, res.StatusCode, "%s", body)
 		return res, body
@@ -45,10 +46,10 @@ func TestABatchThatPartlyFailedIsNotStored(t *testing.T) {
 
 	l.clock.Advance(2 * time.Hour)
 	res, body := ask()
-	require.Empty(t, res.Header.Get(headerReplayed))
+	require.Empty(t, res.Header.Get(middleware.HeaderReplayed))
 	require.Equal(t, 2, strings.Count(body, `"status":404`), "%s", body)
 	res, again := ask()
-	require.Equal(t, "true", res.Header.Get(headerReplayed), "a batch whose denials are final is stored")
+	require.Equal(t, "true", res.Header.Get(middleware.HeaderReplayed), "a batch whose denials are final is stored")
 	require.Equal(t, body, again)
 }
 
@@ -86,9 +87,7 @@ func TestAccessRequestsAreReadByTheirExactNames(t *testing.T) {
 // 10,000 bodies with members that are sent twice, differ in case or by a letter that folds to another, or are unknown.
 func TestAccessRequestsMeanWhatTheirTextSays(t *testing.T) {
 	t.Parallel()
-	contract, err := openapi.Compile()
-	require.NoError(t, err)
-	s := &server{contract: contract}
+	s := newContract(t)
 	force := &action.InForce{Contract: policy.Contract{AllowedAudiences: []string{"payments"}}}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -97,9 +96,9 @@ func TestAccessRequestsMeanWhatTheirTextSays(t *testing.T) {
 		w := accessWriter{Rand: rand.New(rand.NewPCG(seed, i))} // #nosec G404 -- inputs of a test
 		batch := w.IntN(3) == 0
 		text := w.request(batch)
-		got, err := s.accessOf(text, batch, force)
+		got, err := accessOf(s, text, batch, force)
 		if err != nil {
-			p := request.ProblemOf(asBadRequest(err))
+			p := request.ProblemOf(middleware.AsBadRequest(err))
 			require.True(t, decidesFalse(p) && problem.Of(p.Code).Status >= http.StatusBadRequest, "seed %d, body %d: %v\n%s", seed, i, err, text)
 			refused++
 			continue
@@ -118,23 +117,20 @@ func TestAccessRequestsMeanWhatTheirTextSays(t *testing.T) {
 }
 
 // accessOf returns the request that the routes decide for a body; its action is the one that the body names.
-func (s *server) accessOf(text string, batch bool, force *action.InForce) (authorization.Request, error) {
-	route := Route{Operation: evaluateAccess}
+func accessOf(s middleware.Contract, text string, batch bool, force *action.InForce) (authorization.Request, error) {
+	operation := evaluateAccess
 	if batch {
-		route.Operation = "evaluateAccessBatch"
+		operation = "evaluateAccessBatch"
 	}
-	value, found, err := s.checkJSON(route, []byte(text), nil)
+	value, err := s.Decode(operation, []byte(text), strictjson.Limits{})
 	if err != nil {
-		return authorization.Request{}, malformed(err)
-	}
-	if err := violations(found); err != nil {
 		return authorization.Request{}, err
 	}
 	body := value.(map[string]any)
 	if batch {
 		item, _ := body["evaluations"].([]any)[0].(map[string]any)
 		body = merged(body, item)
-		if err := violations(s.contract.ValidateBody(evaluateAccess, body)); err != nil {
+		if err := s.Check(evaluateAccess, body); err != nil {
 			return authorization.Request{}, err
 		}
 	}

@@ -33,11 +33,8 @@ func viewChallenge(v challenge.View) challengeView {
 }
 
 func (h *challengeHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Challenges.Get(request.Context(c), principal(c).Store(), param(c, "challenge_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewChallenge(v))
+	v, err := h.Challenges.Get(request.Context(c), request.Principal(c).Store(), c.Params("challenge_id"))
+	return replyView(c, fiber.StatusOK, viewChallenge, v, err)
 }
 
 func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
@@ -47,11 +44,8 @@ func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	options, err := h.Challenges.Options(request.Context(c), principal(c).Store(), param(c, "challenge_id"), body.RPID)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, options)
+	options, err := h.Challenges.Options(request.Context(c), request.Principal(c).Store(), c.Params("challenge_id"), body.RPID)
+	return reply(c, fiber.StatusOK, options, err)
 }
 
 func (h *challengeHandlers) complete(c *fiber.Ctx) error {
@@ -62,20 +56,17 @@ func (h *challengeHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := h.Resolver.Complete(request.Context(c), principal(c), param(c, "challenge_id"), body.Method, body.Assertion)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, receipt)
+	receipt, err := h.Resolver.Complete(request.Context(c), request.Principal(c), c.Params("challenge_id"), body.Method, body.Assertion)
+	return reply(c, fiber.StatusOK, receipt, err)
 }
 
 func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
-	id := param(c, "challenge_id")
-	status, err := h.Resolver.Cancel(request.Context(c), principal(c), id)
+	id := c.Params("challenge_id")
+	status, err := h.Resolver.Cancel(request.Context(c), request.Principal(c), id)
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, map[string]string{"id": id, "status": string(status)})
+	return c.Status(fiber.StatusOK).JSON(map[string]string{"id": id, "status": string(status)})
 }
 
 func (h *challengeHandlers) link(c *fiber.Ctx) error {
@@ -85,9 +76,9 @@ func (h *challengeHandlers) link(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	l, err := h.Challenges.CreateLink(request.Context(c), principal(c), param(c, "challenge_id"), body.ReturnURL)
+	l, err := h.Challenges.CreateLink(request.Context(c), request.Principal(c), c.Params("challenge_id"), body.ReturnURL)
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusCreated, map[string]string{"url": l.URL, "expires_at": apitime.Time(l.ExpiresAt)})
+	return c.Status(fiber.StatusCreated).JSON(map[string]string{"url": l.URL, "expires_at": apitime.Time(l.ExpiresAt)})
 }

@@ -37,7 +37,7 @@ type changeView struct {
 	Simulation    *authorization.Simulation `json:"simulation"`
 }
 
-func viewChange(v change.View) changeView {
+func viewChange(v *change.View) changeView {
 	out := changeView{
 		ID: v.ID, Kind: v.Kind, Status: v.Status, Differences: v.Differences, RequestedBy: v.ProposedBy, RequestedAt: apitime.Time(v.CreatedAt),
 		ExpiresAt: apitime.Time(v.ExpiresAt), ResolvedBy: v.ResolvedBy, ResolvedAt: apitime.OptionalTime(v.ResolvedAt),
@@ -59,45 +59,21 @@ func viewChange(v change.View) changeView {
 	return out
 }
 
-// sendMade sends a change that was applied with a status, or with 202 the change request that waits for a second approver.
-func sendMade[T, V any](c *fiber.Ctx, made change.Made[T], err error, view func(T) V, status int) error {
-	switch {
-	case err != nil:
-		return err
-	case made.Requested != nil:
-		return send(c, fiber.StatusAccepted, viewChange(*made.Requested))
-	}
-	return send(c, status, view(made.Applied))
-}
-
 func (h *changeHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	filter := change.Filter{Status: models.ChangeStatus(query(c, "status")), Kind: models.ChangeKind(query(c, "kind"))}
-	rows, next, err := h.Changes.List(request.Context(c), principal(c), filter, pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewChange, next)
+	filter := change.Filter{Status: models.ChangeStatus(c.Query("status")), Kind: models.ChangeKind(c.Query("kind"))}
+	rows, next, err := h.Changes.List(request.Context(c), request.Principal(c), filter, page(c))
+	return replyList(c, func(v change.View) changeView { return viewChange(&v) }, rows, next, err)
 }
 
 func (h *changeHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Changes.Get(request.Context(c), principal(c), param(c, "change_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewChange(*v))
+	v, err := h.Changes.Get(request.Context(c), request.Principal(c), c.Params("change_id"))
+	return replyView(c, fiber.StatusOK, viewChange, v, err)
 }
 
 // decide returns the handler that settles a change request with a resolution.
 func (h *changeHandlers) decide(resolution string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := h.Decider.Decide(request.Context(c), principal(c), param(c, "change_id"), resolution, "")
-		if err != nil {
-			return err
-		}
-		return send(c, fiber.StatusOK, viewChange(*v))
+		v, err := h.Decider.Decide(request.Context(c), request.Principal(c), c.Params("change_id"), resolution, "")
+		return replyView(c, fiber.StatusOK, viewChange, v, err)
 	}
 }

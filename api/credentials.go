@@ -3,8 +3,6 @@ package api
 import (
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -14,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -29,8 +28,8 @@ const defaultTokenTTL = 900
 
 // identity describes the caller's credential. The response contains no secret.
 func (h *credentialHandlers) identity(c *fiber.Ctx) error {
-	p := principal(c)
-	return send(c, fiber.StatusOK, map[string]any{
+	p := request.Principal(c)
+	return c.Status(fiber.StatusOK).JSON(map[string]any{
 		"credential": p.CredentialID, "tenant": p.TenantID, "environment": p.EnvironmentID, "environment_kind": p.Kind,
 		"scope": p.Scope, "permissions": p.Permissions, "mode": p.Kind.Mode(), "proof_issuer": h.Proofs.Issuer(p.EnvironmentID),
 	})
@@ -53,10 +52,11 @@ type credentialView struct {
 	RevokedAt   *string            `json:"revoked_at"`
 }
 
-func viewCredential(c models.Credential, key string) credentialView {
+func viewCredential(c models.Credential) credentialView {
 	v := credentialView{
-		ID: c.ID, Scope: c.Scope, Permissions: c.Permissions, Preview: c.Preview, Key: key, RateLimit: c.RateLimit,
-		CreatedAt: apitime.Time(c.CreatedAt), IssuedBy: c.IssuedBy(), Principal: c.Principal, ExpiresAt: apitime.OptionalTime(c.ExpiresAt), LapsesAt: apitime.OptionalTime(c.LapsesAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
+		ID: c.ID, Scope: c.Scope, Permissions: c.Permissions, Preview: c.Preview, RateLimit: c.RateLimit,
+		CreatedAt: apitime.Time(c.CreatedAt), IssuedBy: c.IssuedBy(), Principal: c.Principal, ExpiresAt: apitime.OptionalTime(c.ExpiresAt),
+		LapsesAt: apitime.OptionalTime(c.LapsesAt), LastUsedAt: apitime.OptionalTime(c.LastUsedAt), RevokedAt: apitime.OptionalTime(c.RevokedAt),
 	}
 	if c.Name != "" {
 		v.Name = &c.Name
@@ -64,20 +64,16 @@ func viewCredential(c models.Credential, key string) credentialView {
 	return v
 }
 
+// viewIssued shows the key too, which is not stored.
+func viewIssued(i identity.Issued) credentialView {
+	v := viewCredential(i.Credential)
+	v.Key = i.Key
+	return v
+}
+
 func (h *credentialHandlers) list(c *fiber.Ctx) error {
-	paging, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Identity.List(request.Context(c), principal(c).Store(), paging)
-	if err != nil {
-		return err
-	}
-	views := make([]credentialView, len(rows))
-	for i, r := range rows {
-		views[i] = viewCredential(r, "")
-	}
-	return sendList(c, views, next)
+	rows, next, err := h.Identity.List(request.Context(c), request.Principal(c).Store(), page(c))
+	return replyList(c, viewCredential, rows, next, err)
 }
 
 func (h *credentialHandlers) create(c *fiber.Ctx) error {
@@ -86,23 +82,16 @@ func (h *credentialHandlers) create(c *fiber.Ctx) error {
 		Permissions models.Permissions `json:"permissions"`
 		Name        string             `json:"name"`
 		RateLimit   *int               `json:"rate_limit"`
-		ExpiresAt   *string            `json:"expires_at"`
+		ExpiresAt   *apitime.Instant   `json:"expires_at"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	expires, err := bodyTime(in.ExpiresAt, "expires_at")
-	if err != nil {
-		return err
-	}
-	p := principal(c)
+	p := request.Principal(c)
 	issued, err := h.Identity.Issue(request.Context(c), p.Store(), identity.Issue{
-		Scope: in.Scope, Permissions: in.Permissions, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: expires, Issuer: &p,
+		Scope: in.Scope, Permissions: in.Permissions, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: in.ExpiresAt.Time(), Issuer: &p,
 	}, p.Actor(), p.RequestID)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, viewCredential(issued.Credential, issued.Key))
+	return replyView(c, fiber.StatusCreated, viewIssued, issued, err)
 }
 
 func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
@@ -116,21 +105,15 @@ func (h *credentialHandlers) rotate(c *fiber.Ctx) error {
 	if in.OverlapSeconds != nil {
 		overlap = time.Duration(*in.OverlapSeconds) * time.Second
 	}
-	p := principal(c)
-	issued, err := h.Identity.Rotate(request.Context(c), p.Store(), identity.Rotation{ID: param(c, "credential_id"), Overlap: overlap, Issuer: &p}, p.Actor(), p.RequestID)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewCredential(issued.Credential, issued.Key))
+	p := request.Principal(c)
+	issued, err := h.Identity.Rotate(request.Context(c), p.Store(), identity.Rotation{ID: c.Params("credential_id"), Overlap: overlap, Issuer: &p}, p.Actor(), p.RequestID)
+	return replyView(c, fiber.StatusOK, viewIssued, issued, err)
 }
 
 func (h *credentialHandlers) revoke(c *fiber.Ctx) error {
-	p := principal(c)
-	in := identity.Revocation{ID: param(c, "credential_id"), ChildrenTo: query(c, "children_to"), Caller: &p}
-	if err := h.Identity.Revoke(request.Context(c), p.Store(), in, p.Actor(), p.RequestID); err != nil {
-		return err
-	}
-	return c.SendStatus(fiber.StatusNoContent)
+	p := request.Principal(c)
+	in := identity.Revocation{ID: c.Params("credential_id"), ChildrenTo: c.Query("children_to"), Caller: &p}
+	return replyNothing(c, h.Identity.Revoke(request.Context(c), p.Store(), in, p.Actor(), p.RequestID))
 }
 
 // token issues a browser credential for one subject and one origin, optionally limited to purposes and a session.
@@ -154,7 +137,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	if err != nil {
 		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and a host, such as https://app.example.com.", "value_error")
 	}
-	p := principal(c)
+	p := request.Principal(c)
 	row, err := subject.RequireActive(h.Store.Subjects().Get(request.Context(c), p.Store(), in.Subject))
 	if err != nil {
 		return err
@@ -169,7 +152,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 	if len(purposes) == 0 {
 		purposes = []string{identity.PurposeScore, identity.PurposeEnroll}
 	}
-	return send(c, fiber.StatusCreated, map[string]any{
+	return c.Status(fiber.StatusCreated).JSON(map[string]any{
 		"client_token": key, "expires_at": float64(t.ExpiresAt.UnixMilli()) / 1000, "ttl_seconds": ttl, "origin": t.Origin,
 		"purposes": purposes, "session": t.SessionID,
 	})
@@ -199,23 +182,20 @@ func viewSigningKey(k models.SigningKey) signingKeyView {
 }
 
 func (h *signingKeyHandlers) list(c *fiber.Ctx) error {
-	keys, err := h.Proofs.Keys(request.Context(c), principal(c).Store())
-	if err != nil {
-		return err
-	}
-	return sendViews(c, keys, viewSigningKey, "")
+	keys, err := h.Proofs.Keys(request.Context(c), request.Principal(c).Store())
+	return replyList(c, viewSigningKey, keys, "", err)
 }
 
 // rotate activates the next key and returns it.
 func (h *signingKeyHandlers) rotate(c *fiber.Ctx) error {
-	p := principal(c)
+	p := request.Principal(c)
 	keys, err := h.Proofs.RotateFor(request.Context(c), p)
 	if err != nil {
 		return err
 	}
 	for _, k := range keys {
 		if k.Status == models.KeyActive {
-			return send(c, fiber.StatusOK, viewSigningKey(k))
+			return c.Status(fiber.StatusOK).JSON(viewSigningKey(k))
 		}
 	}
 	return problem.New(problem.Conflict, "The environment has no active signing key.")

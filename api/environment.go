@@ -6,11 +6,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -65,11 +64,8 @@ func viewEnvironment(e models.Environment) environmentView {
 }
 
 func (h *environmentHandlers) get(c *fiber.Ctx) error {
-	e, err := h.Tenancy.Environment(request.Context(c), principal(c).Store())
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewEnvironment(e))
+	e, err := h.Tenancy.Environment(request.Context(c), request.Principal(c).Store())
+	return replyView(c, fiber.StatusOK, viewEnvironment, e, err)
 }
 
 func (h *environmentHandlers) update(c *fiber.Ctx) error {
@@ -77,6 +73,6 @@ func (h *environmentHandlers) update(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	made, err := h.Changes.UpdateSettings(request.Context(c), principal(c), in)
-	return sendMade(c, made, err, viewEnvironment, fiber.StatusOK)
+	made, err := h.Changes.UpdateSettings(request.Context(c), request.Principal(c), in)
+	return replyMade(c, fiber.StatusOK, viewEnvironment, made, err)
 }

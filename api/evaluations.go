@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -15,68 +16,45 @@ type evaluationHandlers struct {
 }
 
 func (h *evaluationHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Evaluations.List(request.Context(c), principal(c).Store(), models.EvaluationStatus(query(c, "status")), pg)
-	if err != nil {
-		return err
-	}
-	return sendList(c, rows, next)
+	rows, next, err := h.Evaluations.List(request.Context(c), request.Principal(c).Store(), models.EvaluationStatus(c.Query("status")), page(c))
+	return replyList(c, asStored, rows, next, err)
 }
 
 func (h *evaluationHandlers) create(c *fiber.Ctx) error {
 	body, err := bind[struct {
 		Name       string               `json:"name"`
 		ActionKeys []string             `json:"action_keys"`
-		StartsAt   *string              `json:"starts_at"`
-		EndsAt     *string              `json:"ends_at"`
+		StartsAt   *apitime.Instant     `json:"starts_at"`
+		EndsAt     *apitime.Instant     `json:"ends_at"`
 		Criteria   *evaluation.Criteria `json:"success_criteria"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	in := evaluation.Create{Name: body.Name, ActionKeys: body.ActionKeys, Criteria: evaluation.DefaultCriteria()}
-	if in.StartsAt, err = bodyTime(body.StartsAt, "starts_at"); err != nil {
-		return err
-	}
-	if in.EndsAt, err = bodyTime(body.EndsAt, "ends_at"); err != nil {
-		return err
+	in := evaluation.Create{
+		Name: body.Name, ActionKeys: body.ActionKeys, StartsAt: body.StartsAt.Time(), EndsAt: body.EndsAt.Time(), Criteria: evaluation.DefaultCriteria(),
 	}
 	if body.Criteria != nil {
 		in.Criteria = *body.Criteria
 	}
-	v, err := h.Evaluations.Create(request.Context(c), principal(c), in)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, v)
+	v, err := h.Evaluations.Create(request.Context(c), request.Principal(c), in)
+	return reply(c, fiber.StatusCreated, v, err)
 }
 
 func (h *evaluationHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Evaluations.Get(request.Context(c), principal(c).Store(), param(c, "evaluation_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, v)
+	v, err := h.Evaluations.Get(request.Context(c), request.Principal(c).Store(), c.Params("evaluation_id"))
+	return reply(c, fiber.StatusOK, v, err)
 }
 
 func (h *evaluationHandlers) close(c *fiber.Ctx) error {
-	v, finished, err := h.Closer.Close(request.Context(c), principal(c), param(c, "evaluation_id"))
-	if err != nil {
-		return err
-	}
+	v, finished, err := h.Closer.Close(request.Context(c), request.Principal(c), c.Params("evaluation_id"))
 	if !finished {
-		return send(c, fiber.StatusAccepted, v)
+		return reply(c, fiber.StatusAccepted, v, err)
 	}
-	return send(c, fiber.StatusOK, v)
+	return reply(c, fiber.StatusOK, v, err)
 }
 
 func (h *evaluationHandlers) report(c *fiber.Ctx) error {
-	r, err := h.Evaluations.Report(request.Context(c), principal(c).Store(), param(c, "evaluation_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, r)
+	r, err := h.Evaluations.Report(request.Context(c), request.Principal(c).Store(), c.Params("evaluation_id"))
+	return reply(c, fiber.StatusOK, r, err)
 }

@@ -2,15 +2,16 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 )
 
@@ -27,27 +28,24 @@ func typedFeatures(t testing.TB) string {
 	return string(text)
 }
 
-func newFrameServer(t testing.TB) *server {
+func newContract(t testing.TB) middleware.Contract {
 	t.Helper()
 	contract, err := openapi.Compile()
 	require.NoError(t, err)
-	return &server{contract: contract}
+	return middleware.Contract{Contract: contract}
 }
 
 // verdict reads a body as the route does. It returns the status of its frame, the reason for which the frame is rejected, or the type
 // of the first fault of the body.
-func verdict(t *testing.T, s *server, raw string) string {
+func verdict(t *testing.T, k middleware.Contract, raw string) string {
 	t.Helper()
-	value, found, err := s.checkJSON(Route{Operation: "submitEvidence", Frames: true}, []byte(raw), nil)
-	var fault *strictjson.ValueError
-	switch {
-	case errors.As(err, &fault):
-		return fault.Type
-	case err != nil:
-		require.ErrorAs(t, err, new(*strictjson.SyntaxError), raw)
+	value, err := k.Decode("submitEvidence", []byte(raw), strictjson.Limits{AnyFinite: true})
+	if err != nil {
+		if p := problem.As(err); p.Code == problem.Unprocessable {
+			return p.Fields[0].Type
+		}
+		require.True(t, problem.Is(err, problem.MalformedJSON), raw)
 		return "malformed"
-	case len(found) > 0:
-		return found[0].Type
 	}
 	read := features.Read(submitted(value.(map[string]any)).Features)
 	if read.Status == features.Rejected {
@@ -60,7 +58,7 @@ func verdict(t *testing.T, s *server, raw string) string {
 
 func TestFramesAreReadStrictly(t *testing.T) {
 	t.Parallel()
-	s := newFrameServer(t)
+	s := newContract(t)
 	for name, c := range map[string]struct{ features, want string }{
 		"typed":               {typedFeatures(t), "accepted"},
 		"spaces":              {"\n{ \"schema\" : \"cs-features-2\" ,\t\"keystroke\": {\"events\": 5, \"cells\": { \"h:LI\" : [ 7 , -0.08 ] } } }", "accepted"},
@@ -105,7 +103,7 @@ func TestFramesAreReadStrictly(t *testing.T) {
 // Bodies with one byte changed, removed or repeated: most are refused, and the others are read to the frame that they say.
 func TestDamagedFramesAreRefusedOrRead(t *testing.T) {
 	t.Parallel()
-	s, rng := newFrameServer(t), rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- a reproducible test
+	s, rng := newContract(t), rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- a reproducible test
 	raw := []byte(frameBody(typedFeatures(t)))
 	const bytes = "{}[]\",:.-+0123456789eE \\x00"
 	accepted := 0
@@ -121,7 +119,7 @@ func TestDamagedFramesAreRefusedOrRead(t *testing.T) {
 
 // FuzzFrame looks for a body that is neither refused nor read.
 func FuzzFrame(f *testing.F) {
-	s := newFrameServer(f)
+	s := newContract(f)
 	f.Add(frameBody(typedFeatures(f)))
 	f.Fuzz(func(t *testing.T, raw string) { verdict(t, s, raw) })
 }

@@ -2,13 +2,8 @@ package api
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"runtime/debug"
 
-	"github.com/gofiber/fiber/v2"
-
-	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -23,7 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
-	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
@@ -31,7 +25,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
-	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/internal/transport/sse"
 )
 
@@ -101,10 +94,10 @@ type handlers struct {
 	stream         *streamHandlers
 }
 
-func newHandlers(s *server, d Deps) handlers {
+func newHandlers(config Config, d Deps, chain *middleware.Chain) *handlers {
 	v := d.Services
-	return handlers{
-		meta:           &metaHandlers{version: s.config.Version, ready: v.Ready, model: v.Model, maxFrame: s.config.MaxFrameBytes},
+	return &handlers{
+		meta:           &metaHandlers{version: config.Version, ready: v.Ready, model: v.Model, maxFrame: chain.MaxFrameBytes()},
 		credentials:    &credentialHandlers{Identity: d.Identity, Store: d.Store, Proofs: v.Proofs},
 		signing:        &signingKeyHandlers{Proofs: v.Proofs},
 		environment:    &environmentHandlers{Tenancy: v.Tenancy, Changes: v.Changes},
@@ -113,17 +106,17 @@ func newHandlers(s *server, d Deps) handlers {
 		teams:          &teamHandlers{Teams: v.Teams, Changes: v.Changes},
 		lists:          &listHandlers{Lists: v.Lists, Changes: v.Changes},
 		simulations:    &simulationHandlers{Actions: v.Actions, Authorizations: v.Authorizations},
-		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: s.metrics},
+		authorizations: &authorizationHandlers{Authorizations: v.Authorizations, Clock: d.Clock, metrics: d.Metrics},
 		access: &accessHandlers{
-			Actions: v.Actions, Authorizations: v.Authorizations, Challenges: v.Challenges, Clock: d.Clock, Log: s.log,
-			BaseURL: s.config.BaseURL, contract: s.contract, metrics: s.metrics, takeQuota: s.takeQuota,
+			Actions: v.Actions, Authorizations: v.Authorizations, Challenges: v.Challenges, Clock: d.Clock, Log: d.Log,
+			BaseURL: config.BaseURL, contract: chain.Contract(), metrics: d.Metrics, takeQuota: chain.TakeQuota,
 		},
 		proofs:      &proofHandlers{Proofs: v.Proofs},
 		challenges:  &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
 		reviews:     &reviewHandlers{Holds: v.Holds, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
 		evaluations: &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
-		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, figures: s.metrics},
-		sessions:    &sessionHandlers{Sessions: v.Sessions, metrics: s.metrics},
+		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, figures: d.Metrics},
+		sessions:    &sessionHandlers{Sessions: v.Sessions, metrics: d.Metrics},
 		templates:   &templateHandlers{Templates: v.Templates},
 		enrollments: &enrollmentHandlers{Enrollments: v.Enrollments, Completer: enrollment.NewCompleter(v.Enrollments, v.Workflows)},
 		subjects:    &subjectHandlers{Subjects: v.Subjects},
@@ -134,23 +127,4 @@ func newHandlers(s *server, d Deps) handlers {
 		audit:       &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
 		stream:      &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock, Tally: d.Tally},
 	}
-}
-
-// panicked turns a panic into an error for writeProblem. The stack goes to the log only.
-func (s *server) panicked(c *fiber.Ctx, r any) error {
-	s.log.LogAttrs(request.Context(c), slog.LevelError, "a handler panicked",
-		slog.String("request_id", request.ID(c)), slog.String("route", request.Route(c)), slog.String("stack", string(debug.Stack())))
-	return &problem.Error{
-		Code: problem.Internal, Detail: request.InternalDetail, Cause: fmt.Errorf("panic: %v", r),
-	}
-}
-
-// document serves the OpenAPI document.
-func (s *server) document(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
-	c.Set(fiber.HeaderETag, openapi.ETag())
-	if c.Get(fiber.HeaderIfNoneMatch) == openapi.ETag() {
-		return c.SendStatus(fiber.StatusNotModified)
-	}
-	return sendRaw(c, fiber.StatusOK, openapi.Document())
 }

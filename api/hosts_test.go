@@ -2,16 +2,15 @@ package api
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -19,7 +18,7 @@ func TestHostIsForwardedByConfiguredProxiesOnly(t *testing.T) {
 	t.Parallel()
 	seen := func(proxies ...netip.Prefix) string {
 		app, err := New(t.Context(), Config{TrustedProxies: proxies}, Deps{
-			Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
+			Deps: quiet(),
 			Pages: func(app *fiber.App) {
 				app.Get("/seen", func(c *fiber.Ctx) error { return c.SendString(request.Host(c)) })
 			},
@@ -66,7 +65,7 @@ func TestClientIsForwardedByConfiguredProxiesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app, err := New(t.Context(), Config{TrustedProxies: is.trusted}, Deps{
-				Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
+				Deps: quiet(),
 				Pages: func(app *fiber.App) {
 					app.Get("/seen", func(c *fiber.Ctx) error { return c.SendString(request.Client(c).String()) })
 				},
@@ -93,9 +92,7 @@ func TestDevelopmentServesItsOwnNamesOnly(t *testing.T) {
 	} {
 		require.Equal(t, want, request.IsLocal(host, "https://dev.example"), host)
 	}
-	app, err := New(t.Context(), Config{LocalOnly: true, BaseURL: "http://localhost:8080"}, Deps{
-		Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
-	})
+	app, err := New(t.Context(), Config{Config: middleware.Config{LocalOnly: true, BaseURL: "http://localhost:8080"}}, Deps{Deps: quiet()})
 	require.NoError(t, err)
 	for host, want := range map[string]int{"localhost:8080": http.StatusOK, "evil.example": http.StatusForbidden} {
 		res, err := app.Test(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/api/v1/openapi.json", nil), -1)

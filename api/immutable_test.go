@@ -20,7 +20,6 @@ func TestRequestValuesOutliveTheRequest(t *testing.T) {
 		app.Post("/held/:name", func(c *fiber.Ctx) error {
 			body := c.Body()
 			held = append(held, []string{c.Params("name"), c.Query("q"), c.Get("X-Held"), c.Path(), c.OriginalURL(), c.Hostname(), string(body)})
-			held = append(held, []string{param(c, "name"), query(c, "q"), header(c, "X-Held")})
 			return c.SendStatus(fiber.StatusNoContent)
 		})
 	})
@@ -37,10 +36,10 @@ func TestRequestValuesOutliveTheRequest(t *testing.T) {
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, http.StatusNoContent, res.StatusCode)
 	}
-	require.Len(t, held, 2*len(words))
+	require.Len(t, held, len(words))
 	for i, values := range held {
 		for _, v := range values {
-			require.Contains(t, v, words[i/2], "request %d holds %s", i/2, strings.Join(values, " "))
+			require.Contains(t, v, words[i], "request %d holds %s", i, strings.Join(values, " "))
 		}
 	}
 }

@@ -6,21 +6,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/countersign-dev/countersign/api/metrics"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // legacyHandlers handles the earlier timing-based operations.
 type legacyHandlers struct {
 	Legacy   *legacy.Service
 	Sessions *session.Service
-	figures  *Metrics
+	figures  *metrics.Metrics
 }
 
 // deprecatedSince is the Deprecation header (RFC 9745): since when /api/v1 replaces these operations.
@@ -30,8 +30,8 @@ const deprecatedSince = "@1795132800"
 func sendLegacy(c *fiber.Ctx, status int, successor string, body map[string]any) error {
 	c.Set("Deprecation", deprecatedSince)
 	c.Set(fiber.HeaderLink, `<`+successor+`>; rel="successor-version"`)
-	body["mode"] = principal(c).Kind.Mode()
-	return send(c, status, body)
+	body["mode"] = request.Principal(c).Kind.Mode()
+	return c.Status(status).JSON(body)
 }
 
 func (h *legacyHandlers) start(c *fiber.Ctx) error {
@@ -41,7 +41,7 @@ func (h *legacyHandlers) start(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Legacy.Start(request.Context(c), principal(c), in.UserID)
+	v, err := h.Legacy.Start(request.Context(c), request.Principal(c), in.UserID)
 	if err != nil {
 		return err
 	}
@@ -50,24 +50,24 @@ func (h *legacyHandlers) start(c *fiber.Ctx) error {
 
 // ingest submits frames one after the other. The field ts is both id and time of a frame; the other fields are features.
 func (h *legacyHandlers) ingest(c *fiber.Ctx) error {
-	body := decoded(c)
+	body := request.Decoded(c)
 	id, _ := body["session_id"].(string)
 	frames, _ := body["frames"].([]any)
 	accepted, rejected := 0, 0
 	for _, f := range frames {
 		frame, _ := f.(map[string]any)
-		ack, err := h.Sessions.Evidence(request.Context(c), principal(c), id, legacyFrame(frame))
+		ack, err := h.Sessions.Evidence(request.Context(c), request.Principal(c), id, legacyFrame(frame))
 		if err != nil {
 			return err
 		}
-		h.figures.frame(principal(c).EnvironmentID, ack)
+		h.figures.Frame(request.Principal(c).EnvironmentID, ack)
 		if ack.Status == "rejected" {
 			rejected++
 		} else {
 			accepted++
 		}
 	}
-	t, err := h.Legacy.Trust(request.Context(c), principal(c).Store(), id)
+	t, err := h.Legacy.Trust(request.Context(c), request.Principal(c).Store(), id)
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func legacyFrame(body map[string]any) session.Frame {
 }
 
 func (h *legacyHandlers) trust(c *fiber.Ctx) error {
-	id := param(c, "session_id")
-	t, err := h.Legacy.Trust(request.Context(c), principal(c).Store(), id)
+	id := c.Params("session_id")
+	t, err := h.Legacy.Trust(request.Context(c), request.Principal(c).Store(), id)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (h *legacyHandlers) end(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Legacy.End(request.Context(c), principal(c), in.SessionID)
+	t, err := h.Legacy.End(request.Context(c), request.Principal(c), in.SessionID)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h *legacyHandlers) enrol(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	e, err := h.Legacy.Enrol(request.Context(c), principal(c), in.UserID, in.Reactions, in.Intervals, in.Consent)
+	e, err := h.Legacy.Enrol(request.Context(c), request.Principal(c), in.UserID, in.Reactions, in.Intervals, in.Consent)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (h *legacyHandlers) auth(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Legacy.Auth(request.Context(c), principal(c), in.UserID, in.Reactions, in.Intervals)
+	v, err := h.Legacy.Auth(request.Context(c), request.Principal(c), in.UserID, in.Reactions, in.Intervals)
 	if err != nil {
 		return err
 	}
@@ -155,14 +155,14 @@ func (h *legacyHandlers) auth(c *fiber.Ctx) error {
 // metrics returns the figures of the caller's environment in this process: those of the whole process are on the operations port.
 // They have the Prometheus text format, or JSON if the client accepts application/json.
 func (h *legacyHandlers) metrics(c *fiber.Ctx) error {
-	families, err := h.figures.Of(principal(c).EnvironmentID).Gather()
+	families, err := h.figures.Of(request.Principal(c).EnvironmentID).Gather()
 	if err != nil {
 		return err
 	}
 	if strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMEApplicationJSON) {
 		out := summary(families)
-		out["mode"] = principal(c).Kind.Mode()
-		return send(c, fiber.StatusOK, out)
+		out["mode"] = request.Principal(c).Kind.Mode()
+		return c.Status(fiber.StatusOK).JSON(out)
 	}
 	var b strings.Builder
 	for _, f := range families {

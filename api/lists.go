@@ -51,23 +51,13 @@ func viewListEntry(e models.ListEntry) listEntryView {
 }
 
 func (h *listHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Lists.List(request.Context(c), principal(c).Store(), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewList, next)
+	rows, next, err := h.Lists.List(request.Context(c), request.Principal(c).Store(), page(c))
+	return replyList(c, viewList, rows, next, err)
 }
 
 func (h *listHandlers) get(c *fiber.Ctx) error {
-	l, err := h.Lists.Get(request.Context(c), principal(c).Store(), param(c, "list_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewList(l))
+	l, err := h.Lists.Get(request.Context(c), request.Principal(c).Store(), c.Params("list_id"))
+	return replyView(c, fiber.StatusOK, viewList, l, err)
 }
 
 func (h *listHandlers) create(c *fiber.Ctx) error {
@@ -75,43 +65,27 @@ func (h *listHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	by := lists.By{Actor: principal(c).Actor(), RequestID: principal(c).RequestID}
-	l, err := h.Lists.Create(request.Context(c), principal(c).Store(), by, draft)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, viewList(l))
+	by := lists.By{Actor: request.Principal(c).Actor(), RequestID: request.Principal(c).RequestID}
+	l, err := h.Lists.Create(request.Context(c), request.Principal(c).Store(), by, draft)
+	return replyView(c, fiber.StatusCreated, viewList, l, err)
 }
 
 func (h *listHandlers) remove(c *fiber.Ctx) error {
-	made, err := h.Changes.DeleteList(request.Context(c), principal(c).Store(), byCaller(c), param(c, "list_id"))
-	switch {
-	case err != nil:
-		return err
-	case made.Requested != nil:
-		return send(c, fiber.StatusAccepted, viewChange(*made.Requested))
-	}
-	return c.SendStatus(fiber.StatusNoContent)
+	made, err := h.Changes.DeleteList(request.Context(c), request.Principal(c).Store(), byCaller(c), c.Params("list_id"))
+	return replyRemoved(c, made, err)
 }
 
 func (h *listHandlers) entries(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Lists.Entries(request.Context(c), principal(c).Store(), param(c, "list_id"), query(c, "value"), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewListEntry, next)
+	rows, next, err := h.Lists.Entries(request.Context(c), request.Principal(c).Store(), c.Params("list_id"), c.Query("value"), page(c))
+	return replyList(c, viewListEntry, rows, next, err)
 }
 
 func (h *listHandlers) change(c *fiber.Ctx) error {
 	body, err := bind[struct {
 		Add []struct {
-			Value     string  `json:"value"`
-			Reason    string  `json:"reason"`
-			ExpiresAt *string `json:"expires_at"`
+			Value     string           `json:"value"`
+			Reason    string           `json:"reason"`
+			ExpiresAt *apitime.Instant `json:"expires_at"`
 		} `json:"add"`
 		Remove []lists.Removed `json:"remove"`
 	}](c)
@@ -119,13 +93,9 @@ func (h *listHandlers) change(c *fiber.Ctx) error {
 		return err
 	}
 	edit := lists.Edit{Remove: body.Remove}
-	for i, a := range body.Add {
-		expires, err := bodyTime(a.ExpiresAt, "add", i, "expires_at")
-		if err != nil {
-			return err
-		}
-		edit.Add = append(edit.Add, lists.NewEntry{Value: a.Value, Reason: a.Reason, ExpiresAt: expires})
+	for _, a := range body.Add {
+		edit.Add = append(edit.Add, lists.NewEntry{Value: a.Value, Reason: a.Reason, ExpiresAt: a.ExpiresAt.Time()})
 	}
-	made, err := h.Changes.ChangeList(request.Context(c), principal(c).Store(), byCaller(c), param(c, "list_id"), edit)
-	return sendMade(c, made, err, viewList, fiber.StatusOK)
+	made, err := h.Changes.ChangeList(request.Context(c), request.Principal(c).Store(), byCaller(c), c.Params("list_id"), edit)
+	return replyMade(c, fiber.StatusOK, viewList, made, err)
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
@@ -15,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // metaHandlers handles the description of the deployment.
@@ -87,7 +87,7 @@ func (h *metaHandlers) get(c *fiber.Ctx) error {
 			capabilities[name] = state
 		}
 	}
-	return send(c, fiber.StatusOK, map[string]any{
+	return c.Status(fiber.StatusOK).JSON(map[string]any{
 		"service": "countersign", "version": h.version, "contract_version": openapi.Version(), "capabilities": capabilities,
 		"reason_codes": reason.All(), "claims": claimInfos, "modalities": []string{"keystroke", "pointer", "scroll", "rhythm", "gaze"},
 		"feature_schema": features.Schema(), "backgrounds": h.backgrounds(), "limits": h.limits(),
@@ -100,6 +100,16 @@ func (h *metaHandlers) get(c *fiber.Ctx) error {
 func (h *metaHandlers) limits() map[string]int {
 	return map[string]int{
 		"requests_per_hour_test": identity.SandboxQuota, "requests_per_hour_live": identity.LiveQuota,
-		"evidence_body_bytes": h.maxFrame, "body_bytes": maxBody, "list_max": maxLimit,
+		"evidence_body_bytes": h.maxFrame, "body_bytes": middleware.MaxBody, "list_max": maxLimit,
 	}
+}
+
+// document serves the OpenAPI document.
+func (h *metaHandlers) document(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
+	c.Set(fiber.HeaderETag, openapi.ETag())
+	if c.Get(fiber.HeaderIfNoneMatch) == openapi.ETag() {
+		return c.SendStatus(fiber.StatusNotModified)
+	}
+	return sendRaw(c, fiber.StatusOK, openapi.Document())
 }

@@ -3,12 +3,11 @@ package api
 import (
 	"encoding/json"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -39,11 +38,11 @@ func viewPasskey(p models.Passkey) passkeyView {
 }
 
 func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
-	g, err := h.Passkeys.Grant(request.Context(c), principal(c), param(c, "subject_id"))
+	g, err := h.Passkeys.Grant(request.Context(c), request.Principal(c), c.Params("subject_id"))
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusCreated, struct {
+	return c.Status(fiber.StatusCreated).JSON(struct {
 		Token     string `json:"token"`
 		ExpiresAt string `json:"expires_at"`
 	}{g.Token, apitime.Time(g.ExpiresAt)})
@@ -60,11 +59,11 @@ func (h *passkeyHandlers) options(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	options, err := h.Passkeys.Options(request.Context(c), principal(c), param(c, "subject_id"), body.Grant, body.RPID)
+	options, err := h.Passkeys.Options(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Grant, body.RPID)
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, map[string]any{"publicKey": options})
+	return c.Status(fiber.StatusOK).JSON(map[string]any{"publicKey": options})
 }
 
 func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
@@ -72,7 +71,7 @@ func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	p, err := h.Passkeys.Complete(request.Context(c), principal(c), param(c, "subject_id"), body.Grant, body.Credential)
+	p, err := h.Passkeys.Complete(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Grant, body.Credential)
 	return sendRegistered(c, p, err)
 }
 
@@ -82,7 +81,7 @@ func (h *passkeyHandlers) imported(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	p, err := h.Passkeys.Import(request.Context(c), principal(c), param(c, "subject_id"), body)
+	p, err := h.Passkeys.Import(request.Context(c), request.Principal(c), c.Params("subject_id"), body)
 	return sendRegistered(c, p, err)
 }
 
@@ -92,7 +91,7 @@ func (h *passkeyHandlers) related(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, struct {
+	return c.Status(fiber.StatusOK).JSON(struct {
 		Origins []string `json:"origins"`
 	}{found})
 }
@@ -101,27 +100,17 @@ func sendRegistered(c *fiber.Ctx, p models.Passkey, err error) error {
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusCreated, struct {
+	return c.Status(fiber.StatusCreated).JSON(struct {
 		ID        string `json:"id"`
 		CreatedAt string `json:"created_at"`
 	}{p.ID, apitime.Time(p.CreatedAt)})
 }
 
 func (h *passkeyHandlers) list(c *fiber.Ctx) error {
-	p, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Passkeys.List(request.Context(c), principal(c).Store(), param(c, "subject_id"), p)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewPasskey, next)
+	rows, next, err := h.Passkeys.List(request.Context(c), request.Principal(c).Store(), c.Params("subject_id"), page(c))
+	return replyList(c, viewPasskey, rows, next, err)
 }
 
 func (h *passkeyHandlers) revoke(c *fiber.Ctx) error {
-	if err := h.Passkeys.Revoke(request.Context(c), principal(c), param(c, "subject_id"), param(c, "passkey_id")); err != nil {
-		return err
-	}
-	return c.SendStatus(fiber.StatusNoContent)
+	return replyNothing(c, h.Passkeys.Revoke(request.Context(c), request.Principal(c), c.Params("subject_id"), c.Params("passkey_id")))
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
@@ -11,21 +12,28 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
-func routeTable(t *testing.T) ([]Route, map[string]openapi.Operation) {
+// quiet returns the least that the middleware needs.
+func quiet() middleware.Deps {
+	return middleware.Deps{Log: slog.New(slog.DiscardHandler), Metrics: metrics.New(prometheus.NewRegistry())}
+}
+
+func routeTable(t *testing.T) ([]middleware.Route, map[string]openapi.Operation) {
 	t.Helper()
-	s, err := newServer(t.Context(), Config{}, Deps{Metrics: NewMetrics(prometheus.NewRegistry())})
+	chain, err := middleware.New(t.Context(), middleware.Config{}, quiet())
 	require.NoError(t, err)
 	documented := map[string]openapi.Operation{}
-	for _, op := range s.contract.Operations() {
+	for _, op := range chain.Contract().Operations() {
 		documented[op.ID] = op
 	}
-	return s.table(), documented
+	return newHandlers(Config{}, Deps{Deps: quiet()}, chain).routes(), documented
 }
 
 // ofFields are the permissions that no route requires, with the operations whose responses have a field that does.
@@ -39,13 +47,13 @@ func TestRoutesNameAPermission(t *testing.T) {
 	inServer := map[models.Permission]bool{}
 	for _, r := range table {
 		require.Equal(t, string(r.Permission), documented[r.Operation].Permission, r.Operation)
-		if r.Access == AccessOpen || r.Access == AccessPublishable {
+		if r.Access == middleware.AccessOpen || r.Access == middleware.AccessPublishable {
 			require.Empty(t, r.Permission, "%s describes the service or the caller itself", r.Operation)
 			continue
 		}
 		require.Contains(t, models.AllPermissions, r.Permission, r.Operation)
 		used[r.Permission] = true
-		inServer[r.Permission] = inServer[r.Permission] || r.Access != AccessAdmin
+		inServer[r.Permission] = inServer[r.Permission] || r.Access != middleware.AccessAdmin
 		if r.Method == get {
 			require.NotContains(t, []models.Permission{models.PermissionDecide, models.PermissionPolicyWrite, models.PermissionPolicyActivate, models.PermissionConfig},
 				r.Permission, "%s changes nothing", r.Operation)
@@ -80,13 +88,13 @@ func TestPropertyPermissionsOnlyNarrowTheScope(t *testing.T) {
 			}
 		}
 		for _, r := range table {
-			err := r.permits(p)
+			err := r.Permits(p)
 			inSet := r.Permission == "" || set == nil || slices.Contains(set, r.Permission)
-			require.Equal(t, r.Access.permits(p) && inSet, err == nil, r.Operation)
+			require.Equal(t, r.Access.Permits(p) && inSet, err == nil, r.Operation)
 			if err != nil {
 				require.True(t, problem.Is(err, problem.InsufficientScope))
 			}
-			if r.Access.permits(p) && !inSet {
+			if r.Access.Permits(p) && !inSet {
 				require.Equal(t, "This operation requires the permission "+string(r.Permission)+".", problem.As(err).Detail)
 			}
 		}

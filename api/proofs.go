@@ -3,12 +3,11 @@ package api
 import (
 	"fmt"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // proofHandlers handles proofs and the keys that verify them.
@@ -16,7 +15,7 @@ type proofHandlers struct{ Proofs *signing.Service }
 
 // keys returns the JSON Web Key Set. Its max-age is at most the time for which a key is published before its first use.
 func (h *proofHandlers) keys(c *fiber.Ctx) error {
-	set, err := h.Proofs.Published(request.Context(c), query(c, "issuer"))
+	set, err := h.Proofs.Published(request.Context(c), c.Query("issuer"))
 	if err != nil {
 		return err
 	}
@@ -29,11 +28,11 @@ func (h *proofHandlers) keys(c *fiber.Ctx) error {
 }
 
 func (h *proofHandlers) status(c *fiber.Ctx) error {
-	s, err := h.Proofs.Status(request.Context(c), principal(c).Store(), param(c, "jti"))
+	s, err := h.Proofs.Status(request.Context(c), request.Principal(c).Store(), c.Params("jti"))
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, map[string]any{
+	return c.Status(fiber.StatusOK).JSON(map[string]any{
 		"jti": s.JTI, "status": s.Status, "expires_at": apitime.OptionalTime(s.ExpiresAt), "revoked_at": apitime.OptionalTime(s.RevokedAt),
 	})
 }
@@ -57,12 +56,12 @@ func (h *proofHandlers) verify(c *fiber.Ctx) error {
 	if in.Resource != nil {
 		q.ResourceType, q.ResourceID = in.Resource.Type, in.Resource.ID
 	}
-	v, err := h.Proofs.Verify(request.Context(c), principal(c), q)
+	v, err := h.Proofs.Verify(request.Context(c), request.Principal(c), q)
 	if err != nil {
 		return err
 	}
 	if v.ReasonCodes == nil {
 		v.ReasonCodes = []string{}
 	}
-	return send(c, fiber.StatusOK, v)
+	return c.Status(fiber.StatusOK).JSON(v)
 }

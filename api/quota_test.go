@@ -15,13 +15,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -60,9 +61,11 @@ func newLimited(t *testing.T, limit int) *limited {
 		identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
 	require.NoError(t, err)
 	l.key = issued.Key
-	l.app, err = New(t.Context(), Config{BaseURL: "http://localhost:8080"}, Deps{
-		Log: slog.New(slog.DiscardHandler), Clock: l.clock, Store: st, Keys: keys, Identity: callers,
-		Limiter: ratelimit.New(l.source, l.clock), Metrics: NewMetrics(l.metrics),
+	l.app, err = New(t.Context(), Config{Config: middleware.Config{BaseURL: "http://localhost:8080"}}, Deps{
+		Deps: middleware.Deps{
+			Log: slog.New(slog.DiscardHandler), Clock: l.clock, Store: st, Keys: keys, Identity: callers,
+			Limiter: ratelimit.New(l.source, l.clock), Metrics: metrics.New(l.metrics),
+		},
 		Services: Services{Proofs: signing.New(st, keys, l.clock, "http://localhost:8080"), Actions: action.New(st, l.clock)},
 	})
 	require.NoError(t, err)

@@ -3,10 +3,9 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -42,17 +41,11 @@ func (h *recoveryHandlers) begin(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Recoveries.Begin(request.Context(c), principal(c), param(c, "subject_id"), body)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, viewRecovery(v))
+	v, err := h.Recoveries.Begin(request.Context(c), request.Principal(c), c.Params("subject_id"), body)
+	return replyView(c, fiber.StatusCreated, viewRecovery, v, err)
 }
 
 func (h *recoveryHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Recoveries.Get(request.Context(c), principal(c).Store(), param(c, "subject_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewRecovery(v))
+	v, err := h.Recoveries.Get(request.Context(c), request.Principal(c).Store(), c.Params("subject_id"))
+	return replyView(c, fiber.StatusOK, viewRecovery, v, err)
 }

@@ -1,57 +1,80 @@
 package api
 
 import (
-	"encoding/json"
 	"net/url"
-	"reflect"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// send writes v as JSON.
-func send(c *fiber.Ctx, status int, v any) error {
-	body, err := json.Marshal(v)
+// The functions named reply end a handler with the result of a service: they send it, or return the error of the service.
+
+func reply[T any](c *fiber.Ctx, status int, result T, err error) error {
 	if err != nil {
 		return err
 	}
-	return sendRaw(c, status, body)
+	return c.Status(status).JSON(result)
 }
+
+// replyView sends the contract's form of the result.
+func replyView[T, V any](c *fiber.Ctx, status int, view func(T) V, result T, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.Status(status).JSON(view(result))
+}
+
+// replyNothing sends no body.
+func replyNothing(c *fiber.Ctx, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.SendStatus(fiber.StatusNoContent)
+}
+
+// replyMade sends what was changed, or with 202 the change request that waits for a second approver.
+func replyMade[T, V any](c *fiber.Ctx, status int, view func(T) V, made change.Made[T], err error) error {
+	if err == nil && made.Requested != nil {
+		return c.Status(fiber.StatusAccepted).JSON(viewChange(made.Requested))
+	}
+	return replyView(c, status, view, made.Applied, err)
+}
+
+// replyRemoved is replyMade for what is removed.
+func replyRemoved[T any](c *fiber.Ctx, made change.Made[T], err error) error {
+	if err == nil && made.Requested != nil {
+		return c.Status(fiber.StatusAccepted).JSON(viewChange(made.Requested))
+	}
+	return replyNothing(c, err)
+}
+
+// replyList sends a JSON array. A non-empty next is the cursor of the following page and is sent as a Link header.
+func replyList[R, V any](c *fiber.Ctx, view func(R) V, rows []R, next string, err error) error {
+	if err != nil {
+		return err
+	}
+	if next != "" {
+		c.Set(fiber.HeaderLink, nextLink(c, next))
+	}
+	request.SetListed(c, len(rows))
+	views := make([]V, len(rows))
+	for i, r := range rows {
+		views[i] = view(r)
+	}
+	return c.JSON(views)
+}
+
+// asStored is the view of what has the contract's form already.
+func asStored[T any](v T) T { return v }
 
 // sendRaw writes a body that is JSON already.
 func sendRaw(c *fiber.Ctx, status int, body []byte) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Status(status).Send(body)
-}
-
-// sendList writes a JSON array. A non-empty next is the cursor of the following page and is sent as a Link header.
-func sendList(c *fiber.Ctx, items any, next string) error {
-	if next != "" {
-		c.Set(fiber.HeaderLink, nextLink(c, next))
-	}
-	c.Locals(localListed, reflect.ValueOf(items).Len())
-	return send(c, fiber.StatusOK, items)
-}
-
-func sendViews[R, V any](c *fiber.Ctx, rows []R, view func(R) V, next string) error {
-	views := make([]V, len(rows))
-	for i, r := range rows {
-		views[i] = view(r)
-	}
-	return sendList(c, views, next)
-}
-
-// counting has the records about people that the list of a route returned counted for the audit log.
-func (s *server) counting(r Route, list fiber.Handler) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		err := list(c)
-		if n, listed := c.Locals(localListed).(int); listed {
-			s.tally.Read(principal(c), r.Operation, n)
-		}
-		return err
-	}
 }
 
 // nextLink returns the request's path and query with the cursor replaced, as a Link header (RFC 8288).

@@ -42,42 +42,26 @@ type heldReview struct {
 }
 
 func (h *reviewHandlers) list(c *fiber.Ctx) error {
-	paging, err := page(c)
-	if err != nil {
-		return err
-	}
 	filter := hold.Filter{
-		Status: models.HoldStatus(query(c, "status")), Action: query(c, "action"), RiskClass: query(c, "risk_class"),
-		Subject: query(c, "subject"), MostUrgent: query(c, "order") == "due",
+		Status: models.HoldStatus(c.Query("status")), Action: c.Query("action"), RiskClass: c.Query("risk_class"),
+		Subject: c.Query("subject"), MostUrgent: c.Query("order") == "due",
+		DueBefore: queryTime(c, "due_before"), OpenedBefore: queryTime(c, "opened_before"), Assignee: c.Query("assigned_to"),
 	}
-	if filter.DueBefore, err = timeQuery(c, "due_before"); err != nil {
-		return err
+	if filter.Assignee == "me" {
+		filter.Assignee = request.Principal(c).Actor()
 	}
-	if filter.OpenedBefore, err = timeQuery(c, "opened_before"); err != nil {
-		return err
-	}
-	if filter.Assignee = query(c, "assigned_to"); filter.Assignee == "me" {
-		filter.Assignee = principal(c).Actor()
-	}
-	search := hold.Search{Text: query(c, "q"), ByAmount: query(c, "order") == "amount"}
+	search := hold.Search{Text: c.Query("q"), ByAmount: c.Query("order") == "amount"}
 	read := h.Holds.Queue
 	if search != (hold.Search{}) {
 		read = func(ctx context.Context, p identity.Principal, f hold.Filter, paging pg.Page) ([]hold.Queued, string, error) {
 			return h.Holds.SearchPage(ctx, p, f, search, paging)
 		}
 	}
-	rows, next, err := read(request.Context(c), principal(c), filter, paging)
-	if err != nil {
-		return err
-	}
-	out := make([]heldReview, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, heldReviewOf(r))
-	}
-	return sendList(c, out, next)
+	rows, next, err := read(request.Context(c), request.Principal(c), filter, page(c))
+	return replyList(c, viewHeld, rows, next, err)
 }
 
-func heldReviewOf(r hold.Queued) heldReview {
+func viewHeld(r hold.Queued) heldReview {
 	selfReview := policy.SelfReviewAllowed
 	if r.SelfReviewBarred {
 		selfReview = policy.SelfReviewBarred
@@ -116,11 +100,11 @@ type dueCounts struct {
 }
 
 func (h *reviewHandlers) counts(c *fiber.Ctx) error {
-	n, err := h.Holds.Counts(request.Context(c), principal(c).Store(), query(c, "action"), query(c, "risk_class"))
+	n, err := h.Holds.Counts(request.Context(c), request.Principal(c).Store(), c.Query("action"), c.Query("risk_class"))
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, reviewCounts{
+	return c.Status(fiber.StatusOK).JSON(reviewCounts{
 		AsOf: apitime.Time(n.AsOf), Pending: n.Pending,
 		Due:      dueCounts{WithinHour: n.WithinHour, WithinDay: n.WithinDay - n.WithinHour, Later: n.Pending - n.WithinDay},
 		Reminded: n.Reminded, PartlyApproved: n.PartlyApproved,
@@ -137,12 +121,12 @@ func (h *reviewHandlers) review(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.Reviewer.Review(request.Context(c), principal(c), param(c, "authorization_id"), body.Resolution, body.Note)
+	done, err := h.Reviewer.Review(request.Context(c), request.Principal(c), c.Params("authorization_id"), body.Resolution, body.Note)
 	switch {
 	case err != nil:
 		return err
 	case done.Pending != nil:
-		return send(c, fiber.StatusAccepted, done.Pending)
+		return c.Status(fiber.StatusAccepted).JSON(done.Pending)
 	}
 	return sendRaw(c, fiber.StatusOK, done.Receipt)
 }

@@ -1,24 +1,22 @@
 package api
 
 import (
-	"net/http"
-
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/metrics"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // sessionHandlers handles observation sessions and their evidence.
 type sessionHandlers struct {
 	Sessions *session.Service
-	metrics  *Metrics
+	metrics  *metrics.Metrics
 }
 
 // researchHeader is equivalent to research_optin in the body.
@@ -51,40 +49,27 @@ func (h *sessionHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Sessions.Start(request.Context(c), principal(c), in.Subject, in.DeviceClass)
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusCreated, viewSession(v))
+	v, err := h.Sessions.Start(request.Context(c), request.Principal(c), in.Subject, in.DeviceClass)
+	return replyView(c, fiber.StatusCreated, viewSession, v, err)
 }
 
 func (h *sessionHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Sessions.List(request.Context(c), principal(c).Store(), query(c, "subject"), models.SessionStatus(query(c, "status")), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewSession, next)
+	rows, next, err := h.Sessions.List(request.Context(c), request.Principal(c).Store(), c.Query("subject"), models.SessionStatus(c.Query("status")), page(c))
+	return replyList(c, viewSession, rows, next, err)
 }
 
 func (h *sessionHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Sessions.Get(request.Context(c), principal(c).Store(), param(c, "session_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusOK, viewSession(v))
+	v, err := h.Sessions.Get(request.Context(c), request.Principal(c).Store(), c.Params("session_id"))
+	return replyView(c, fiber.StatusOK, viewSession, v, err)
 }
 
 func (h *sessionHandlers) status(c *fiber.Ctx) error {
-	v, err := h.Sessions.Get(request.Context(c), principal(c).Store(), param(c, "session_id"))
+	v, err := h.Sessions.Get(request.Context(c), request.Principal(c).Store(), c.Params("session_id"))
 	if err != nil {
 		return err
 	}
 	s := v.Session
-	return send(c, http.StatusOK, struct {
+	return c.Status(fiber.StatusOK).JSON(struct {
 		sessionView
 		Coverage        string   `json:"coverage"`
 		EvidenceWindows int      `json:"evidence_windows"`
@@ -95,22 +80,19 @@ func (h *sessionHandlers) status(c *fiber.Ctx) error {
 }
 
 func (h *sessionHandlers) assessment(c *fiber.Ctx) error {
-	profile, err := h.Sessions.Assess(request.Context(c), principal(c).Store(), param(c, "session_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusOK, profile)
+	profile, err := h.Sessions.Assess(request.Context(c), request.Principal(c).Store(), c.Params("session_id"))
+	return reply(c, fiber.StatusOK, profile, err)
 }
 
 func (h *sessionHandlers) evidence(c *fiber.Ctx) error {
-	in := submitted(decoded(c))
+	in := submitted(request.Decoded(c))
 	in.ResearchOptin = in.ResearchOptin || c.Get(researchHeader) == "true"
-	ack, err := h.Sessions.Evidence(request.Context(c), principal(c), param(c, "session_id"), in)
+	ack, err := h.Sessions.Evidence(request.Context(c), request.Principal(c), c.Params("session_id"), in)
 	if err != nil {
 		return err
 	}
-	h.metrics.frame(principal(c).EnvironmentID, ack)
-	return send(c, http.StatusOK, ack)
+	h.metrics.Frame(request.Principal(c).EnvironmentID, ack)
+	return c.Status(fiber.StatusOK).JSON(ack)
 }
 
 // submitted converts a validated body to a frame.
@@ -133,11 +115,8 @@ func number(value any) *float64 {
 }
 
 func (h *sessionHandlers) end(c *fiber.Ctx) error {
-	v, err := h.Sessions.End(request.Context(c), principal(c), param(c, "session_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusOK, viewSession(v))
+	v, err := h.Sessions.End(request.Context(c), request.Principal(c), c.Params("session_id"))
+	return replyView(c, fiber.StatusOK, viewSession, v, err)
 }
 
 // enrollmentHandlers handles enrollments.
@@ -187,24 +166,15 @@ func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Completer.Complete(request.Context(c), principal(c), param(c, "subject_id"), in.Session, in.Force)
-	if err != nil {
-		return err
-	}
+	v, err := h.Completer.Complete(request.Context(c), request.Principal(c), c.Params("subject_id"), in.Session, in.Force)
+	status := fiber.StatusOK
 	if v.Status == models.EnrollmentPending {
-		return send(c, http.StatusAccepted, viewEnrollment(v))
+		status = fiber.StatusAccepted
 	}
-	return send(c, http.StatusOK, viewEnrollment(v))
+	return replyView(c, status, viewEnrollment, v, err)
 }
 
 func (h *enrollmentHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Enrollments.List(request.Context(c), principal(c).Store(), param(c, "subject_id"), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewEnrollment, next)
+	rows, next, err := h.Enrollments.List(request.Context(c), request.Principal(c).Store(), c.Params("subject_id"), page(c))
+	return replyList(c, viewEnrollment, rows, next, err)
 }

@@ -3,13 +3,12 @@ package api
 import (
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // defaultReplay is the contract's default of PolicySimulationRequest.last.
@@ -26,10 +25,6 @@ type simulationHandlers struct {
 
 // run re-evaluates stored decisions under a policy version. It changes nothing.
 func (h *simulationHandlers) run(c *fiber.Ctx) error {
-	version, err := versionParam(c)
-	if err != nil {
-		return err
-	}
 	in, err := bind[struct {
 		Last  int        `json:"last"`
 		List  *int       `json:"list"`
@@ -42,8 +37,8 @@ func (h *simulationHandlers) run(c *fiber.Ctx) error {
 	if in.Last == 0 {
 		in.Last = defaultReplay
 	}
-	p := principal(c)
-	v, err := h.Actions.Version(request.Context(c), p.Store(), param(c, "action_id"), version)
+	p := request.Principal(c)
+	v, err := h.Actions.Version(request.Context(c), p.Store(), c.Params("action_id"), version(c))
 	if err != nil {
 		return err
 	}
@@ -52,8 +47,5 @@ func (h *simulationHandlers) run(c *fiber.Ctx) error {
 		window.List = *in.List
 	}
 	simulation, err := h.Authorizations.Simulate(request.Context(c), p.Store(), v, policy.EnvironmentKind(p.Kind), window)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, simulation)
+	return reply(c, fiber.StatusOK, simulation, err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/internal/transport/sse"
 )
 
@@ -21,14 +22,14 @@ func (h *streamHandlers) follow(c *fiber.Ctx) error {
 	if _, err := selectedTypes(c); err != nil {
 		return err
 	}
-	p := principal(c)
+	p := request.Principal(c)
 	life := sse.MaxLife
 	if p.ExpiresAt != nil {
 		life = min(life, p.ExpiresAt.Sub(h.Clock.Now()))
 	}
 	return h.Streams.Serve(c, sse.Subscription{
 		Principal: p, Key: p.CredentialID, Life: life,
-		Filter: stream.Filter{Type: query(c, "type"), Subject: query(c, "subject"), Action: query(c, "action")},
+		Filter: stream.Filter{Type: c.Query("type"), Subject: c.Query("subject"), Action: c.Query("action")},
 		Sent:   func() { h.Tally.Read(p, "streamEvents", 1) },
 	})
 }

@@ -5,14 +5,12 @@ import (
 	"net"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/transport/pacing"
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
-
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/transport/pacing"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -63,40 +61,27 @@ func (h *subjectHandlers) create(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Subjects.Create(request.Context(c), principal(c), body.ID)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusCreated, viewSubject(v))
+	v, err := h.Subjects.Create(request.Context(c), request.Principal(c), body.ID)
+	return replyView(c, fiber.StatusCreated, viewSubject, v, err)
 }
 
 func (h *subjectHandlers) list(c *fiber.Ctx) error {
-	p, err := page(c)
-	if err != nil {
-		return err
-	}
-	filter := subject.Filter{Status: query(c, "status"), Enrollment: query(c, "enrollment")}
-	rows, next, err := h.Subjects.List(request.Context(c), principal(c).Store(), filter, p)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewSubject, next)
+	filter := subject.Filter{Status: c.Query("status"), Enrollment: c.Query("enrollment")}
+	rows, next, err := h.Subjects.List(request.Context(c), request.Principal(c).Store(), filter, page(c))
+	return replyList(c, viewSubject, rows, next, err)
 }
 
 func (h *subjectHandlers) get(c *fiber.Ctx) error {
-	v, err := h.Subjects.Get(request.Context(c), principal(c).Store(), param(c, "subject_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewSubject(v))
+	v, err := h.Subjects.Get(request.Context(c), request.Principal(c).Store(), c.Params("subject_id"))
+	return replyView(c, fiber.StatusOK, viewSubject, v, err)
 }
 
 func (h *subjectHandlers) erase(c *fiber.Ctx) error {
-	r, err := h.Subjects.Erase(request.Context(c), principal(c), param(c, "subject_id"))
+	r, err := h.Subjects.Erase(request.Context(c), request.Principal(c), c.Params("subject_id"))
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusAccepted, struct {
+	return c.Status(fiber.StatusAccepted).JSON(struct {
 		Subject     string `json:"subject"`
 		Erasure     string `json:"erasure"`
 		Status      string `json:"status"`
@@ -113,11 +98,8 @@ func (h *subjectHandlers) freeze(c *fiber.Ctx) error {
 		return err
 	}
 	frozen := body.Frozen == nil || *body.Frozen
-	v, err := h.Subjects.Freeze(request.Context(c), principal(c), param(c, "subject_id"), frozen, body.Reason)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewSubject(v))
+	v, err := h.Subjects.Freeze(request.Context(c), request.Principal(c), c.Params("subject_id"), frozen, body.Reason)
+	return replyView(c, fiber.StatusOK, viewSubject, v, err)
 }
 
 func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
@@ -127,15 +109,12 @@ func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v, err := h.Subjects.Revoke(request.Context(c), principal(c), param(c, "subject_id"), body.Reason)
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewSubject(v))
+	v, err := h.Subjects.Revoke(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Reason)
+	return replyView(c, fiber.StatusOK, viewSubject, v, err)
 }
 
 func (h *subjectHandlers) export(c *fiber.Ctx) error {
-	e, err := h.Subjects.Export(request.Context(c), principal(c), param(c, "subject_id"))
+	e, err := h.Subjects.Export(request.Context(c), request.Principal(c), c.Params("subject_id"))
 	if err != nil {
 		return err
 	}
@@ -169,12 +148,12 @@ func (h *subjectHandlers) consent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	id := param(c, "subject_id")
-	r, err := h.Subjects.SetConsent(request.Context(c), principal(c), id, body.Consented)
+	id := c.Params("subject_id")
+	r, err := h.Subjects.SetConsent(request.Context(c), request.Principal(c), id, body.Consented)
 	if err != nil {
 		return err
 	}
-	return send(c, fiber.StatusOK, struct {
+	return c.Status(fiber.StatusOK).JSON(struct {
 		Subject    string `json:"subject"`
 		Consented  bool   `json:"consented"`
 		RecordedAt string `json:"recorded_at"`

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -49,7 +50,7 @@ func setupSubjects(t *testing.T) *subjectsBundle {
 		return c.Status(http.StatusInternalServerError).SendString(err.Error())
 	}})
 	b.app.Use(func(c *fiber.Ctx) error {
-		c.Locals(localPrincipal, identity.Principal{
+		request.SetPrincipal(c, identity.Principal{
 			TenantID: b.env.TenantID, EnvironmentID: b.env.ID, Kind: b.env.Kind, CredentialID: "crd_1", Scope: models.ScopeServer, RequestID: "req_1",
 		})
 		return c.Next()

@@ -43,27 +43,17 @@ func viewTeam(t team.View) teamView {
 }
 
 func byCaller(c *fiber.Ctx) change.By {
-	return change.By{Actor: principal(c).Actor(), RequestID: principal(c).RequestID}
+	return change.By{Actor: request.Principal(c).Actor(), RequestID: request.Principal(c).RequestID}
 }
 
 func (h *teamHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Teams.List(request.Context(c), principal(c).Store(), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewTeam, next)
+	rows, next, err := h.Teams.List(request.Context(c), request.Principal(c).Store(), page(c))
+	return replyList(c, viewTeam, rows, next, err)
 }
 
 func (h *teamHandlers) get(c *fiber.Ctx) error {
-	t, err := h.Teams.Get(request.Context(c), principal(c).Store(), param(c, "team_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewTeam(t))
+	t, err := h.Teams.Get(request.Context(c), request.Principal(c).Store(), c.Params("team_id"))
+	return replyView(c, fiber.StatusOK, viewTeam, t, err)
 }
 
 func (h *teamHandlers) create(c *fiber.Ctx) error {
@@ -76,8 +66,8 @@ func (h *teamHandlers) create(c *fiber.Ctx) error {
 		return err
 	}
 	draft := team.Draft{Key: body.Key, Name: body.Name, Members: body.Members}
-	made, err := h.Changes.CreateTeam(request.Context(c), principal(c).Store(), byCaller(c), draft)
-	return sendMade(c, made, err, viewTeam, fiber.StatusCreated)
+	made, err := h.Changes.CreateTeam(request.Context(c), request.Principal(c).Store(), byCaller(c), draft)
+	return replyMade(c, fiber.StatusCreated, viewTeam, made, err)
 }
 
 func (h *teamHandlers) update(c *fiber.Ctx) error {
@@ -89,17 +79,11 @@ func (h *teamHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	update := team.Update{Name: body.Name, Members: body.Members}
-	made, err := h.Changes.UpdateTeam(request.Context(c), principal(c).Store(), byCaller(c), param(c, "team_id"), update)
-	return sendMade(c, made, err, viewTeam, fiber.StatusOK)
+	made, err := h.Changes.UpdateTeam(request.Context(c), request.Principal(c).Store(), byCaller(c), c.Params("team_id"), update)
+	return replyMade(c, fiber.StatusOK, viewTeam, made, err)
 }
 
 func (h *teamHandlers) remove(c *fiber.Ctx) error {
-	made, err := h.Changes.DeleteTeam(request.Context(c), principal(c).Store(), byCaller(c), param(c, "team_id"))
-	switch {
-	case err != nil:
-		return err
-	case made.Requested != nil:
-		return send(c, fiber.StatusAccepted, viewChange(*made.Requested))
-	}
-	return c.SendStatus(fiber.StatusNoContent)
+	made, err := h.Changes.DeleteTeam(request.Context(c), request.Principal(c).Store(), byCaller(c), c.Params("team_id"))
+	return replyRemoved(c, made, err)
 }

@@ -3,10 +3,9 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/template"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -38,15 +37,8 @@ func viewTemplate(t models.Template) templateView {
 }
 
 func (h *templateHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Templates.List(request.Context(c), principal(c).Store(), param(c, "subject_id"), pg)
-	if err != nil {
-		return err
-	}
-	return sendViews(c, rows, viewTemplate, next)
+	rows, next, err := h.Templates.List(request.Context(c), request.Principal(c).Store(), c.Params("subject_id"), page(c))
+	return replyList(c, viewTemplate, rows, next, err)
 }
 
 func (h *templateHandlers) rollback(c *fiber.Ctx) error {
@@ -58,10 +50,7 @@ func (h *templateHandlers) rollback(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Templates.Rollback(request.Context(c), principal(c), param(c, "subject_id"),
+	t, err := h.Templates.Rollback(request.Context(c), request.Principal(c), c.Params("subject_id"),
 		template.Rollback{Modality: in.Modality, Device: in.DeviceClass, Version: in.Version})
-	if err != nil {
-		return err
-	}
-	return send(c, fiber.StatusOK, viewTemplate(t))
+	return replyView(c, fiber.StatusOK, viewTemplate, t, err)
 }

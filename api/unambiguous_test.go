@@ -3,26 +3,23 @@ package api
 import (
 	"bufio"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/transport/linger"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
 // listening serves pages behind the chain and a lingering listener, and returns the address.
 func listening(t *testing.T, pages func(app *fiber.App)) string {
 	t.Helper()
-	app, err := New(t.Context(), Config{}, Deps{Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()), Pages: pages})
+	app, err := New(t.Context(), Config{}, Deps{Deps: quiet(), Pages: pages})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

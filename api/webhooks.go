@@ -2,10 +2,7 @@ package api
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
-
-	"github.com/countersign-dev/countersign/internal/transport/request"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -13,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -36,9 +33,9 @@ type endpointView struct {
 	UpdatedAt      string   `json:"updated_at"`
 }
 
-func viewEndpoint(e models.WebhookEndpoint, secret string) endpointView {
+func viewEndpoint(e models.WebhookEndpoint) endpointView {
 	v := endpointView{ID: e.ID, URL: e.URL, Events: append([]string{}, e.Events...), Status: e.Status, DisabledReason: e.DisabledReason,
-		Secret: secret, IncludeDetails: e.IncludeDetails, CreatedAt: apitime.Time(e.CreatedAt), UpdatedAt: apitime.Time(e.UpdatedAt)}
+		IncludeDetails: e.IncludeDetails, CreatedAt: apitime.Time(e.CreatedAt), UpdatedAt: apitime.Time(e.UpdatedAt)}
 	if len(v.Events) == 0 {
 		v.Events = []string{"*"}
 	}
@@ -48,35 +45,30 @@ func viewEndpoint(e models.WebhookEndpoint, secret string) endpointView {
 	return v
 }
 
+// viewWithSecret shows the secret too, of a creation or a rotation.
+func viewWithSecret(e change.CreatedEndpoint) endpointView {
+	v := viewEndpoint(e.WebhookEndpoint)
+	v.Secret = e.Secret
+	return v
+}
+
 func (h *webhookHandlers) create(c *fiber.Ctx) error {
 	body, err := bind[change.Endpoint](c)
 	if err != nil {
 		return err
 	}
-	made, err := h.Changes.CreateEndpoint(request.Context(c), principal(c), body)
-	return sendMade(c, made, err, func(e change.CreatedEndpoint) endpointView { return viewEndpoint(e.WebhookEndpoint, e.Secret) }, http.StatusCreated)
+	made, err := h.Changes.CreateEndpoint(request.Context(c), request.Principal(c), body)
+	return replyMade(c, fiber.StatusCreated, viewWithSecret, made, err)
 }
 
 func (h *webhookHandlers) list(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	rows, next, err := h.Endpoints.List(request.Context(c), principal(c), pg)
-	if err != nil {
-		return err
-	}
-	out := make([]endpointView, len(rows))
-	for i, e := range rows {
-		out[i] = viewEndpoint(e, "")
-	}
-	return sendList(c, out, next)
+	rows, next, err := h.Endpoints.List(request.Context(c), request.Principal(c), page(c))
+	return replyList(c, viewEndpoint, rows, next, err)
 }
 
 func (h *webhookHandlers) get(c *fiber.Ctx) error {
-	return sendEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
-		return h.Endpoints.Get(request.Context(c), principal(c), id)
-	})
+	e, err := h.Endpoints.Get(request.Context(c), request.Principal(c), c.Params("endpoint_id"))
+	return replyView(c, fiber.StatusOK, viewEndpoint, e, err)
 }
 
 func (h *webhookHandlers) update(c *fiber.Ctx) error {
@@ -92,8 +84,8 @@ func (h *webhookHandlers) update(c *fiber.Ctx) error {
 		return err
 	}
 	patch := change.Endpoint{URL: body.URL, Events: body.Events, Description: body.Description.value, Status: body.Status, IncludeDetails: body.Details}
-	made, err := h.Changes.UpdateEndpoint(request.Context(c), principal(c), param(c, "endpoint_id"), patch)
-	return sendMade(c, made, err, func(e models.WebhookEndpoint) endpointView { return viewEndpoint(e, "") }, http.StatusOK)
+	made, err := h.Changes.UpdateEndpoint(request.Context(c), request.Principal(c), c.Params("endpoint_id"), patch)
+	return replyMade(c, fiber.StatusOK, viewEndpoint, made, err)
 }
 
 // nullableString distinguishes an omitted field (nil), null (empty) and a string.
@@ -109,10 +101,7 @@ func (n *nullableString) UnmarshalJSON(raw []byte) error {
 }
 
 func (h *webhookHandlers) remove(c *fiber.Ctx) error {
-	if err := h.Endpoints.Delete(request.Context(c), principal(c), param(c, "endpoint_id")); err != nil {
-		return err
-	}
-	return c.SendStatus(http.StatusNoContent)
+	return replyNothing(c, h.Endpoints.Delete(request.Context(c), request.Principal(c), c.Params("endpoint_id")))
 }
 
 // defaultOverlap is the default time for which the previous key or secret remains valid after a rotation.
@@ -129,25 +118,13 @@ func (h *webhookHandlers) rotate(c *fiber.Ctx) error {
 	if body.OverlapSeconds != nil {
 		overlap = time.Duration(*body.OverlapSeconds) * time.Second
 	}
-	e, secret, err := h.Endpoints.Rotate(request.Context(c), principal(c), param(c, "endpoint_id"), overlap)
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusOK, viewEndpoint(e, secret))
+	e, secret, err := h.Endpoints.Rotate(request.Context(c), request.Principal(c), c.Params("endpoint_id"), overlap)
+	return replyView(c, fiber.StatusOK, viewWithSecret, change.CreatedEndpoint{WebhookEndpoint: e, Secret: secret}, err)
 }
 
 func (h *webhookHandlers) enable(c *fiber.Ctx) error {
-	return sendEndpoint(c, func(id string) (models.WebhookEndpoint, error) {
-		return h.Endpoints.Enable(request.Context(c), principal(c), id)
-	})
-}
-
-func sendEndpoint(c *fiber.Ctx, f func(id string) (models.WebhookEndpoint, error)) error {
-	e, err := f(param(c, "endpoint_id"))
-	if err != nil {
-		return err
-	}
-	return send(c, http.StatusOK, viewEndpoint(e, ""))
+	e, err := h.Endpoints.Enable(request.Context(c), request.Principal(c), c.Params("endpoint_id"))
+	return replyView(c, fiber.StatusOK, viewEndpoint, e, err)
 }
 
 type endpointTest struct {
@@ -159,7 +136,7 @@ type endpointTest struct {
 }
 
 func (h *webhookHandlers) test(c *fiber.Ctx) error {
-	r, err := h.Endpoints.Test(request.Context(c), principal(c), param(c, "endpoint_id"))
+	r, err := h.Endpoints.Test(request.Context(c), request.Principal(c), c.Params("endpoint_id"))
 	if err != nil {
 		return err
 	}
@@ -170,7 +147,7 @@ func (h *webhookHandlers) test(c *fiber.Ctx) error {
 	if r.Error != "" {
 		out.Error = &r.Error
 	}
-	return send(c, http.StatusOK, out)
+	return c.Status(fiber.StatusOK).JSON(out)
 }
 
 func (h *webhookHandlers) replay(c *fiber.Ctx) error {
@@ -186,13 +163,13 @@ func (h *webhookHandlers) replay(c *fiber.Ctx) error {
 	if body.Since != nil && body.Until != nil && !body.Since.Before(*body.Until) {
 		return problem.Invalid([]any{"body", "until"}, "until must be after since.", "range")
 	}
-	id := param(c, "endpoint_id")
-	n, err := h.Endpoints.Replay(request.Context(c), principal(c), id,
+	id := c.Params("endpoint_id")
+	n, err := h.Endpoints.Replay(request.Context(c), request.Principal(c), id,
 		webhook.Replay{Status: body.Status, Event: body.Event, Since: body.Since, Until: body.Until})
 	if err != nil {
 		return err
 	}
-	return send(c, http.StatusAccepted, map[string]any{"endpoint": id, "scheduled": n})
+	return c.Status(fiber.StatusAccepted).JSON(map[string]any{"endpoint": id, "scheduled": n})
 }
 
 type attemptView struct {
@@ -210,30 +187,18 @@ type attemptView struct {
 	NextAttemptAt  *string `json:"next_attempt_at"`
 }
 
+func viewAttempt(endpoint string, r webhook.AttemptRow) attemptView {
+	out := attemptView{ID: r.ID, Endpoint: endpoint, Event: r.EventID, Type: r.Type, Attempt: r.Attempt, Status: r.Status, StatusCode: r.StatusCode,
+		LatencyMS: r.LatencyMS, ResponseDigest: r.ResponseDigest, Error: r.Error, NextAttemptAt: apitime.OptionalTime(r.NextAttemptAt)}
+	if r.Attempted {
+		out.At = apitime.OptionalTime(&r.At)
+	}
+	return out
+}
+
 func (h *webhookHandlers) attempts(c *fiber.Ctx) error {
-	pg, err := page(c)
-	if err != nil {
-		return err
-	}
-	f := webhook.AttemptFilter{Status: query(c, "status"), Event: query(c, "event")}
-	if f.Since, err = timeQuery(c, "since"); err != nil {
-		return err
-	}
-	if f.Until, err = timeQuery(c, "until"); err != nil {
-		return err
-	}
-	id := param(c, "endpoint_id")
-	rows, next, err := h.Endpoints.Attempts(request.Context(c), principal(c), id, f, pg)
-	if err != nil {
-		return err
-	}
-	out := make([]attemptView, len(rows))
-	for i, r := range rows {
-		out[i] = attemptView{ID: r.ID, Endpoint: id, Event: r.EventID, Type: r.Type, Attempt: r.Attempt, Status: r.Status, StatusCode: r.StatusCode,
-			LatencyMS: r.LatencyMS, ResponseDigest: r.ResponseDigest, Error: r.Error, NextAttemptAt: apitime.OptionalTime(r.NextAttemptAt)}
-		if r.Attempted {
-			out[i].At = apitime.OptionalTime(&r.At)
-		}
-	}
-	return sendList(c, out, next)
+	f := webhook.AttemptFilter{Status: c.Query("status"), Event: c.Query("event"), Since: queryTime(c, "since"), Until: queryTime(c, "until")}
+	id := c.Params("endpoint_id")
+	rows, next, err := h.Endpoints.Attempts(request.Context(c), request.Principal(c), id, f, page(c))
+	return replyList(c, func(r webhook.AttemptRow) attemptView { return viewAttempt(id, r) }, rows, next, err)
 }

@@ -38,6 +38,12 @@ func TestListPagination(t *testing.T) {
 	require.Equal(t, want, got)
 	require.Equal(t, []string{`["query","cursor"] cursor_invalid`}, w.Server.get(t, "/api/v1/subjects?cursor=AAAA").faults())
 	require.Equal(t, []string{`["query","limit"] repeated`}, w.Server.get(t, "/api/v1/subjects?limit=1&limit=2").faults())
+	for path, fault := range map[string]string{
+		"/api/v1/subjects?limit=0": "limit", "/api/v1/subjects?limit=201": "limit", "/api/v1/subjects?limit=x": "limit",
+		"/api/v1/activity?since=yesterday": "since", "/api/v1/reviews?due_before=soon": "due_before",
+	} {
+		require.Contains(t, w.Server.get(t, path).is(422).faults()[0], `["query","`+fault+`"]`, path)
+	}
 }
 
 func TestListReviewsDefaultsToPendingNewestFirst(t *testing.T) {

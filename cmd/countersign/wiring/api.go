@@ -8,6 +8,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api"
+	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
@@ -21,10 +23,16 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.New(base, api.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, Version: p.options.Version,
-		TrustedProxies: p.options.TrustedProxies, LocalOnly: p.options.LocalOnly}, api.Deps{
-		Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter, Tally: v.tally,
-		Metrics: api.NewMetrics(p.Ops.Registry), Pages: site.Mount, Tracing: p.Tracing,
+	config := api.Config{
+		Config:  middleware.Config{BaseURL: p.BaseURL, MaxFrameBytes: p.options.MaxFrameBytes, LocalOnly: p.options.LocalOnly},
+		Version: p.options.Version, TrustedProxies: p.options.TrustedProxies,
+	}
+	return api.New(base, config, api.Deps{
+		Deps: middleware.Deps{
+			Log: p.Log, Clock: p.Clock, Store: p.Store, Keys: p.Keys, Identity: p.Identity, Limiter: v.limiter, Tally: v.tally,
+			Metrics: metrics.New(p.Ops.Registry), Tracing: p.Tracing,
+		},
+		Pages: site.Mount,
 		Services: api.Services{
 			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Changes: v.changes, Teams: p.Teams, Lists: p.Lists, Evaluations: v.evaluations,
 			Proofs: p.Signing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,

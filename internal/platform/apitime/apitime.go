@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -59,6 +60,19 @@ func OptionalTime(t *time.Time) *string {
 	s := Time(*t)
 	return &s
 }
+
+// Instant is a time in the body of a request, truncated to the milliseconds of responses.
+type Instant time.Time
+
+// UnmarshalJSON accepts what Parse does.
+func (i *Instant) UnmarshalJSON(raw []byte) error {
+	t, err := Parse(strings.Trim(string(raw), `"`))
+	*i = Instant(t.Truncate(time.Millisecond))
+	return err
+}
+
+// Time returns the time; nil for nil.
+func (i *Instant) Time() *time.Time { return (*time.Time)(i) }
 
 // milliseconds is the number from which a Unix time is read as milliseconds. In seconds it would be in the year 5138.
 const milliseconds = 1e11

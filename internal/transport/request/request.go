@@ -1,5 +1,5 @@
-// Package request stores and reads what is known of the HTTP request being handled: its context, id, trace, route name and
-// problem code.
+// Package request stores and reads what is known of the HTTP request being handled: its context, id, trace, route name, caller,
+// decoded body and problem code.
 //
 // The API's middleware sets these values; handlers of the API and of the web pages read them. The package may not
 // authenticate, log or write a response.
@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
@@ -21,6 +22,11 @@ type known struct {
 	problemCode        problem.Code
 	forbidden          problem.Code
 	form               Form
+	caller             identity.Principal
+	body               any
+	spelled            string
+	listed             *int
+	unstored           bool
 }
 
 // key is the key of known among Fiber's locals.
@@ -75,3 +81,39 @@ func SetProblemCode(c *fiber.Ctx, code problem.Code) {
 // ForbiddenCode returns the last code of status 403 that was set; empty for none. The request may have ended with another, or with none: a
 // batch goes on after an item that is refused.
 func ForbiddenCode(c *fiber.Ctx) problem.Code { return of(c).forbidden }
+
+// Principal returns the caller; the zero value on routes that need no credential.
+func Principal(c *fiber.Ctx) identity.Principal { return of(c).caller }
+
+// SetPrincipal sets what Principal returns.
+func SetPrincipal(c *fiber.Ctx, p identity.Principal) { of(c).caller = p }
+
+// Decoded returns the body as the middleware has parsed and validated it; nil if there is none. Evidence, which is most of the
+// traffic, is built from it so that it is parsed only once.
+func Decoded(c *fiber.Ctx) map[string]any {
+	body, _ := of(c).body.(map[string]any)
+	return body
+}
+
+// Spelled returns the text of the field whose text the route reads too; empty if it is missing.
+func Spelled(c *fiber.Ctx) string { return of(c).spelled }
+
+// SetDecoded sets what Decoded and Spelled return.
+func SetDecoded(c *fiber.Ctx, body any, spelled string) { of(c).body, of(c).spelled = body, spelled }
+
+// Listed returns the number of records that a list has returned, for the audit log; false before.
+func Listed(c *fiber.Ctx) (int, bool) {
+	if n := of(c).listed; n != nil {
+		return *n, true
+	}
+	return 0, false
+}
+
+// SetListed sets what Listed returns.
+func SetListed(c *fiber.Ctx, n int) { of(c).listed = &n }
+
+// Unstored reports whether a repetition of the request must not get this response, as one of a batch that partly failed.
+func Unstored(c *fiber.Ctx) bool { return of(c).unstored }
+
+// MarkUnstored sets what Unstored returns.
+func MarkUnstored(c *fiber.Ctx) { of(c).unstored = true }

@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ const (
 // crossOrigin allows pages of other origins to send evidence, and nothing else: the collector runs on the relying party's
 // origin. Any origin is allowed because the bearer token, which no browser adds by itself, authenticates the request; admit
 // compares the token's origin with the Origin header. Cookies are not allowed.
-func (s *server) crossOrigin(c *fiber.Ctx) error {
+func (m *Chain) crossOrigin(c *fiber.Ctx) error {
 	if c.Get(fiber.HeaderOrigin) == "" || !isEvidence(c.Path()) {
 		return c.Next()
 	}

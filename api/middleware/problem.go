@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"errors"
@@ -38,11 +38,11 @@ type validationProblem struct {
 	Errors []problem.Field `json:"errors"`
 }
 
-// writeProblem writes the response for an error of the chain or of a handler. It is the only place that does. The cause of an
+// WriteProblem writes the response for an error of the chain or of a handler. It is the only place that does. The cause of an
 // error that is not a problem of the domain goes to the log only.
-func (s *server) writeProblem(c *fiber.Ctx, err error) error {
+func (m *Chain) WriteProblem(c *fiber.Ctx, err error) error {
 	if request.ID(c) == "" {
-		s.identify(c) // a request that cannot be parsed gets here without having passed the chain
+		m.identify(c) // a request that cannot be parsed gets here without having passed the chain
 		if !errors.Is(err, fiber.ErrRequestTimeout) {
 			linger.MarkUnread(c) // not for a client that was too slow: it has had its time
 		}
@@ -50,13 +50,13 @@ func (s *server) writeProblem(c *fiber.Ctx, err error) error {
 	p := request.ProblemOf(err)
 	kind := problem.Of(p.Code)
 	if kind.Status >= http.StatusInternalServerError {
-		s.log.LogAttrs(request.Context(c), slog.LevelError, "request failed",
+		m.deps.Log.LogAttrs(request.Context(c), slog.LevelError, "request failed",
 			slog.String("request_id", request.ID(c)), slog.String("route", request.Route(c)), slog.String("error", err.Error()))
 	}
 	request.SetProblemCode(c, p.Code)
 	request.SetRetryAfter(c, p)
 	if p.Code == problem.Unprocessable && !acceptsProblem(c) {
-		return send(c, kind.Status, validationBody{Detail: p.Fields})
+		return c.Status(kind.Status).JSON(validationBody{Detail: p.Fields})
 	}
 	if p.Code == problem.Unauthenticated {
 		c.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="countersign"`)
@@ -69,11 +69,7 @@ func (s *server) writeProblem(c *fiber.Ctx, err error) error {
 	if p.Code == problem.Unprocessable {
 		document = validationProblem{body, p.Fields}
 	}
-	if err := send(c, kind.Status, document); err != nil {
-		return err
-	}
-	c.Set(fiber.HeaderContentType, problemJSON)
-	return nil
+	return c.Status(kind.Status).JSON(document, problemJSON)
 }
 
 // acceptsProblem reports whether the Accept header names problem documents, and not with q=0. A wildcard is not enough: clients send

@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 
 // unambiguous refuses a request whose target or body could be read in two ways, before anything else looks at it. A developer's
 // service, whose keys are known, does not serve pages of names that it does not have.
-func (s *server) unambiguous(c *fiber.Ctx) error {
-	if host := string(c.Request().Host()); s.config.LocalOnly && host != "" && !request.IsLocal(host, s.config.BaseURL) {
+func (m *Chain) unambiguous(c *fiber.Ctx) error {
+	if host := string(c.Request().Host()); m.config.LocalOnly && host != "" && !request.IsLocal(host, m.config.BaseURL) {
 		return problem.New(problem.Forbidden, "This service is for this machine: use localhost, an address, or the host of its base URL.")
 	}
 	if err := request.CheckTarget(c); err != nil {
@@ -28,7 +28,7 @@ func (s *server) unambiguous(c *fiber.Ctx) error {
 
 // explainFraming lets a request that package framing refused end with its rule. The server then closes the connection: the bytes
 // behind the request may be one that a proxy in front never saw.
-func (s *server) explainFraming(app *fiber.App) {
+func (m *Chain) explainFraming(app *fiber.App) {
 	inner := app.Server().ErrorHandler
 	app.Server().ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
 		var broken *framing.Error
@@ -38,6 +38,6 @@ func (s *server) explainFraming(app *fiber.App) {
 		}
 		c := app.AcquireCtx(ctx)
 		defer app.ReleaseCtx(c)
-		_ = s.writeProblem(c, problem.New(problem.BadRequest, broken.Error())) // fails only if the body cannot be encoded
+		_ = m.WriteProblem(c, problem.New(problem.BadRequest, broken.Error())) // fails only if the body cannot be encoded
 	}
 }

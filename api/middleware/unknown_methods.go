@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // handleUnknownMethods returns the contract's 404 or 405 for methods that Fiber does not know. Fiber would reject them before
 // any middleware, with a body of its own.
-func (s *server) handleUnknownMethods(app *fiber.App) {
+func (m *Chain) handleUnknownMethods(app *fiber.App) {
 	inner := app.Handler()
 	app.Server().Handler = func(ctx *fasthttp.RequestCtx) {
 		if slices.Contains(fiber.DefaultMethods, string(ctx.Method())) {
@@ -18,6 +18,6 @@ func (s *server) handleUnknownMethods(app *fiber.App) {
 		}
 		c := app.AcquireCtx(ctx)
 		defer app.ReleaseCtx(c)
-		_ = s.writeProblem(c, s.unmatched(c)) // fails only if the body cannot be encoded
+		_ = m.WriteProblem(c, m.unmatched(c)) // fails only if the body cannot be encoded
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/api/metrics"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -23,12 +24,10 @@ import (
 func failing(t *testing.T, fail func() error) (*fiber.App, *strings.Builder) {
 	t.Helper()
 	log := &strings.Builder{}
-	s, err := newServer(t.Context(), Config{}, Deps{
-		Log: slog.New(slog.NewTextHandler(log, nil)), Metrics: NewMetrics(prometheus.NewRegistry()),
-	})
+	m, err := New(t.Context(), Config{}, Deps{Log: slog.New(slog.NewTextHandler(log, nil)), Metrics: metrics.New(prometheus.NewRegistry())})
 	require.NoError(t, err)
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: s.writeProblem})
-	app.Use(s.observe)
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: m.WriteProblem})
+	app.Use(m.observe)
 	app.Get("/", func(*fiber.Ctx) error { return fail() })
 	return app, log
 }

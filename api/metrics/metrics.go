@@ -1,4 +1,5 @@
-package api
+// Package metrics counts what the API handles, for the process and for each environment. It may not decide anything.
+package metrics
 
 import (
 	"strconv"
@@ -51,7 +52,7 @@ func (e *environmentMetrics) get(environment string) environmentFigures {
 			e.of = map[string]environmentFigures{}
 		}
 		r := prometheus.NewRegistry()
-		found = environmentFigures{NewMetrics(r), r}
+		found = environmentFigures{New(r), r}
 		e.of[environment] = found
 	}
 	return found
@@ -74,8 +75,8 @@ func (m *Metrics) Of(environment string) prometheus.Gatherer {
 // decisionBuckets are in seconds, finest around the expected latency of a decision.
 var decisionBuckets = []float64{.0005, .001, .002, .004, .007, .01, .015, .025, .04, .08, .15, .3, .6, 1.2, 5}
 
-// NewMetrics creates and registers the metrics. It panics if one is registered already.
-func NewMetrics(r prometheus.Registerer) *Metrics {
+// New creates and registers the metrics. It panics if one is registered already.
+func New(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "countersign_http_request_seconds", Help: "Time to handle a request, by operation, method and status.",
@@ -112,23 +113,25 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// handled is one request that was handled.
-type handled struct {
-	environment, operation, method string // the environment is that of the caller
-	status                         int
-	took                           time.Duration
+// Request is a request that was handled.
+type Request struct {
+	Environment, Operation, Method string // the environment is that of the caller
+	Status                         int
+	Took                           time.Duration
 }
 
-func (m *Metrics) request(r handled) {
-	if r.operation == "" {
-		r.operation, r.method = "unknown", "any"
+// Handled counts a request.
+func (m *Metrics) Handled(r Request) {
+	if r.Operation == "" {
+		r.Operation, r.Method = "unknown", "any"
 	}
-	for _, m := range m.both(r.environment) {
-		m.requests.WithLabelValues(r.operation, r.method, strconv.Itoa(r.status)).Observe(r.took.Seconds())
+	for _, m := range m.both(r.Environment) {
+		m.requests.WithLabelValues(r.Operation, r.Method, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
 	}
 }
 
-func (m *Metrics) decided(environment string, a authorization.Answer, took time.Duration) {
+// Decided counts a decision.
+func (m *Metrics) Decided(environment string, a authorization.Answer, took time.Duration) {
 	for _, m := range m.both(environment) {
 		m.decision.WithLabelValues(string(a.Decision), a.Mode).Observe(took.Seconds())
 		m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())
@@ -140,7 +143,8 @@ func (m *Metrics) decided(environment string, a authorization.Answer, took time.
 	}
 }
 
-func (m *Metrics) frame(environment string, a session.Ack) {
+// Frame counts a frame of evidence.
+func (m *Metrics) Frame(environment string, a session.Ack) {
 	reason := ""
 	if len(a.ReasonCodes) > 0 {
 		reason = a.ReasonCodes[0]
@@ -150,10 +154,20 @@ func (m *Metrics) frame(environment string, a session.Ack) {
 	}
 }
 
-func (m *Metrics) limited(environment string) {
+// Limited counts a request that was refused because a quota was used up.
+func (m *Metrics) Limited(environment string) {
 	for _, m := range m.both(environment) {
 		m.refused.Inc()
 	}
 }
 
-func (m *Metrics) limiterUnavailable() { m.blind.Inc() }
+// LimiterUnavailable counts a request that passed without a quota check.
+func (m *Metrics) LimiterUnavailable() { m.blind.Inc() }
+
+// Shed counts a request that was refused because too many were in progress, of all tenants or of its own.
+func (m *Metrics) Shed(ofTenant bool) {
+	m.shed.Inc()
+	if ofTenant {
+		m.overShare.Inc()
+	}
+}

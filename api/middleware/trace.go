@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 
 // startSpan starts the span of a request as a child of the caller's traceparent and returns its trace id. With tracing off
 // there is no span, and the trace id is the caller's or a new one.
-func (s *server) startSpan(ctx context.Context, c *fiber.Ctx) (context.Context, trace.Span, string) {
+func (m *Chain) startSpan(ctx context.Context, c *fiber.Ctx) (context.Context, trace.Span, string) {
 	parent := c.Get("traceparent")
-	if tracing.Off(s.tracing) {
+	if tracing.Off(m.deps.Tracing) {
 		return ctx, trace.SpanFromContext(ctx), traceID(parent)
 	}
 	ctx = tracing.Propagator.Extract(ctx, propagation.MapCarrier{"traceparent": parent})
-	ctx, span := s.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := m.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, span, span.SpanContext().TraceID().String()
 }
 

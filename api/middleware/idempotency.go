@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"context"
@@ -8,25 +8,24 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/transport/request"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/idempotency"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
 
+// HeaderReplayed marks a response that was stored for an earlier request.
+const HeaderReplayed = "Idempotent-Replayed"
+
 const (
 	headerIdempotencyKey = "Idempotency-Key"
-	headerReplayed       = "Idempotent-Replayed"
 	idempotencyPurpose   = subject.ResponsePurpose
 	// abandonedAfter is the time after which a reserved key whose request did not finish can be reserved again.
 	abandonedAfter = time.Minute
-	// localUnstored is the key of the mark of a response that a repeated request must not get.
-	localUnstored = "unstored"
 )
 
 // replayedHeaders are the headers that are stored with a response. The chain sets all others anew.
@@ -35,9 +34,9 @@ var replayedHeaders = []string{fiber.HeaderContentType, fiber.HeaderLocation, fi
 // idempotent implements the Idempotency-Key header for an operation: it reserves the key before the handler runs, stores the
 // response with it, and returns the stored response byte for byte when the request is repeated. A 5xx response is not stored,
 // so a retry runs the handler again. Responses are encrypted, because some contain a secret that is shown only once.
-func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler {
+func (m *Chain) idempotent(operation string, next fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		key := header(c, headerIdempotencyKey)
+		key := c.Get(headerIdempotencyKey)
 		if key == "" {
 			return next(c)
 		}
@@ -45,60 +44,60 @@ func (s *server) idempotent(operation string, next fiber.Handler) fiber.Handler 
 			return problem.Invalid([]any{"header", headerIdempotencyKey},
 				"Idempotency-Key must be 1 to 255 visible ASCII characters.", "string_pattern_mismatch")
 		}
-		p := principal(c)
+		p := request.Principal(c)
 		row := models.IdempotencyKey{
 			EnvironmentID: p.EnvironmentID, CredentialID: p.CredentialID, Key: key, Operation: operation,
-			RequestHash: requestHash(c), CreatedAt: s.clock.Now(),
+			RequestHash: requestHash(c), CreatedAt: m.deps.Clock.Now(),
 		}
-		reserved, err := idempotency.Reserve(request.Context(c), s.store.Q, row, row.CreatedAt.Add(-abandonedAfter))
+		reserved, err := idempotency.Reserve(request.Context(c), m.deps.Store.Q, row, row.CreatedAt.Add(-abandonedAfter))
 		if err != nil {
 			return err
 		}
 		if !reserved {
-			return s.replay(c, p, row)
+			return m.replay(c, p, row)
 		}
-		return s.runReserved(c, row, next)
+		return m.runReserved(c, row, next)
 	}
 }
 
-func (s *server) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber.Handler) (err error) {
+func (m *Chain) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber.Handler) (err error) {
 	finished := false
 	// The response is stored or the key released even if the deadline has passed or the handler panicked.
 	ctx := context.WithoutCancel(request.Context(c))
 	defer func() {
 		if !finished {
-			_ = idempotency.Release(ctx, s.store.Q, row)
+			_ = idempotency.Release(ctx, m.deps.Store.Q, row)
 		}
 	}()
 	if err := next(c); err != nil {
 		if problem.Of(request.ProblemOf(err).Code).Status >= http.StatusInternalServerError {
 			return err
 		}
-		if err := s.writeProblem(c, err); err != nil {
+		if err := m.WriteProblem(c, err); err != nil {
 			return err
 		}
 	}
 	status := c.Response().StatusCode()
 	// A streamed response is too large to store: a repeated request runs the handler again.
-	if status >= http.StatusInternalServerError || c.Response().IsBodyStream() || c.Locals(localUnstored) != nil {
+	if status >= http.StatusInternalServerError || c.Response().IsBodyStream() || request.Unstored(c) {
 		return nil
 	}
 	row.Status = &status
 	if row.Headers, err = json.Marshal(headersOf(c)); err != nil {
 		return err
 	}
-	if row.Body, err = s.keys.Seal(idempotencyPurpose, c.Response().Body(), []byte(row.CredentialID+" "+row.Key)); err != nil {
+	if row.Body, err = m.deps.Keys.Seal(idempotencyPurpose, c.Response().Body(), []byte(row.CredentialID+" "+row.Key)); err != nil {
 		return err
 	}
-	if err := idempotency.Finish(ctx, s.store.Q, row); err != nil {
+	if err := idempotency.Finish(ctx, m.deps.Store.Q, row); err != nil {
 		return err
 	}
 	finished = true
 	return nil
 }
 
-func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
-	kept, err := idempotency.Get(request.Context(c), s.store.Q, row.EnvironmentID, p.CredentialID, row.Key)
+func (m *Chain) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
+	kept, err := idempotency.Get(request.Context(c), m.deps.Store.Q, row.EnvironmentID, p.CredentialID, row.Key)
 	if err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.Idempoten
 		e.RetryAfter = time.Second
 		return e
 	}
-	body, err := s.keys.Open(idempotencyPurpose, kept.Body, []byte(row.CredentialID+" "+row.Key))
+	body, err := m.deps.Keys.Open(idempotencyPurpose, kept.Body, []byte(row.CredentialID+" "+row.Key))
 	if err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func (s *server) replay(c *fiber.Ctx, p identity.Principal, row models.Idempoten
 	for name, value := range headers {
 		c.Set(name, value)
 	}
-	c.Set(headerReplayed, "true")
+	c.Set(HeaderReplayed, "true")
 	return c.Status(*kept.Status).Send(body)
 }
 

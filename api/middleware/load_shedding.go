@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"context"
@@ -44,25 +44,25 @@ func newGates() gates {
 }
 
 // shedding puts a gate in front of the rest of the chain. Routes that need no credential (keys, documents) always pass.
-func (s *server) shedding(r Route, next func(c *fiber.Ctx, key identity.Key) error) fiber.Handler {
+func (m *Chain) shedding(r Route, next func(c *fiber.Ctx, key identity.Key) error) fiber.Handler {
 	if r.Access == AccessOpen {
 		return func(c *fiber.Ctx) error { return next(c, identity.Key{}) }
 	}
-	g := s.gates.working
+	g := m.gates.working
 	if r.Waits {
-		g = s.gates.waiting
+		g = m.gates.waiting
 	}
 	return func(c *fiber.Ctx) error {
 		text, err := bearer(c)
 		if err != nil {
 			return err
 		}
-		key := s.identity.Read(text)
-		tenant, err := s.tenantOf(c, key)
+		key := m.deps.Identity.Read(text)
+		tenant, err := m.tenantOf(c, key)
 		if err != nil {
 			return err
 		}
-		if err := s.enter(request.Context(c), g, tenant); err != nil {
+		if err := m.enter(request.Context(c), g, tenant); err != nil {
 			return err
 		}
 		defer g.Leave(tenant)
@@ -70,23 +70,20 @@ func (s *server) shedding(r Route, next func(c *fiber.Ctx, key identity.Key) err
 	}
 }
 
-func (s *server) enter(ctx context.Context, g *admission.Gate, tenant string) error {
+func (m *Chain) enter(ctx context.Context, g *admission.Gate, tenant string) error {
 	err := g.Enter(ctx, tenant, maxQueueTime)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, admission.ErrShare):
-		s.metrics.overShare.Inc()
 	}
-	s.metrics.shed.Inc()
+	m.deps.Metrics.Shed(errors.Is(err, admission.ErrShare))
 	return problem.NewUnavailable("The service is overloaded. Nothing was changed; retry after the Retry-After header.", nil)
 }
 
 // tenantOf returns the tenant whose share the request counts against. It authenticates a credential that is not cached.
-func (s *server) tenantOf(c *fiber.Ctx, key identity.Key) (string, error) {
-	if tenant, known := s.identity.TenantOf(key); known {
+func (m *Chain) tenantOf(c *fiber.Ctx, key identity.Key) (string, error) {
+	if tenant, known := m.deps.Identity.TenantOf(key); known {
 		return tenant, nil
 	}
-	p, err := s.identity.Check(request.Context(c), key)
+	p, err := m.deps.Identity.Check(request.Context(c), key)
 	return p.TenantID, err
 }

@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"strconv"
@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-// headerAge says how old the data of a response is at most, in milliseconds. It is missing if the response came from the primary.
-const headerAge = "Countersign-Data-Age-Ms"
+// HeaderAge says how old the data of a response is at most, in milliseconds. It is missing if the response came from the primary.
+const HeaderAge = "Countersign-Data-Age-Ms"
 
 // mayBeOld lets the handler read lists from the standby, if there is one. If that fails, or finds nothing, the handler runs again on
 // the primary: the standby may have ended, and what the caller has just created is not missing. The handler must not have sent
@@ -33,7 +33,7 @@ func mayBeOld(handler fiber.Handler) fiber.Handler {
 		case err != nil:
 			return handler(c)
 		}
-		c.Set(headerAge, strconv.FormatInt(age.Milliseconds(), 10))
+		c.Set(HeaderAge, strconv.FormatInt(age.Milliseconds(), 10))
 		return nil
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package middleware
 
 import (
 	"bytes"
@@ -17,17 +17,17 @@ import (
 
 // admit authenticates the caller, takes one request from its quota and checks its credential against the route's access and
 // permission.
-func (s *server) admit(c *fiber.Ctx, r Route, key identity.Key) error {
-	p, err := s.identity.Check(request.Context(c), key)
+func (m *Chain) admit(c *fiber.Ctx, r Route, key identity.Key) error {
+	p, err := m.deps.Identity.Check(request.Context(c), key)
 	if err != nil {
 		return err
 	}
 	p.RequestID, p.TraceID = request.ID(c), request.TraceID(c)
-	c.Locals(localPrincipal, p)
-	if err := s.takeQuota(c, p); err != nil {
+	request.SetPrincipal(c, p)
+	if err := m.TakeQuota(c, p); err != nil {
 		return err
 	}
-	if err := r.permits(p); err != nil {
+	if err := r.Permits(p); err != nil {
 		return err
 	}
 	if p.Client != nil && c.Get(fiber.HeaderOrigin) != p.Client.Origin {
@@ -45,26 +45,26 @@ func bearer(c *fiber.Ctx) ([]byte, error) {
 	return key, nil
 }
 
-// takeQuota counts the request and sets the quota headers. If the limiter is unavailable the request passes: the limiter
+// TakeQuota counts the request and sets the quota headers. If the limiter is unavailable the request passes: the limiter
 // depends on the same database as the work it protects, which then fails by itself.
-func (s *server) takeQuota(c *fiber.Ctx, p identity.Principal) error {
+func (m *Chain) TakeQuota(c *fiber.Ctx, p identity.Principal) error {
 	ctx := request.Context(c)
 	own, shared := p.Quotas()
-	d, err := s.limiter.Take(ctx, own, shared)
+	d, err := m.deps.Limiter.Take(ctx, own, shared)
 	if err != nil {
-		s.metrics.limiterUnavailable()
+		m.deps.Metrics.LimiterUnavailable()
 		return nil //nolint:nilerr // an unavailable limiter refuses no request
 	}
 	if len(d.Nearly) > 0 {
-		if err := s.identity.RecordNearlyUsed(ctx, p, d.Nearly); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a quota that is nearly used up was not recorded", slog.String("error", err.Error()))
+		if err := m.deps.Identity.RecordNearlyUsed(ctx, p, d.Nearly); err != nil {
+			m.deps.Log.LogAttrs(ctx, slog.LevelWarn, "a quota that is nearly used up was not recorded", slog.String("error", err.Error()))
 		}
 	}
 	setQuotaHeaders(c, d, p.Kind)
 	if d.Allowed {
 		return nil
 	}
-	s.metrics.limited(p.EnvironmentID)
+	m.deps.Metrics.Limited(p.EnvironmentID)
 	detail := "The quota of %d requests an hour is used up. Retry after the Retry-After header."
 	if quota, _ := identity.QuotaOf(d.Name); quota != identity.QuotaKey {
 		detail = "The quota of %d requests an hour, which the " + quota + " of the environment share, is used up. Retry after the Retry-After header."
@@ -109,9 +109,9 @@ const (
 	AccessAdmin       Access = "an admin key"
 )
 
-// permits returns the problem insufficient_scope unless the caller's scope and its permissions both allow the route.
-func (r Route) permits(p identity.Principal) error {
-	if !r.Access.permits(p) {
+// Permits returns the problem insufficient_scope unless the caller's scope and its permissions both allow the route.
+func (r Route) Permits(p identity.Principal) error {
+	if !r.Access.Permits(p) {
 		return problem.Newf(problem.InsufficientScope, "This operation requires %s.", r.Access)
 	}
 	if r.Permission == "" {
@@ -120,7 +120,8 @@ func (r Route) permits(p identity.Principal) error {
 	return p.Require(r.Permission)
 }
 
-func (a Access) permits(p identity.Principal) bool {
+// Permits reports whether the caller's scope has the access.
+func (a Access) Permits(p identity.Principal) bool {
 	server := p.Scope == models.ScopeServer || p.Scope == models.ScopeAdmin
 	switch a {
 	case AccessPublishable:
