@@ -45,7 +45,7 @@ func TestDistributePlacesEveryTableInOrder(t *testing.T) {
 	require.Equal(t, [2]int{placed, placed}, last)
 
 	var calls []string
-	for _, row := range pairs(t, st, "select statement, '' from calls order by n") {
+	for _, row := range storetest.Pairs(t, st, "select statement, '' from calls order by n") {
 		calls = append(calls, row[0])
 	}
 	golden, err := os.ReadFile("testdata/distribute.sql")

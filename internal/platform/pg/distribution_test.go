@@ -3,26 +3,13 @@ package pg_test
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // pairs are the rows of a query of two columns of text.
-func pairs(t *testing.T, st *pg.Store, query string, args ...any) (out [][2]string) {
-	t.Helper()
-	rows, err := st.Pool().Query(t.Context(), query, args...)
-	require.NoError(t, err)
-	out, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p [2]string, err error) {
-		return p, row.Scan(&p[0], &p[1])
-	})
-	require.NoError(t, err)
-	return out
-}
-
 const publicTables = `select relname, '' from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
 
 // Every table is in one of the lists of package models, so that a new one is placed when it is made.
@@ -30,7 +17,7 @@ func TestEveryTableIsPlaced(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	tables := map[string]bool{}
-	for _, row := range pairs(t, st, publicTables) {
+	for _, row := range storetest.Pairs(t, st, publicTables) {
 		tables[row[0]] = true
 		require.NotEmpty(t, models.PlacementOf(row[0]), "add %s to models.DistributedTables if it grows with the use of the service, otherwise to models.ReferenceTables", row[0])
 	}
@@ -71,7 +58,7 @@ func TestEveryKeyOfADistributedTableContainsTheEnvironment(t *testing.T) {
 	for name, query := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Empty(t, pairs(t, st, query, models.DistributedTables))
+			require.Empty(t, storetest.Pairs(t, st, query, models.DistributedTables))
 		})
 	}
 }
@@ -80,7 +67,7 @@ func TestEveryKeyOfADistributedTableContainsTheEnvironment(t *testing.T) {
 func TestOnlyDistributedTablesReferToDistributedTables(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
-	for _, key := range pairs(t, st, `select conrelid::regclass::text, confrelid::regclass::text from pg_constraint
+	for _, key := range storetest.Pairs(t, st, `select conrelid::regclass::text, confrelid::regclass::text from pg_constraint
 		where contype = 'f' and connamespace = 'public'::regnamespace`) {
 		from, to := models.PlacementOf(key[0]), models.PlacementOf(key[1])
 		require.True(t, to == models.PlacedEverywhere && from != models.PlacedOnCoordinator || from == models.PlacedByEnvironment && to == from,
@@ -96,7 +83,7 @@ func TestTablesAreListedAfterThoseThatTheyReferTo(t *testing.T) {
 	for i, table := range append(append([]string{}, models.ReferenceTables...), models.DistributedTables...) {
 		place[table] = i
 	}
-	for _, key := range pairs(t, st, `select conrelid::regclass::text, confrelid::regclass::text from pg_constraint
+	for _, key := range storetest.Pairs(t, st, `select conrelid::regclass::text, confrelid::regclass::text from pg_constraint
 		where contype = 'f' and connamespace = 'public'::regnamespace`) {
 		require.Less(t, place[key[1]], place[key[0]], "%s refers to %s", key[0], key[1])
 	}
@@ -105,10 +92,10 @@ func TestTablesAreListedAfterThoseThatTheyReferTo(t *testing.T) {
 func TestNoTriggersAndNoUnlistedNumbers(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
-	require.Empty(t, pairs(t, st, "select tgrelid::regclass::text, tgname from pg_trigger where not tgisinternal"))
-	require.Empty(t, pairs(t, st, "select proname, '' from pg_proc where pronamespace = 'public'::regnamespace"))
+	require.Empty(t, storetest.Pairs(t, st, "select tgrelid::regclass::text, tgname from pg_trigger where not tgisinternal"))
+	require.Empty(t, storetest.Pairs(t, st, "select proname, '' from pg_proc where pronamespace = 'public'::regnamespace"))
 	numbered := map[string]bool{}
-	for _, column := range pairs(t, st, `select c.table_name || '.' || c.column_name, c.table_name from information_schema.columns c
+	for _, column := range storetest.Pairs(t, st, `select c.table_name || '.' || c.column_name, c.table_name from information_schema.columns c
 		where c.table_schema = 'public' and (c.is_identity = 'YES' or c.column_default like '%nextval%' or c.column_default like '%xact%')`) {
 		if models.PlacementOf(column[1]) != models.PlacedOnCoordinator {
 			numbered[column[0]] = true

@@ -89,3 +89,20 @@ func (m *Meter) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, d pgx.TraceBat
 
 // TraceBatchEnd implements pgx.BatchTracer.
 func (m *Meter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// OneConnection returns a store of a database, of whose statements Counted knows.
+func OneConnection(t testing.TB, url string) *pg.Store {
+	t.Helper()
+	st, err := pg.Open(context.Background(), url, pg.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	return st
+}
+
+// Counted returns a count of the statistics, which includes what the only connection has done.
+func Counted(t testing.TB, st *pg.Store, query string) (n int) {
+	t.Helper()
+	Exec(t, st, "select pg_stat_force_next_flush()")
+	require.NoError(t, st.Pool().QueryRow(context.Background(), query).Scan(&n))
+	return n
+}

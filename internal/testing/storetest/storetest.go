@@ -71,3 +71,22 @@ func Texts(t testing.TB, st *pg.Store, query string, args ...any) []string {
 	require.NoError(t, err)
 	return out
 }
+
+// Pairs returns the two columns of a query.
+func Pairs(t testing.TB, st *pg.Store, query string, args ...any) [][2]string {
+	t.Helper()
+	rows, err := st.Pool().Query(context.Background(), query, args...)
+	require.NoError(t, err)
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p [2]string, err error) { return p, row.Scan(&p[0], &p[1]) })
+	require.NoError(t, err)
+	return out
+}
+
+// Exec runs statements one after the other.
+func Exec(t testing.TB, st *pg.Store, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		_, err := st.Pool().Exec(context.Background(), s)
+		require.NoError(t, err)
+	}
+}

@@ -1,4 +1,4 @@
-package pg_test
+package authorization_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package pg_test
+package session_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // No column that a frame changes is in an index: only an update that changes no indexed column stays within its page
@@ -50,22 +51,25 @@ func TestFramesAreStoredAsOfWhatWasRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newTypingSession(t, storetest.New(t))
+			b := setup(t)
+			id := b.start(t)
 			for block := range c.blocks {
-				y.exec(t, "insert into typed_passages select environment_id, subject_uid, device_class, $1, 'known', now() from sessions", block)
+				b.Exec("insert into typed_passages select environment_id, subject_uid, device_class, $1, 'known', now() from sessions", block)
 			}
-			o, err := session.ForFrame(t.Context(), y.Q, y.scope, y.session.ID, session.FrameLookup{
+			o, err := session.ForFrame(t.Context(), b.Store.Q, b.Scope, id, session.FrameLookup{
 				ID: "one", Passages: func([]byte, int, []byte) error { return nil },
 			})
 			require.NoError(t, err)
 			if c.meanwhile != "" {
-				y.exec(t, c.meanwhile)
+				b.Exec(c.meanwhile)
 			}
 			next := o.Session
 			next.EvidenceWindows = 1
-			frame := y.frame("one")
-			frame.Digest = []byte("0123456789abcdef0123456789abcdef")
-			saved, err := session.SaveFrame(t.Context(), y.Q, session.FrameRecord{
+			frame := models.Frame{
+				SessionID: id, FrameID: "one", EnvironmentID: b.Scope.Environment, SubjectUID: b.Subject.UID, Purpose: "score", Status: "accepted",
+				ReceivedAt: storetest.Epoch, At: storetest.Epoch, Digest: []byte("0123456789abcdef0123456789abcdef"),
+			}
+			saved, err := session.SaveFrame(t.Context(), b.Store.Q, session.FrameRecord{
 				Frame: frame, Remember: true, AsOf: o.AsOf, Passages: &assurance.PassageBlock{Block: max(c.blocks-1, 0), Sealed: []byte("new")},
 			}, next)
 			require.NoError(t, err)
@@ -74,21 +78,9 @@ func TestFramesAreStoredAsOfWhatWasRead(t *testing.T) {
 			if c.saved {
 				want = 1
 			}
-			require.Equal(t, want, y.count(t, "select count(*) from frames"))
-			require.Equal(t, want, y.count(t, "select count(*) from typed_passages where passages = 'new'"))
-			require.Equal(t, want, y.count(t, "select count(*) from sessions where evidence_windows = 1"))
+			require.Equal(t, want, b.Count("select count(*) from frames"))
+			require.Equal(t, want, b.Count("select count(*) from typed_passages where passages = 'new'"))
+			require.Equal(t, want, b.Count("select count(*) from sessions where evidence_windows = 1"))
 		})
 	}
-}
-
-func (y typingSession) exec(t *testing.T, query string, args ...any) {
-	t.Helper()
-	_, err := y.Pool().Exec(t.Context(), query, args...)
-	require.NoError(t, err)
-}
-
-func (y typingSession) count(t *testing.T, query string) (n int) {
-	t.Helper()
-	require.NoError(t, y.Pool().QueryRow(t.Context(), query).Scan(&n))
-	return n
 }

@@ -1,4 +1,4 @@
-package pg_test
+package authorization_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -29,13 +30,13 @@ func TestADecisionIsReadInPlainSQL(t *testing.T) {
 		{"assurance", `{"subject": "user-1"}`}, {"decision", "allow"}, {"event", `{"mode": "enforce"}`}, {"event digest", "ab"}, {"event salt", "0102"},
 		{"explanation", `[{"requirement": "subject"}]`}, {"reason_codes", "{met}"}, {"request_hash", "6b65792d31"},
 		{"resource_digest", "sha256:resource"}, {"response", `{"id": "key-1"}`},
-	}, pairs(t, st, `with d as (select * from authorizations), e as (select * from events)
+	}, storetest.Pairs(t, st, `with d as (select * from authorizations), e as (select * from events)
 		select 'decision', decision from d union all select 'reason_codes', reason_codes::text from d
 		union all select 'assurance', assurance::text from d union all select 'explanation', explanation::text from d
 		union all select 'response', response::text from d union all select 'resource_digest', resource_digest from d
 		union all select 'request_hash', request_hash from d union all select 'event', data::text from e
 		union all select 'event digest', digest from e union all select 'event salt', salt from e order by 1`))
-	require.Equal(t, [][2]string{{"proofs", "sealed"}, {"reviews", "row_mac"}}, pairs(t, st, `select table_name, column_name from information_schema.columns
+	require.Equal(t, [][2]string{{"proofs", "sealed"}, {"reviews", "row_mac"}}, storetest.Pairs(t, st, `select table_name, column_name from information_schema.columns
 		where table_schema = 'public' and table_name in ('authorizations', 'proofs', 'events', 'reviews') and data_type = 'bytea' order by 1`))
 	facts, err := authorization.ReadFacts(t.Context(), st.Q, plainScope, authorization.Wanted{Subject: "user-1", IdempotencyKey: "key-1"})
 	require.NoError(t, err)
@@ -72,7 +73,7 @@ func TestADecisionIsWrittenWholeOrNotAtAll(t *testing.T) {
 	t.Cleanup(st.Close)
 	first := fullDecision(plainNow, 0)
 	write(t, st, first)
-	require.Equal(t, [][2]string{{"rows", "11"}}, pairs(t, st, written))
+	require.Equal(t, [][2]string{{"rows", "11"}}, storetest.Pairs(t, st, written))
 	for name, c := range map[string]struct {
 		change   func(d *authorization.Decision)
 		violates string // empty: the subject has changed
@@ -103,11 +104,11 @@ func TestADecisionIsWrittenWholeOrNotAtAll(t *testing.T) {
 			default:
 				require.True(t, pg.Violates(err, c.violates), "%v", err)
 			}
-			require.Equal(t, [][2]string{{"rows", "11"}}, pairs(t, st, written))
+			require.Equal(t, [][2]string{{"rows", "11"}}, storetest.Pairs(t, st, written))
 		})
 	}
 	write(t, st, fullDecision(plainNow, 1))
-	require.Equal(t, [][2]string{{"rows", "22"}}, pairs(t, st, written))
+	require.Equal(t, [][2]string{{"rows", "22"}}, storetest.Pairs(t, st, written))
 }
 
 // In a transaction a decision whose subject has changed takes all of it back.
@@ -125,7 +126,7 @@ func TestADecisionThatIsRefusedEndsItsTransaction(t *testing.T) {
 		return err
 	})
 	require.Error(t, err)
-	require.Equal(t, [][2]string{{"rows", "0"}}, pairs(t, st, written))
+	require.Equal(t, [][2]string{{"rows", "0"}}, storetest.Pairs(t, st, written))
 }
 
 // Of concurrent decisions with one idempotency key, or one nonce, one is written.
@@ -154,7 +155,7 @@ func TestOneOfConcurrentDecisionsIsWritten(t *testing.T) {
 			}
 			all.Wait()
 			require.EqualValues(t, 1, done.Load())
-			require.Equal(t, [][2]string{{"rows", "4"}}, pairs(t, st, written))
+			require.Equal(t, [][2]string{{"rows", "4"}}, storetest.Pairs(t, st, written))
 		})
 	}
 }
@@ -229,5 +230,5 @@ func TestADecisionWhoseConfirmationIsLostIsStored(t *testing.T) {
 	require.True(t, json.Valid(facts.Prior.Response))
 	_, err = authorization.InsertDecision(t.Context(), st.Q, d)
 	require.True(t, pg.Violates(err, "authorizations_idempotency") || pg.Violates(err, "authorizations_pkey") || pg.Violates(err, "authorizations_nonce"), "%v", err)
-	require.Equal(t, [][2]string{{"rows", "8"}}, pairs(t, whole, written))
+	require.Equal(t, [][2]string{{"rows", "8"}}, storetest.Pairs(t, whole, written))
 }

@@ -1,4 +1,4 @@
-package pg_test
+package audit_test
 
 import (
 	"math"
@@ -8,24 +8,25 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // The links of a young log, of which no number is known, are read once and not looked up for each event.
 func TestLinksOfAWholeLogAreReadOnce(t *testing.T) {
 	t.Parallel()
-	st := overOneConnection(t, testenv.Database(t))
-	execute(t, st, "set session_replication_role = replica", // without foreign keys
+	st := storetest.OneConnection(t, testenv.Database(t))
+	storetest.Exec(t, st, "set session_replication_role = replica", // without foreign keys
 		`insert into events (id, tenant_id, environment_id, type, at, actor, digest)
 			select 'evt_' || n, 'tnt_1', 'env_1', 'subject.created', now(), '', '' from generate_series(1, 500) n`,
 		`insert into audit_chain (environment_id, seq, event_id, previous, hash, sealed_at)
 			select environment_id, row_number() over (order by seq), id, '', '', now() from events where id <> 'evt_7'`)
 	const scans = "select sum(idx_scan)::int from pg_stat_user_indexes where relname = 'audit_chain'"
-	before := counted(t, st, scans)
+	before := storetest.Counted(t, st, scans)
 	require.NoError(t, st.Write(t.Context(), func(q *pg.Q) error {
 		rows, err := audit.UnsealedEvents(t.Context(), q, "env_1", audit.Stretch{UpTo: math.MaxInt64}, 10)
 		require.Len(t, rows, 1)
 		return err
 	}))
-	require.LessOrEqual(t, counted(t, st, scans)-before, 1)
+	require.LessOrEqual(t, storetest.Counted(t, st, scans)-before, 1)
 }

@@ -1,7 +1,8 @@
-package pg_test
+package authorization_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
 
 // seldomListed are decisions of three months, of which nearly all are enforced and allowed. In each month each of two actions has eight in the
@@ -36,7 +38,7 @@ func seldomListed(t *testing.T, st *pg.Store) {
 			'%s'::timestamptz + case when n = 1 then interval '1 day' else '0' end
 		from (select *, row_number() over (partition by action_id, date_trunc('month', decided_at) order by id) as n
 			from authorizations where decision = 'hold' and mode = 'enforce') d`, plainNow.Format(time.RFC3339)))
-	execute(t, st, append(statements, "vacuum analyze authorizations", "vacuum analyze holds")...)
+	storetest.Exec(t, st, append(statements, "vacuum analyze authorizations", "vacuum analyze holds")...)
 }
 
 // A list by a mode that is seldom used, or by what became of a hold, reads what it lists, and not the decisions between.
@@ -44,7 +46,7 @@ func TestTracesThatAreSeldomReadThemselvesOnly(t *testing.T) {
 	t.Parallel()
 	whole := newPlainWorld(t)
 	seldomListed(t, whole)
-	st := overOneConnection(t, whole.Pool().Config().ConnString())
+	st := storetest.OneConnection(t, whole.Pool().Config().ConnString())
 	all := traced(t, whole, authorization.TraceFilter{}, "", 10_000)
 	require.Len(t, all, 9600)
 	since := plainNow.AddDate(0, 1, 0)
@@ -65,17 +67,58 @@ func TestTracesThatAreSeldomReadThemselvesOnly(t *testing.T) {
 	} {
 		t.Run(test.condition, func(t *testing.T) {
 			test.filter.Now = plainNow
-			wanted := pairs(t, whole, "select a.id, a.decision from authorizations a left join holds h on h.authorization_id = a.id where "+
+			wanted := storetest.Pairs(t, whole, "select a.id, a.decision from authorizations a left join holds h on h.authorization_id = a.id where "+
 				at.Replace(test.condition)+" order by a.decided_at desc, a.id desc")
 			require.Len(t, wanted, test.listed)
 			// All holds together are on so few pages that those of a page of decisions may be found by reading all.
 			const reads = `select sum(case when relname = 'holds' then 0 else seq_tup_read end + idx_tup_fetch)::int from pg_stat_user_tables
 				where relname ~ '^(authorizations|holds)'`
-			before := counted(t, st, reads)
+			before := storetest.Counted(t, st, reads)
 			got := traced(t, st, test.filter, test.filter.Decision, 20)
-			read := counted(t, st, reads) - before
+			read := storetest.Counted(t, st, reads) - before
 			require.Equal(t, fmt.Sprint(wanted), fmt.Sprint(got))
 			require.LessOrEqual(t, read, 100)
 		})
+	}
+}
+
+// The list of one kind of decision is the list of all without the others, in the same order, page by page.
+func TestTracesOfOneKindAreThoseOfAll(t *testing.T) {
+	t.Parallel()
+	st := newPlainWorld(t)
+	kinds := []string{"allow", "challenge", "allow", "hold", "deny", "deny", "allow"}
+	storetest.Exec(t, st, `insert into actions values ('act_1', 'tnt_1', 'env_1', 'a', '', '', 'high', '', '{}', 'enforce', '{}', '{}', 60, null, now(), now())`)
+	for n := range 60 {
+		d := decision(plainNow.AddDate(0, 0, n/4), n) // four at a time
+		d.Authorization.Decision = kinds[n%len(kinds)]
+		other := d.Events[0]
+		other.ID, other.Type = other.ID+"_other", "outcome.reported"
+		d.Events = append(d.Events, other)
+		write(t, st, d)
+	}
+	since, until := plainNow.AddDate(0, 0, 2), plainNow.AddDate(0, 0, 12)
+	for _, f := range []authorization.TraceFilter{{}, {Action: "a"}, {Since: &since}, {Since: &since, Until: &until}, {Mode: "shadow"}} {
+		all := traced(t, st, f, "", 100)
+		for _, kind := range []string{"allow", "challenge", "hold", "deny"} {
+			want := slices.DeleteFunc(slices.Clone(all), func(s [2]string) bool { return s[1] != kind })
+			f.Decision = kind
+			require.Equal(t, want, traced(t, st, f, kind, 3), "%s of %+v", kind, f)
+		}
+	}
+}
+
+// traced lists decisions in pages: their ids, and what was decided.
+func traced(t *testing.T, st *pg.Store, f authorization.TraceFilter, kind string, limit int) (out [][2]string) {
+	t.Helper()
+	f.Decision = kind
+	for p := (pg.Page{Limit: limit}); ; {
+		traces, next, err := authorization.ListTraces(t.Context(), st.Q, pg.Scope{Tenant: "tnt_1", Environment: "env_1"}, f, p)
+		require.NoError(t, err)
+		for _, x := range traces {
+			out = append(out, [2]string{x.Authorization.ID, x.Authorization.Decision})
+		}
+		if p.After = next; next == "" {
+			return out
+		}
 	}
 }
