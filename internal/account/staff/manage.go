@@ -227,7 +227,7 @@ func (s *Service) Withdraw(ctx context.Context, scope pg.Scope, id string, roles
 func (op operation) withdraw(ctx context.Context, p models.Person, scope pg.Scope, roles []models.Role) (bool, error) {
 	var taken []string
 	for _, r := range roles {
-		gone, err := WithdrawRole(ctx, op.q, p.ID, scope.Environment, r)
+		gone, err := withdrawRole(ctx, op.q, p.ID, scope.Environment, r)
 		if err != nil {
 			return false, err
 		}

@@ -144,7 +144,7 @@ func (s *Service) change(ctx context.Context, op operation, p models.Person, sco
 		}
 	}
 	for _, r := range gone {
-		taken, err := WithdrawRole(ctx, op.q, p.ID, scope.Environment, r)
+		taken, err := withdrawRole(ctx, op.q, p.ID, scope.Environment, r)
 		if err != nil {
 			return err
 		}

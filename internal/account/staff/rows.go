@@ -409,8 +409,8 @@ func signedIn(ctx context.Context, q *pg.Q, tenant, person string, at time.Time)
 	return tenancy.LapseCredentials(ctx, q, tenant, tenancy.LapseOf{Person: person})
 }
 
-// WithdrawRole withdraws a role. It returns false if the person does not have it.
-func WithdrawRole(ctx context.Context, q *pg.Q, person, environment string, role models.Role) (bool, error) {
+// withdrawRole withdraws a role. It returns false if the person does not have it.
+func withdrawRole(ctx context.Context, q *pg.Q, person, environment string, role models.Role) (bool, error) {
 	withdrawn, err := pg.Remove[models.PersonRole](ctx, q, "person_id = ? and environment_id = ? and role = ?", person, environment, role)
 	return len(withdrawn) == 1, err
 }

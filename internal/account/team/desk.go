@@ -35,7 +35,7 @@ func (s *Service) Names(ctx context.Context, scope pg.Scope) (map[string]string,
 type Load struct {
 	Requirements []Requirement // of this team
 	Escalations  []Requirement // of other teams, that lead to this one
-	Holds        HoldsOfTeam
+	Holds        holdsOfTeam
 }
 
 // Loads returns what is required of each team of the environment, by key. Teams of which nothing is required are left out.

@@ -243,15 +243,15 @@ func requirementsWithTeams(ctx context.Context, q *pg.Q, s pg.Scope) ([]Requirem
 	return out, err
 }
 
-// HoldsOfTeam counts the pending holds that require a team, and those that were escalated to it.
-type HoldsOfTeam struct {
+// holdsOfTeam counts the pending holds that require a team, and those that were escalated to it.
+type holdsOfTeam struct {
 	Team               string
 	Waiting, Escalated int64
 }
 
 // pendingHoldsOfTeam counts the holds that wait at a time, by team.
-func pendingHoldsOfTeam(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([]HoldsOfTeam, error) {
-	var out []HoldsOfTeam
+func pendingHoldsOfTeam(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) ([]holdsOfTeam, error) {
+	var out []holdsOfTeam
 	err := q.Gorm(ctx).Raw(`with waiting as materialized (select t.* from hold_teams t join holds h on h.authorization_id = t.authorization_id and h.environment_id = t.environment_id
 			where h.tenant_id = @tenant and h.environment_id = @environment and h.status = 'pending' and h.due_at > @at)
 		select team, sum(waiting) as waiting, sum(escalated) as escalated from (

@@ -188,8 +188,8 @@ type Read struct {
 	Seen [][]byte
 }
 
-// MaxRead is how many values one number is made of. A number of more is not known.
-const MaxRead = 10_000
+// maxRead is how many values one number is made of. A number of more is not known.
+const maxRead = 10_000
 
 // few is how many values are read first. If they already exceed Read.Above, no more are.
 const few = 1000
@@ -224,7 +224,7 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 		if err := row.Scan(&number, &read); err != nil {
 			return err
 		}
-		if read <= MaxRead {
+		if read <= maxRead {
 			set(&number)
 		} else {
 			set(nil)
@@ -278,7 +278,7 @@ var numberQueries = func() map[variant]string {
 		}
 		for kind, number := range map[Kind]string{Sum: "coalesce(sum(r.amount), 0)", Distinct: "count(distinct r.digest)"} {
 			v.kind = kind
-			out[v] = numberOf(number, rows, MaxRead+1)
+			out[v] = numberOf(number, rows, maxRead+1)
 			if v.bounded {
 				out[v] = numberOf(number, rows, few) + " having " + number + " > " + limit + "::numeric or count(*) < " + strconv.Itoa(few) +
 					" union all " + out[v] + " limit 1"

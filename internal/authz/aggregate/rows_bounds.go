@@ -47,7 +47,7 @@ func (p Past) Before(ctx context.Context, q *pg.Q, s pg.Scope, of []Moment) (map
 	}
 	query, args, err := pgx.NamedArgs{
 		"tenant": s.Tenant, "environment": s.Environment, "ids": ids, "currencies": currencies, "digests": digests, "field": p.Field, "action": p.Action,
-		"decision": p.Decision, "span": p.Span, "simultaneous": simultaneous, "late": late, "measured": p.Measured, "stored": p.Stored, "most": MaxRead + 1,
+		"decision": p.Decision, "span": p.Span, "simultaneous": simultaneous, "late": late, "measured": p.Measured, "stored": p.Stored, "most": maxRead + 1,
 	}.RewriteQuery(ctx, nil, pastQuery(p), nil)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (p Past) Before(ctx context.Context, q *pg.Q, s pg.Scope, of []Moment) (map
 	_, err = pgx.ForEachRow(rows, []any{&id, &least, &most, &read, &unstored}, func() error {
 		low, _ := new(big.Rat).SetString(least)
 		high, ok := new(big.Rat).SetString(most)
-		if ok && !unstored && read <= MaxRead {
+		if ok && !unstored && read <= maxRead {
 			out[id] = Bounds{low, high}
 		}
 		return nil

@@ -106,14 +106,14 @@ type deliverState struct {
 	loaded   time.Time
 	held     time.Time               // when the breaker was last open: older events waited for the receiver
 	underWay map[string]models.Event // the event of each delivery under way or not recorded yet, by delivery id
-	queue    []DueDelivery           // read and not started
+	queue    []dueDelivery           // read and not started
 	read     time.Time               // when queue was read
 	results  chan finishedAttempt
 }
 
 // finishedAttempt is a finished attempt.
 type finishedAttempt struct {
-	delivery DueDelivery
+	delivery dueDelivery
 	at       time.Time
 	outcome  AttemptResult
 	dropped  bool // ctx ended first: unknown whether the receiver got it
@@ -227,7 +227,7 @@ func (r *deliverState) start(ctx context.Context) (int, error) {
 		busy := slices.Collect(maps.Keys(r.underWay))
 		r.read = now
 		var err error
-		if r.queue, err = DueDeliveries(ctx, r.store.Q, r.endpoint, now, busy, limit, r.breaker.Open); err != nil {
+		if r.queue, err = dueDeliveries(ctx, r.store.Q, r.endpoint, now, busy, limit, r.breaker.Open); err != nil {
 			return 0, err
 		}
 	}
@@ -241,7 +241,7 @@ func (r *deliverState) current(now time.Time) bool { return now.Sub(r.read) <= r
 // stays in the queue.
 func (r *deliverState) startQueued(ctx context.Context, slots int, now time.Time) (begun int, err error) {
 	ahead := slices.Collect(maps.Values(r.underWay)) // events that are under way or wait before the next
-	var waiting []DueDelivery
+	var waiting []dueDelivery
 	for i, delivery := range r.queue {
 		if begun == slots {
 			waiting = append(waiting, r.queue[i:]...)
@@ -320,7 +320,7 @@ func (r *deliverState) display(ctx context.Context, e *models.Event) (any, error
 }
 
 // send makes one attempt and passes its result to the loop.
-func (r *deliverState) send(ctx context.Context, delivery DueDelivery, first bool, at time.Time, m Message) {
+func (r *deliverState) send(ctx context.Context, delivery dueDelivery, first bool, at time.Time, m Message) {
 	o := r.sender.Send(ctx, m)
 	// An attempt that our own shutdown cut short says nothing about the receiver, unless there was a response.
 	dropped := ctx.Err() != nil && o.StatusCode == 0

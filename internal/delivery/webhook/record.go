@@ -37,7 +37,7 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 	breaker := r.breaker
 	gone := false
 	err := r.store.Write(ctx, func(q *pg.Q) error {
-		if err := RecordAttempts(ctx, q, attempts); err != nil {
+		if err := recordAttempts(ctx, q, attempts); err != nil {
 			return err
 		}
 		well := false // the endpoint is known not to be failing

@@ -30,8 +30,8 @@ type Replay struct {
 var undelivered = []models.DeliveryStatus{models.DeliveryFailed, models.DeliveryDiscarded}
 
 // filter returns the store's filter; missed asks for events without a delivery as well.
-func (r Replay) filter() (f ReplayFilter, missed bool) {
-	f = ReplayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
+func (r Replay) filter() (f replayFilter, missed bool) {
+	f = replayFilter{Event: r.Event, Since: r.Since, Until: r.Until}
 	switch {
 	case r.Event != "" || r.Status == "all":
 		f.Statuses, missed = append([]models.DeliveryStatus{models.DeliverySucceeded}, undelivered...), true
@@ -114,17 +114,17 @@ const gapRounds = 5
 
 // replayGap schedules everything that the endpoint missed. Before is the endpoint as it was while disabled.
 func (s *Endpoints) replayGap(ctx context.Context, q *pg.Q, before models.WebhookEndpoint) (int64, error) {
-	requeue := func(f ReplayFilter) (int64, error) {
+	requeue := func(f replayFilter) (int64, error) {
 		return inRounds(func() (int64, error) { return s.schedule(ctx, q, before, f, false) })
 	}
-	discarded, err := requeue(ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}})
+	discarded, err := requeue(replayFilter{Statuses: []models.DeliveryStatus{models.DeliveryDiscarded}})
 	if err != nil {
 		return 0, err
 	}
 	var failed, missed int64
 	if before.FailingSince != nil {
 		// Select by the time of settling: the first failed delivery may be older than the failure.
-		if failed, err = requeue(ReplayFilter{Statuses: undelivered, SettledSince: before.FailingSince}); err != nil {
+		if failed, err = requeue(replayFilter{Statuses: undelivered, SettledSince: before.FailingSince}); err != nil {
 			return 0, err
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Endpoints) replayGap(ctx context.Context, q *pg.Q, before models.Webhoo
 			since = before.CreatedAt
 		}
 		missed, err = inRounds(func() (int64, error) {
-			return s.scheduleMissed(ctx, q, before, ReplayFilter{Since: &since}, MaxReplay)
+			return s.scheduleMissed(ctx, q, before, replayFilter{Since: &since}, MaxReplay)
 		})
 	}
 	return discarded + failed + missed, err
@@ -155,18 +155,18 @@ func inRounds(schedule func() (int64, error)) (total int64, err error) {
 
 // schedule makes settled deliveries due again and, if missed is set, first creates those of events that have none: there may always be
 // enough settled ones to use up the limit.
-func (s *Endpoints) schedule(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, f ReplayFilter, missed bool) (n int64, err error) {
+func (s *Endpoints) schedule(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, f replayFilter, missed bool) (n int64, err error) {
 	if missed {
 		if n, err = s.scheduleMissed(ctx, q, e, f, MaxReplay); err != nil {
 			return 0, err
 		}
 	}
-	m, err := RequeueDeliveries(ctx, q, e, f, s.clock.Now(), MaxReplay-int(n))
+	m, err := requeueDeliveries(ctx, q, e, f, s.clock.Now(), MaxReplay-int(n))
 	return n + m, err
 }
 
 // scheduleMissed creates deliveries of subscribed events that the endpoint has none of, at most limit.
-func (s *Endpoints) scheduleMissed(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, f ReplayFilter, limit int) (int64, error) {
+func (s *Endpoints) scheduleMissed(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, f replayFilter, limit int) (int64, error) {
 	var types []string
 	for _, t := range events.Selected("") {
 		if events.Matches(e.Events, events.Type(t)) {

@@ -29,17 +29,17 @@ func insertDeliveries(ctx context.Context, q *pg.Q, rows []models.WebhookDeliver
 	return err
 }
 
-// DueDelivery is a delivery with its event. Event is nil if it is gone from the log.
-type DueDelivery struct {
+// dueDelivery is a delivery with its event. Event is nil if it is gone from the log.
+type dueDelivery struct {
 	models.WebhookDelivery
 	Event *models.Event `gorm:"-"`
 }
 
-// DueDeliveries returns at most limit due deliveries of an endpoint, oldest first, except those under way. If probe is set it
+// dueDeliveries returns at most limit due deliveries of an endpoint, oldest first, except those under way. If probe is set it
 // prefers the one with the fewest attempts and, if none is due, takes one that is not due yet: a failing endpoint is
 // probed however long its deliveries have been delayed.
-func DueDeliveries(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, now time.Time, underWay []string, limit int, probe bool) ([]DueDelivery, error) {
-	owed := func(condition string, args ...any) (rows []DueDelivery, err error) {
+func dueDeliveries(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, now time.Time, underWay []string, limit int, probe bool) ([]dueDelivery, error) {
+	owed := func(condition string, args ...any) (rows []dueDelivery, err error) {
 		tx := q.Gorm(ctx).Model(&models.WebhookDelivery{}).Where("environment_id = ? and endpoint_id = ? and status = 'pending'", e.EnvironmentID, e.ID).Where(condition, args...)
 		if len(underWay) > 0 {
 			tx = tx.Where("id not in ?", underWay)
@@ -91,11 +91,11 @@ type Attempted struct {
 	Next   *time.Time // of the next attempt, if the delivery stays pending
 }
 
-// RecordAttempts stores attempts of one environment, each of another delivery, and updates the deliveries, in one statement. A delivery
+// recordAttempts stores attempts of one environment, each of another delivery, and updates the deliveries, in one statement. A delivery
 // that was changed since its attempt began stays as it is. No index of pending deliveries matches its condition: with statistics from
 // before they became many, the planner would compare each of them with each attempt. Nor does it read all deliveries for the attempts, by a
 // plan from when they were few: behind a limit that it does not know it expects one.
-func RecordAttempts(ctx context.Context, q *pg.Q, made []Attempted) error {
+func recordAttempts(ctx context.Context, q *pg.Q, made []Attempted) error {
 	if len(made) == 0 {
 		return nil
 	}
@@ -148,8 +148,8 @@ func makeDeliveriesDue(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, n
 	return err
 }
 
-// ReplayFilter selects the deliveries to make again. Empty fields filter nothing.
-type ReplayFilter struct {
+// replayFilter selects the deliveries to make again. Empty fields filter nothing.
+type replayFilter struct {
 	Statuses []models.DeliveryStatus
 	Event    string
 	Since    *time.Time // of the event, inclusive
@@ -158,9 +158,9 @@ type ReplayFilter struct {
 	SettledSince *time.Time
 }
 
-// RequeueDeliveries makes at most limit settled deliveries pending and due again, those settled longest ago first, and returns their number. What
+// requeueDeliveries makes at most limit settled deliveries pending and due again, those settled longest ago first, and returns their number. What
 // is sent again is settled later, so that repeated calls reach every delivery.
-func RequeueDeliveries(ctx context.Context, q *pg.Q, to models.WebhookEndpoint, f ReplayFilter, now time.Time, limit int) (int64, error) {
+func requeueDeliveries(ctx context.Context, q *pg.Q, to models.WebhookEndpoint, f replayFilter, now time.Time, limit int) (int64, error) {
 	return q.Exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null
 		where environment_id = $9 and (id, event_id) in (
 			select d.id, d.event_id from webhook_deliveries d left join events e on e.id = d.event_id and e.environment_id = d.environment_id
@@ -182,7 +182,7 @@ func statuses(in []models.DeliveryStatus) []string {
 // undeliveredEvents returns at most limit events of the types, oldest first, that have no delivery to the endpoint.
 // Erased events are left out: their payload is gone. The offset makes the planner look up each event's delivery: it otherwise compares each
 // event with each delivery of an endpoint of which it expects few.
-func undeliveredEvents(ctx context.Context, q *pg.Q, s pg.Scope, endpoint string, types []string, f ReplayFilter, limit int) ([]models.Event, error) {
+func undeliveredEvents(ctx context.Context, q *pg.Q, s pg.Scope, endpoint string, types []string, f replayFilter, limit int) ([]models.Event, error) {
 	tx := q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and type in ? and erased_at is null", s.Tenant, s.Environment, types).
 		Where("not exists (select 1 from webhook_deliveries d where d.environment_id = ? and d.endpoint_id = ? and d.event_id = events.id offset 0)", s.Environment, endpoint)
 	if f.Event != "" {

@@ -27,7 +27,7 @@ func TestAttemptsReadTheirDeliveriesOnly(t *testing.T) {
 			EventID: fmt.Sprintf("evt_pending%d", i+1), Type: "subject.created", Attempt: 1, At: time.Now(), Succeeded: true,
 		}})
 	}
-	require.NoError(t, RecordAttempts(t.Context(), st.Q, made))
+	require.NoError(t, recordAttempts(t.Context(), st.Q, made))
 	require.Zero(t, storetest.Counted(t, st, `select sum(i.idx_tup_read)::int from pg_stat_user_indexes i join pg_indexes d
 		on d.schemaname = i.schemaname and d.indexname = i.indexrelname where i.relname ~ '^webhook_deliveries' and d.indexdef ~ 'WHERE .*pending'`))
 	require.Equal(t, [][2]string{{"pending", "1970"}, {"succeeded", "2030"}},
@@ -52,7 +52,7 @@ func TestAttemptsAreStoredByAPlanOfAYoungTable(t *testing.T) {
 				EventID: fmt.Sprintf("evt_%d", next), Type: "subject.created", Attempt: 1, At: time.Now(), Succeeded: true,
 			}})
 		}
-		require.NoError(t, RecordAttempts(t.Context(), st.Q, made))
+		require.NoError(t, recordAttempts(t.Context(), st.Q, made))
 	}
 	for range 10 {
 		record()
@@ -89,7 +89,7 @@ func TestDueDeliveriesReadTheirPageOnly(t *testing.T) {
 			const reads = `select (select sum(seq_tup_read) from pg_stat_user_tables where relname ~ '^webhook_deliveries')::int
 				+ (select sum(idx_tup_read) from pg_stat_user_indexes where relname ~ '^webhook_deliveries')::int`
 			before := storetest.Counted(t, st, reads)
-			due, err := DueDeliveries(t.Context(), st.Q, models.WebhookEndpoint{ID: "whe_2", EnvironmentID: "env_1"}, time.Now(), []string{"whd_21"}, 50, false)
+			due, err := dueDeliveries(t.Context(), st.Q, models.WebhookEndpoint{ID: "whe_2", EnvironmentID: "env_1"}, time.Now(), []string{"whd_21"}, 50, false)
 			require.NoError(t, err)
 			require.Len(t, due, 50)
 			require.Equal(t, []string{"whd_22", "whd_251"}, []string{due[0].ID, due[49].ID})
@@ -106,9 +106,9 @@ func TestRequeueTakesWhatWasSettledFirst(t *testing.T) {
 		select 'whd_' || n, 'env_1', 'whe_1', 'evt_' || n, 'subject.created', 'succeeded', now(), now() + n * interval '1 second', now() from generate_series(1, 5) n`
 	storetest.Exec(t, st, "set session_replication_role = replica", insert) // without foreign keys: the endpoint does not exist
 	e := models.WebhookEndpoint{ID: "whe_1", EnvironmentID: "env_1"}
-	all := ReplayFilter{Statuses: []models.DeliveryStatus{models.DeliverySucceeded}}
+	all := replayFilter{Statuses: []models.DeliveryStatus{models.DeliverySucceeded}}
 	for i, want := range [][][2]string{{{"whd_1", ""}, {"whd_2", ""}}, {{"whd_3", ""}, {"whd_4", ""}}, {{"whd_1", ""}, {"whd_5", ""}}} {
-		n, err := RequeueDeliveries(t.Context(), st.Q, e, all, time.Now(), 2)
+		n, err := requeueDeliveries(t.Context(), st.Q, e, all, time.Now(), 2)
 		require.NoError(t, err)
 		require.EqualValues(t, 2, n)
 		require.Equal(t, want, storetest.Pairs(t, st, "select id, '' from webhook_deliveries where status = 'pending' order by id"), "call %d", i+1)

@@ -22,7 +22,7 @@ func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) 
 	// The assessor knows the model versions that it can retrain from; templates of other versions stay as they are.
 	for _, m := range features.Modalities() {
 		for _, o := range s.assessor.Outdated(m) {
-			rows, err := templatesByModelVersions(ctx, s.store.Q, string(m), ModelVersions(o), retrainBatch-done)
+			rows, err := templatesByModelVersions(ctx, s.store.Q, string(m), modelVersions(o), retrainBatch-done)
 			if err != nil {
 				return done, false, err
 			}

@@ -137,15 +137,15 @@ func rollBackTemplate(ctx context.Context, q *pg.Q, s pg.Scope, r RollBack, at t
 	return active.Version, to, err
 }
 
-// ModelVersions are versions of backgrounds of one environment, or of all environments but some.
-type ModelVersions struct {
+// modelVersions are versions of backgrounds of one environment, or of all environments but some.
+type modelVersions struct {
 	Environment string
 	Except      []string
 	Versions    []string
 }
 
 // templatesByModelVersions returns at most limit active templates of a modality that were learned with one of the model versions.
-func templatesByModelVersions(ctx context.Context, q *pg.Q, modality string, of ModelVersions, limit int) ([]models.Template, error) {
+func templatesByModelVersions(ctx context.Context, q *pg.Q, modality string, of modelVersions, limit int) ([]models.Template, error) {
 	if len(of.Versions) == 0 {
 		return nil, nil
 	}
