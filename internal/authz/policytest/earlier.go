@@ -2,7 +2,6 @@ package policytest
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
 // earlier is one decision of before with its values.
@@ -24,7 +24,7 @@ type earlier struct {
 // before sets the numbers of every count and aggregate that the rules read to those of the earlier decisions of the case.
 func (c *Case) before(f *File) error {
 	if len(c.Earlier) > 0 && len(f.set.Counts())+len(f.set.Aggregates()) == 0 {
-		return &Fault{c.Line, fmt.Sprintf("no rule counts decisions, and the case %q has earlier ones", c.Name)}
+		return yamlfile.At(c.Line, "no rule counts decisions, and the case %q has earlier ones", c.Name)
 	}
 	all := make([]earlier, len(c.Earlier))
 	for i, e := range c.Earlier {
@@ -67,10 +67,10 @@ func (f *File) values(node *yaml.Node) ([]aggregate.Value, error) {
 	}
 	var context map[string]any
 	if err := json.Unmarshal(raw, &context); err != nil {
-		return nil, &Fault{node.Line, "context must be an object"}
+		return nil, yamlfile.At(node.Line, "context must be an object")
 	}
 	if faults := f.draft.Aggregates.Faults(context); len(faults) > 0 {
-		return nil, &Fault{node.Line, "context." + strings.Join(faults[0].Path, ".") + " " + faults[0].Why}
+		return nil, yamlfile.At(node.Line, "%s", "context."+strings.Join(faults[0].Path, ".")+" "+faults[0].Why)
 	}
 	return f.draft.Aggregates.Values(raw)
 }

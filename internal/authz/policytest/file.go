@@ -3,7 +3,6 @@ package policytest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
 // maxFile is the maximum size of a file in bytes, and maxCases the maximum number of its cases.
@@ -22,20 +22,6 @@ const (
 	maxFile  = 1 << 20
 	maxCases = 1000
 )
-
-// Fault is a reason why a file cannot be used. It is about the file, and never about a decision that differs.
-type Fault struct {
-	Line int // from 1; 0 for the whole file
-	Why  string
-}
-
-// Error implements error.
-func (f *Fault) Error() string {
-	if f.Line == 0 {
-		return f.Why
-	}
-	return fmt.Sprintf("line %d: %s", f.Line, f.Why)
-}
 
 // File is a policy with its test cases.
 type File struct {
@@ -148,18 +134,18 @@ type Expectation struct {
 	Rules       []string      `yaml:"rules"`
 }
 
-// Parse reads a file in YAML, or in JSON, which is YAML. Every error is a *Fault.
+// Parse reads a file in YAML, or in JSON, which is YAML. Every error is a *yamlfile.Fault.
 func Parse(raw []byte) (*File, error) {
 	if len(raw) > maxFile {
-		return nil, &Fault{Why: fmt.Sprintf("the file has a maximum of %d bytes; this one has %d", maxFile, len(raw))}
+		return nil, yamlfile.At(0, "the file has a maximum of %d bytes; this one has %d", maxFile, len(raw))
 	}
 	var doc document
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, &Fault{Why: "the file is empty; it needs policy and cases"}
+		return nil, yamlfile.At(0, "the file is empty; it needs policy and cases")
 	} else if err != nil {
-		return nil, faultOf(err)
+		return nil, yamlfile.FaultOf(err)
 	}
 	f := &File{Cases: doc.Cases, kind: doc.Environment, action: rules.Action{Key: doc.Action.Key, Mode: doc.Action.Mode, RiskClass: doc.Action.RiskClass}}
 	if err := f.fillIn(); err != nil {
@@ -177,7 +163,7 @@ func (f *File) fillIn() error {
 		f.kind = policy.Live
 	}
 	if f.kind != policy.Live && f.kind != policy.Sandbox {
-		return &Fault{Why: fmt.Sprintf("environment is live or sandbox, not %q", f.kind)}
+		return yamlfile.At(0, "environment is live or sandbox, not %q", f.kind)
 	}
 	for _, d := range []struct {
 		field    *string
@@ -189,9 +175,9 @@ func (f *File) fillIn() error {
 	}
 	switch {
 	case len(f.Cases) == 0:
-		return &Fault{Why: "cases is missing or empty: list at least one request with the expected decision"}
+		return yamlfile.At(0, "cases is missing or empty: list at least one request with the expected decision")
 	case len(f.Cases) > maxCases:
-		return &Fault{Why: fmt.Sprintf("a file has at most %d cases; this one has %d", maxCases, len(f.Cases))}
+		return yamlfile.At(0, "a file has at most %d cases; this one has %d", maxCases, len(f.Cases))
 	default:
 		return nil
 	}
@@ -201,7 +187,7 @@ func (f *File) fillIn() error {
 func (f *File) policy(doc document) error {
 	node := doc.Policy.Requirements
 	if node.IsZero() {
-		return &Fault{Why: "policy.requirements is missing"}
+		return yamlfile.At(0, "policy.requirements is missing")
 	}
 	var requirements policy.Requirements
 	if err := strictly(&node, &requirements); err != nil {
@@ -222,7 +208,7 @@ func (f *File) policy(doc document) error {
 	set, faults := rules.Compile(requirements.Rules, f.draft.ContextSchema)
 	if len(faults) > 0 {
 		worst := faults[0]
-		return &Fault{ruleLine(&node, worst.Rule), fmt.Sprintf("the condition of the rule %q: %s", worst.Name, worst.Error())}
+		return yamlfile.At(ruleLine(&node, worst.Rule), "the condition of the rule %q: %s", worst.Name, worst.Error())
 	}
 	f.set, f.lists = set, doc.Lists
 	return f.listed()
@@ -234,15 +220,15 @@ func (f *File) listed() error {
 	for _, l := range f.set.Lists() {
 		read[l.Name] = true
 		if _, ok := f.lists[l.Name]; !ok {
-			return &Fault{Why: fmt.Sprintf("the rule %q reads the list %q: add it to lists, with its kind and entries", l.At.Name, l.Name)}
+			return yamlfile.At(0, "the rule %q reads the list %q: add it to lists, with its kind and entries", l.At.Name, l.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.lists)) {
 		if !read[name] {
-			return &Fault{Why: fmt.Sprintf("no rule reads the list %q", name)}
+			return yamlfile.At(0, "no rule reads the list %q", name)
 		}
 		if err := f.lists[name].Check(name); err != nil {
-			return &Fault{Why: err.Error()}
+			return yamlfile.At(0, "%s", err.Error())
 		}
 	}
 	return nil
@@ -253,7 +239,7 @@ func (f *File) listed() error {
 func (f *File) cases(raw []byte) error {
 	var root yaml.Node
 	if err := yaml.Unmarshal(raw, &root); err != nil {
-		return faultOf(err)
+		return yamlfile.FaultOf(err)
 	}
 	lines := value(root.Content[0], "cases")
 	for i := range f.Cases {

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
 // toJSON converts a value of YAML to JSON. Numbers have the digits that were written.
@@ -27,7 +27,7 @@ const maxDepth = 64
 // write appends a value. A merge key (<<) is refused: the result would depend on the order of the properties.
 func write(b *bytes.Buffer, node *yaml.Node, depth int) error {
 	if depth > maxDepth || b.Len() > maxFile {
-		return &Fault{node.Line, fmt.Sprintf("a value has at most %d levels and %d bytes, aliases written out", maxDepth, maxFile)}
+		return yamlfile.At(node.Line, "a value has at most %d levels and %d bytes, aliases written out", maxDepth, maxFile)
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
@@ -38,11 +38,11 @@ func write(b *bytes.Buffer, node *yaml.Node, depth int) error {
 		return list(b, '{', '}', len(node.Content)/2, func(i int) error {
 			key := node.Content[2*i]
 			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-				return &Fault{key.Line, "a property needs a plain name here"}
+				return yamlfile.At(key.Line, "a property needs a plain name here")
 			}
 			text, err := json.Marshal(key.Value)
 			if err != nil {
-				return &Fault{key.Line, err.Error()}
+				return yamlfile.At(key.Line, "%s", err.Error())
 			}
 			b.Write(append(text, ':'))
 			return write(b, node.Content[2*i+1], depth+1)
@@ -76,17 +76,17 @@ func scalar(b *bytes.Buffer, node *yaml.Node) error {
 			b.WriteString(node.Value)
 			return nil
 		}
-		return &Fault{node.Line, fmt.Sprintf("%q is not a number of JSON; write text in quotes", node.Value)}
+		return yamlfile.At(node.Line, "%q is not a number of JSON; write text in quotes", node.Value)
 	case "!!bool", "!!null":
 		if err := node.Decode(&v); err != nil {
-			return faultOf(err)
+			return yamlfile.FaultOf(err)
 		}
 	default: // also a timestamp, which JSON writes as text
 		v = node.Value
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return &Fault{node.Line, err.Error()}
+		return yamlfile.At(node.Line, "%s", err.Error())
 	}
 	b.Write(text)
 	return nil
@@ -108,14 +108,14 @@ func strictly(node *yaml.Node, into any) error {
 	why := strings.TrimPrefix(err.Error(), "json: ")
 	if name, unknown := strings.CutPrefix(why, "unknown field "); unknown {
 		name, _ = strconv.Unquote(name)
-		return &Fault{keyLine(node, name), fmt.Sprintf("%q is not a property here", name)}
+		return yamlfile.At(keyLine(node, name), "%q is not a property here", name)
 	}
 	var form *json.UnmarshalTypeError
 	if errors.As(err, &form) {
 		last := form.Field[strings.LastIndex(form.Field, ".")+1:]
-		return &Fault{keyLine(node, last), fmt.Sprintf("%s cannot be a %s", form.Field, form.Value)}
+		return yamlfile.At(keyLine(node, last), "%s cannot be a %s", form.Field, form.Value)
 	}
-	return &Fault{node.Line, why}
+	return yamlfile.At(node.Line, "%s", why)
 }
 
 // keyLine is the line of the first property of a name in a value, or of the value. The decoder of JSON reports the name of a faulty
@@ -164,28 +164,15 @@ func ruleLine(requirements *yaml.Node, rule int) int {
 	return max(value(list.Content[rule], "when").Line, list.Content[rule].Line)
 }
 
-// lineOf matches the place in a message of the YAML library, which has no other form of it.
-var lineOf = regexp.MustCompile(`line (\d+): (.*)`)
-
-// faultOf converts an error of the YAML library, of which the first line is used.
-func faultOf(err error) error {
-	if found := lineOf.FindStringSubmatch(err.Error()); found != nil {
-		line, _ := strconv.Atoi(found[1])
-		why := regexp.MustCompile(` in type \S+`).ReplaceAllString(found[2], "")
-		return &Fault{line, strings.Replace(why, "not found", "is not a property here", 1)}
-	}
-	return &Fault{Why: strings.TrimPrefix(err.Error(), "yaml: ")}
-}
-
 // refusal converts an error with which the service would refuse the policy. Of several violations the first is enough: the next
 // test shows the next.
 func refusal(line int, err error) error {
 	var refused *problem.Error
 	if errors.As(err, &refused) && len(refused.Fields) > 0 {
 		first := refused.Fields[0]
-		return &Fault{line, location(first.Loc) + ": " + first.Msg}
+		return yamlfile.At(line, "%s", location(first.Loc)+": "+first.Msg)
 	}
-	return &Fault{line, err.Error()}
+	return yamlfile.At(line, "%s", err.Error())
 }
 
 // location writes the place of a violation without the body that it is in.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/policytest"
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
 // The reference policies of the documentation decide as their cases expect.
@@ -122,7 +123,7 @@ func TestParseRefusesAFileWithItsLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := policytest.Parse([]byte(c.text))
-			var fault *policytest.Fault
+			var fault *yamlfile.Fault
 			require.ErrorAs(t, err, &fault)
 			require.Contains(t, fault.Error(), c.want)
 		})
@@ -137,7 +138,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := policytest.Parse([]byte(text))
 		if err != nil {
-			var fault *policytest.Fault
+			var fault *yamlfile.Fault
 			require.ErrorAs(t, err, &fault)
 			return
 		}

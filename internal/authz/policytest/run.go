@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
 // request is the input of a case in the form that the service decides on.
@@ -33,10 +34,10 @@ const (
 // prepare checks a case and fills in its defaults.
 func (c *Case) prepare(f *File) error {
 	if c.Name == "" {
-		return &Fault{c.Line, "a case needs a name"}
+		return yamlfile.At(c.Line, "a case needs a name")
 	}
 	if !slices.Contains([]policy.Effect{policy.Allow, policy.Challenge, policy.Hold, policy.Deny}, c.Expect.Decision) {
-		return &Fault{c.Line, fmt.Sprintf("the case %q needs expect.decision: allow, challenge, hold or deny", c.Name)}
+		return yamlfile.At(c.Line, "the case %q needs expect.decision: allow, challenge, hold or deny", c.Name)
 	}
 	raw := json.RawMessage("{}")
 	if !c.Context.IsZero() {
@@ -46,7 +47,7 @@ func (c *Case) prepare(f *File) error {
 		}
 	}
 	if err := json.Unmarshal(raw, &c.in.context); err != nil {
-		return &Fault{c.Context.Line, "context must be an object"}
+		return yamlfile.At(c.Context.Line, "context must be an object")
 	}
 	if c.Now.IsZero() {
 		c.Now = defaultNow
@@ -77,12 +78,12 @@ func (c *Case) assurance() (policy.Assurance, error) {
 		Coverage: policy.Coverage(or(string(in.Coverage), string(policy.CoverageNone))), FreshnessMS: in.FreshnessMS, ReasonCodes: in.ReasonCodes,
 	}
 	if out.Coverage.Rank() < 0 {
-		return out, &Fault{c.Line, fmt.Sprintf("the coverage %q of the case %q is not known; use none, sparse, partial or sufficient", out.Coverage, c.Name)}
+		return out, yamlfile.At(c.Line, "the coverage %q of the case %q is not known; use none, sparse, partial or sufficient", out.Coverage, c.Name)
 	}
 	out.InsufficientEvidence = given(in.InsufficientEvidence, len(in.Claims) == 0)
 	for _, name := range slices.Sorted(maps.Keys(in.Claims)) {
 		if !slices.Contains(policy.ClaimNames(), name) {
-			return out, &Fault{c.Line, fmt.Sprintf("the case %q has the unknown claim %q; use %s", c.Name, name, strings.Join(policy.ClaimNames(), ", "))}
+			return out, yamlfile.At(c.Line, "the case %q has the unknown claim %q; use %s", c.Name, name, strings.Join(policy.ClaimNames(), ", "))
 		}
 		claim := in.Claims[name]
 		age := claim.FreshnessMS
@@ -103,7 +104,7 @@ func (c *Case) counts() error {
 	for _, n := range c.Counts {
 		key := rules.Count{Action: n.Action, Outcome: n.Outcome, Window: n.Window}
 		if _, read := c.in.vars.Counts[key]; !read {
-			return &Fault{c.Line, fmt.Sprintf("no rule reads subject.decisions(%q, %q, %q), which the case %q sets", n.Action, n.Outcome, n.Window, c.Name)}
+			return yamlfile.At(c.Line, "no rule reads subject.decisions(%q, %q, %q), which the case %q sets", n.Action, n.Outcome, n.Window, c.Name)
 		}
 		c.in.vars.Counts[key] = n.Count
 	}

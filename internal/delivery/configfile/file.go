@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 // maxLogo is the most bytes of a logo's file. The service accepts less and states its limit.
 const maxLogo = 1 << 20
 
-// Load reads a file and the logo beside it. An error is a *Fault unless a file cannot be read.
+// Load reads a file and the logo beside it. An error is a *yamlfile.Fault unless a file cannot be read.
 func Load(path string) (*Document, error) {
 	raw, err := readBounded(path, maxFile+1)
 	if err != nil {
@@ -30,7 +31,7 @@ func Load(path string) (*Document, error) {
 	// A file may come from elsewhere: it names no file but those of its folder.
 	name := *doc.Environment.Brand.Logo
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
-		return nil, &Fault{Why: fmt.Sprintf("environment.brand.logo is %q; it must be the name of a PNG in the folder of the file", name)}
+		return nil, yamlfile.At(0, "environment.brand.logo is %q; it must be the name of a PNG in the folder of the file", name)
 	}
 	png, err := readBounded(filepath.Join(filepath.Dir(path), name), maxLogo)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
 // Bounds of a file.
@@ -21,37 +21,20 @@ const (
 	maxDepth = 64      // levels
 )
 
-// Fault is a reason why a file cannot be used.
-type Fault struct {
-	Line int // from 1; 0 for the whole file
-	Why  string
-}
-
-// Error implements error.
-func (f *Fault) Error() string {
-	if f.Line == 0 {
-		return f.Why
-	}
-	return fmt.Sprintf("line %d: %s", f.Line, f.Why)
-}
-
-// yamlLine matches the place in a message of the YAML library, which has no other form of it.
-var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
-
-// Parse reads a file in YAML, or in JSON, which is YAML. Every error is a *Fault. A logo remains the name of its file.
+// Parse reads a file in YAML, or in JSON, which is YAML. Every error is a *yamlfile.Fault. A logo remains the name of its file.
 func Parse(raw []byte) (*Document, error) {
 	if len(raw) > maxFile {
-		return nil, &Fault{Why: fmt.Sprintf("the file has %d bytes; it must have at most %d", len(raw), maxFile)}
+		return nil, yamlfile.At(0, "the file has %d bytes; it must have at most %d", len(raw), maxFile)
 	}
 	var root, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, &Fault{Why: "the file is empty; it needs at least version: 1"}
+		return nil, yamlfile.At(0, "the file is empty; it needs at least version: 1")
 	} else if err != nil {
-		return nil, faultOf(err)
+		return nil, yamlfile.FaultOf(err)
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, &Fault{Line: more.Line, Why: "the file has more than one document; remove the others"}
+		return nil, yamlfile.At(more.Line, "the file has more than one document; remove the others")
 	}
 	doc := &Document{}
 	value, err := read(root.Content[0], reflect.TypeOf(doc), "", 0)
@@ -60,35 +43,27 @@ func Parse(raw []byte) (*Document, error) {
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return nil, &Fault{Why: err.Error()}
+		return nil, yamlfile.At(0, "%s", err.Error())
 	}
 	if err := decodeExact(text, doc); err != nil {
-		return nil, &Fault{Why: err.Error()}
+		return nil, yamlfile.At(0, "%s", err.Error())
 	}
 	if doc.Version != formatVersion {
-		return nil, &Fault{Line: root.Content[0].Line, Why: fmt.Sprintf("version is %d; this countersign reads version: %d", doc.Version, formatVersion)}
+		return nil, yamlfile.At(root.Content[0].Line, "version is %d; this countersign reads version: %d", doc.Version, formatVersion)
 	}
 	for i, e := range doc.WebhookEndpoints {
 		if e.URL == "" {
-			return nil, &Fault{Why: fmt.Sprintf("webhook_endpoints[%d] has no url; an endpoint is named by it", i)}
+			return nil, yamlfile.At(0, "webhook_endpoints[%d] has no url; an endpoint is named by it", i)
 		}
 	}
 	return doc, nil
-}
-
-func faultOf(err error) error {
-	if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
-		line, _ := strconv.Atoi(found[1])
-		return &Fault{line, found[2]}
-	}
-	return &Fault{Why: strings.TrimPrefix(err.Error(), "yaml: ")}
 }
 
 // read checks a value against the Go type that it will be decoded into and returns it as a value of JSON. Anchors and aliases are
 // refused, because a short file could stand for a huge value.
 func read(n *yaml.Node, t reflect.Type, at string, depth int) (any, error) {
 	fail := func(format string, args ...any) error {
-		return &Fault{n.Line, name(at) + " " + fmt.Sprintf(format, args...)}
+		return yamlfile.At(n.Line, "%s", name(at)+" "+fmt.Sprintf(format, args...))
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -136,7 +111,7 @@ func readList(n *yaml.Node, t reflect.Type, at string, depth int) (any, error) {
 		element = t.Elem()
 	case reflect.Interface:
 	default:
-		return nil, &Fault{n.Line, fmt.Sprintf("%s must be %s, not a list", name(at), kindOf(t))}
+		return nil, yamlfile.At(n.Line, "%s must be %s, not a list", name(at), kindOf(t))
 	}
 	out := make([]any, len(n.Content))
 	for i, item := range n.Content {
@@ -150,21 +125,21 @@ func readList(n *yaml.Node, t reflect.Type, at string, depth int) (any, error) {
 
 func readMapping(n *yaml.Node, t reflect.Type, at string, depth int) (any, error) {
 	if k := t.Kind(); k != reflect.Struct && k != reflect.Map && k != reflect.Interface {
-		return nil, &Fault{n.Line, fmt.Sprintf("%s must be %s, not a mapping", name(at), kindOf(t))}
+		return nil, yamlfile.At(n.Line, "%s must be %s, not a mapping", name(at), kindOf(t))
 	}
 	lines, out := map[string]int{}, map[string]any{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Anchor != "" || key.ShortTag() == "!!merge" {
-			return nil, &Fault{key.Line, name(at) + " needs plain names for its properties; write merged values out"}
+			return nil, yamlfile.At(key.Line, "%s", name(at)+" needs plain names for its properties; write merged values out")
 		}
 		if first, twice := lines[key.Value]; twice {
-			return nil, &Fault{key.Line, fmt.Sprintf("%s has the property %q twice; the first is on line %d", name(at), key.Value, first)}
+			return nil, yamlfile.At(key.Line, "%s has the property %q twice; the first is on line %d", name(at), key.Value, first)
 		}
 		lines[key.Value] = key.Line
 		element, known := property(t, key.Value)
 		if !known {
-			return nil, &Fault{key.Line, fmt.Sprintf("%q is not a property of %s; it has %s", key.Value, name(at), strings.Join(properties(t), ", "))}
+			return nil, yamlfile.At(key.Line, "%q is not a property of %s; it has %s", key.Value, name(at), strings.Join(properties(t), ", "))
 		}
 		var err error
 		if out[key.Value], err = read(value, element, strings.TrimPrefix(at+"."+key.Value, "."), depth+1); err != nil {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/countersign-dev/countersign/internal/delivery/configfile"
+	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -40,7 +41,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 			t.Parallel()
 			_, err := configfile.Parse([]byte(c.file))
 			require.ErrorContains(t, err, c.fault)
-			require.ErrorAs(t, err, new(*configfile.Fault))
+			require.ErrorAs(t, err, new(*yamlfile.Fault))
 		})
 	}
 }
