@@ -29,20 +29,29 @@ func listCommand() *cobra.Command {
 // onList makes a command about the list that its first argument names, by name or id.
 func onList(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, api *countersign.Client, l countersign.NamedList, args []string) error) *cobra.Command {
 	return onAPI(use, short, args, func(cmd *cobra.Command, api *countersign.Client, args []string) error {
-		for l, err := range api.AllLists(cmd.Context(), countersign.ListListsParams{}) {
-			if err != nil {
-				return err
-			}
-			if l.Name == args[0] || l.ID == args[0] {
-				return run(cmd, api, l, args[1:])
-			}
+		found, err := listsOf(cmd, api, args[0])
+		if err != nil {
+			return err
 		}
-		return noList(args[0])
+		return run(cmd, api, found[0], args[1:])
 	})
 }
 
-func noList(name string) error {
-	return fmt.Errorf("the environment has no list %q: countersign list show lists them", name)
+// listsOf returns the list with a name or id, or all for "".
+func listsOf(cmd *cobra.Command, api *countersign.Client, name string) ([]countersign.NamedList, error) {
+	var found []countersign.NamedList
+	for l, err := range api.AllLists(cmd.Context(), countersign.ListListsParams{}) {
+		if err != nil {
+			return nil, err
+		}
+		if name == "" || l.Name == name || l.ID == name {
+			found = append(found, l)
+		}
+	}
+	if name != "" && len(found) == 0 {
+		return nil, fmt.Errorf("the environment has no list %q: countersign list show lists them", name)
+	}
+	return found, nil
 }
 
 // reportList prints what became of a change of a list. One that waits for a second approver is no failure.
@@ -74,17 +83,9 @@ func listCreateCommand() *cobra.Command {
 
 func listShowCommand() *cobra.Command {
 	return onAPI("show [NAME]", "Show the lists, or one of them", cobra.MaximumNArgs(1), func(cmd *cobra.Command, api *countersign.Client, args []string) error {
-		var shown []countersign.NamedList
-		for l, err := range api.AllLists(cmd.Context(), countersign.ListListsParams{}) {
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 || l.Name == args[0] || l.ID == args[0] {
-				shown = append(shown, l)
-			}
-		}
-		if len(args) == 1 && len(shown) == 0 {
-			return noList(args[0])
+		shown, err := listsOf(cmd, api, strings.Join(args, ""))
+		if err != nil {
+			return err
 		}
 		return table(cmd.OutOrStdout(), "NAME\tKIND\tPERSONAL\tENTRIES\tVERSION\tCREATED\tBY\tDESCRIPTION", func(w io.Writer) error {
 			for _, l := range shown {

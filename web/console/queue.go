@@ -248,7 +248,7 @@ func (c *console) rows(v *visit, view *deskView, open string) ([]hold.Queued, er
 
 // listed reads one page of the queue: the one behind the cursor, or the one around the open hold.
 func (c *console) listed(v *visit, view *deskView, filter hold.Filter, open string) ([]hold.Queued, error) {
-	before, total, err := c.Holds.Place(v.ctx, v.scope(), filter, open)
+	before, total, err := c.Holds.Position(v.ctx, v.scope(), filter, open)
 	if err != nil {
 		return nil, err
 	}

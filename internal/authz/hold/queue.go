@@ -135,3 +135,12 @@ func (s *Service) ownedBy(ctx context.Context, scope pg.Scope, caller identity.B
 	}
 	return out, err
 }
+
+// Position returns how many holds of the queue precede a hold and the length of the queue. before is -1 if the hold is not in it.
+func (s *Service) Position(ctx context.Context, scope pg.Scope, f Filter, id string) (before, total int64, err error) {
+	f.Now = s.clock.Now()
+	if f.Status == "" {
+		f.Status = models.HoldPending
+	}
+	return positionInQueue(ctx, s.store.Q, scope, f, id)
+}

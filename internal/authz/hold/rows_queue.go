@@ -136,9 +136,9 @@ func expiredHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page)
 	return q.Gorm(ctx).Raw("select * from (?) marked union all select * from (?) due order by "+order+" limit ? offset ?", marked, due, p.Limit+1, skip), nil
 }
 
-// placeInQueue returns how many holds of the list precede the hold of an authorization, and the length of the list. before is -1 if
+// positionInQueue returns how many holds of the list precede the hold of an authorization, and the length of the list. before is -1 if
 // the hold is not in the list.
-func placeInQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, authorization string) (before, total int64, err error) {
+func positionInQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, authorization string) (before, total int64, err error) {
 	precedes := "(h.opened_at, h.authorization_id) > (o.opened_at, o.authorization_id)"
 	if f.MostUrgent {
 		precedes = "(h.due_at, h.authorization_id) < (o.due_at, o.authorization_id)"

@@ -58,7 +58,7 @@ func TestPlaceCountsTheHoldsBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before, total, err := b.service.Place(t.Context(), b.Scope, c.filter, c.id)
+			before, total, err := b.service.Position(t.Context(), b.Scope, c.filter, c.id)
 			require.NoError(t, err)
 			require.Equal(t, []int64{c.before, c.total}, []int64{before, total})
 		})

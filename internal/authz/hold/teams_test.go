@@ -317,7 +317,7 @@ func TestQueueOfHoldsThatNeedAReviewer(t *testing.T) {
 		require.NoError(t, err)
 		rows, _, err := b.service.Queue(t.Context(), p, hold.Filter{Need: need}, pg.Page{Limit: 50})
 		require.NoError(t, err)
-		_, total, err := b.service.Place(t.Context(), b.Scope, hold.Filter{Need: need}, "")
+		_, total, err := b.service.Position(t.Context(), b.Scope, hold.Filter{Need: need}, "")
 		require.NoError(t, err)
 		require.Len(t, rows, int(total))
 		out := make([]string, len(rows))
