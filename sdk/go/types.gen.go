@@ -2053,6 +2053,9 @@ type PolicySimulation struct {
 	Changed int64 `json:"changed"`
 	// Stored decisions that were re-evaluated, without those of `not_decidable`.
 	Decisions int64 `json:"decisions"`
+	// Extension: the lists that the rules read. They were read as they are now, and not as they were when the decisions
+	// were made.
+	Lists []SimulatedList `json:"lists,omitzero"`
 	// Extension: the decisions that would have been different, newest first, at most `list`.
 	Moves []SimulatedMove `json:"moves,omitzero"`
 	// Extension: stored decisions that were not re-evaluated, because a rule depends on a value that is not stored.
@@ -2636,6 +2639,14 @@ type SigningKey struct {
 	// `next` is published before its first use, `active` signs, `retiring` verifies until its last proof expires,
 	// `retired` is removed.
 	Status string `json:"status"`
+}
+
+// SimulatedList: A list that the rules of a simulated version read.
+type SimulatedList struct {
+	// Name of the list.
+	Name string `json:"name"`
+	// The version of the list now.
+	Version int64 `json:"version"`
 }
 
 // SimulatedMove: A decision that would have been different.

@@ -19,7 +19,7 @@ const (
 
 // Past is a number as stored decisions read it when they were made.
 type Past struct {
-	Read     // of a subject, without Since and Above
+	Read     // without Since and Above
 	Span     time.Duration
 	Measured string   // the key of the action whose requests must all have been made under one of the policies of Stored
 	Stored   []string // the content hashes of the policies that store the field
@@ -83,6 +83,10 @@ func pastQuery(p Past) string {
 		counts = `(v.reserved = 'open' or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > a.decided_at - @span::interval - @simultaneous::interval
 			or v.reserved = 'executed' and v.reserved_at > a.decided_at - @span::interval - @simultaneous::interval)`
 	)
+	holder := "v.subject_uid = a.subject_uid"
+	if p.Resource {
+		holder = "v.resource_digest = a.resource_digest"
+	}
 	number := map[Kind][2]string{
 		Sum:      {"coalesce(sum(v.amount) filter (where v.certain), 0)", "coalesce(sum(v.amount), 0)"},
 		Distinct: {"count(distinct v.digest) filter (where v.certain)", "count(distinct v.digest)"},
@@ -109,6 +113,6 @@ func pastQuery(p Past) string {
 				and b.policy_hash <> all (@stored))
 		from unnest(@ids::text[], @currencies::text[], @digests::bytea[]) w(id, currency, digest) join authorizations a on a.environment_id = @environment and a.id = w.id
 			left join lateral (select v.amount, v.digest, ` + certain + ` as certain from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
-				and v.subject_uid = a.subject_uid and v.request_id <> a.id and ` + of + possible + ` limit @most) v on true
+				and ` + holder + ` and v.request_id <> a.id and ` + of + possible + ` limit @most) v on true
 		group by a.id, a.subject_uid, a.decided_at`
 }

@@ -388,6 +388,52 @@ func TestSimulationReplaysSums(t *testing.T) {
 	}
 }
 
+// A number of a resource is known from when the policies store it, and as long as no subject was erased since.
+func TestSimulationReplaysNumbersOfTheResource(t *testing.T) {
+	t.Parallel()
+	const more = `resource.sum("amount", "payments.transfer", "allow", "1h") > 500 && resource.distinct("subject", "payments.transfer", "allow", "1h") == 1`
+	for name, c := range map[string]struct {
+		inForce string // the rule of the policy under which the requests are decided
+		change  string
+		unknown bool
+	}{
+		"everything is stored":              {more + ` && resource.id == "none"`, "", false},
+		"not stored by the resource":        {`subject.sum("amount", "payments.transfer", "allow", "1h") > 5000`, "", true},
+		"the subjects are not stored by it": {`resource.sum("amount", "payments.transfer", "allow", "1h") > 5000`, "", true},
+		"erased since":                      {more + ` && resource.id == "none"`, `insert into erasures (id, tenant_id, environment_id, status, requested_by, requested_at, completed_at) values ('ers_1', $1, $2, 'completed', 'test', $3, $3)`, true},
+		"being erased":                      {more + ` && resource.id == "none"`, `insert into erasures (id, tenant_id, environment_id, status, requested_by, requested_at) values ('ers_1', $1, $2, 'erasing', 'test', $3)`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, allowing)
+			requirements := allowing
+			requirements.Rules = []policy.Rule{denyRule("counts", c.inForce, false)}
+			b.activate(t, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(keptCounted)})
+			b.clock.Advance(2 * time.Hour)
+			for range 2 {
+				b.clock.Advance(time.Minute)
+				require.Equal(t, policy.Allow, b.send(t, "600", "a"))
+			}
+			if c.change != "" {
+				b.Exec(c.change, b.Scope.Tenant, b.Scope.Environment, b.clock.Now())
+			}
+			b.clock.Advance(time.Minute)
+			requirements.Rules = []policy.Rule{denyRule("much", more, false)}
+			v, err := b.actions.CreateVersion(t.Context(), b.principal, b.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(keptCounted)})
+			require.NoError(t, err)
+			got, err := b.Simulate(t.Context(), b.Scope, v, policy.Sandbox, authorization.Window{Last: 10, List: 10})
+			require.NoError(t, err)
+			if c.unknown {
+				require.Positive(t, got.NotDecidable)
+				require.Contains(t, got.Undecided[0].Rules[0].Unknown[0], "resource.")
+			} else {
+				require.Zero(t, got.NotDecidable)
+				require.Equal(t, map[policy.Effect]int{policy.Allow: 1, policy.Deny: 1}, got.After)
+			}
+		})
+	}
+}
+
 // keptCounted is counted with everything that a simulation needs.
 var keptCounted = strings.NewReplacer(`{"type": "string", "maxLength": 30,`, `{"type": "string", "x-countersign-keep": true, "maxLength": 30,`,
 	`"currency": {"type": "string"}`, `"currency": {"type": "string", "x-countersign-keep": true}`,

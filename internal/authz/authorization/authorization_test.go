@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -42,6 +43,7 @@ type bundle struct {
 	*authorization.Service
 	clock     *clock.Fake
 	actions   *action.Service
+	lists     *lists.Service
 	principal identity.Principal
 	requests  int
 }
@@ -60,6 +62,7 @@ func setupOn(t *testing.T, st *pg.Store, r policy.Requirements, signers ...keys.
 	proofs := signing.New(b.Store, ring, b.clock, "https://countersign.example", signers...)
 	require.NoError(t, proofs.Establish(t.Context(), b.Store.Q, b.Scope, "cli:test"))
 	b.actions = action.New(b.Store, b.clock)
+	b.lists = lists.New(b.Store, b.clock, ring)
 	b.Service = authorization.New(b.Store, b.clock, b.actions, assurance.New(scoring.Default(), ring), proofs, ring)
 	b.activate(t, action.CreateVersion{Requirements: r})
 	return b

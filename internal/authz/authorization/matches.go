@@ -35,13 +35,13 @@ func (s *Service) Matches(ctx context.Context, scope pg.Scope, v models.PolicyVe
 	if err != nil {
 		return out, err
 	}
-	replay, err := s.replayer(ctx, scope, v, contract, rows)
+	replay, err := s.replayer(ctx, scope, v, contract, rows, kind)
 	if err != nil {
 		return out, err
 	}
 	out.Decisions = len(rows)
 	for _, row := range rows {
-		applied, err := replay.rules(ctx, row, kind)
+		applied, err := replay.rules(ctx, row)
 		switch {
 		case err != nil:
 			return out, err

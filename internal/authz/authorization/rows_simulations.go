@@ -117,6 +117,15 @@ func completeSince(ctx context.Context, q *pg.Q, s pg.Scope, classes ...audit.Ex
 	return at.UTC(), err
 }
 
+// erasedUntil returns the time up to which values of requests may have been erased with their subjects: that of the last erasure in the
+// environment, or now if one is in progress. Zero is none.
+func erasedUntil(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) (time.Time, error) {
+	var at time.Time
+	err := q.QueryRow(ctx, "select coalesce(max(coalesce(completed_at, $3)), '0001-01-01Z') from erasures where tenant_id = $1 and environment_id = $2",
+		s.Tenant, s.Environment, now).Scan(&at)
+	return at.UTC(), err
+}
+
 // policiesOf returns the policy versions of an action, with their hashes and schemas.
 func policiesOf(ctx context.Context, q *pg.Q, s pg.Scope, action string) ([]models.PolicyVersion, error) {
 	var rows []models.PolicyVersion

@@ -48,6 +48,14 @@ type Simulation struct {
 	NotDecidable int `json:"not_decidable"`
 	// Undecided lists them, newest first, at most Window.List.
 	Undecided []Undecided `json:"undecided"`
+	// Lists are those that the rules read, as they are now and not as they were when the decisions were made.
+	Lists []SimulatedList `json:"lists"`
+}
+
+// SimulatedList is a named list with its version now.
+type SimulatedList struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
 }
 
 // Move is a decision that would have been different.
@@ -97,9 +105,9 @@ const (
 )
 
 // Simulate decides stored decisions of an action again under one of its policy versions, from the assurance profiles that were
-// recorded then and, for rules, from the values that were kept. A decision that depends on a value that is not stored is counted
-// and listed instead. It writes nothing. Whether the subject could use a passkey is taken from today, since decisions do not
-// record it.
+// recorded then and, for rules, from the values that were kept and the lists as they are now. A decision that depends on a value that is
+// not stored is counted and listed instead. It writes nothing. Whether the subject could use a passkey is taken from today, since
+// decisions do not record it.
 //
 // It is unavailable while too many simulations run.
 func (s *Service) Simulate(ctx context.Context, scope pg.Scope, v models.PolicyVersion, kind policy.EnvironmentKind, w Window) (Simulation, error) {
@@ -118,17 +126,17 @@ func (s *Service) Simulate(ctx context.Context, scope pg.Scope, v models.PolicyV
 	if err := s.permitModels(ctx, scope, rows, contract.Requirements); err != nil {
 		return Simulation{}, err
 	}
-	replay, err := s.replayer(ctx, scope, v, contract, rows)
+	replay, err := s.replayer(ctx, scope, v, contract, rows, kind)
 	if err != nil {
 		return Simulation{}, err
 	}
 	t := tally{list: w.List, moves: map[Transition]int{}, reasons: map[string]ReasonShift{}}
-	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Before: map[policy.Effect]int{}, After: map[policy.Effect]int{}, Moves: []Move{}, Undecided: []Undecided{}}
+	t.sim = Simulation{Action: v.ActionID, Version: v.Version, Before: map[policy.Effect]int{}, After: map[policy.Effect]int{}, Moves: []Move{}, Undecided: []Undecided{}, Lists: replay.simulatedLists()}
 	for _, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return Simulation{}, err
 		}
-		applied, err := replay.rules(ctx, row, kind)
+		applied, err := replay.rules(ctx, row)
 		if err != nil {
 			return Simulation{}, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
@@ -24,15 +25,21 @@ import (
 // a timeout.
 const countsBatch = 500
 
+// numbersBatch is the same for a number, which is made of more rows.
+const numbersBatch = 100
+
 // replayer applies the rules of a policy version to stored decisions.
 type replayer struct {
 	set       *rules.Set // nil or empty if the version has no rules: then nothing else is read
 	names     []string
 	riskClass string
+	kind      policy.EnvironmentKind
 	vault     storedvalues.Vault
 	rows      map[string]Replayable                 // with the decisions that they follow
 	counts    map[string]map[rules.Count]int        // by decision; one that is not known is missing
 	numbers   map[string]map[rules.Aggregate]string // likewise
+	listed    map[string]map[rules.Listed]bool      // likewise
+	lists     map[string]models.List                // by name
 	plan      aggregate.Plan
 	digests   aggregate.Vault
 	noContext string // the digest of an empty context
@@ -47,12 +54,15 @@ type appliedRules struct {
 
 // replayer returns a replayer of decisions of the version's action. Rules that were valid when the version was created and are not
 // any more are an error: a simulation without them would show a policy that does not exist.
-func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyVersion, c policy.Contract, rows []Replayable) (*replayer, error) {
+func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyVersion, c policy.Contract, rows []Replayable, kind policy.EnvironmentKind) (*replayer, error) {
 	set, faults := rules.CompileReplayable(c.Requirements.Rules, c.ContextSchema)
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("rules of policy version %s: rule %s: %w", v.ID, faults[0].Name, faults[0])
 	}
-	r := &replayer{set: set, vault: s.kept, digests: s.digests, done: map[string]appliedRules{}, numbers: map[string]map[rules.Aggregate]string{}}
+	r := &replayer{
+		set: set, kind: kind, vault: s.kept, digests: s.digests, done: map[string]appliedRules{}, numbers: map[string]map[rules.Aggregate]string{},
+		listed: map[string]map[rules.Listed]bool{},
+	}
 	if set.Empty() {
 		return r, nil
 	}
@@ -76,7 +86,10 @@ func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyV
 	if r.plan, err = aggregate.Parse(v.ContextSchema); err != nil {
 		return nil, err
 	}
-	return r, r.number(ctx, s.store.Q, scope, act)
+	if err := r.number(ctx, s, scope, act); err != nil {
+		return nil, err
+	}
+	return r, r.ask(ctx, s, scope)
 }
 
 // follow reads the decisions that follow-up decisions follow, up to the first of each chain: a rule that applied to them still
@@ -105,6 +118,15 @@ func (r *replayer) follow(ctx context.Context, q *pg.Q, scope pg.Scope, rows []R
 		}
 	}
 	return nil
+}
+
+// simulatedLists returns the lists that the rules read, by name.
+func (r *replayer) simulatedLists() []SimulatedList {
+	out := []SimulatedList{}
+	for _, name := range slices.Sorted(maps.Keys(r.lists)) {
+		out = append(out, SimulatedList{name, r.lists[name].Version})
+	}
+	return out
 }
 
 // count counts the decisions that were made before each decision. Where retention has removed some, the count is not known.
@@ -136,10 +158,11 @@ func (r *replayer) count(ctx context.Context, q *pg.Q, scope pg.Scope) error {
 }
 
 // number computes what was added up before each decision, where that is known.
-func (r *replayer) number(ctx context.Context, q *pg.Q, scope pg.Scope, act models.Action) error {
+func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act models.Action) error {
 	if len(r.set.Aggregates()) == 0 {
 		return nil
 	}
+	q := s.store.Q
 	complete, err := completeSince(ctx, q, scope, audit.ExpiringAuthorizations, audit.ExpiringAggregates)
 	if err != nil {
 		return err
@@ -148,18 +171,31 @@ func (r *replayer) number(ctx context.Context, q *pg.Q, scope pg.Scope, act mode
 	if err != nil {
 		return err
 	}
+	erased, err := erasedUntil(ctx, q, scope, s.clock.Now())
+	if err != nil {
+		return err
+	}
 	for _, g := range r.set.Aggregates() {
-		if g.Resource { // which decisions were stored by their resource is not known
-			continue
-		}
-		past := aggregate.Past{Span: g.Span(), Read: aggregate.Read{Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved}}
+		since := complete
+		past := aggregate.Past{Span: g.Span(), Read: aggregate.Read{
+			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved,
+		}}
 		switch {
 		case g.IsSum():
 			past.Kind = aggregate.Sum
 		case g.IsSeen():
 			past.Decision, past.Seen = "", [][]byte{}
 		}
-		if g.IsSeen() || g.Action == act.Key {
+		switch {
+		case g.Resource && g.Action == act.Key:
+			unstored, err := unstoredUntil(policies, g, s.clock.Now())
+			if err != nil {
+				return err
+			}
+			since = latest(complete, erased, unstored)
+		case g.Resource:
+			since = latest(complete, erased)
+		case g.IsSeen() || g.Action == act.Key:
 			past.Measured, past.Stored = act.Key, storing(policies, g.Field, past.Kind)
 		}
 		var of []aggregate.Moment
@@ -168,12 +204,12 @@ func (r *replayer) number(ctx context.Context, q *pg.Q, scope pg.Scope, act mode
 			if err != nil {
 				return err
 			}
-			if known && row.ParentID == nil && !row.DecidedAt.Add(-g.Span()).Before(complete) {
+			if known && row.ParentID == nil && !row.DecidedAt.Add(-g.Span()).Before(since) {
 				m.ID = id
 				of = append(of, m)
 			}
 		}
-		for batch := range slices.Chunk(of, countsBatch) {
+		for batch := range slices.Chunk(of, numbersBatch) {
 			found, err := past.Before(ctx, q.Old(ctx), scope, batch)
 			if err != nil {
 				return err
@@ -202,6 +238,72 @@ func storing(policies []models.PolicyVersion, field string, kind aggregate.Kind)
 		}
 	}
 	return out
+}
+
+// overlap is for how long decisions may be made under a policy after it was replaced.
+const overlap = time.Minute
+
+// unstoredUntil returns the time up to which requests of the action may have been decided under a policy that does not store what a number
+// of the resource is made of; zero if there was none.
+func unstoredUntil(policies []models.PolicyVersion, g rules.Aggregate, now time.Time) (time.Time, error) {
+	var until time.Time
+	for _, v := range policies {
+		if v.ActivatedAt == nil {
+			continue
+		}
+		contract, err := action.Contract(v)
+		if err != nil {
+			return until, err
+		}
+		counted := rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema).Aggregates()
+		byResource := slices.ContainsFunc(counted, func(c rules.Aggregate) bool { return c.Resource })
+		bySubject := slices.ContainsFunc(counted, func(c rules.Aggregate) bool { return c.Field == rules.SubjectField })
+		kind := aggregate.Distinct
+		if g.IsSum() {
+			kind = aggregate.Sum
+		}
+		if byResource && (bySubject && g.Field == rules.SubjectField || len(storing([]models.PolicyVersion{v}, g.Field, kind)) > 0) {
+			continue
+		}
+		if v.RetiredAt == nil {
+			return now, nil
+		}
+		until = latest(until, v.RetiredAt.Add(overlap))
+	}
+	return until, nil
+}
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
+// ask looks up what the rules ask of lists for the first decisions. What a list had then is not stored: it has the entries of now.
+func (r *replayer) ask(ctx context.Context, s *Service, scope pg.Scope) (err error) {
+	var names []string
+	for _, l := range r.set.Lists() {
+		names = append(names, l.Name)
+	}
+	if r.lists, err = lists.ByName(ctx, s.store.Q, scope, names); err != nil || len(r.lists) == 0 {
+		return err
+	}
+	lookups := map[string]*lists.Lookup{}
+	for id, row := range r.rows {
+		if row.ParentID != nil {
+			continue
+		}
+		vars, known, err := r.vars(row)
+		if err != nil {
+			return err
+		}
+		if lookups[id], err = s.lists.Lookup(r.lists, r.set.ReplayListed(ctx, vars, known)); err != nil {
+			return err
+		}
+	}
+	if err := lists.LookUp(ctx, s.store.Q, scope, slices.Collect(maps.Values(lookups)), s.clock.Now()); err != nil {
+		return err
+	}
+	for id, l := range lookups {
+		r.listed[id] = l.Results()
+	}
+	return nil
 }
 
 // moment returns the currency and the value by which a decision read a number; false if they are not known.
@@ -249,14 +351,14 @@ func known(needed []rules.Count, numbers []int, decidedAt, complete time.Time) m
 
 // rules returns the rules that apply to a stored decision. It remembers the result: a first decision is looked up again by each
 // decision that follows from it.
-func (r *replayer) rules(ctx context.Context, row Replayable, kind policy.EnvironmentKind) (appliedRules, error) {
+func (r *replayer) rules(ctx context.Context, row Replayable) (appliedRules, error) {
 	if r.set.Empty() {
 		return appliedRules{}, nil
 	}
 	if done, ok := r.done[row.ID]; ok {
 		return done, nil
 	}
-	vars, known, err := r.vars(row, kind)
+	vars, known, err := r.vars(row)
 	if err != nil {
 		return appliedRules{}, err
 	}
@@ -265,7 +367,7 @@ func (r *replayer) rules(ctx context.Context, row Replayable, kind policy.Enviro
 	if row.ParentID == nil {
 		matched, out.undecided = r.set.Replay(ctx, vars, known)
 	} else {
-		before, err := r.before(ctx, *row.ParentID, kind)
+		before, err := r.before(ctx, *row.ParentID)
 		if err != nil {
 			return out, err
 		}
@@ -284,9 +386,9 @@ func (r *replayer) rules(ctx context.Context, row Replayable, kind policy.Enviro
 
 // before returns the rules that apply to the decision that a follow-up decision follows. If that decision is no longer stored, it
 // is not known of any rule whether it applied.
-func (r *replayer) before(ctx context.Context, id string, kind policy.EnvironmentKind) (appliedRules, error) {
+func (r *replayer) before(ctx context.Context, id string) (appliedRules, error) {
 	if row, ok := r.rows[id]; ok {
-		return r.rules(ctx, row, kind)
+		return r.rules(ctx, row)
 	}
 	var out appliedRules
 	for _, name := range r.names {
@@ -298,7 +400,7 @@ func (r *replayer) before(ctx context.Context, id string, kind policy.Environmen
 // vars returns the values of a stored decision and which of them are known. The enrollment that the subject had is not stored, and
 // neither is whether it had recently recovered, unless it has no limit from then on.
 // The function compares paths as a condition writes them.
-func (r *replayer) vars(row Replayable, kind policy.EnvironmentKind) (rules.Vars, rules.Known, error) {
+func (r *replayer) vars(row Replayable) (rules.Vars, rules.Known, error) {
 	var profile assurance.Profile
 	if err := json.Unmarshal(row.Assurance, &profile); err != nil {
 		return rules.Vars{}, nil, err
@@ -309,7 +411,7 @@ func (r *replayer) vars(row Replayable, kind policy.EnvironmentKind) (rules.Vars
 	}
 	vars := rules.Vars{
 		Resource: rules.Resource{Type: row.ResourceType}, Action: rules.Action{Key: row.ActionKey, Mode: string(row.Mode), RiskClass: r.riskClass},
-		Audience: row.Audience, Environment: kind, Assurance: profile.Facts(), Counts: r.counts[row.ID], Aggregates: r.numbers[row.ID], Now: row.DecidedAt,
+		Audience: row.Audience, Environment: r.kind, Assurance: profile.Facts(), Counts: r.counts[row.ID], Aggregates: r.numbers[row.ID], Listed: r.listed[row.ID], Now: row.DecidedAt,
 		Subject: rules.Subject{ID: row.Subject, CreatedAt: row.SubjectCreatedAt, Passkeys: row.PasskeysThen},
 	}
 	resource := false
@@ -323,6 +425,9 @@ func (r *replayer) vars(row Replayable, kind policy.EnvironmentKind) (rules.Vars
 		switch at := path[len(path)-1]; path[0] {
 		case "context":
 			return row.ContextDigest == r.noContext || values.Knows(path[1:]) || presence && values.KnowsPresence(path[1:])
+		case "list":
+			_, stored := r.lists[at]
+			return stored
 		case "resource":
 			return at == "type" || at == "id" && resource
 		case "subject":

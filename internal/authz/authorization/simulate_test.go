@@ -9,11 +9,13 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/models"
 )
 
 const (
@@ -150,6 +152,40 @@ func TestSimulateTakesTheSubjectAsOfThen(t *testing.T) {
 			require.Equal(t, map[policy.Effect]int{c.want: 1}, got.After)
 		})
 	}
+}
+
+// A list is simulated with its entries of now, and the result says so.
+func TestSimulateTakesListsAsOfNow(t *testing.T) {
+	t.Parallel()
+	const kept = `{"properties": {"payee": {"type": "string", "maxLength": 70, "x-countersign-keep": true}}}`
+	b, ids, _ := simulated(t, kept, allowing, `{"payee": "Straße"}`, `{"payee": "other"}`, `{}`)
+	list := func(name string, add lists.NewEntry) {
+		t.Helper()
+		l, err := b.lists.Create(t.Context(), b.Scope, lists.By{Actor: "test"}, lists.Draft{Name: name, Kind: models.ListText, Personal: name == "known"})
+		require.NoError(t, err)
+		_, err = b.lists.Change(t.Context(), b.Scope, lists.By{Actor: "test"}, l.ID, lists.Edit{Add: []lists.NewEntry{add}})
+		require.NoError(t, err)
+	}
+	ended := b.clock.Now().Add(time.Minute)
+	list("known", lists.NewEntry{Value: "STRASSE", Reason: "Test"})
+	list("ended", lists.NewEntry{Value: "other", Reason: "Test", ExpiresAt: &ended})
+	b.clock.Advance(time.Hour)
+	v, err := b.actions.CreateVersion(t.Context(), b.principal, b.Action.ID, action.CreateVersion{
+		Requirements: ruled(`has(context.payee) && context.payee in list("known")`, `has(context.payee) && context.payee in list("ended")`), ContextSchema: json.RawMessage(kept),
+	})
+	require.NoError(t, err)
+	got, err := b.Simulate(t.Context(), b.Scope, v, policy.Sandbox, authorization.Window{Last: 10, List: 10})
+	require.NoError(t, err)
+	require.Equal(t, map[policy.Effect]int{policy.Allow: 2, policy.Deny: 1}, got.After)
+	require.Equal(t, ids[0], got.Moves[0].Authorization)
+	require.Equal(t, []string{"rule_a"}, got.Moves[0].Rules)
+	require.Equal(t, []authorization.SimulatedList{{Name: "ended", Version: 2}, {Name: "known", Version: 2}}, got.Lists)
+
+	b.Exec("delete from kept_values")
+	got, err = b.Simulate(t.Context(), b.Scope, v, policy.Sandbox, authorization.Window{Last: 10, List: 10})
+	require.NoError(t, err)
+	require.Equal(t, 2, got.NotDecidable)
+	require.Equal(t, []string{"context.payee"}, got.Undecided[0].Rules[0].Unknown)
 }
 
 func TestSimulateFollowUpKeepsTheRulesOfItsRequest(t *testing.T) {

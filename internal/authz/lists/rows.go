@@ -201,6 +201,15 @@ func QueueLookup(ctx context.Context, q *pg.Q, b *pgx.Batch, s pg.Scope, l *Look
 	})
 }
 
+// LookUp looks up the questions of many decisions in one round trip.
+func LookUp(ctx context.Context, q *pg.Q, s pg.Scope, all []*Lookup, at time.Time) error {
+	b := &pgx.Batch{}
+	for _, l := range all {
+		QueueLookup(ctx, q, b, s, l, at)
+	}
+	return q.Batch(ctx, b)
+}
+
 // DropExpired deletes at most limit entries that expired before t.
 func DropExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
 	return q.Exec(ctx, `delete from list_entries where (id, environment_id) in (select id, environment_id from list_entries where expires_at < $1 limit $2)`, t, limit)

@@ -129,6 +129,24 @@ func (s *Set) ListedFor(ctx context.Context, v Vars) []Listed {
 	}
 	bound, _ := s.bound(v, s.asked)
 	bound[varSubject] = map[string]any{"id": v.Subject.ID}
+	return s.questions(bound, func(r compiled) bool { return r.isFalse(ctx, bound) })
+}
+
+// ReplayListed is ListedFor for Replay: it asks for every value that is known, of the lists that are.
+func (s *Set) ReplayListed(ctx context.Context, v Vars, known Known) []Listed {
+	if s == nil || len(s.lists) == 0 {
+		return nil
+	}
+	bound, unusable := s.bind(v)
+	return s.questions(bound, func(r compiled) bool {
+		_, result := r.replay(ctx, bound, unusable, known)
+		return !result.applies && len(result.unknown) == 0
+	})
+}
+
+// questions returns what the rules ask of lists with these variables. isFalse evaluates a rule, and reports whether it is false whatever
+// the lists have.
+func (s *Set) questions(bound map[string]any, isFalse func(r compiled) bool) []Listed {
 	var out, asked []Listed
 	s.bindLists(bound, func(l Listed) (bool, error) {
 		if len(asked) <= MaxListed && !slices.Contains(asked, l) {
@@ -137,7 +155,7 @@ func (s *Set) ListedFor(ctx context.Context, v Vars) []Listed {
 		return false, errUnasked
 	})
 	for _, r := range s.rules {
-		if asked = nil; len(r.lists) == 0 || r.isFalse(ctx, bound) {
+		if asked = nil; len(r.lists) == 0 || isFalse(r) {
 			continue
 		}
 		for _, l := range asked {

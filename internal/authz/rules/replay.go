@@ -12,8 +12,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// Known reports whether the value of a variable or a property is known of a stored decision. The path begins with the variable.
-// presence is set if a rule only tests whether the property is present.
+// Known reports whether the value of a variable or a property is known of a stored decision. The path begins with the variable; that of a
+// list is "list" and its name. presence is set if a rule only tests whether the property is present.
 type Known func(path []string, presence bool) bool
 
 // Undecided is a rule of which it is not known whether it applies.
@@ -156,8 +156,10 @@ func (r compiled) unknown(bound map[string]any, unusable map[string]error, known
 		}
 		patterns, names = append(patterns, cel.AttributePattern(in).QualString(g.key())), append(names, g.text())
 	}
-	// What a list had is not known afterwards.
 	for _, l := range r.lists {
+		if known(path{"list", l.Name}, false) {
+			continue
+		}
 		patterns, names = append(patterns, cel.AttributePattern(varLists).QualString(l.Name)), append(names, listText(l.Name))
 	}
 	return patterns, names

@@ -87,6 +87,47 @@ func TestReplayDecidesWhatItCanAndNamesWhatItCannot(t *testing.T) {
 	}
 }
 
+// A value that is known is asked for, of a list that is known, also beside what is not.
+func TestReplayAsksListsForKnownValues(t *testing.T) {
+	t.Parallel()
+	eur := rules.Listed{List: "a", Value: "EUR"}
+	for name, c := range map[string]struct {
+		when    string
+		unknown []string
+		asked   []rules.Listed
+		want    string // applies if the list has EUR, never, or the names of the missing values
+	}{
+		"a known value":             {`context.currency in list("a")`, nil, []rules.Listed{eur}, "applies"},
+		"an unknown value":          {`context.currency in list("a")`, []string{"context.currency"}, nil, "context.currency"},
+		"a list that is not stored": {`context.currency in list("a")`, []string{"list.a"}, nil, `list("a")`},
+		"false anyway":              {`context.amount > 300.0 && context.currency in list("a")`, nil, nil, "never"},
+		"beside an unknown":         {`context.currency in list("a") && resource.id == "x"`, []string{"resource.id"}, []rules.Listed{eur}, "resource.id"},
+		"of unknown presence":       {`has(context.exact) && context.currency in list("a")`, []string{"context.exact"}, []rules.Listed{eur}, "context.exact"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, v, known := replayable(t, c.when), vars(""), knowing(c.unknown...)
+			require.Equal(t, c.asked, set.ReplayListed(t.Context(), v, known))
+			for _, has := range []bool{true, false} {
+				v.Listed = map[rules.Listed]bool{}
+				for _, l := range c.asked {
+					v.Listed[l] = has
+				}
+				matched, missing := set.Replay(t.Context(), v, known)
+				switch decided := len(c.asked) > 0 && !has; {
+				case c.want == "applies" && has:
+					require.Len(t, matched, 1)
+				case c.want == "applies" || c.want == "never" || decided:
+					require.Empty(t, matched)
+					require.Empty(t, missing)
+				default:
+					require.Equal(t, []rules.Undecided{{Rule: "r0", Unknown: []string{c.want}}}, missing)
+				}
+			}
+		})
+	}
+}
+
 func TestReplayAgainFollowsTheFirstDecision(t *testing.T) {
 	t.Parallel()
 	set := replayable(t, `context.amount > 250.0`, `subject.passkeys == 0`, `context.currency == "EUR"`, `subject.passkeys == 1`)

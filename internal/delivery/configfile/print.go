@@ -54,5 +54,8 @@ func moved(s *countersign.PolicySimulation) string {
 	if s.NotDecidable != nil && *s.NotDecidable > 0 {
 		text += fmt.Sprintf("; %d cannot be decided again, because a rule reads values that were not kept: mark them with x-countersign-keep in context_schema", *s.NotDecidable)
 	}
+	if len(s.Lists) > 0 {
+		text += "; lists are read as they are now"
+	}
 	return text
 }

@@ -2433,6 +2433,15 @@ export interface components {
             not_decidable?: number;
             /** @description Extension: the decisions of `not_decidable`, newest first, at most `list`. */
             undecided?: components["schemas"]["SimulatedUndecided"][];
+            /** @description Extension: the lists that the rules read. They were read as they are now, and not as they were when the decisions were made. */
+            lists?: components["schemas"]["SimulatedList"][];
+        };
+        /** @description A list that the rules of a simulated version read. */
+        SimulatedList: {
+            /** @description Name of the list. */
+            name: string;
+            /** @description The version of the list now. */
+            version: number;
         };
         /** @description A decision that would have been different. */
         SimulatedMove: {
