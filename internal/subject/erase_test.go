@@ -5,10 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -88,6 +91,18 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, subject.WorkflowInput{Erasure: r.Erasure, Environment: b.env.ID}, run)
 }
 
+// paidToAccount is what rules add up of the resource to which every subject of seed pays.
+func (b *bundle) paidToAccount(t *testing.T) string {
+	t.Helper()
+	var sum *string
+	batch := &pgx.Batch{}
+	aggregate.QueueRead(batch, aggregate.Of{Scope: b.scope, ResourceDigest: "sha256:1"}, aggregate.Read{
+		Resource: true, Field: "amount", Kind: aggregate.Sum, Action: "payment.release", Decision: "challenge", Currency: "EUR", Since: b.clock.Now().Add(-time.Hour),
+	}, func(n *string) { sum = n })
+	require.NoError(t, b.store.Batch(t.Context(), batch))
+	return *sum
+}
+
 func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -99,11 +114,13 @@ func TestErasureRemovesEveryTraceAndKeepsTheAuditChain(t *testing.T) {
 	seal := audit.Sealer{Store: b.store, Clock: b.clock}
 	before := b.texts(t, "select count(*)::text from events")
 
+	require.Equal(t, "500.00", b.paidToAccount(t))
 	r, err := b.service.Erase(ctx, b.principal, canary)
 	require.NoError(t, err)
 	require.NotEmpty(t, b.traces(t, canary), "the search must find the text before the erasure")
 	b.erase(t, r.Erasure)
 
+	require.Equal(t, "250.00", b.paidToAccount(t), "what others paid to the same resource stays")
 	require.Empty(t, b.traces(t, canary))
 	require.Empty(t, b.traces(t, v.UID))
 	require.Equal(t, []string{"3"}, b.texts(t, "select count(*)::text from idempotency_keys"), "stored responses of other subjects stay")

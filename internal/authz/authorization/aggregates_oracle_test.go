@@ -17,12 +17,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -32,6 +35,7 @@ type history struct {
 	random     *rand.Rand
 	challenges *challenge.Service
 	holds      *hold.Service
+	subjects   []models.Subject
 	reported   map[string]bool // nonces of requests with an outcome
 }
 
@@ -43,12 +47,15 @@ func newHistory(t *testing.T, seed uint64) *history {
 		policy.Rule{Name: "held", When: `context.payee in ["b", "e"]`, Requirements: policy.Stricter{HoldOn: []string{reason.RuleMatched}}, Reason: "Held"},
 		policy.Rule{Name: "both", When: `context.payee in ["c", "e"]`, Requirements: policy.Stricter{ExplicitApprovalRequired: true}, Reason: "Challenged"},
 		denyRule("limit", `subject.sum("amount", "payments.transfer", "allow", "24h") > 100000`, true),
+		denyRule("many", `resource.distinct("subject", "payments.transfer", "allow", "24h") > 100000`, true),
 	)
+	env := models.Environment{ID: h.Scope.Environment, TenantID: h.Scope.Tenant}
+	h.subjects = []models.Subject{h.Subject, storetest.Subject(t, h.Store, env, "user_2"), storetest.Subject(t, h.Store, env, "user_3")}
 	ring, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	h.challenges = challenge.New(challenge.Deps{Store: h.Store, Clock: h.clock, Keyring: ring, Decide: h.Service.FollowUp})
 	h.holds = hold.New(hold.Deps{Store: h.Store, Clock: h.clock, Decide: h.Service.FollowUp})
-	h.Exec("create table if not exists oracle (id text, amount numeric, currency text, payee text)")
+	h.Exec("create table if not exists oracle (id text, amount numeric, currency text, payee text, subject text, resource text)")
 	return h
 }
 
@@ -64,10 +71,12 @@ func (h *history) request(t *testing.T) {
 	amount, currency := fmt.Sprintf("%d.%02d", h.random.IntN(500), h.random.IntN(100)), []string{"EUR", "USD"}[h.random.IntN(2)]
 	payee := string("abcdefgh"[h.random.IntN(8)])
 	r.Resource.ID = []string{"acc_1", "acc_2"}[h.random.IntN(2)]
+	by := h.subjects[h.random.IntN(len(h.subjects))]
+	r.Subject = by.ExternalID
 	r.Context = json.RawMessage(fmt.Sprintf(`{"amount": %q, "currency": %q, "payee": %q}`, amount, currency, payee))
 	got, err := h.authorize(t, r)
 	require.NoError(t, err)
-	h.Exec("insert into oracle values ($1, $2, $3, $4)", got.ID, amount, currency, payee)
+	h.Exec("insert into oracle values ($1, $2, $3, $4, $5, $6)", got.ID, amount, currency, payee, by.UID, r.Resource.ID)
 }
 
 // moves are the moves of a history beside its requests.
@@ -137,7 +146,7 @@ var moves = map[string]func(h *history, t *testing.T){
 			return
 		}
 		require.NoError(t, h.Store.Write(t.Context(), func(q *pg.Q) error {
-			return subject.Void{Subject: h.Subject, Reason: subject.ReasonRecovery, At: h.clock.Now(), Actor: "test"}.Open(t.Context(), q)
+			return subject.Void{Subject: h.subjects[h.random.IntN(len(h.subjects))], Reason: subject.ReasonRecovery, At: h.clock.Now(), Actor: "test"}.Open(t.Context(), q)
 		}))
 	},
 	"erasure of one": func(h *history, _ *testing.T) {
@@ -149,15 +158,15 @@ var moves = map[string]func(h *history, t *testing.T){
 
 // The oracle derives what counts from the decisions and from everything that became of them, in plain SQL.
 const (
-	decidedOracle = `select o.amount, o.payee from oracle o join authorizations r on r.id = o.id where $1 in ('', o.currency) and case when $2 = 'any' then r.decided_at > $3
+	decidedOracle = `select o.amount, o.payee, o.subject from oracle o join authorizations r on r.id = o.id where $1 in ('', o.currency) and $4 in (o.subject, o.resource) and case when $2 = 'any' then r.decided_at > $3
 		else (select min(a.decided_at) from authorizations a where a.nonce = r.nonce and a.decision = $2) > $3 end`
-	reservedOracle = `select o.amount, o.payee from oracle o join authorizations r on r.id = o.id join authorizations l on l.nonce = r.nonce
+	reservedOracle = `select o.amount, o.payee, o.subject from oracle o join authorizations r on r.id = o.id join authorizations l on l.nonce = r.nonce
 			and not exists (select from authorizations c where c.parent_id = l.id)
 			left join lateral (select outcome in ('executed', 'manually_approved', 'customer_override') as moved, outcome_reported_at as at
 				from authorizations a where a.nonce = r.nonce and outcome <> 'unknown' and (a.outcome <> 'manually_rejected' or a.outcome_reported_at >= l.decided_at)
 					and (a.outcome <> 'not_executed' or a.outcome_reported_at >= l.decided_at)
 					and outcome in ('executed', 'manually_approved', 'customer_override', 'not_executed', 'manually_rejected') limit 1) said on true
-		where $1 in ('', o.currency) and $2 = 'allow' and (
+		where $1 in ('', o.currency) and $2 = 'allow' and $4 in (o.subject, o.resource) and (
 			l.decision = 'allow' and l.decided_at > $3 and coalesce(said.moved, true)
 				and (coalesce(said.moved, false) or not exists (select from proofs p where p.authorization_id = l.id and p.status = 'revoked'))
 			or said.moved is null and (exists (select from challenges c where c.authorization_id = l.id and c.status = 'open')
@@ -165,43 +174,47 @@ const (
 			or l.decision <> 'allow' and said.moved and said.at > $3)`
 )
 
+// compare compares every number of a subject and of a resource with the oracle's.
 func (h *history) compare(t *testing.T, after string) {
 	t.Helper()
-	for _, window := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour} {
-		for _, outcome := range []string{"allow", "challenge", "hold", "deny", "any"} {
-			for _, reserved := range []bool{false, true} {
-				if reserved && outcome != "allow" {
-					continue
+	account, err := canonical.ResourceDigest("account", "acc_1")
+	require.NoError(t, err)
+	of := aggregate.Of{Scope: h.Scope, Subject: h.Subject.ExternalID, ResourceDigest: account}
+	for _, window := range []time.Duration{15 * time.Minute, 24 * time.Hour, 30 * 24 * time.Hour} {
+		for _, outcome := range []string{"allow", "challenge", "hold", "deny", "any", "reserved"} {
+			read := aggregate.Read{Action: "payments.transfer", Decision: outcome, Since: h.clock.Now().Add(-window)}
+			oracle, counted := decidedOracle, outcome
+			switch outcome {
+			case "any":
+				read.Decision = ""
+			case "reserved":
+				oracle, counted = reservedOracle, "allow"
+				read.Decision, read.Reserved = counted, true
+			}
+			for _, number := range []struct{ field, currency, of string }{
+				{"amount", "EUR", "coalesce(sum(amount), 0)"}, {"payee", "", "count(distinct payee)"}, {rules.SubjectField, "", "count(distinct subject)"},
+			} {
+				for holder, resource := range map[string]bool{h.Subject.UID: false, "acc_1": true} {
+					read.Resource, read.Field, read.Currency, read.Kind = resource, number.field, number.currency, aggregate.Distinct
+					if number.currency != "" {
+						read.Kind = aggregate.Sum
+					}
+					var want string
+					require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select "+number.of+"::text from ("+oracle+") x", number.currency,
+						counted, read.Since, holder).Scan(&want))
+					require.Equal(t, want, h.read(t, of, read), "%s of %s, %s in %s, after %s", number.of, holder, outcome, window, after)
 				}
-				read := aggregate.Read{Field: "amount", Kind: aggregate.Sum, Action: "payments.transfer", Decision: outcome, Reserved: reserved, Currency: "EUR", Since: h.clock.Now().Add(-window)}
-				if outcome == "any" {
-					read.Decision = ""
-				}
-				oracle := decidedOracle
-				if reserved {
-					oracle = reservedOracle
-				}
-				var want string
-				require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select coalesce(sum(amount), 0)::text from ("+oracle+") x", "EUR", outcome, read.Since).Scan(&want))
-				require.Equal(t, want, h.read(t, read), "%s of %s in %s, reserved %t, after %s", "sum", outcome, window, reserved, after)
-				if reserved {
-					continue
-				}
-				var different string
-				require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select count(distinct payee)::text from ("+oracle+") x", "", outcome, read.Since).Scan(&different))
-				read.Field, read.Kind, read.Currency = "payee", aggregate.Distinct, ""
-				require.Equal(t, different, h.read(t, read), "payees of %s in %s, after %s", outcome, window, after)
 			}
 		}
 	}
 }
 
 // read reads a number as a decision does.
-func (h *history) read(t *testing.T, r aggregate.Read) string {
+func (h *history) read(t *testing.T, of aggregate.Of, r aggregate.Read) string {
 	t.Helper()
 	var got *string
 	b := &pgx.Batch{}
-	aggregate.QueueRead(b, aggregate.Of{Scope: h.Scope, Subject: h.Subject.ExternalID}, r, func(n *string) { got = n })
+	aggregate.QueueRead(b, of, r, func(n *string) { got = n })
 	require.NoError(t, h.Store.Batch(t.Context(), b))
 	require.NotNil(t, got)
 	return *got
@@ -245,6 +258,8 @@ func TestSimulationOfThePolicyInForceChangesNothing(t *testing.T) {
 				denyRule("week", `subject.sum("amount", "payments.transfer", "any", "7d") > 4000`, false),
 				denyRule("payees", `subject.distinct("payee", "payments.transfer", "allow", "24h") > 3`, false),
 				denyRule("new", `subject.sum("amount", "payments.transfer", "allow", "7d") > 600 && !subject.seen("payee", context.payee, "30d")`, false),
+				denyRule("account", `resource.sum("amount", "payments.transfer", "allow", "24h") > 1500`, true),
+				denyRule("shared", `resource.distinct("subject", "payments.transfer", "allow", "24h") > 2 && resource.distinct("payee", "payments.transfer", "any", "1h") > 2`, false),
 			}
 			v, err := h.actions.CreateVersion(t.Context(), h.principal, h.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(keptCounted)})
 			require.NoError(t, err)
