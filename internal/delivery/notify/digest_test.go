@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -55,6 +56,11 @@ func TestFurtherHoldsShareOneMessage(t *testing.T) {
 	require.Equal(t, 2, b.Count("select count(*) from notices where due_at = $1", now), "one by mail, one by chat")
 	require.Equal(t, 38, b.Count("select count(*) from notices where due_at = $1", now.Add(15*time.Minute)))
 	require.Equal(t, 40, b.Count("select count(*) from notices n join outbox o on o.ref = n.id and o.available_at = n.due_at"))
+	queues, err := consolequery.ReadQueues(t.Context(), b.Store, b.Scope, now)
+	require.NoError(t, err)
+	for _, of := range queues.Outbox {
+		require.False(t, strings.HasPrefix(of.Topic, "notice.") && of.Waiting > 1, "a message that is meant for later is not late: %+v", of)
+	}
 
 	b.Exec("update holds set status = 'rejected' where authorization_id = $1", held[7].AuthorizationID)
 	var sending sync.WaitGroup

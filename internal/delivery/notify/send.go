@@ -80,7 +80,7 @@ func refusesForGood(r webhook.AttemptResult) bool {
 // mostListed is the number of holds that one message lists; it counts the others.
 const mostListed = 50
 
-// batch is what one message to one recipient is about.
+// batch has the holds that one message to one recipient is about.
 type batch struct {
 	carrier   string // id of the notice whose message it is: the same for every attempt
 	recipient string

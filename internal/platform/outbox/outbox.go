@@ -48,7 +48,7 @@ type Item struct {
 	// Nil is the empty object; ids and digests only.
 	Payload any
 	At      time.Time
-	Due     time.Time // from when the work is to be done; zero: from At on
+	Due     time.Time // from when the work is to be done, and its age counts; zero: from At on
 }
 
 // Add writes the item in the caller's transaction.
@@ -61,7 +61,10 @@ func Add(ctx context.Context, q *pg.Q, i Item) error {
 		}
 		payload = raw
 	}
-	return Insert(ctx, q, models.Outbox{
-		Topic: i.Topic, EnvironmentID: i.Environment, Ref: i.Ref, Payload: payload, CreatedAt: i.At, AvailableAt: or(i.Due, i.At),
-	})
+	row := models.Outbox{Topic: i.Topic, EnvironmentID: i.Environment, Ref: i.Ref, Payload: payload, CreatedAt: i.At, AvailableAt: i.At}
+	if i.Due.After(i.At) {
+		// A row whose times are equal is claimed at once, whatever the clock (Claim).
+		row.CreatedAt, row.AvailableAt = i.Due.Add(-time.Microsecond), i.Due
+	}
+	return Insert(ctx, q, row)
 }
