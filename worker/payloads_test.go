@@ -24,25 +24,25 @@ func (p payloads) RegisterActivityWithOptions(a any, _ activity.RegisterOptions)
 func (p payloads) add(function any) {
 	of := reflect.TypeOf(function)
 	for i := range of.NumIn() {
-		p.walk(of.In(i))
+		p.collect(of.In(i))
 	}
 	for i := range of.NumOut() {
-		p.walk(of.Out(i))
+		p.collect(of.Out(i))
 	}
 }
 
-// walk adds a type of the service with the types of its fields.
-func (p payloads) walk(of reflect.Type) {
+// collect adds a type of the service with the types of its fields.
+func (p payloads) collect(of reflect.Type) {
 	switch of.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		p.walk(of.Elem())
+		p.collect(of.Elem())
 	case reflect.Struct:
 		if p[of] || of == reflect.TypeFor[time.Time]() {
 			return
 		}
 		p[of] = true
 		for i := range of.NumField() {
-			p.walk(of.Field(i).Type)
+			p.collect(of.Field(i).Type)
 		}
 	default:
 	}

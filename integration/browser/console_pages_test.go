@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -238,4 +239,31 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b.until(`document.activeElement.id === "f-text"`)
 	b.press("unknown\r")
 	b.see("No hold matches")
+}
+
+// A row of the audit log is one line of a desktop, and opens.
+func TestAuditLogShowsOneLinePerEntry(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	for range 40 {
+		w.subject(t)
+	}
+	b := newTab(t)
+	b.size(1280, 800)
+	b.enter(w, "Aud Auditor", models.RoleAuditor)
+	var high float64
+	require.Eventually(t, func() bool {
+		b.open(w.console("audit"))
+		b.eval(`Math.max(0, ...[...document.querySelectorAll(".entries tbody tr")].slice(0, 40).map((row) => row.getBoundingClientRect().height))`, &high)
+		return high > 0
+	}, patience, 100*time.Millisecond)
+	require.LessOrEqual(t, high, 36.0, "a row of two lines has 73")
+	b.click(".entries summary")
+	b.until(`document.querySelector(".entry-fields code").checkVisibility()`)
+	for _, width := range widths {
+		b.size(width, 800)
+		b.requireNoOverflow()
+		b.requireClean()
+		b.screenshot("audit-open-" + widthName(width))
+	}
 }

@@ -121,7 +121,9 @@ func (c *console) auditRows(v *visit, view *auditView, links []audit.Link) error
 		} else if id, ok := data["change"].(string); ok {
 			row.URL, row.Short = v.at("changes", id), short(id)
 		}
-		if row.Who.Kind == "person" && !slices.Contains(view.Names, row.Who.Name) {
+		if row.Who.Kind != "person" {
+			row.Who.Name = short(row.Who.Name)
+		} else if !slices.Contains(view.Names, row.Who.Name) {
 			view.Names = append(view.Names, row.Who.Name)
 		}
 		view.Rows = append(view.Rows, row)

@@ -28,6 +28,7 @@ func sentenceOf(kind string) string {
 		return kind
 	}
 	sentence, _, _ := strings.Cut(d.Description, ":")
+	sentence, _, _ = strings.Cut(sentence, ";")
 	return strings.TrimSuffix(sentence, ".")
 }
 

@@ -371,7 +371,7 @@ var accountEvents = []Definition{
 	audit("Operations were refused to the actor; count is how many of this kind since the entry before.", OperationRefusedData{}),
 	audit("A key read many records about people; count is how many since the entry before.", RecordsReadData{}),
 	audit("A stored record that decides was changed outside of the service; what rests on it is refused.", RecordAlteredData{}),
-	audit("Rows that decide what the service allows were changed, by the change before.", RecordsChangedData{}),
+	audit("Rows that decide what the service allows were changed.", RecordsChangedData{}),
 	audit("The settings of an identity provider of the console changed.", IdentityProviderChangedData{}),
 	audit("An identity provider of the console was removed.", IdentityProviderRemovedData{}),
 	audit("An action was created.", ActionCreatedData{}),
