@@ -47,7 +47,7 @@ func TestConsoleHealthFindsWhatIsBroken(t *testing.T) {
 		}, "Timers", []string{`<span class="tag bad">late</span>`, "1 h 00 min ago", "10 min"}},
 		"a key that cannot sign": {func(t *testing.T, w world) {
 			execSQL(t, "update signing_keys set sealed = sealed || '\\x00' where environment_id = '"+w.ID+"'")
-		}, "Signing key", []string{`<span class="tag bad">cannot sign</span>`, "Every allow that needs a proof fails.", "at once"}},
+		}, "Signing key", []string{`<span class="tag bad">cannot sign</span>`, "Every allow that needs a proof fails.", `data-label="Late after">–<`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -207,7 +207,7 @@ func (v *visit) timingForm(t notify.Timing) form {
 		Intro: "A hold that ends within the hour after its message would be sent is mailed at once, also in quiet hours.",
 		Fields: []field{
 			{Name: "gather_minutes", Label: "Further holds after a message", Kind: choice, Value: itoa(t.GatherMinutes), Options: gathering, Required: true,
-				Hint: "The first hold is always mailed at once. Those that follow share one e-mail."},
+				Hint: "The first hold is mailed at once; those that follow share one e-mail."},
 			{Name: "quiet_from", Label: "Quiet from", Kind: clockTime, Value: t.QuietFrom, Hint: "Empty for no quiet hours."},
 			{Name: "quiet_until", Label: "Quiet until", Kind: clockTime, Value: t.QuietUntil},
 			{Name: "zone", Label: "Time zone", Kind: oneLine, Value: t.Zone, Required: true, Hint: "Such as Europe/Berlin or America/New_York. E-mails show due times in it."},
