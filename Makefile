@@ -76,7 +76,7 @@ REPORTS ?= dist
 .PHONY: reports
 reports: ## write the table of the contract and its tests into dist/ (REPORTS=folder)
 	@mkdir -p $(REPORTS)
-	@go test ./api/openapi/edges -count 1 -run '^TestContractTable$$' -args -out $(REPORTS)/contract.md
+	@cd integration && go test ./edges -count 1 -run '^TestContractTable$$' -args -out $(REPORTS)/contract.md
 
 ## Build
 
@@ -122,8 +122,8 @@ $(BIN)/openfga: tools/peers/go.mod tools/peers/go.sum
 	@echo "building $@: takes about five minutes on two cores the first time"
 	@$(BUILD) -C tools/peers -o $@ -package github.com/openfga/openfga/cmd/openfga -- -trimpath
 
-$(BIN)/testrunner: $(wildcard internal/testing/testenv/runner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
-	@CGO_ENABLED=0 go build -trimpath -o $@ ./internal/testing/testenv/runner
+$(BIN)/testrunner: $(wildcard tools/testrunner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
+	@CGO_ENABLED=0 go build -trimpath -o $@ ./tools/testrunner
 
 ## Test
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/api/openapi/edges"
+	"github.com/countersign-dev/countersign/integration/edges"
 )
 
 // schemaTypes are the fault types of schema violations. A body that satisfies the schema may still be refused for rules that a

@@ -15,8 +15,8 @@ import (
 	"sync"
 )
 
-//go:generate go run ./gen
-//go:generate go run ./gosdk
+//go:generate go run ../../tools/openapi
+//go:generate go run ../../tools/gosdk
 
 //go:embed openapi.json
 var source []byte

@@ -1,4 +1,4 @@
-// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.
+// Code generated from the contract by tools/gosdk; DO NOT EDIT.
 
 package countersign
 

@@ -1,9 +1,6 @@
 package features
 
-import (
-	"encoding/json"
-	"math"
-)
+import "encoding/json"
 
 // MarshalJSON encodes the frame as the features object that a collector sends.
 func (f Frame) MarshalJSON() ([]byte, error) { return json.Marshal(f.Tree()) }
@@ -51,54 +48,4 @@ func ExampleJSON() map[string]any {
 		"rhythm":   map[string]any{"events": 304, "active_ms": 15000, "cells": map[string]any{"rt:key_ptr": []float64{CountFew, 6.7}}},
 		"presence": map[string]any{"sd_lpp": 0.47, "sd_lhold": 0.31, "med_pp": 168, "sd_lv": 1.14},
 	}
-}
-
-// JSONSchema returns the JSON Schema (2020-12) of the features object, for the OpenAPI document and for integrators.
-func JSONSchema() map[string]any {
-	props := map[string]any{
-		"schema":   map[string]any{"const": SchemaVersion},
-		"clock_ms": numberSchema(0, MaxClockMS),
-		"presence": strictObject(scalarProperties()),
-	}
-	for _, m := range Modalities() {
-		props[string(m)] = strictObject(map[string]any{
-			"events":    map[string]any{"type": "integer", "minimum": 0, "maximum": MaxEvents},
-			"active_ms": numberSchema(0, MaxActiveMS),
-			"cells":     strictObject(cellProperties(m)),
-		})
-	}
-	out := strictObject(props)
-	out["required"] = []string{"schema"}
-	return out
-}
-
-// strictObject returns a schema that forbids properties other than the given ones.
-func strictObject(props map[string]any) map[string]any {
-	return map[string]any{"type": "object", "additionalProperties": false, "properties": props}
-}
-
-// numberSchema rounds the range outwards to two decimals, the precision of a sent mean.
-func numberSchema(lo, hi float64) map[string]any {
-	return map[string]any{"type": "number", "minimum": math.Floor(lo*100) / 100, "maximum": math.Ceil(hi*100) / 100}
-}
-
-// scalarProperties returns the schema of each presence scalar.
-func scalarProperties() map[string]any {
-	out := map[string]any{}
-	for _, s := range presenceScalars {
-		out[s.Name] = numberSchema(s.Min, s.Max)
-	}
-	return out
-}
-
-// cellProperties returns the schema of each cell: an array of the count bin and the mean.
-func cellProperties(m Modality) map[string]any {
-	out := map[string]any{}
-	for _, c := range schemaCells[m] {
-		out[c.Name] = map[string]any{
-			"type": "array", "minItems": 2, "maxItems": 2,
-			"prefixItems": []any{map[string]any{"enum": []int{0, CountFew, CountMany}}, numberSchema(c.Min, c.Max)},
-		}
-	}
-	return out
 }

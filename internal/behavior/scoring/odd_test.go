@@ -175,18 +175,6 @@ func TestFrameLongerThanItsDurationIsRejected(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestReasonsAreUniqueAndDescribed(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for _, r := range scoring.Reasons() {
-		require.False(t, seen[r.Code], r.Code)
-		seen[r.Code] = true
-		require.NotEmpty(t, r.Kind, r.Code)
-		require.NotEmpty(t, r.Description, r.Code)
-		require.NotEmpty(t, r.Remedy, r.Code)
-	}
-}
-
 // A stranger whose chunks are short must be recognized too: a restart of the window takes evidence out of it, and
 // that evidence still counts as seen.
 func TestStrangerInShortFramesIsNotConfirmed(t *testing.T) {

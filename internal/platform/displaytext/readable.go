@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-//go:generate go run ./gen
+//go:generate go run ../../../tools/lookalikes
 
 // twins are the letters of Cyrillic, Greek and Armenian that fonts draw exactly like Latin ones. A word of them alone can be read as a
 // Latin word; with the further lookalikes of these scripts too many ordinary words could.

@@ -1,7 +1,7 @@
 package reason
 
 // evidenceEntries are the codes that internal/behavior/scoring and the feature parser emit in acknowledgements, profiles and
-// claims. They are defined there; a test compares this copy with the original, so that the catalogue does not import the scorer.
+// claims. The codes are defined there, and a test compares the two lists.
 var evidenceEntries = []Entry{
 	{"features_malformed", KindEvidence, "The features object does not match the feature schema.", "Send an object that matches the published feature schema."},
 	{"features_schema_unsupported", KindEvidence, "The frame has an unsupported feature schema version.", "Use a collector for the schema version published in /meta."},

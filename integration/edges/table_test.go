@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/api/openapi/edges"
+	"github.com/countersign-dev/countersign/integration/edges"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
@@ -24,7 +24,7 @@ import (
 var out = flag.String("out", "", "file for the table of the contract and its tests, from the root of the repository")
 
 const (
-	root  = "../../../"
+	root  = "../../"
 	shown = root + "integration/testdata/shown.json"
 )
 

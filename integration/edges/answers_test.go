@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
-	"github.com/countersign-dev/countersign/api/openapi/edges"
+	"github.com/countersign-dev/countersign/integration/edges"
 )
 
 // The integration tests check every response against the contract. This test shows that the check works: for each rule of each

@@ -104,7 +104,7 @@ func generate() (map[string][]byte, error) {
 		"codes.gen.go":         "package countersign\n\n" + g.codes(),
 		"events/events.gen.go": "package events\n\n" + payloads,
 	} {
-		text, err := format.Source([]byte("// Code generated from the contract by api/openapi/gosdk; DO NOT EDIT.\n\n" + body))
+		text, err := format.Source([]byte("// Code generated from the contract by tools/gosdk; DO NOT EDIT.\n\n" + body))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", name, err, body)
 		}

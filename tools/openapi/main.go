@@ -1,4 +1,4 @@
-// Command gen builds openapi.json from the YAML files in ../src. The sources are OpenAPI 3.1 with a shorthand for parts that
+// Command openapi builds openapi.json from the YAML files in src, in the folder that it runs in. The sources are OpenAPI 3.1 with a shorthand for parts that
 // every operation repeats (see expand.go): error responses, headers, examples, security. It may not add rules of the contract
 // that are not in src.
 package main

@@ -15,7 +15,7 @@ func TestGoSDKIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 6)
 	for name, text := range files {
-		found, err := os.ReadFile(filepath.Join("..", "..", "..", "sdk", "go", name))
+		found, err := os.ReadFile(filepath.Join("..", "..", "sdk", "go", name))
 		require.NoError(t, err)
 		require.Equal(t, string(text), string(found), "sdk/go/%s is stale: run make generate", name)
 	}

@@ -1,4 +1,4 @@
-// Command runner starts one temporary Postgres and one Temporal server (devstack), runs the tests of every module with
+// Command testrunner starts one temporary Postgres and one Temporal server (devstack), runs the tests of every module with
 // gotestsum and the servers' addresses in the environment, and stops the servers. make test runs it. Its exit code is that of
 // the first module whose tests failed.
 package main
