@@ -143,3 +143,18 @@ func BenchmarkAddFrameKnowingMuch(b *testing.B) {
 		m.Add(s, in, ts, at)
 	}
 }
+
+// What the tables and running sums of the comparison with known passages gain over the definition.
+func BenchmarkKnownPassages(b *testing.B) {
+	m := populated()
+	bg := m.Background(features.Keystroke)
+	owner := drawPerson(bg, 13)
+	known, own := knowing(b, m, owner, 1024), knowing(b, m, owner, 6)
+	for name, recorded := range map[string]func(*Background, Passages) bool{"with running sums": own.recorded, "as defined": own.plainRecorded} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				recorded(bg, known)
+			}
+		})
+	}
+}

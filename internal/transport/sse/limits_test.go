@@ -185,3 +185,53 @@ func BenchmarkServe(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(memory.HeapInuse+memory.StackInuse)/1e6, "MB")
 }
+
+// BenchmarkOpenStreams measures the memory of a silent stream whose connection is taken over, and of one that the HTTP server writes.
+func BenchmarkOpenStreams(b *testing.B) {
+	const streams = 1000
+	written := func(b *testing.B) string {
+		b.Helper()
+		app, open := fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true}), make(chan struct{})
+		app.Get("/stream", func(c *fiber.Ctx) error {
+			c.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+				_, _ = w.WriteString(retryHint)
+				_ = w.Flush()
+				<-open
+			})
+			return nil
+		})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(b, err)
+		go func() { _ = app.Listener(l) }()
+		b.Cleanup(func() { close(open); _ = app.ShutdownWithTimeout(time.Second) })
+		return l.Addr().String()
+	}
+	takenOver := func(b *testing.B) string {
+		b.Helper()
+		u, err := url.Parse(setupStreams(b, &Server{Heartbeat: time.Hour}, stream.Options{MaxEach: streams}).url)
+		require.NoError(b, err)
+		return u.Host
+	}
+	used := func() float64 {
+		var memory runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&memory)
+		return float64(memory.HeapInuse + memory.StackInuse)
+	}
+	for name, serve := range map[string]func(*testing.B) string{"taken over": takenOver, "written by the server": written} {
+		b.Run(name, func(b *testing.B) {
+			address := serve(b)
+			before := used()
+			for range streams {
+				conn, err := net.Dial("tcp", address)
+				require.NoError(b, err)
+				b.Cleanup(func() { _ = conn.Close() })
+				_, err = conn.Write([]byte("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+				require.NoError(b, err)
+				_, err = conn.Read(make([]byte, 1))
+				require.NoError(b, err)
+			}
+			b.ReportMetric((used()-before)/streams/1000, "kB/stream")
+		})
+	}
+}
