@@ -35,7 +35,6 @@ type Observer interface {
 // DeliverOptions tune a Deliverer. The zero value has the defaults.
 type DeliverOptions struct {
 	Observer Observer      // nil observes nothing
-	Budget   time.Duration // how long one Deliver may take; default 30 s
 	Linger   time.Duration // how long Deliver waits for more when nothing is due; default 1 s
 	Poll     time.Duration // how often Deliver queries for due deliveries meanwhile; default 50 ms
 }
@@ -49,14 +48,14 @@ type Deliverer struct {
 	logger   *slog.Logger
 	observer Observer // may be nil
 
-	budget, linger, poll time.Duration
+	budget, linger, poll time.Duration // budget is how long one Deliver may take
 }
 
 // NewDeliverer returns a deliverer. It uses every dependency but the waker.
 func NewDeliverer(d Deps, o DeliverOptions) *Deliverer {
 	return &Deliverer{
 		store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, logger: d.Log, observer: o.Observer,
-		budget: orDefault(o.Budget, 30*time.Second), linger: orDefault(o.Linger, time.Second), poll: orDefault(o.Poll, 50*time.Millisecond),
+		budget: 30 * time.Second, linger: orDefault(o.Linger, time.Second), poll: orDefault(o.Poll, 50*time.Millisecond),
 	}
 }
 

@@ -222,8 +222,7 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *pg.Q, before models.Web
 		return err
 	default:
 		after.DisabledReason, after.DisabledAt, after.FailingSince = nil, nil, nil
-		_, err := enableEndpoint(ctx, q, after.ID, after.UpdatedAt)
-		return err
+		return enableEndpoint(ctx, q, after.ID, after.UpdatedAt)
 	}
 }
 

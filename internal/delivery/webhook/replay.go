@@ -85,7 +85,7 @@ func (s *Endpoints) Enable(ctx context.Context, p identity.Principal, id string)
 			return err
 		}
 		before, now := e, s.clock.Now()
-		if _, err := enableEndpoint(ctx, q, id, now); err != nil {
+		if err := enableEndpoint(ctx, q, id, now); err != nil {
 			return err
 		}
 		e.Status, e.DisabledReason, e.DisabledAt, e.FailingSince, e.UpdatedAt = Enabled, nil, nil, nil, now

@@ -404,11 +404,11 @@ func disableEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, rea
 	return true, discardPending(ctx, q, e.EnvironmentID, e.ID, at)
 }
 
-// enableEndpoint enables a disabled endpoint and resets its failures. It returns false if it was not disabled.
-func enableEndpoint(ctx context.Context, q *pg.Q, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update webhook_endpoints set status = 'enabled', disabled_reason = null, disabled_at = null,
+// enableEndpoint enables an endpoint if it is disabled, and resets its failures.
+func enableEndpoint(ctx context.Context, q *pg.Q, id string, at time.Time) error {
+	_, err := q.Exec(ctx, `update webhook_endpoints set status = 'enabled', disabled_reason = null, disabled_at = null,
 		failing_since = null, quiet_until = null, updated_at = $2 where id = $1 and status = 'disabled' and deleted_at is null`, id, at)
-	return n > 0, err
+	return err
 }
 
 func discardPending(ctx context.Context, q *pg.Q, environment, endpoint string, at time.Time) error {
