@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -205,13 +204,15 @@ func amount(value any) string {
 		return amountForm.FindString(v)
 	case float64:
 		return amountForm.FindString(strconv.FormatFloat(v, 'f', -1, 64))
-	case json.Number: // the decoded number has no fault; this has the digits that were sent
-		exact, ok := new(big.Rat).SetString(v.String())
-		if !ok {
+	case json.Number: // the digits that were sent, unless they have an exponent, whose digits nothing bounds, or are too many
+		if exact := amountForm.FindString(v.String()); exact != "" {
+			return exact
+		}
+		decoded, err := v.Float64()
+		if err != nil {
 			return ""
 		}
-		digits, _ := exact.FloatPrec()
-		return exact.FloatString(digits)
+		return amount(decoded)
 	default:
 		return ""
 	}
