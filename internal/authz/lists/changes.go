@@ -114,11 +114,11 @@ func (s *Service) Prepare(ctx context.Context, q *pg.Q, scope pg.Scope, id strin
 		if field, why := n.Fault(l.Kind, now); why != "" {
 			return out, problem.Invalid([]any{"body", "add", i, field}, why, "value_error")
 		}
-		keys, err := s.vault.entryKeys(l, n.Value)
+		key, err := s.vault.entryKey(l, n.Value)
 		if err != nil {
 			return out, err
 		}
-		entry := PreparedEntry{Key: keys[0], Reason: strings.TrimSpace(n.Reason), ExpiresAt: n.ExpiresAt}
+		entry := PreparedEntry{Key: key, Reason: strings.TrimSpace(n.Reason), ExpiresAt: n.ExpiresAt}
 		if !l.Personal {
 			entry.Value = &n.Value
 		}
@@ -142,13 +142,12 @@ func (s *Service) removed(ctx context.Context, q *pg.Q, l models.List, list []Re
 			entries = append(entries, r.ID)
 			continue
 		}
-		// The first key of an IBAN prefix is the one of the value itself.
-		keys, err := s.vault.entryKeys(l, r.Value)
+		key, err := s.vault.entryKey(l, r.Value)
 		if err != nil {
 			return nil, err
 		}
-		if len(keys) > 0 {
-			out = append(out, keys[0])
+		if key != "" {
+			out = append(out, key)
 		}
 	}
 	if len(entries) > 0 {
@@ -304,16 +303,20 @@ func ByName(ctx context.Context, q *pg.Q, scope pg.Scope, names []string) (map[s
 	return out, err
 }
 
-// Keys returns the keys of the entries that have a value, in each of the lists by its id.
-func (v Vault) Keys(all []models.List, value string) (map[string]string, error) {
+// Keys returns the keys of the entries with the id of a subject, in each of the lists by its id. What may be a country is the id of nobody,
+// except in a list of texts.
+func (v Vault) Keys(all []models.List, subject string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, l := range all {
-		keys, err := v.entryKeys(l, value)
+		if l.Kind != models.ListText && fault(models.ListCountry, subject) == "" {
+			continue
+		}
+		key, err := v.entryKey(l, subject)
 		if err != nil {
 			return nil, err
 		}
-		if len(keys) > 0 {
-			out[l.ID] = keys[0]
+		if key != "" {
+			out[l.ID] = key
 		}
 	}
 	return out, nil

@@ -51,7 +51,7 @@ func visible(r rune) rune {
 func fault(kind models.ListKind, value string) string {
 	normal := Normal(value)
 	switch {
-	case normal == "" || utf8.RuneCountInString(value) > maxText:
+	case normal == "" || max(utf8.RuneCountInString(value), utf8.RuneCountInString(normal)) > maxText:
 		return fmt.Sprintf("value must have 1 to %d characters that are not white space", maxText)
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return "value must not contain control characters"
@@ -66,10 +66,10 @@ func fault(kind models.ListKind, value string) string {
 // forms returns the normal forms of entries that a value is found by, the longest first.
 func forms(kind models.ListKind, value string) []string {
 	normal := Normal(value)
-	if utf8.RuneCountInString(normal) > maxText {
-		return nil
-	}
 	if kind != models.ListIBANPrefix {
+		if utf8.RuneCountInString(normal) > maxText { // no entry has it
+			return nil
+		}
 		return []string{normal}
 	}
 	var out []string

@@ -108,6 +108,7 @@ func TestFaults(t *testing.T) {
 		"a control character":      {models.ListText, "a\x00b", false},
 		"the longest":              {models.ListText, strings.Repeat("é", 256), true},
 		"longer":                   {models.ListText, strings.Repeat("é", 257), false},
+		"longer as it is compared": {models.ListText, strings.Repeat("ﷺ", 20), false}, // each is 15 letters
 		"a country":                {models.ListCountry, "de", true},
 		"a name of a country":      {models.ListCountry, "Germany", false},
 		"a range of addresses":     {models.ListCountry, "10.0.0.0/8", false},
@@ -121,4 +122,29 @@ func TestFaults(t *testing.T) {
 	}
 	require.Empty(t, forms(models.ListIBANPrefix, "é"), "not within a character")
 	require.Empty(t, forms(models.ListText, strings.Repeat("x", 257)))
+	require.Equal(t, "de", forms(models.ListIBANPrefix, "DE-"+strings.Repeat("x", 300))[0], "however long a value is, it begins as it does")
+}
+
+// An entry is removed, exported or erased by its whole value: a value that begins with it is a different one.
+func TestEntriesAreFoundByTheirWholeValue(t *testing.T) {
+	t.Parallel()
+	text, banks, countries := models.List{ID: "text", Kind: models.ListText}, models.List{ID: "banks", Kind: models.ListIBANPrefix}, models.List{ID: "countries", Kind: models.ListCountry}
+	for value, want := range map[string]map[string]string{
+		"user-1":                         {"text": "user-1"},
+		"us_4711":                        {"text": "us_4711"},
+		"US":                             {"text": "us"},
+		"DE-89 3704":                     {"text": "de-893704"},
+		"DE89 3704 0044 0532 0130 00":    {"text": "de89370400440532013000", "banks": "de89370400440532013000"},
+		"DE89" + strings.Repeat("1", 40): {"text": "de89" + strings.Repeat("1", 40)},
+		strings.Repeat("ﷺ", 100):         {},
+	} {
+		got, err := Vault{}.Keys([]models.List{text, banks, countries}, value)
+		require.NoError(t, err)
+		require.Equal(t, want, got, value)
+	}
+	for value, want := range map[string]string{"DE-89": "", "DE": "de", "user-1": "", "de89 3704": "de893704"} {
+		key, err := Vault{}.entryKey(banks, value)
+		require.NoError(t, err)
+		require.Equal(t, want, key, value)
+	}
 }

@@ -66,6 +66,18 @@ func (v Vault) find(l models.List, value string) (find, error) {
 	return find{append(keys, ""), part}, err // no entry has an empty key
 }
 
+// entryKey returns the key of the entry with exactly this value; empty if no entry can have it.
+func (v Vault) entryKey(l models.List, value string) (string, error) {
+	if fault(l.Kind, value) != "" {
+		return "", nil
+	}
+	keys, err := v.entryKeys(l, value)
+	if err != nil {
+		return "", err
+	}
+	return keys[0], nil // the longest is the value itself
+}
+
 // entryKeys returns the keys of the entries by which a list has a value, the longest first.
 func (v Vault) entryKeys(l models.List, value string) ([]string, error) {
 	found := forms(l.Kind, value)
