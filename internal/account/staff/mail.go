@@ -173,7 +173,7 @@ type Mailed struct {
 	ExpiresAt time.Time
 }
 
-// MintMailed makes the link of an invitation that goes by mail. It returns false if the invitation was used, voided or has expired, or if the
+// MintMailed makes the link of an invitation that goes by mail. It returns false if the invitation is not usable any more, or if the
 // person has a different address by now. A repeated attempt makes a new link, because the earlier one is stored nowhere.
 func (s *Service) MintMailed(ctx context.Context, id string) (Mailed, bool, error) {
 	token := newSecret()
@@ -185,6 +185,11 @@ func (s *Service) MintMailed(ctx context.Context, id string) (Mailed, bool, erro
 			return nil
 		}
 		if err != nil {
+			return err
+		}
+		if _, _, err := s.usableInvitation(ctx, q, token, false); problem.As(err) != nil {
+			return nil //nolint:nilerr // it is not mailed, which is no failure
+		} else if err != nil {
 			return err
 		}
 		row, err := addressOf(ctx, q, i.PersonID)
