@@ -119,6 +119,25 @@ func TestExportGuardsFormulas(t *testing.T) {
 	}
 }
 
+// Nor does a part of a cell, for a spreadsheet that separates cells by a semicolon or a tab.
+func TestExportGuardsFormulasBehindSeparators(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, text := range []string{"x;=1+1", "x\t=1+1", "x; =1+1;y", `x";"=1+1`, "x\r\n=1+1", "=1;@2", "x;;＝1", "\t=1+1"} {
+		t.Run(strconv.Quote(text), func(t *testing.T) {
+			file, err := b.Open(t.Context(), b.by, of([]any{"before", nil, 1, []string{}}, []any{text, nil, 1, []string{text}}), listexport.CSV)
+			require.NoError(t, err)
+			raw, err := io.ReadAll(file)
+			require.NoError(t, err)
+			for _, cell := range strings.FieldsFunc(string(raw), func(r rune) bool { return strings.ContainsRune(";\t\r\n", r) }) {
+				cell = strings.TrimLeft(cell, ` "`)
+				require.False(t, cell != "" && strings.ContainsAny(cell[:1], "=+-@＝"), "%q in %q", cell, raw)
+			}
+			require.Equal(t, text, listexport.Unguarded(listexport.Guarded(text)))
+		})
+	}
+}
+
 // A list that fails in the middle ends with a mark and an error, and the audit log says that it is incomplete.
 func TestExportThatBreaksOffIsRecognisable(t *testing.T) {
 	t.Parallel()

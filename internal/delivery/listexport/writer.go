@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -187,18 +188,30 @@ func cell(v any) string {
 // formulaStarts begin a formula in a spreadsheet (OWASP, CSV injection), the full-width forms included.
 const formulaStarts = "=+-@\t\r\n＝＋－＠"
 
-// Guarded prefixes a text that a spreadsheet would execute with an apostrophe.
+// A spreadsheet whose language has other separators than the comma begins a cell in the middle of a text, whatever is quoted there.
+var (
+	formulaInside = regexp.MustCompile(`([;\t\r\n][ "]*)([=+\-@＝＋－＠])`)
+	guardedInside = regexp.MustCompile(`([;\t\r\n][ "]*)'([=+\-@＝＋－＠])`)
+)
+
+// isFormula reports whether a cell that begins with the text would be executed.
+func isFormula(text string) bool {
+	return text != "" && strings.ContainsRune(formulaStarts, []rune(text)[0])
+}
+
+// Guarded puts an apostrophe before what a spreadsheet would execute of a text.
 func Guarded(text string) string {
-	if text != "" && strings.ContainsRune(formulaStarts, []rune(text)[0]) {
+	text = formulaInside.ReplaceAllString(text, "$1'$2")
+	if isFormula(text) {
 		return "'" + text
 	}
 	return text
 }
 
-// Unguarded returns a text without the apostrophe that Guarded put before it.
+// Unguarded returns a text without the apostrophes that Guarded put into it.
 func Unguarded(text string) string {
-	if rest, ok := strings.CutPrefix(text, "'"); ok && Guarded(rest) == text {
-		return rest
+	if rest, ok := strings.CutPrefix(text, "'"); ok && isFormula(rest) {
+		text = rest
 	}
-	return text
+	return guardedInside.ReplaceAllString(text, "$1$2")
 }
