@@ -115,3 +115,36 @@ func TestConcurrentRequestsOfManySubjectsNeverExceedTheLimitOfAnAccount(t *testi
 	require.Equal(t, "allow", send("acc_many", "10.00"))
 	require.Equal(t, "allow", send("acc_few", "400.00"))
 }
+
+// What was given back to a cap because it was not executed cannot be executed afterwards: its proof is revoked, also that of a follow-up decision.
+func TestWhatIsGivenBackHasNoProof(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject, action := w.subject(t), w.limited(t, "subject")
+	path := "/api/v1/actions?key=" + action
+	id, _ := w.Server.get(t, path).is(200).list()[0]["id"].(string)
+	spend := func() response {
+		return w.Server.post(t, "/api/v1/authorize", inEuros(subject, action, "1000.00")).is(200)
+	}
+	givenBack := func(reported, allowed string) {
+		t.Helper()
+		trace := w.Server.get(t, "/api/v1/authorizations/"+allowed).is(200)
+		require.Equal(t, "allow", trace.string("decision"), "%s", trace.body)
+		require.Equal(t, "deny", spend().string("decision"), "the cap is reached")
+		w.Server.post(t, "/api/v1/authorizations/"+reported+"/outcome", object{"outcome": "not_executed"}).is(200)
+		verdict := w.Server.post(t, "/api/v1/verify", object{"proof": trace.string("proof.compact"), "audience": audience, "consume": true}).is(200)
+		require.Equal(t, false, verdict.value("valid"))
+		require.Equal(t, []string{"proof_revoked"}, verdict.strings("reason_codes"))
+	}
+	direct := spend()
+	givenBack(direct.string("id"), direct.string("id"))
+
+	requirements := w.Server.get(t, "/api/v1/actions/"+id+"/policy-versions/1").is(200).value("requirements").(map[string]any)
+	asking := with(requirements, challenging)
+	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": asking}).is(201)
+	w.Server.post(t, "/api/v1/actions/"+id+"/policy-versions/2/activate", nil).is(200)
+	asked := spend()
+	require.Equal(t, "challenge", asked.string("decision"))
+	followUp := w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200).string("authorization")
+	givenBack(asked.string("id"), followUp)
+}

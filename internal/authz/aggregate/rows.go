@@ -85,12 +85,15 @@ func Release(ctx context.Context, q *pg.Q, environment string, at time.Time, dec
 	return q.Batch(ctx, b)
 }
 
+// release is the statement of Release, with the environment, the decisions, the time and the outcomes of what was executed.
+const release = `update aggregate_values set reserved = 'released', reserved_at = $3
+		where environment_id = $1 and reserved in ('open', 'final') and request_id in (` + requestOf + `any (select d.nonce from authorizations d
+			where d.environment_id = $1 and d.id = any ($2) and (d.outcome is null or d.outcome <> all ($4)))
+			and (r.outcome is null or r.outcome <> all ($4)))`
+
 // QueueRelease adds Release to a batch.
 func QueueRelease(b *pgx.Batch, environment string, at time.Time, decisions ...string) {
-	b.Queue(`update aggregate_values set reserved = 'released', reserved_at = $3
-		where environment_id = $1 and reserved in ('open', 'final') and request_id in (`+requestOf+`any (select d.nonce from authorizations d
-			where d.environment_id = $1 and d.id = any ($2) and (d.outcome is null or d.outcome <> all ($4)))
-			and (r.outcome is null or r.outcome <> all ($4)))`, environment, decisions, at, executed)
+	b.Queue(release, environment, decisions, at, executed)
 }
 
 // The outcomes that a relying party reports of a request which it has executed, and of one which it has not.
@@ -100,18 +103,19 @@ var (
 )
 
 // Report applies the outcome of a decision: a request that was not executed is given back, and one that was executed although it was
-// denied, has expired or still waits counts.
-func Report(ctx context.Context, q *pg.Q, environment, decision, outcome string, at time.Time) error {
+// denied, has expired or still waits counts. It reports whether something was given back: then the request must not be executed any more.
+func Report(ctx context.Context, q *pg.Q, environment, decision, outcome string, at time.Time) (givenBack bool, err error) {
 	switch {
 	case slices.Contains(notExecuted, outcome):
-		return Release(ctx, q, environment, at, decision)
+		n, err := q.Exec(ctx, release, environment, []string{decision}, at, executed)
+		return n > 0, err
 	case slices.Contains(executed, outcome):
 		_, err := q.Exec(ctx, `update aggregate_values set reserved = 'executed', reserved_at = $3
 			where environment_id = $1 and reserved in ('open', 'released') and request_id in (`+requestOf+`any (select d.nonce from authorizations d
 				where d.environment_id = $1 and d.id = $2))`, environment, decision, at)
-		return err
+		return false, err
 	default:
-		return nil
+		return false, nil
 	}
 }
 

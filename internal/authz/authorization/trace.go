@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -233,16 +234,39 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 		if !moved {
 			return nil
 		}
-		if err := aggregate.Report(ctx, q, a.EnvironmentID, a.ID, outcome, now); err != nil {
-			return err
-		}
-		return events.Append(ctx, q, events.Entry{
+		e := events.Entry{
 			Scope: p.Store(), At: now, SubjectUID: a.SubjectUID, Subject: t.Subject, Action: a.ActionKey,
 			AuthorizationID: a.ID, Decision: a.Decision, Actor: p.Actor(), RequestID: p.RequestID,
 			Data: events.OutcomeReportedData{Outcome: outcome, NoteDigest: digest},
-		})
+		}
+		if err := events.Append(ctx, q, e); err != nil {
+			return err
+		}
+		givenBack, err := aggregate.Report(ctx, q, a.EnvironmentID, a.ID, outcome, now)
+		if err != nil || !givenBack {
+			return err
+		}
+		return revokeProofs(ctx, q, e)
 	})
 	return receipt, err
+}
+
+// notExecuted is the reason in the event of a proof of what was given back to a cap.
+const notExecuted = "not_executed"
+
+// revokeProofs revokes the proof of a request that was reported, by an entry, as one that was not executed.
+func revokeProofs(ctx context.Context, q *pg.Q, e events.Entry) error {
+	revoked, err := proof.RevokeProofsOfRequest(ctx, q, e.Scope, e.AuthorizationID, proof.Revocation{Reason: notExecuted, At: e.At})
+	if err != nil {
+		return err
+	}
+	for _, p := range revoked {
+		e.AuthorizationID, e.Decision, e.Data = p.AuthorizationID, string(policy.Allow), events.ProofRevokedData{ProofID: p.JTI, Reason: notExecuted}
+		if err := events.Append(ctx, q, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noteDigest returns the digest of a note; nil for none.

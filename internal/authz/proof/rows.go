@@ -53,6 +53,19 @@ func RevokeProofsOfKey(ctx context.Context, q *pg.Q, k models.SigningKey, r Revo
 	return rows, err
 }
 
+// RevokeProofsOfRequest revokes the active proof that a decision or one that followed it has, and returns it; none if there is none.
+func RevokeProofsOfRequest(ctx context.Context, q *pg.Q, s pg.Scope, decision string, r Revocation) ([]models.Proof, error) {
+	var rows []models.Proof
+	err := q.Gorm(ctx).Raw(`with recursive chain (id) as (
+			select id from authorizations where environment_id = @environment and id = @decision
+			union all select a.id from chain join authorizations a on a.parent_id = chain.id and a.environment_id = @environment)
+		update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason
+		where authorization_id = any (array(select id from chain)) and environment_id = @environment and tenant_id = @tenant and status = 'active' and expires_at > @at
+		returning *`,
+		map[string]any{"environment": s.Environment, "tenant": s.Tenant, "decision": decision, "at": r.At, "reason": r.Reason}).Find(&rows).Error
+	return rows, err
+}
+
 // Revocation is the reason, time and bounds of revoking proofs.
 type Revocation struct {
 	Reason  string
