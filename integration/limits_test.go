@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/models"
 )
 
 // limited makes an action in mode enforce that allows 1,000 a day of a subject, or of a resource, without evidence, whatever is decided at
@@ -120,9 +122,8 @@ func TestConcurrentRequestsOfManySubjectsNeverExceedTheLimitOfAnAccount(t *testi
 func TestWhatIsGivenBackHasNoProof(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	subject, action := w.subject(t), w.limited(t, "subject")
-	path := "/api/v1/actions?key=" + action
-	id, _ := w.Server.get(t, path).is(200).list()[0]["id"].(string)
+	subject, action, auditor := w.subject(t), w.limited(t, "subject"), w.signedIn(t, models.RoleAuditor)
+	id, _ := w.Server.get(t, "/api/v1/actions?key="+action).is(200).list()[0]["id"].(string)
 	spend := func() response {
 		return w.Server.post(t, "/api/v1/authorize", inEuros(subject, action, "1000.00")).is(200)
 	}
@@ -135,6 +136,7 @@ func TestWhatIsGivenBackHasNoProof(t *testing.T) {
 		verdict := w.Server.post(t, "/api/v1/verify", object{"proof": trace.string("proof.compact"), "audience": audience, "consume": true}).is(200)
 		require.Equal(t, false, verdict.value("valid"))
 		require.Equal(t, []string{"proof_revoked"}, verdict.strings("reason_codes"))
+		require.NotContains(t, auditor.get("/console/"+w.ID+"/decisions/"+allowed).body, "contradicts the sealed audit log")
 	}
 	direct := spend()
 	givenBack(direct.string("id"), direct.string("id"))
