@@ -98,6 +98,7 @@ type policyView struct {
 	CreatedAt        string              `json:"created_at"`
 	ActivatedAt      *string             `json:"activated_at"`
 	RetiredAt        *string             `json:"retired_at"`
+	Reason           string              `json:"reason"`
 	// Warnings are set in the response to its creation alone.
 	Warnings []policy.Warning `json:"warnings,omitempty"`
 }
@@ -107,7 +108,7 @@ func viewPolicy(v models.PolicyVersion) policyView {
 		ID: v.ID, Action: v.ActionID, Version: v.Version, Status: v.Status, Requirements: json.RawMessage(v.Requirements),
 		ContextSchema: json.RawMessage(v.ContextSchema), AllowedAudiences: nonNil(v.AllowedAudiences), AllowedCallers: nonNil(v.AllowedCallers),
 		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: apitime.Time(v.CreatedAt),
-		ActivatedAt: apitime.OptionalTime(v.ActivatedAt), RetiredAt: apitime.OptionalTime(v.RetiredAt),
+		ActivatedAt: apitime.OptionalTime(v.ActivatedAt), RetiredAt: apitime.OptionalTime(v.RetiredAt), Reason: v.Reason,
 	}
 }
 

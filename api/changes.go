@@ -32,6 +32,8 @@ type changeView struct {
 	ExpiresAt     string                    `json:"expires_at"`
 	ResolvedBy    *string                   `json:"resolved_by"`
 	ResolvedAt    *string                   `json:"resolved_at"`
+	Reason        string                    `json:"reason"`
+	Resolution    string                    `json:"resolution_reason"`
 	Approvable    bool                      `json:"approvable"`
 	Applies       *bool                     `json:"applies"`
 	Simulation    *authorization.Simulation `json:"simulation"`
@@ -41,7 +43,7 @@ func viewChange(v *change.View) changeView {
 	out := changeView{
 		ID: v.ID, Kind: v.Kind, Status: v.Status, Differences: v.Differences, RequestedBy: v.ProposedBy, RequestedAt: apitime.Time(v.CreatedAt),
 		ExpiresAt: apitime.Time(v.ExpiresAt), ResolvedBy: v.ResolvedBy, ResolvedAt: apitime.OptionalTime(v.ResolvedAt),
-		Approvable: v.Approvable, Applies: v.Applies, Simulation: v.Simulation,
+		Reason: v.Reason, Resolution: v.ResolvedFor, Approvable: v.Approvable, Applies: v.Applies, Simulation: v.Simulation,
 	}
 	switch {
 	case v.Team != "":
@@ -70,10 +72,31 @@ func (h *changeHandlers) get(c *fiber.Ctx) error {
 	return replyView(c, fiber.StatusOK, viewChange, v, err)
 }
 
+// reasonBody is the body of an operation that takes a reason and nothing else.
+type reasonBody struct {
+	Reason string `json:"reason"`
+}
+
+// explain sets the requester's reason.
+func (h *changeHandlers) explain(c *fiber.Ctx) error {
+	in, err := bind[reasonBody](c)
+	if err != nil {
+		return err
+	}
+	if err := h.Changes.Explain(request.Context(c), request.Principal(c), c.Params("change_id"), in.Reason); err != nil {
+		return err
+	}
+	return h.get(c)
+}
+
 // decide returns the handler that settles a change request with a resolution.
 func (h *changeHandlers) decide(resolution string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		v, err := h.Decider.Decide(request.Context(c), request.Principal(c), c.Params("change_id"), resolution, "")
+		in, err := bind[reasonBody](c)
+		if err != nil {
+			return err
+		}
+		v, err := h.Decider.Decide(request.Context(c), request.Principal(c), c.Params("change_id"), resolution, in.Reason)
 		return replyView(c, fiber.StatusOK, viewChange, v, err)
 	}
 }

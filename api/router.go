@@ -49,6 +49,7 @@ func (s *handlers) routes() []middleware.Route {
 
 		{Method: get, Path: "/api/v1/changes", Operation: "listChanges", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.list},
 		{Method: get, Path: "/api/v1/changes/{change_id}", Operation: "getChange", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.get},
+		{Method: patch, Path: "/api/v1/changes/{change_id}", Operation: "explainChange", Access: middleware.AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.changes.explain},
 		{Method: post, Path: "/api/v1/changes/{change_id}/approve", Operation: "approveChange", Access: middleware.AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Approve)},
 		{Method: post, Path: "/api/v1/changes/{change_id}/reject", Operation: "rejectChange", Access: middleware.AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Reject)},
 		{Method: post, Path: "/api/v1/changes/{change_id}/withdraw", Operation: "withdrawChange", Access: middleware.AccessServer, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Withdraw)},

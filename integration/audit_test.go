@@ -22,6 +22,7 @@ var unaudited = map[string]string{
 	"passkeyRegisterOptions":  "returns what to register; the registration is the entry",
 	"submitEvidence":          "evidence is data; the decision names it, and a trust state that changes is an entry",
 	"legacyIngest":            "evidence, as submitEvidence",
+	"explainChange":           "a text that decides nothing; the entries of the change name who requested and settled it",
 	"testWebhookEndpoint":     "sends a message that is not logged, and changes nothing",
 }
 

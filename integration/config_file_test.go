@@ -224,8 +224,10 @@ func TestConfigurationFileHonoursFourEyes(t *testing.T) {
 	next := strings.Replace(strings.Replace(file, "> 10000", "> 500", 1), "mode: enforce", "mode: shadow", 1)
 	plan, err := f.plan(t, next, false)
 	require.NoError(t, err)
+	plan.Reason = "The bank lowered its limit."
 	var out bytes.Buffer
 	require.ErrorIs(t, plan.Apply(t.Context(), &out, nil), configfile.ErrWaits)
+	require.Equal(t, plan.Reason, other.get(t, "/api/v1/changes?status=pending").is(200).list()[0]["reason"])
 	require.Regexp(t, `^actions\.payments\.transfer: waits for a second approver: chg_\w+, until \S+Z\n$`, out.String())
 	var again bytes.Buffer
 	require.ErrorIs(t, plan.Apply(t.Context(), &again, nil), configfile.ErrWaits)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -75,6 +76,30 @@ func TestSecondApproverActivatesPolicy(t *testing.T) {
 	w.Server.post(t, changePath(id, "withdraw"), nil).problem(http.StatusConflict, "change_settled")
 	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'change.approved'", w.ID))
 	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'policy.activated' and workflow_id = $2", w.ID, "change/"+id))
+}
+
+// Who requests and who settles a change say why; so does who makes a policy version, whose reason its activation begins with.
+func TestChangesHaveReasons(t *testing.T) {
+	t.Parallel()
+	w, other := fourEyes(t)
+	action, _, _ := w.draft(t, allowing)
+	version := w.Server.post(t, action+"/policy-versions", object{"requirements": allowing, "reason": "The bank raised\nits limit."}).is(201)
+	require.Equal(t, "The bank raised\nits limit.", version.string("reason"))
+	require.Empty(t, w.Server.get(t, action+"/policy-versions/1").is(200).string("reason"))
+	waiting := w.Server.post(t, action+"/policy-versions/2/activate", nil).is(http.StatusAccepted)
+	require.Equal(t, "The bank raised\nits limit.", waiting.string("reason"))
+	id := waiting.string("id")
+
+	other.patch(t, changePath(id), object{"reason": "Mine."}).problem(http.StatusForbidden, "forbidden")
+	w.Server.patch(t, changePath(id), object{"reason": strings.Repeat("x", 501)}).is(http.StatusUnprocessableEntity)
+	w.Server.patch(t, changePath(id), object{"reason": "p\u0430ypal"}).is(http.StatusUnprocessableEntity)
+	require.Equal(t, "Ticket 4711.", w.Server.patch(t, changePath(id), object{"reason": "Ticket 4711."}).is(200).string("reason"))
+	require.Equal(t, "Ticket 4711.", other.get(t, changePath(id)).is(200).string("reason"))
+
+	done := other.post(t, changePath(id, "approve"), object{"reason": "Agreed with the bank."}).is(200)
+	require.Equal(t, "Agreed with the bank.", done.string("resolution_reason"))
+	require.Equal(t, "Ticket 4711.", done.string("reason"))
+	w.Server.patch(t, changePath(id), object{"reason": "Later."}).problem(http.StatusConflict, "change_settled")
 }
 
 func TestSecondApproverMustBeAnotherPrincipal(t *testing.T) {

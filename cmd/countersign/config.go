@@ -108,7 +108,7 @@ func configDiffCommand() *cobra.Command {
 func configApplyCommand() *cobra.Command {
 	var c comparison
 	var dryRun bool
-	var secrets string
+	var secrets, reason string
 	cmd := &cobra.Command{
 		Use: "apply FILE", Args: cobra.ExactArgs(1), Short: "Change an environment to match a file",
 		Example: "  countersign config apply countersign.yaml --dry-run\n  countersign config apply countersign.yaml --secrets webhook-secrets.txt",
@@ -120,6 +120,7 @@ func configApplyCommand() *cobra.Command {
 			if err := plan.Print(cmd.Context(), cmd.OutOrStdout(), c.simulate && dryRun); err != nil || dryRun {
 				return err
 			}
+			plan.Reason = reason
 			if len(plan.Changes) == 0 {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), "nothing to change")
 				return nil
@@ -129,6 +130,7 @@ func configApplyCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the differences and the simulations, and change nothing")
 	cmd.Flags().StringVar(&secrets, "secrets", "", "file that the signing secrets of new webhook endpoints are appended to; needed if there are any")
+	cmd.Flags().StringVar(&reason, "reason", "", "why: kept with new policy versions, and shown to the second approver")
 	c.flags(cmd)
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
-	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -27,7 +26,7 @@ func teamCreateCommand() *cobra.Command {
 	var d team.Draft
 	cmd := onEnvironment("create", "Create a team; prints its id", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, scope pg.Scope, _ []string) error {
-			made, err := changesOf(c).CreateTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, d)
+			made, err := changesOf(c).CreateTeam(cmd.Context(), scope, author(cmd), d)
 			if printRequested(cmd, made.Requested); err != nil || made.Requested != nil {
 				return err
 			}
@@ -37,7 +36,7 @@ func teamCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&d.Key, "key", "", "key by which policies name the team: lower-case letters, digits and underscores")
 	cmd.Flags().StringVar(&d.Name, "name", "", "name that the console shows")
 	cmd.Flags().StringSliceVar(&d.Members, "member", nil, memberHelp)
-	return cmd
+	return withReason(cmd)
 }
 
 func teamListCommand() *cobra.Command {
@@ -104,23 +103,23 @@ func teamChangeCommand(use, short string) *cobra.Command {
 			if use == "remove" {
 				update = team.Update{Remove: members}
 			}
-			made, err := changesOf(c).UpdateTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, id, update)
+			made, err := changesOf(c).UpdateTeam(cmd.Context(), scope, author(cmd), id, update)
 			printRequested(cmd, made.Requested)
 			return err
 		})
 	cmd.Flags().StringSliceVar(&members, "member", nil, memberHelp)
-	return cmd
+	return withReason(cmd)
 }
 
 func teamDeleteCommand() *cobra.Command {
-	return onEnvironment("delete TEAM", "Delete a team that no active policy and no pending hold requires", cobra.ExactArgs(1),
+	return withReason(onEnvironment("delete TEAM", "Delete a team that no active policy and no pending hold requires", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error {
 			id, err := teamNamed(cmd, c, scope, args[0])
 			if err != nil {
 				return err
 			}
-			made, err := changesOf(c).DeleteTeam(cmd.Context(), scope, change.By{Actor: actor(cmd)}, id)
+			made, err := changesOf(c).DeleteTeam(cmd.Context(), scope, author(cmd), id)
 			printRequested(cmd, made.Requested)
 			return err
-		})
+		}))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func tenantSettingsCommand() *cobra.Command {
-	return onEnvironment("settings [NAME=VALUE ...]", "Show all settings of an environment, or set some", cobra.ArbitraryArgs,
+	return withReason(onEnvironment("settings [NAME=VALUE ...]", "Show all settings of an environment, or set some", cobra.ArbitraryArgs,
 		func(cmd *cobra.Command, c *core, scope pg.Scope, args []string) error {
 			in, err := settingsGiven(args)
 			if err != nil {
@@ -37,7 +37,7 @@ func tenantSettingsCommand() *cobra.Command {
 				_, _ = fmt.Fprintf(table, "%s\t%s\n", s.Name, value)
 			}
 			return table.Flush()
-		})
+		}))
 }
 
 // settingsGiven reads arguments such as hold_ttl_seconds=3600. Items of a list are separated by commas.

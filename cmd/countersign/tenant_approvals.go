@@ -43,7 +43,7 @@ func tenantApprovalsCommand() *cobra.Command {
 	}.command()
 	cmd.Flags().BoolVar(&second, "second-approver", false, "make policy activations, changes of an action's mode, changes of settings and changes of teams wait for a second person or key")
 	cmd.Flags().DurationVar(&life, "change-life", 24*time.Hour, "how long such a change waits, 5m to 720h")
-	return cmd
+	return withReason(cmd)
 }
 
 // secondApprover describes an environment's rule on changes of its configuration.
@@ -57,12 +57,27 @@ func secondApprover(env models.Environment) string {
 // changeSettings changes settings of an environment. If it requires a second approver, it prints the change request and returns
 // the environment as it is.
 func changeSettings(cmd *cobra.Command, c *core, scope pg.Scope, in tenancy.Settings) (models.Environment, error) {
-	made, err := changesOf(c).UpdateSettingsBy(cmd.Context(), scope, in, change.By{Actor: actor(cmd)})
+	made, err := changesOf(c).UpdateSettingsBy(cmd.Context(), scope, in, author(cmd))
 	if err != nil || made.Requested == nil {
 		return made.Applied, err
 	}
 	printRequested(cmd, made.Requested)
 	return c.Tenancy.Environment(cmd.Context(), scope)
+}
+
+// withReason adds --reason to a command whose change may wait for a second approver.
+func withReason(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().String("reason", "", "why, for the second approver")
+	return cmd
+}
+
+// author is who makes the change of a command, with the reason if the command takes one.
+func author(cmd *cobra.Command) change.By {
+	by := change.By{Actor: actor(cmd)}
+	if reason := cmd.Flags().Lookup("reason"); reason != nil {
+		by.Reason = reason.Value.String()
+	}
+	return by
 }
 
 // changesOf is the service of changes that may wait for a second approver.

@@ -32,7 +32,7 @@ func tenantBackgroundCommand() *cobra.Command {
 		describe: backgroundOf,
 	}.command()
 	cmd.Flags().StringVar((*string)(&choice), "choice", "", "own, shared or prior; prior deletes what the environment has learned")
-	return cmd
+	return withReason(cmd)
 }
 
 // backgroundOf describes what an environment compares people with.

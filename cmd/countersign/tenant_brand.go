@@ -46,7 +46,7 @@ func tenantBrandCommand() *cobra.Command {
 	cmd.Flags().StringVar(&accent, "accent", "", "colour of buttons and links, such as #0f5c5c; empty for the service's own")
 	cmd.Flags().StringVar(&language, "language", "", "language for users whose languages the pages do not have; empty for English")
 	cmd.Flags().StringVar(&logo, "logo", "", "file with a PNG of at most 32 KiB; empty for none")
-	return cmd
+	return withReason(cmd)
 }
 
 // brandOf describes the look of an environment's hosted pages.

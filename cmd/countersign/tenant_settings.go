@@ -90,7 +90,7 @@ func tenantReviewsCommand() *cobra.Command {
 		describe: selfReview,
 	}.command()
 	cmd.Flags().BoolVar(&bar, "bar-self-review", false, "require a reviewer other than the requester for every hold")
-	return cmd
+	return withReason(cmd)
 }
 
 // selfReview describes an environment's rule on self-review.
@@ -125,7 +125,7 @@ func tenantPagesCommand() *cobra.Command {
 	cmd.Flags().StringVar(&origin, "origin", "", "origin of links to the pages; passkeys must be allowed on it and its host must reach the service; empty for the service's own")
 	cmd.Flags().StringSliceVar(&returns, "return-origin", nil, "origin that the pages may redirect to, besides those that passkeys are used from; repeatable; empty for none")
 	cmd.Flags().StringSliceVar(&ancestors, "frame-ancestor", nil, "origin that may embed the pages in a frame; repeatable; empty for none")
-	return cmd
+	return withReason(cmd)
 }
 
 // hostedPages describes where an environment's pages are and where they may redirect to.

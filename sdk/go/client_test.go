@@ -290,7 +290,7 @@ func TestChangeThatWaitsIsAnError(t *testing.T) {
 	waiting := `{"id":"chg_1","kind":"policy.activate","status":"pending","action_id":"act_1","action":"payments.transfer","policy_version":2,"team":null,"endpoint":null,"list":null,` +
 		`"differences":[{"field":"requirements.coverage_min","before":"partial","after":null}],"requested_by":"credential:crd_1",` +
 		`"requested_at":"2026-11-21T09:30:00.000Z","expires_at":"2026-11-22T09:30:00.000Z","resolved_by":null,"resolved_at":null,` +
-		`"approvable":false,"applies":null,"simulation":null}`
+		`"reason":"","resolution_reason":"","approvable":false,"applies":null,"simulation":null}`
 	c, got := served(t, nil, answer(202, waiting), answer(200, waiting))
 	_, err := c.ActivatePolicyVersion(t.Context(), "act_1", 2)
 	var waits *ApprovalRequiredError
@@ -298,7 +298,7 @@ func TestChangeThatWaitsIsAnError(t *testing.T) {
 	require.Equal(t, "chg_1", waits.Change.ID)
 	require.ErrorContains(t, err, "approve chg_1 (ApproveChange) before 2026-11-22T09:30:00Z")
 	require.Len(t, got(), 1, "it is not tried again")
-	approved, err := c.ApproveChange(t.Context(), "chg_1")
+	approved, err := c.ApproveChange(t.Context(), "chg_1", nil)
 	require.NoError(t, err)
 	require.Equal(t, "partial", approved.Differences[0].Before)
 }

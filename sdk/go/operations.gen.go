@@ -470,28 +470,36 @@ func (c *Client) GetChange(ctx context.Context, changeID string, options ...Requ
 	return one[ChangeRequest](ctx, c, request{operation: "getChange", method: http.MethodGet, path: path("/api/v1/changes/{change_id}", changeID)}, options)
 }
 
+// ExplainChange: Say why a change is requested. Sets the reason that its approvers read. Only its requester may, while
+// it is pending. Permission: `policy.activate`.
+//
+// PATCH /api/v1/changes/{change_id}
+func (c *Client) ExplainChange(ctx context.Context, changeID string, body ChangeReason, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "explainChange", method: http.MethodPatch, path: path("/api/v1/changes/{change_id}", changeID), body: body}, options)
+}
+
 // ApproveChange: Approve a change request. The change is in force when this returns. The approver must be a principal
 // other than the requester; keys that one key issued are one principal. Settings of the environment require the
 // permission `config` as well. Repeating the approval returns the change request. Permission: `policy.activate`.
 //
 // POST /api/v1/changes/{change_id}/approve
-func (c *Client) ApproveChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
-	return one[ChangeRequest](ctx, c, request{operation: "approveChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/approve", changeID), keyed: true}, options)
+func (c *Client) ApproveChange(ctx context.Context, changeID string, body *ChangeReason, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "approveChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/approve", changeID), keyed: true, body: optional(body)}, options)
 }
 
 // RejectChange: Reject a change request. Nothing is changed. The requester withdraws it instead. Settings of the
 // environment require the permission `config` as well. Permission: `policy.activate`.
 //
 // POST /api/v1/changes/{change_id}/reject
-func (c *Client) RejectChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
-	return one[ChangeRequest](ctx, c, request{operation: "rejectChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/reject", changeID), keyed: true}, options)
+func (c *Client) RejectChange(ctx context.Context, changeID string, body *ChangeReason, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "rejectChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/reject", changeID), keyed: true, body: optional(body)}, options)
 }
 
 // WithdrawChange: Withdraw a change request. Only its requester may withdraw it. Permission: `policy.activate`.
 //
 // POST /api/v1/changes/{change_id}/withdraw
-func (c *Client) WithdrawChange(ctx context.Context, changeID string, options ...RequestOption) (*ChangeRequest, error) {
-	return one[ChangeRequest](ctx, c, request{operation: "withdrawChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/withdraw", changeID), keyed: true}, options)
+func (c *Client) WithdrawChange(ctx context.Context, changeID string, body *ChangeReason, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "withdrawChange", method: http.MethodPost, path: path("/api/v1/changes/{change_id}/withdraw", changeID), keyed: true, body: optional(body)}, options)
 }
 
 // CreateClientToken: Create a browser credential. An unknown subject is 404, and so is a `session` that is not the

@@ -201,7 +201,7 @@ type ActionCreate struct {
 	Key string `json:"key"`
 	// Display name.
 	Name string `json:"name"`
-	// Life of a proof in seconds.
+	// How long a proof is valid (seconds).
 	ProofTTLSeconds int64 `json:"proof_ttl_seconds,omitzero"`
 	// The type of resource it acts on.
 	ResourceType string `json:"resource_type,omitzero"`
@@ -744,6 +744,13 @@ const (
 	ChangeKindListDelete          ChangeKind = "list.delete"
 )
 
+// ChangeReason: Why a change is requested or settled. A policy version's own reason is that of the request to activate
+// it unless another is given.
+type ChangeReason struct {
+	// Why, for the people who approve it or look back at it; it may have several lines.
+	Reason string `json:"reason,omitzero"`
+}
+
 // ChangeRequest: A change of the configuration that waits, or waited, for a second approver.
 type ChangeRequest struct {
 	// The action's key; null for other kinds.
@@ -770,10 +777,14 @@ type ChangeRequest struct {
 	List string `json:"list,omitzero"`
 	// The version to activate; null for other kinds.
 	PolicyVersion *int64 `json:"policy_version,omitzero"`
+	// Why the requester wants it; empty if they did not say.
+	Reason string `json:"reason"`
 	// RFC 3339, UTC, with milliseconds.
 	RequestedAt time.Time `json:"requested_at"`
 	// The requester: a credential, a member of staff or a command.
 	RequestedBy string `json:"requested_by"`
+	// Why it was settled as it was; empty if no one said.
+	ResolutionReason string `json:"resolution_reason"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ResolvedAt *time.Time `json:"resolved_at"`
 	// The approver or requester who settled it; null while it is pending and if it expired.
@@ -2102,8 +2113,10 @@ type PolicyVersion struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Id of the version.
 	ID string `json:"id"`
-	// Life of a proof in seconds.
+	// How long a proof is valid (seconds).
 	ProofTTLSeconds int64 `json:"proof_ttl_seconds"`
+	// Extension: why the version was made; empty if no one said.
+	Reason string `json:"reason,omitzero"`
 	// What a decision requires.
 	Requirements PolicyRequirements `json:"requirements"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
@@ -2126,8 +2139,10 @@ type PolicyVersionCreate struct {
 	AllowedCallers []string `json:"allowed_callers,omitzero"`
 	// JSON Schema of the `context` of authorize requests.
 	ContextSchema map[string]any `json:"context_schema,omitzero"`
-	// Life of a proof in seconds.
+	// How long a proof is valid (seconds).
 	ProofTTLSeconds *int64 `json:"proof_ttl_seconds,omitzero"`
+	// Extension: why the version is made, for the people who approve it or look back at it; it may have several lines.
+	Reason string `json:"reason,omitzero"`
 	// What a decision requires.
 	Requirements PolicyRequirements `json:"requirements"`
 }
@@ -2287,7 +2302,7 @@ type ProtectedAction struct {
 	Mode Mode `json:"mode"`
 	// Display name.
 	Name string `json:"name"`
-	// Life of a proof in seconds.
+	// How long a proof is valid (seconds).
 	ProofTTLSeconds int64 `json:"proof_ttl_seconds"`
 	// The type of resource it acts on.
 	ResourceType string `json:"resource_type"`

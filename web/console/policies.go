@@ -349,7 +349,7 @@ func (c *console) activate(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if reason := v.reason(); made.Requested != nil && made.Requested.ProposedBy == v.principal().Actor() && reason != "" {
+	if reason := v.reason(); reason != "" && made.Requested != nil && made.Requested.ProposedBy == v.principal().Actor() {
 		if err := c.Changes.Explain(v.ctx, v.principal(), made.Requested.ID, reason); err != nil {
 			return err
 		}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -31,14 +33,14 @@ type CreateVersion struct {
 	ProofTTLSeconds *int `json:"proof_ttl_seconds"`
 	// KeepRead marks the values that the rules read as kept, so that a later version can be tried on the decisions.
 	KeepRead bool `json:"-"`
-	// Reason says why the version is made.
-	Reason string `json:"-"`
+	// Reason says why the version is made; it is not copied from the active version.
+	Reason string `json:"reason"`
 }
 
 // CreateVersion creates a draft.
 func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actionID string, in CreateVersion) (models.PolicyVersion, error) {
 	kind := policy.EnvironmentKind(p.Kind)
-	if err := checkTexts(nil, nil, in.AllowedAudiences); err != nil {
+	if err := errors.Join(checkTexts(nil, nil, in.AllowedAudiences), CheckReason(in.Reason)); err != nil {
 		return models.PolicyVersion{}, err
 	}
 	if err := checkRequirements(in.Requirements, kind); err != nil {
@@ -68,6 +70,17 @@ func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actio
 		return events.Append(ctx, q, entry(p, a, versionData(v), now))
 	})
 	return v, err
+}
+
+// maxReason is the maximum length of a reason in characters.
+const maxReason = 500
+
+// CheckReason checks a text that says why a change is made. It may have several lines.
+func CheckReason(text string) error {
+	if n := utf8.RuneCountInString(text); n > maxReason {
+		return problem.Invalid([]any{"body", "reason"}, fmt.Sprintf("reason must have at most %d characters; it has %d.", maxReason, n), "string_too_long")
+	}
+	return displaytext.CheckLines("reason", text)
 }
 
 // draft builds the row of a draft with its content hash and number.

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
-	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/team"
@@ -23,7 +22,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
-	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -94,9 +92,6 @@ func (s *Service) Activate(ctx context.Context, p identity.Principal, actionID s
 // RollBack makes a new version with the content of an earlier one and activates it, or requests that.
 func (s *Service) RollBack(ctx context.Context, p identity.Principal, to action.PolicyRef, reason string) (Made[models.PolicyVersion], error) {
 	var out Made[models.PolicyVersion]
-	if err := checkReason(reason); err != nil {
-		return out, err
-	}
 	earlier, err := s.actions.Version(ctx, p.Store(), to.Action, to.Version)
 	if err != nil {
 		return out, err
@@ -112,26 +107,12 @@ func (s *Service) RollBack(ctx context.Context, p identity.Principal, to action.
 	if err != nil {
 		return out, err
 	}
-	out, err = s.Activate(ctx, p, to.Action, draft.Version)
-	if err == nil && out.Requested != nil {
-		err = s.Explain(ctx, p, out.Requested.ID, reason)
-	}
-	return out, err
-}
-
-// maxReason is the maximum length of a reason in characters.
-const maxReason = 500
-
-func checkReason(reason string) error {
-	if n := utf8.RuneCountInString(reason); n > maxReason {
-		return problem.Newf(problem.Unprocessable, "A reason has at most %d characters; this one has %d.", maxReason, n)
-	}
-	return displaytext.CheckLines("reason", reason)
+	return s.Activate(ctx, p, to.Action, draft.Version)
 }
 
 // Explain sets the reason of a pending change request, which only its requester does.
 func (s *Service) Explain(ctx context.Context, p identity.Principal, id, reason string) error {
-	if err := checkReason(reason); err != nil {
+	if err := action.CheckReason(reason); err != nil {
 		return err
 	}
 	return s.store.Write(ctx, func(q *pg.Q) error {
@@ -139,8 +120,15 @@ func (s *Service) Explain(ctx context.Context, p identity.Principal, id, reason 
 		if err != nil {
 			return err
 		}
-		if err := permit(ctx, q, c, Move{ID: id, Resolution: Withdraw, Actor: p.Actor(), At: s.clock.Now()}); err != nil {
+		if status := Effective(c, s.clock.Now()); status != models.ChangePending {
+			return refuseSettled(status, "")
+		}
+		_, own, err := requests(ctx, q, c, p.Actor())
+		if err != nil {
 			return err
+		}
+		if !own {
+			return problem.New(problem.Forbidden, "Only the requester says why a change is requested.")
 		}
 		return explainChange(ctx, q, c, reason)
 	})
@@ -163,6 +151,7 @@ func (s *Service) UpdateSettings(ctx context.Context, p identity.Principal, in t
 type By struct {
 	Actor     string
 	RequestID string
+	Reason    string // why, for the second approver; may be empty
 }
 
 // UpdateSettingsBy is UpdateSettings for an author without a principal.
@@ -206,5 +195,5 @@ func refuseSettled(status models.ChangeStatus, resolution string) error {
 }
 
 func errSuperseded() error {
-	return problem.New(problem.ChangeSuperseded, "What the change was requested against is no longer in force, so it was not made. Request it again.")
+	return problem.New(problem.ChangeSuperseded, "The configuration has changed since the change was requested, so it was not made. Request it again.")
 }

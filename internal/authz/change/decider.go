@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -38,7 +39,7 @@ func NewDecider(changes *Service, workflow Workflow) *Decider {
 // the settled change request. Refusals are self_approval, forbidden, conflict, change_settled, change_expired and
 // change_superseded.
 func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resolution, reason string) (*View, error) {
-	if err := checkReason(reason); err != nil {
+	if err := action.CheckReason(reason); err != nil {
 		return nil, err
 	}
 	in, done, err := d.changes.prepare(ctx, p, id, resolution)

@@ -49,6 +49,7 @@ type proposal struct {
 	target, action string
 	proposed, base any
 	differences    []Difference
+	reason         string // of what is proposed; the author's own comes first
 }
 
 // activation proposes to activate a version. It must be a draft.
@@ -74,7 +75,7 @@ func activation(ctx context.Context, q *pg.Q, scope pg.Scope, v action.PolicyRef
 	}
 	differences, err := policyDifferences(before, after)
 	return proposal{
-		kind: models.ChangePolicyActivate, target: a.ID, action: a.Key, differences: differences,
+		kind: models.ChangePolicyActivate, target: a.ID, action: a.Key, differences: differences, reason: after.Reason,
 		proposed: policyProposed{Version: v.Version, ContentHash: after.ContentHash},
 		base:     policyBase{ActiveVersion: a.ActivePolicyVersion, Status: after.Status, Mode: a.Mode},
 	}, err

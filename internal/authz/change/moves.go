@@ -78,15 +78,10 @@ func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 // in good standing approves or rejects it, and approves only what a requester in good standing asks for.
 func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 	scope := scopeOf(c)
-	by, err := identity.PrincipalBehind(ctx, q, scope, m.Actor)
+	by, own, err := requests(ctx, q, c, m.Actor)
 	if err != nil {
 		return err
 	}
-	requester, err := identity.PrincipalBehind(ctx, q, scope, c.ProposedBy)
-	if err != nil {
-		return err
-	}
-	own := requestedBy(c, by, requester)
 	if m.Resolution == Withdraw {
 		if !own {
 			return problem.New(problem.Forbidden, "Only the requester withdraws a change. Reject it instead.")
@@ -124,6 +119,16 @@ func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 		return problem.New(problem.Conflict, "The access of the requester has ended since the request. Reject the change; a requester with access may request it again.")
 	}
 	return err
+}
+
+// requests returns who is behind an actor, and whether they requested a change.
+func requests(ctx context.Context, q *pg.Q, c models.Change, actor string) (identity.Behind, bool, error) {
+	by, err := identity.PrincipalBehind(ctx, q, scopeOf(c), actor)
+	if err != nil {
+		return by, false, err
+	}
+	requester, err := identity.PrincipalBehind(ctx, q, scopeOf(c), c.ProposedBy)
+	return by, requestedBy(c, by, requester), err
 }
 
 // requestedBy reports whether an actor requested a change. The requester's key may count as someone else by now; those of before and of now are

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -27,6 +29,9 @@ func (s *Service) propose(ctx context.Context, p identity.Principal, build func(
 // proposeBy stores a change request, and the outbox row that starts its workflow. The same proposal returns the request that is
 // pending, by whichever principal it was made: a repetition is no approval.
 func (s *Service) proposeBy(ctx context.Context, scope pg.Scope, by By, build func(q *pg.Q) (proposal, error)) (*View, error) {
+	if err := action.CheckReason(by.Reason); err != nil {
+		return nil, err
+	}
 	now := s.clock.Now()
 	var row models.Change
 	err := s.store.Write(ctx, func(q *pg.Q) error {
@@ -37,6 +42,7 @@ func (s *Service) proposeBy(ctx context.Context, scope pg.Scope, by By, build fu
 		if row, err = newRow(ctx, q, scope, in, now); err != nil {
 			return err
 		}
+		row.Reason = cmp.Or(by.Reason, in.reason)
 		pending, err := waiting(ctx, q, row, by)
 		if err != nil {
 			return err

@@ -12,10 +12,10 @@ import (
 // insertChange adds a pending change request. It returns false and inserts nothing if the same proposal is pending.
 func insertChange(ctx context.Context, q *pg.Q, c models.Change) (bool, error) {
 	n, err := q.Exec(ctx, `insert into changes (id, tenant_id, environment_id, kind, status, target, action, proposed, base, differences,
-		digest, proposed_by, principal, created_at, expires_at)
-		values ($1, $2, $3, $4, 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
+		digest, proposed_by, principal, created_at, expires_at, reason)
+		values ($1, $2, $3, $4, 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) on conflict do nothing`,
 		c.ID, c.TenantID, c.EnvironmentID, string(c.Kind), c.Target, c.Action, c.Proposed, c.Base, c.Differences,
-		c.Digest, c.ProposedBy, c.Principal, c.CreatedAt, c.ExpiresAt)
+		c.Digest, c.ProposedBy, c.Principal, c.CreatedAt, c.ExpiresAt, c.Reason)
 	return n == 1, err
 }
 

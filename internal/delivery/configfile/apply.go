@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,21 +19,38 @@ type maker struct {
 	api     *countersign.Client
 	out     io.Writer
 	secrets io.Writer
+	reason  string
 	waits   bool
+	waiting []string // ids of the change requests
 	missing []string // keys of the teams whose creation waits
 }
 
 // Apply makes the planned changes in their order and reports each to out. It ends with the first failure: the changes before it
 // are made, and applying the file again makes the rest. Secrets receives the signing secrets of new webhook endpoints.
 func (p *Plan) Apply(ctx context.Context, out, secrets io.Writer) error {
-	m := &maker{api: p.api, out: out, secrets: secrets}
+	m := &maker{api: p.api, out: out, secrets: secrets, reason: p.Reason}
 	for _, c := range p.Changes {
 		if err := c.make(ctx, m); err != nil {
 			return fmt.Errorf("%s: %w", c.Entry, err)
 		}
 	}
 	if m.waits {
-		return ErrWaits
+		return cmp.Or(p.explain(ctx, m.waiting), ErrWaits)
+	}
+	return nil
+}
+
+// explain gives the change requests the reason of the plan. Those that another principal requested before keep theirs.
+func (p *Plan) explain(ctx context.Context, waiting []string) error {
+	if p.Reason == "" {
+		return nil
+	}
+	for _, id := range waiting {
+		_, err := p.api.ExplainChange(ctx, id, countersign.ChangeReason{Reason: p.Reason})
+		var refused *countersign.Error
+		if err != nil && !(errors.As(err, &refused) && refused.Code == "forbidden") {
+			return fmt.Errorf("the reason of %s: %w", id, err)
+		}
 	}
 	return nil
 }
@@ -42,7 +60,7 @@ func (m *maker) done(entry, what string, err error) error {
 	var waiting *countersign.ApprovalRequiredError
 	switch {
 	case errors.As(err, &waiting):
-		m.waits = true
+		m.waits, m.waiting = true, append(m.waiting, waiting.Change.ID)
 		_, _ = fmt.Fprintf(m.out, "%s: waits for a second approver: %s, until %s\n", entry, waiting.Change.ID, waiting.Change.ExpiresAt.UTC().Format(time.RFC3339))
 		return nil
 	case err != nil:
@@ -67,7 +85,7 @@ func (m *maker) action(ctx context.Context, entry string, c actionChange) error 
 		return nil
 	}
 	if c.policy {
-		version, err := c.draft(ctx, m.api)
+		version, err := c.draft(ctx, m.api, m.reason)
 		if err != nil {
 			return err
 		}

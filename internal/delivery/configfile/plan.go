@@ -16,6 +16,7 @@ type Plan struct {
 	Changes []Change
 	Notes   []string // what is left out
 	Kept    []string // entries that the file does not have, and that are kept
+	Reason  string   // why they are made, for the second approver and the policies' versions; may be empty
 
 	state *State
 	api   *countersign.Client

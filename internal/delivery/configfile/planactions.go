@@ -162,10 +162,10 @@ type actionChange struct {
 
 // draft returns a draft with the content that the action is to have: a new one unless there is one, so that applying again while a
 // change waits for its approval requests the same change.
-func (c actionChange) draft(ctx context.Context, api *countersign.Client) (int64, error) {
+func (c actionChange) draft(ctx context.Context, api *countersign.Client, reason string) (int64, error) {
 	body := countersign.PolicyVersionCreate{
 		Requirements: *c.after.Requirements, AllowedAudiences: c.after.AllowedAudiences, AllowedCallers: c.after.AllowedCallers,
-		ContextSchema: c.after.ContextSchema,
+		ContextSchema: c.after.ContextSchema, Reason: reason,
 	}
 	if c.after.ProofTTLSeconds != 0 {
 		body.ProofTTLSeconds = &c.after.ProofTTLSeconds
@@ -202,7 +202,7 @@ func (c actionChange) equals(v countersign.PolicyVersion) bool {
 const simulated = 1000
 
 func (c actionChange) simulation(ctx context.Context, api *countersign.Client) (*countersign.PolicySimulation, error) {
-	version, err := c.draft(ctx, api)
+	version, err := c.draft(ctx, api, "")
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func (s *show) stricter(ctx context.Context) error {
 	if !errors.As(off, &waits) {
 		return errors.Join(requested, off)
 	}
-	if _, err := approver.ApproveChange(ctx, waits.Change.ID); err != nil {
+	if _, err := approver.ApproveChange(ctx, waits.Change.ID, nil); err != nil {
 		return err
 	}
 	if !errors.As(requested, &waits) {

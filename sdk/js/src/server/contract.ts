@@ -443,7 +443,13 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Say why a change is requested
+         * @description Sets the reason that its approvers read. Only its requester may, while it is pending.
+         *
+         *     Permission: `policy.activate`.
+         */
+        patch: operations["explainChange"];
         trace?: never;
     };
     "/api/v1/changes/{change_id}/approve": {
@@ -2146,7 +2152,7 @@ export interface components {
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize; empty permits any server credential of the environment. */
             allowed_callers: string[];
-            /** @description Life of a proof in seconds. */
+            /** @description How long a proof is valid (seconds). */
             proof_ttl_seconds: number;
             /** @description The version that decides; null before the first activation. */
             active_policy_version?: number | null;
@@ -2170,7 +2176,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description Life of a proof in seconds.
+             * @description How long a proof is valid (seconds).
              * @default 300
              */
             proof_ttl_seconds?: number;
@@ -2339,8 +2345,15 @@ export interface components {
             context_schema?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Life of a proof in seconds. */
+            /** @description How long a proof is valid (seconds). */
             proof_ttl_seconds?: number | null;
+            /** @description Extension: why the version is made, for the people who approve it or look back at it; it may have several lines. */
+            reason?: string;
+        };
+        /** @description Why a change is requested or settled. A policy version's own reason is that of the request to activate it unless another is given. */
+        ChangeReason: {
+            /** @description Why, for the people who approve it or look back at it; it may have several lines. */
+            reason?: string;
         };
         /** @description Extension: a hint about a policy that is valid, but may not decide as its author expects. */
         PolicyWarning: {
@@ -2373,12 +2386,14 @@ export interface components {
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize. */
             allowed_callers: string[];
-            /** @description Life of a proof in seconds. */
+            /** @description How long a proof is valid (seconds). */
             proof_ttl_seconds: number;
             content_hash: components["schemas"]["Digest"];
             created_at: components["schemas"]["Timestamp"];
             activated_at?: components["schemas"]["TimestampOrNull"];
             retired_at?: components["schemas"]["TimestampOrNull"];
+            /** @description Extension: why the version was made; empty if no one said. */
+            reason?: string;
             /** @description Extension: hints about a version that was just created. It can be activated nevertheless. Absent if there is none, and in every other response. */
             warnings?: components["schemas"]["PolicyWarning"][];
         };
@@ -2539,6 +2554,10 @@ export interface components {
             /** @description The approver or requester who settled it; null while it is pending and if it expired. */
             resolved_by: string | null;
             resolved_at: components["schemas"]["TimestampOrNull"];
+            /** @description Why the requester wants it; empty if they did not say. */
+            reason: string;
+            /** @description Why it was settled as it was; empty if no one said. */
+            resolution_reason: string;
             /** @description Whether the calling credential may approve it now. */
             approvable: boolean;
             /** @description Whether what it was requested against is in force; an approval of one that does not apply changes nothing. Null in lists and once it is settled. */
@@ -5774,6 +5793,33 @@ export interface operations {
             };
         };
     };
+    explainChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the change request. */
+                change_id: components["parameters"]["change_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeReason"];
+            };
+        };
+        responses: {
+            /** @description ChangeRequest. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
     approveChange: {
         parameters: {
             query?: never;
@@ -5787,7 +5833,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ChangeReason"];
+            };
+        };
         responses: {
             /** @description ChangeRequest. */
             200: {
@@ -5813,7 +5863,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ChangeReason"];
+            };
+        };
         responses: {
             /** @description ChangeRequest. */
             200: {
@@ -5839,7 +5893,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ChangeReason"];
+            };
+        };
         responses: {
             /** @description ChangeRequest. */
             200: {

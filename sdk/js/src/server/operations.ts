@@ -48,6 +48,7 @@ export const OPERATIONS = {
   endSession: {"method":"POST","path":"/api/v1/sessions/{session_id}/end","key":true,"responses":{"200":{"$ref":"Session"}}},
   evaluateAccess: {"method":"POST","path":"/access/v1/evaluation","key":true,"responses":{"200":{"$ref":"AccessEvaluation"}}},
   evaluateAccessBatch: {"method":"POST","path":"/access/v1/evaluations","key":true,"responses":{"200":{"$ref":"AccessEvaluationsResponse"}}},
+  explainChange: {"method":"PATCH","path":"/api/v1/changes/{change_id}","responses":{"200":{"$ref":"ChangeRequest"}}},
   exportSubject: {"method":"POST","path":"/api/v1/subjects/{subject_id}/export","key":true,"responses":{"200":{"$ref":"SubjectExport"}}},
   freezeAdaptation: {"method":"POST","path":"/api/v1/subjects/{subject_id}/adaptation/freeze","key":true,"responses":{"200":{"$ref":"Subject"}}},
   getAccessMetadata: {"method":"GET","path":"/.well-known/authzen-configuration","responses":{"200":{"$ref":"AccessMetadata"}}},
