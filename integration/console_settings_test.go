@@ -83,7 +83,7 @@ func TestConsoleChangesPasskeyRulesAndReviewSettings(t *testing.T) {
 	require.Equal(t, "required", after.string("passkeys.attestation"))
 	require.Equal(t, []any{bank}, after.value("passkeys.rp_ids"))
 	require.Equal(t, []any{strings.TrimSpace(one), strings.TrimSpace(other)}, after.value("passkeys.attestation_roots"))
-	require.Contains(t, v.submit(at, form).body, "No setting differs from its value in force.")
+	require.Contains(t, v.submit(at, form).body, "Nothing was changed: every setting is as before.")
 
 	form.Set("passkeys.attestation", "none")
 	form.Set("passkeys.attestation_roots", "")

@@ -147,7 +147,7 @@ func TestConsoleChangesSettings(t *testing.T) {
 	form := url.Values{"rp_name": {before.string("rp_name")}, "origins": {text("origins")}, "challenge_ttl_seconds": {"300"}, "hold_ttl_seconds": {"259200"}, "change_ttl_seconds": {"86400"}, "review_notes": {"true"}}
 	same := v.submit(at, form)
 	require.Equal(t, http.StatusBadRequest, same.status)
-	require.Contains(t, same.body, "No setting differs from its value in force.")
+	require.Contains(t, same.body, "Nothing was changed: every setting is as before.")
 
 	form.Set("challenge_ttl_seconds", "5")
 	form.Set("origins", text("origins")+"\nhttps://elsewhere.example")

@@ -35,9 +35,12 @@ type Setting struct {
 	Name string // in the API, events, change requests and configuration files
 	// Help describes it in the contract, whose sources describe texts and lists.
 	Help string
+	// Question is what the settings from this one on answer together, in the console.
+	Question string
 	// Label and Hint are its texts in the console; {rp_id} stands for the environment's RP ID.
 	Label, Hint string
 	Min, Max    int      // of a number
+	Duration    bool     // a number of seconds
 	Kept        bool     // a form without a value keeps it; otherwise an empty text or list removes the setting, and a number is required
 	Choices     []Choice // of a text
 }
@@ -45,65 +48,77 @@ type Setting struct {
 // Choice is a value of a setting and what it means.
 type Choice struct{ Value, Text string }
 
+// DefaultSettings are the settings of a new environment.
+func DefaultSettings(kind EnvironmentKind) Settings {
+	out := Settings{ChallengeTTLSeconds: 300, HoldTTLSeconds: 72 * 3600, ChangeTTLSeconds: 24 * 3600, ReviewNotes: true, Background: BackgroundOwn}
+	if kind == Live {
+		out.Background, out.BarSelfReview, out.FederatedKeyDays = BackgroundPrior, true, 90
+	}
+	return out
+}
+
 // DeclaredSettings are the declarations of all settings, in the order of the console.
 var DeclaredSettings = []Setting{
-	{Name: "rp_name", Label: "Name shown to users", Kept: true},
+	{Name: "rp_name", Question: "Who asks your users to confirm?", Label: "Your name", Hint: "Shown to users when they register a passkey.", Kept: true},
 	{
-		Name: "origins", Label: "Origins on which passkeys are used",
-		Hint: "One on each line: https with the host {rp_id}, one of the further RP IDs below, or a subdomain; or android:apk-key-hash: with the digest of an Android app's certificate.",
+		Name: "origins", Question: "Where do users confirm, and with which passkeys?", Label: "Addresses of your site",
+		Hint: "One on each line: https with the host {rp_id}, one of the other RP IDs below, or a subdomain of one; for an Android app android:apk-key-hash: and the digest of its certificate.",
 	},
-	{Name: "page_origin", Label: "Origin of links to hosted pages", Hint: "One of the origins above; empty for the service's own."},
-	{Name: "return_origins", Label: "Further origins that hosted pages link back to"},
-	{Name: "frame_ancestors", Label: "Origins that may embed hosted pages in a frame"},
+	{Name: "page_origin", Label: "Address of the hosted pages", Hint: "One of the addresses above; empty for the address of this service."},
+	{Name: "return_origins", Label: "Other sites that the hosted pages may return users to", Hint: "One https address on each line."},
+	{Name: "frame_ancestors", Label: "Sites that may show the hosted pages in a frame", Hint: "One https address on each line."},
 	{
-		Name: "challenge_ttl_seconds", Min: 30, Max: 900, Help: "Life of a challenge (seconds).",
-		Label: "Life of a challenge (seconds)", Hint: "30 to 900, for new challenges.",
-	},
-	{
-		Name: "hold_ttl_seconds", Min: 60, Max: 2592000, Help: "Life of a hold (seconds).",
-		Label: "Life of a hold (seconds)", Hint: "60 to 2592000, for new holds.",
+		Name: "challenge_ttl_seconds", Question: "How long does a request wait?", Min: 30, Max: 900, Duration: true, Help: "Time limit of a challenge (seconds).",
+		Label: "For the user to confirm", Hint: "30 s to 15 min, for new challenges.",
 	},
 	{
-		Name: "change_ttl_seconds", Min: 300, Max: 2592000, Help: "Life of a change request (seconds).",
-		Label: "Life of a change request (seconds)", Hint: "300 to 2592000, for new requests.",
+		Name: "hold_ttl_seconds", Min: 60, Max: 2592000, Duration: true, Help: "Time limit of a hold (seconds).",
+		Label: "For reviewers", Hint: "1 min to 30 days, for new holds. Then the request is denied.",
+	},
+	{
+		Name: "change_ttl_seconds", Min: 300, Max: 2592000, Duration: true, Help: "Time limit of a change request (seconds).",
+		Label: "For the second approver of a change", Hint: "5 min to 30 days, for new change requests.",
+	},
+	{
+		Name: "bar_self_review", Question: "Who must approve?", Label: "No one may approve their own request",
+		Hint: "Applies to every hold, open ones included. Policies cannot allow it again.",
+		Help: "Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again.",
+	},
+	{
+		Name: "second_approver_required", Label: "Changes of policies, lists, teams, webhooks and these settings need a second approver",
+		Hint: "A different person or key approves them. Switching this off needs one too.",
+		Help: "Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too.",
+	},
+	{
+		Name: "review_notes", Question: "What do reviewers see?", Label: "Colleagues can read the notes of reviews",
+		Help: "Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored.",
+		Hint: "Notes are stored encrypted from now on, and exported and erased with the user's data. Otherwise only a digest is stored.",
+	},
+	{
+		Name: "case_link", Label: "Link from a decision to your case system",
+		Hint: "An https URL with {decision_id}, {subject} and {action} in its path or query.",
+	},
+	{
+		Name: "background", Question: "What is typing compared with?", Label: "Other people's typing", Hint: "Changing this to prior deletes what the environment has learned.",
+		Choices: []Choice{
+			{string(BackgroundPrior), "prior: published averages; nothing is learned"},
+			{string(BackgroundOwn), "own: learned from the users who enroll here"},
+			{string(BackgroundShared), "shared: learned with every environment that shares; it contains sums over your users"},
+		},
+	},
+	{
+		Name: "enrollment_grant_required", Label: "Only pages that you name may enroll users",
+		Hint: "Client tokens enroll only with the purpose enroll. Otherwise every client token of a user can.",
+		Help: "Whether client tokens send enrollment frames only if their `purposes` name `enroll`.",
+	},
+	{
+		Name: "key_expiry_required", Question: "Which API keys are accepted?", Label: "New API keys must expire",
+		Help: "Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected.",
 	},
 	{
 		Name: "federated_key_days", Min: 0, Max: 3650, Kept: true,
 		Help:  "Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never.",
-		Label: "Days after which API keys of single sign-on staff lapse without a sign-in", Hint: "0 to 3650; 0 is never. Empty keeps the value.",
-	},
-	{
-		Name: "bar_self_review", Label: "No one reviews a hold that they requested",
-		Help: "Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again.",
-	},
-	{
-		Name: "second_approver_required", Label: "Activations, modes, teams and these settings wait for a second approver",
-		Help: "Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too.",
-	},
-	{
-		Name: "background", Label: "What people are compared with", Hint: "A change to prior deletes what the environment has learned.",
-		Choices: []Choice{
-			{string(BackgroundPrior), "prior: the stated model; nothing is learned"},
-			{string(BackgroundOwn), "own: learned from people who enroll here"},
-			{string(BackgroundShared), "shared: learned with every environment that shares; it contains sums over your people"},
-		},
-	},
-	{
-		Name: "enrollment_grant_required", Label: "Enrollment frames require a client token with the purpose enroll",
-		Help: "Whether client tokens send enrollment frames only if their `purposes` name `enroll`.",
-	},
-	{
-		Name: "key_expiry_required", Label: "New API keys must expire",
-		Help: "Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected.",
-	},
-	{
-		Name: "review_notes", Label: "Colleagues can read the notes of reviews",
-		Help: "Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored.",
-		Hint: "Notes are stored, sealed, from now on; they are exported and erased with the subject. Otherwise only their digests are stored.",
-	},
-	{
-		Name: "case_link", Label: "URL of a decision in your case system",
-		Hint: "https, with {decision_id}, {subject} and {action} in its path or query; the console shows it at each decision.",
+		Label: "Days without a sign-in after which keys of single sign-on staff stop working", Hint: "0 to 3650; 0 for never.",
 	},
 }
 

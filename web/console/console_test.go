@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -344,4 +345,44 @@ func TestLinksDependOnTemporalUIAndRights(t *testing.T) {
 	c.links(v, view)
 	require.Empty(t, view.Workflows)
 	require.Empty(t, view.PolicyURL, "a reviewer has no right to see policies")
+}
+
+func TestDurationsAreReadAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	for n, text := range map[int]string{30: "30 s", 90: "90 s", 300: "5 min", 5400: "90 min", 86400: "1 day", 259200: "3 days", 28800: "8 h"} {
+		require.Equal(t, text, durationText(n))
+		got, err := seconds(text)
+		require.NoError(t, err)
+		require.Equal(t, n, got)
+	}
+	for text, n := range map[string]int{"300": 300, "15min": 900, "15 minutes": 900, "3 Days": 259200, "1 day": 86400, "2 hours": 7200, "10 seconds": 10, "2d": 172800} {
+		got, err := seconds(text)
+		require.NoError(t, err)
+		require.Equal(t, n, got, text)
+	}
+	for _, text := range []string{"", "soon", "-5 min", "1.5 h", "5 weeks", "min", "9999999999"} {
+		_, err := seconds(text)
+		require.Error(t, err, text)
+	}
+}
+
+// Each setting is under a question, and says its default if it has one.
+func TestSettingsAreGroupedByTheirQuestion(t *testing.T) {
+	t.Parallel()
+	e := models.Environment{Kind: models.Live, Settings: models.DefaultSettings(models.Live)}
+	e.HoldTTLSeconds, e.BarSelfReview = 3600, false
+	fields := settingFields(e)
+	require.NotEmpty(t, fields[0].Heading)
+	of := func(name string) field {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.Name == name })
+		require.GreaterOrEqual(t, i, 0, name)
+		return fields[i]
+	}
+	questions := form{Fields: fields}.Headings()
+	require.Len(t, questions, 7)
+	require.Equal(t, "1 h", of("hold_ttl_seconds").Value)
+	require.Equal(t, "3 days", of("hold_ttl_seconds").Usually())
+	require.Equal(t, "on", of("bar_self_review").Usually())
+	require.Equal(t, "90", of("federated_key_days").Usually())
+	require.Empty(t, of("rp_name").Default, "every environment has its own")
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -17,6 +18,7 @@ const (
 	oneLine   kind = "line"
 	longText  kind = "text"
 	number    kind = "number"
+	duration  kind = "duration" // a number of seconds, written as 90 s, 15 min, 8 h or 3 days
 	choice    kind = "choice"
 	someOf    kind = "some"  // checkboxes
 	yesNo     kind = "yesno" // one checkbox
@@ -52,6 +54,7 @@ type field struct {
 	Options     []option  // of choice and someOf
 	Rules       []ruleRow // of ruleList
 	Heading     string    // of the fields from this one on
+	Default     string    // value of a new environment; empty if it has no default
 	Rows        int       // of a text area
 	Required    bool
 	AllOmitted  bool // of someOf: all options are the default, and left out
@@ -65,10 +68,21 @@ type field struct {
 // Control returns the id of the control.
 func (f field) Control() string { return "f-" + strings.ReplaceAll(f.Name, ".", "-") }
 
+// HeadingID returns the id of the heading.
+func (f field) HeadingID() string { return f.Control() + "-from" }
+
+// Usually returns the default as it is shown.
+func (f field) Usually() string {
+	if f.Kind == yesNo {
+		return map[string]string{"true": "on", "false": "off"}[f.Default]
+	}
+	return f.Default
+}
+
 // Described returns the ids of the texts that describe the control.
 func (f field) Described() string {
 	var out []string
-	if f.Hint != "" {
+	if f.Hint != "" || f.Default != "" {
 		out = append(out, f.Control()+"-hint")
 	}
 	if len(f.Faults) > 0 {
@@ -114,6 +128,11 @@ type form struct {
 	Faults    []string // of the whole form
 	Builder   string   // URL of the rule builder; empty without one
 	Matches   string   // URL that says how many decisions a rule matches
+}
+
+// Headings returns the fields that begin a part of the form.
+func (f form) Headings() []field {
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(one field) bool { return one.Heading == "" })
 }
 
 // wrong is a fault of a form with the link to its control; an empty URL is the whole form.

@@ -20,8 +20,8 @@ func (v *visit) actionForm() form {
 			{Name: "risk_class", Label: "Risk class", Kind: choice, Value: "high", Options: options("low", "elevated", "high", "critical")},
 			{Name: "resource_type", Label: "Type of resource", Kind: oneLine, Value: "resource"},
 			{Name: "allowed_audiences", Label: "Audiences that may receive proofs", Kind: lines, Required: true, Hint: "One on each line."},
-			{Name: "allowed_callers", Label: "Keys that may ask for decisions", Kind: lines, Hint: "Credential ids, one on each line; none for every server key."},
-			{Name: "proof_ttl_seconds", Label: "Life of a proof (seconds)", Kind: number, Value: "300", Hint: "30 to 900."},
+			{Name: "allowed_callers", Label: "Keys that may ask for decisions", Kind: lines, Hint: "Credential ids, one on each line; empty for every server key."},
+			{Name: "proof_ttl_seconds", Label: "How long a proof is valid", Kind: duration, Value: "5 min", Hint: "30 s to 15 min."},
 			{Name: "context_schema", Label: "Schema of the context", Kind: jsonText, Rows: 10, Value: "{}", Hint: "JSON Schema 2020-12 of the context of requests."},
 		},
 	}

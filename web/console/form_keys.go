@@ -96,7 +96,7 @@ func (c *console) revokeKey(v *visit) error {
 // keyAsks are the changes of a key; owned says that its principal is the user. A key that the user may not rotate has no such button.
 func (v *visit) keyAsks(k models.Credential, owned bool) []ask {
 	revoke := ask{ID: "revoke-" + k.ID, Label: "Revoke", To: v.at("keys", k.ID, "revoke"), Verb: "revoke it", Danger: true,
-		Text: "Requests with this key, and with client tokens that it issued, are refused at once. This cannot be undone."}
+		Text: "Requests with this key, and with client tokens that it issued, are refused immediately. This cannot be undone."}
 	rotates := k.Scope == models.ScopeClient || owned && models.Issuable(v.grant.Roles).Covers(k.Permissions)
 	if !rotates {
 		return []ask{revoke}

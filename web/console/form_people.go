@@ -190,7 +190,7 @@ func (c *console) rolesForm(v *visit, p personRow) (form, error) {
 	}
 	intro, ends := "Withdrawing a role ends the person's sessions.", ""
 	if len(keys) > 0 {
-		ends = " These API keys rest on the person and end too: " + keyNames(keys) + "."
+		ends = " These API keys depend on the person and end too: " + keyNames(keys) + "."
 		intro += " It also ends API keys that the remaining roles do not cover; without the role operator, all of these: " + keyNames(keys) + "."
 	}
 	roles := make([]string, len(p.Roles))
@@ -276,7 +276,7 @@ func (v *visit) personAsks(p personRow, ends string) []ask {
 		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever." + ends}
 	if p.Unconfirmed {
 		return []ask{{ID: "confirm", Label: "Confirm", To: v.at("people", p.ID, "confirm"), Verb: "confirm them",
-			Text: "You know the person, and the account is theirs. Their approvals count from now on where two people are asked for. Those who saw the link of their invitation, or chose the address that it was mailed to, cannot confirm them."}, remove}
+			Text: "You know the person, and the account is theirs. Their approvals count from now on if two people are required. Whoever saw their invitation link, or chose the address it was sent to, cannot confirm them."}, remove}
 	}
 	if p.Passkeys > 0 {
 		return []ask{remove}

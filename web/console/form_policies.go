@@ -45,12 +45,13 @@ func draftForm(v *visit, a models.Action, from models.PolicyVersion) (form, erro
 	}
 	f.Fields = append(f.Fields,
 		field{Name: "context_schema", Heading: "Requests and proofs", Label: "Schema of the context", Kind: jsonText, Rows: 10, Value: indented(json.RawMessage(from.ContextSchema)),
-			Hint: "JSON Schema 2020-12; empty for that of the active version."},
+			Hint: "JSON Schema 2020-12. Leave it empty to use the active version's."},
 		field{Name: keepRead, Label: "Keep the values that rules read", Kind: yesNo, Local: true,
 			Hint: "They are stored sealed with each decision, so that later versions can be tried on it."},
-		field{Name: "allowed_audiences", Label: "Audiences that may receive proofs", Kind: lines, Value: strings.Join(from.AllowedAudiences, "\n"), Hint: "One on each line; empty for those of the active version."},
-		field{Name: "allowed_callers", Label: "Keys that may ask for decisions", Kind: lines, Value: strings.Join(from.AllowedCallers, "\n"), Sent: true, Hint: "Credential ids, one on each line; none for every server key."},
-		field{Name: "proof_ttl_seconds", Label: "Life of a proof (seconds)", Kind: number, Value: itoa(from.ProofTTLSeconds), Hint: "30 to 900."},
+		field{Name: "allowed_audiences", Label: "Audiences that may receive proofs", Kind: lines, Value: strings.Join(from.AllowedAudiences, "\n"), Hint: "One on each line. Leave it empty to use the active version's."},
+		field{Name: "allowed_callers", Label: "Keys that may ask for decisions", Kind: lines, Value: strings.Join(from.AllowedCallers, "\n"), Sent: true, Hint: "Credential ids, one on each line; empty for every server key."},
+		field{Name: "proof_ttl_seconds", Label: "How long a proof is valid", Kind: duration, Value: durationText(from.ProofTTLSeconds), Hint: "30 s to 15 min."},
+		field{Name: "reason", Heading: "Why you make this version", Label: "Reason", Kind: longText, Hint: "For the people who approve it, and those who look back at it."},
 	)
 	return f, nil
 }
@@ -109,7 +110,7 @@ func evidenceFields(v *visit, r policy.Requirements) []field {
 		{Name: "requirements.freshness_max_ms", Label: "Maximum age of the evidence (milliseconds)", Kind: number, Value: strconv.Itoa(int(r.FreshnessMaxMS)), Hint: "1000 to 3600000."},
 		{Name: "requirements.insufficient_evidence", Label: "If the evidence is insufficient", Kind: choice, Value: string(r.InsufficientEvidence), Options: options("challenge", "hold", "deny")},
 		{Name: "requirements.challenge_methods", Label: "Ways to complete a challenge", Kind: someOf, Chosen: chosen, Options: options(methods...), Sent: true},
-		{Name: "requirements.challenge_compensates", Label: "What a completed challenge makes up for", Kind: someOf, Chosen: r.ChallengeCompensates, Options: compensates, Sent: true},
+		{Name: "requirements.challenge_compensates", Label: "Requirements that a completed challenge replaces", Kind: someOf, Chosen: r.ChallengeCompensates, Options: compensates, Sent: true},
 		{Name: "requirements.passkey_aaguids", Label: "Models of authenticators that may complete a challenge", Kind: lines, Value: strings.Join(r.PasskeyAAGUIDs, "\n"),
 			Hint: "AAGUIDs, one on each line; empty for all."},
 		{Name: "requirements.max_challenges", Label: "Challenges before a hold", Kind: number, Value: strconv.Itoa(r.MaxChallenges), Hint: "1 to 5."},
@@ -127,14 +128,14 @@ func holdFields(r policy.Requirements) []field {
 	if compensated == nil {
 		compensated = compensates
 	}
-	self := []option{{"", "as the environment says"}, {"allowed", "the requester may review"}, {"barred", "the requester may not review"}}
+	self := []option{{"", "as set for the environment"}, {"allowed", "allowed"}, {"barred", "forbidden"}}
 	return []field{
-		{Name: "requirements.deny_on", Label: "Reason codes that deny", Kind: lines, Value: strings.Join(r.DenyOn, "\n"), Hint: "One on each line (docs/reason-codes.md)."},
+		{Name: "requirements.deny_on", Label: "Reason codes that deny", Kind: lines, Value: strings.Join(r.DenyOn, "\n"), Hint: "One on each line, such as replay_exact."},
 		{Name: "requirements.hold_on", Label: "Reason codes that hold", Kind: lines, Value: strings.Join(r.HoldOn, "\n"), Hint: "One on each line."},
 		{Name: "requirements.approvals_required", Label: "Reviewers who must approve a hold", Kind: number, Value: approvals, Hint: "1 to 5; empty for 1."},
-		{Name: "requirements.approval_compensates", Label: "What a reviewer's approval makes up for", Kind: someOf, Chosen: compensated, Options: options(compensates...), AllOmitted: true,
-			Hint: "What is not chosen requires a challenge as well, before or after the review."},
-		{Name: "requirements.self_review", Label: "Review of one's own hold", Kind: choice, Value: string(r.SelfReview), Options: self},
+		{Name: "requirements.approval_compensates", Label: "Requirements that a reviewer's approval replaces", Kind: someOf, Chosen: compensated, Options: options(compensates...), AllOmitted: true,
+			Hint: "For the others the user must complete a challenge as well."},
+		{Name: "requirements.self_review", Label: "Approving one's own request", Kind: choice, Value: string(r.SelfReview), Options: self},
 	}
 }
 

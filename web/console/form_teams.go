@@ -60,7 +60,7 @@ func (c *console) teamForm(v *visit, t team.View) (form, error) {
 	for i, m := range t.Members {
 		members[i] = m.Actor
 	}
-	hint := "Those who may review here: people with the role reviewer, and API keys with the permission review."
+	hint := "Everyone who can review here: people with the role reviewer, and API keys with the permission review."
 	if len(options) == 0 {
 		hint = "No one may review here yet. Give a person the role reviewer first; the team can begin without members."
 	}

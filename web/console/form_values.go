@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func (f *form) read(v *visit) {
 			one.Value = v.upload(name)
 		case ruleList:
 			one.readRules(v)
-		case oneLine, longText, number, choice, lines, pems, moment, clockTime, jsonText:
+		case oneLine, longText, number, duration, choice, lines, pems, moment, clockTime, jsonText:
 			// Browsers submit line breaks as CRLF.
 			one.Value = strings.ReplaceAll(v.form(name), "\r\n", "\n")
 		}
@@ -139,7 +140,7 @@ func (f field) value() (value any, given bool, err error) {
 			text = strings.TrimSpace(text)
 		}
 		return text, text != "" || f.Sent || f.Required, nil
-	case number, moment, jsonText:
+	case number, duration, moment, jsonText:
 		return f.parsed()
 	case ruleList: // body reads its rules
 	}
@@ -162,6 +163,12 @@ func (f field) parsed() (value any, given bool, err error) {
 			return nil, false, errors.New(f.Label + " must be a number, such as 300.")
 		}
 		return n, true, nil
+	case duration:
+		n, err := seconds(text)
+		if err != nil {
+			return nil, false, errors.New(f.Label + ": write how long, such as 90 s, 15 min, 8 h or 3 days.")
+		}
+		return n, true, nil
 	case moment:
 		t, err := formTime(text)
 		if err != nil {
@@ -174,6 +181,42 @@ func (f field) parsed() (value any, given bool, err error) {
 		}
 		return json.RawMessage(text), true, nil
 	}
+}
+
+// units are the units of a duration, largest first.
+var units = []struct {
+	name    string
+	seconds int
+}{{"days", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}}
+
+// durationText writes a number of seconds in the largest unit that divides it.
+func durationText(n int) string {
+	if n == 86400 {
+		return "1 day"
+	}
+	for _, u := range units {
+		if n%u.seconds == 0 {
+			return itoa(n/u.seconds) + " " + u.name
+		}
+	}
+	return itoa(n)
+}
+
+var written = regexp.MustCompile(`^([0-9]{1,9})\s*(s|sec|seconds?|min|minutes?|h|hours?|d|days?)?$`)
+
+// seconds reads what durationText writes. A number alone is seconds.
+func seconds(text string) (int, error) {
+	parts := written.FindStringSubmatch(strings.ToLower(text))
+	if parts == nil {
+		return 0, errors.New("no duration")
+	}
+	n, err := strconv.Atoi(parts[1])
+	for _, u := range units {
+		if parts[2] != "" && parts[2][0] == u.name[0] {
+			n *= u.seconds
+		}
+	}
+	return n, err
 }
 
 // items returns the items of a text of a list.

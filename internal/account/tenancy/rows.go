@@ -61,7 +61,7 @@ func ChangeCredentials(ctx context.Context, q *pg.Q, where, set string, args map
 
 // CreateEnvironment inserts an environment with the rules of its passkeys.
 func CreateEnvironment(ctx context.Context, q *pg.Q, e models.Environment) error {
-	e.ChangeTTLSeconds = cmp.Or(e.ChangeTTLSeconds, changeTTL)
+	e.ChangeTTLSeconds = cmp.Or(e.ChangeTTLSeconds, models.DefaultSettings(e.Kind).ChangeTTLSeconds)
 	e.Background = cmp.Or(e.Background, models.BackgroundPrior)
 	if err := q.Gorm(ctx).Create(&e).Error; err != nil {
 		return err

@@ -18,15 +18,6 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Defaults of a new environment, in seconds.
-const (
-	challengeTTL = 300
-	holdTTL      = 72 * 3600
-	changeTTL    = 24 * 3600
-	// federatedKeyDays is the default of live environments; in a sandbox such keys do not lapse.
-	federatedKeyDays = 90
-)
-
 // SigningKeys creates the signing keys of a new environment. signing.Service implements it; the interface keeps this room
 // free of authz.
 type SigningKeys interface {
@@ -90,18 +81,16 @@ func (s *Service) Create(ctx context.Context, in Spec, actor string) (Made, erro
 	now := s.clock.Now()
 	out := Made{Tenant: models.Tenant{ID: ids.New(ids.Tenant), Name: in.Name, CreatedAt: now}}
 	environment := func(kind models.EnvironmentKind) models.Environment {
-		return models.Environment{
-			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, CreatedAt: now, Settings: models.Settings{
-				RPName: in.Name, RPOrigins: in.Origins, ChallengeTTLSeconds: challengeTTL, HoldTTLSeconds: holdTTL, ChangeTTLSeconds: changeTTL,
-				ReviewNotes: true,
-			},
+		env := models.Environment{
+			ID: ids.New(ids.Environment), TenantID: out.Tenant.ID, Kind: kind, RPID: in.RPID, CreatedAt: now, Settings: models.DefaultSettings(kind),
 		}
+		env.RPName, env.RPOrigins = in.Name, in.Origins
+		return env
 	}
 	out.Sandbox, out.Live = environment(models.Sandbox), environment(models.Live)
 	out.Live.EnrollmentGrantRequired, out.Live.BarSelfReview = in.RequireEnrollmentGrant, !in.AllowSelfReview
-	out.Live.FederatedKeyDays = federatedKeyDays
 	out.Live.SecondApproverRequired = in.RequireSecondApprover
-	out.Sandbox.Background, out.Live.Background = models.BackgroundOwn, cmp.Or(in.Background, models.BackgroundPrior)
+	out.Live.Background = cmp.Or(in.Background, out.Live.Background)
 	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := CreateTenant(ctx, q, out.Tenant); err != nil {
 			return err
