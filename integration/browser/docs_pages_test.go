@@ -40,6 +40,41 @@ func TestDocsCanBeNavigatedOnAPhone(t *testing.T) {
 	b.until(`getComputedStyle(document.querySelector("#docs-nav")).display === "none"`)
 }
 
+// copies presses the button that copies an element's text, and requires that it does.
+func (b *tab) copies(selector string) {
+	b.t.Helper()
+	b.eval(`Object.defineProperty(navigator, "clipboard", {value: {writeText: (text) => (window.copied = text, Promise.resolve())}}), true`, nil)
+	b.until(fmt.Sprintf(`document.querySelector(%q + " + .button")?.textContent === "Copy"`, selector))
+	b.click(selector + " + .button")
+	b.until(fmt.Sprintf(`window.copied === document.querySelector(%q).textContent`, selector))
+	b.until(fmt.Sprintf(`document.querySelector(%q + " + .button").textContent === "Copied"`, selector))
+}
+
+// The front page makes one claim, with one call that can be copied, and shows what users and reviewers see. It says where to begin without
+// scrolling.
+func TestFrontPageSaysWhatTheServiceDoes(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	for _, width := range widths {
+		b.size(width, 844)
+		b.open("/")
+		b.see("Know who is acting before it cannot be undone")
+		b.until(`document.querySelector(".front-claim .button.primary").getBoundingClientRect().bottom < innerHeight`)
+		b.until(`document.querySelector(".front-call pre .key") !== null`)
+		b.copies(".front-call pre")
+		b.until(`window.copied.includes("/api/v1/authorize")`)
+		b.until(`document.querySelector(".front-picture").getBoundingClientRect().height > 200 && document.querySelector(".front-payer .button").checkVisibility()`)
+		b.requireNoOverflow()
+		b.requireAccessible()
+		b.screenshot("front-" + widthName(width))
+	}
+	b.press("/") // no shortcut of the console
+	b.click(`.front-next a[href="/docs/guides/quickstart"]`)
+	b.until(`location.pathname === "/docs/guides/quickstart"`)
+	b.copies(".docs-text pre")
+	b.requireClean()
+}
+
 // The documentation is searched while typing, by keyboard alone.
 func TestDocsSearchFindsAnOperation(t *testing.T) {
 	t.Parallel()

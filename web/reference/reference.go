@@ -125,7 +125,9 @@ func (s *section) show(c *fiber.Ctx, template, title string, contents []link, bo
 }
 
 func (s *section) front(c *fiber.Ctx) error {
-	return s.page(c, web.Page{Template: "front.html", Title: "Who is at the keyboard?", Style: "docs.css", Data: view{Body: s.Options}})
+	return s.page(c, web.Page{
+		Template: "front.html", Title: "Know who is acting before it cannot be undone", Script: "docs.js", Style: "docs.css", Wide: true, Data: view{Body: s.Options},
+	})
 }
 
 func (s *section) overview(c *fiber.Ctx) error {

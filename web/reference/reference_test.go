@@ -3,6 +3,8 @@ package reference_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +17,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/reference"
 )
@@ -135,6 +139,33 @@ func TestDocumentationSaysTheVersion(t *testing.T) {
 }
 
 // A path that is no page of the documentation is not found: a browser gets a page with a way back, a program a problem.
+// The front page's request is one that the service accepts, and its response has fields of the contract only.
+func TestFrontPageShowsACallOfTheContract(t *testing.T) {
+	t.Parallel()
+	_, _, text := get(t, newSite(t), "/")
+	sample := func(name string) any {
+		m := regexp.MustCompile(`(?s)data-sample="` + name + `">(.*?)</(?:span|code)>`).FindStringSubmatch(text)
+		require.Len(t, m, 2)
+		value, err := strictjson.Decode([]byte(html.UnescapeString(m[1])), strictjson.Limits{})
+		require.NoError(t, err)
+		return value
+	}
+	contract, err := openapi.Compile()
+	require.NoError(t, err)
+	require.Empty(t, contract.ValidateBody("authorize", sample("request")))
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(openapi.Document(), &doc))
+	response, isObject := sample("response").(map[string]any)
+	require.True(t, isObject)
+	for name := range response {
+		require.Contains(t, doc.Components.Schemas["AuthorizeResponse"].Properties, name)
+	}
+}
+
 func TestUnknownPagesAreNotFound(t *testing.T) {
 	t.Parallel()
 	app := newSite(t)

@@ -1,5 +1,6 @@
 // The console. Pages work without this script, except for passkeys. It adds keyboard shortcuts, live lists and relative times.
 
+import { copyable } from "./lib/code";
 import { data } from "./lib/dom";
 import { buildRules } from "./console/builder";
 import { instantFilters } from "./console/filters";
@@ -34,6 +35,7 @@ if (shell) {
   keepNote();
   void buildRules();
   countDown();
+  for (const secret of document.querySelectorAll<HTMLElement>("[data-secret]")) copyable(secret);
   document.querySelector(".beside .here")?.scrollIntoView({ block: "nearest" });
   labelValues(document);
   watchSession(shell);

@@ -1,4 +1,6 @@
-// The search of the documentation while the user types. Without this script the form opens the page of results.
+// The search of the documentation while the user types, and code with colours and a button that copies it. Without this script the form opens
+// the page of results.
+import { colour, copyable } from "./lib/code";
 import { announce, find, make } from "./lib/dom";
 import { get } from "./lib/http";
 
@@ -84,7 +86,12 @@ class Search {
 
 new Search();
 
-const menu = find("#docs-nav");
-menu.addEventListener("click", (e) => {
+for (const code of document.querySelectorAll<HTMLElement>("pre")) {
+  colour(code);
+  copyable(code);
+}
+
+const menu = document.querySelector<HTMLElement>("#docs-nav"); // not on the front page
+menu?.addEventListener("click", (e) => {
   if ((e.target as HTMLElement).closest("a") && menu.matches(":popover-open")) menu.hidePopover();
 });
