@@ -70,14 +70,14 @@ func TestConsoleSecondApproverActivatesPolicy(t *testing.T) {
 	require.NotContains(t, seen, `value="approve"`)
 
 	seen = oscar.get(page).body
-	for _, text := range []string{"Activate version 1 of " + key, "still in force", "proof_ttl_seconds", "Staff Member", "What it would have decided"} {
+	for _, text := range []string{"Activate version 1 of " + key, "the current state", "proof_ttl_seconds", "Staff Member", "What it would have decided"} {
 		require.Contains(t, seen, text)
 	}
 	require.NotContains(t, oscar.get(page+"?done=approved").body, "approved and in force", "a URL cannot make up a result")
 	require.Equal(t, http.StatusBadRequest, oscar.submit(page, resolution("all")).status)
 	done := oscar.submit(page, resolution("approve"))
 	require.Equal(t, page+"?done=approved", done.location, done.body)
-	require.Contains(t, oscar.get(done.location).body, "The change is approved and in force.")
+	require.Contains(t, oscar.get(done.location).body, "The change is approved and has taken effect.")
 	require.InDelta(t, 1, w.Server.get(t, action).is(200).value("active_policy_version"), 0)
 	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'change.approved' and actor = $2", w.ID, "person:"+oscar.person))
 
@@ -124,10 +124,10 @@ func TestConsoleSettlesChanges(t *testing.T) {
 		w.Server.post(t, action+"/policy-versions", object{"requirements": holding}).is(201)
 		newer := olga.activates(w, action+"/policy-versions/2")
 		require.Equal(t, http.StatusSeeOther, oscar.submit(newer, resolution("approve")).status)
-		require.Contains(t, oscar.get(page).body, "no longer in force")
+		require.Contains(t, oscar.get(page).body, "an outdated state")
 		old := oscar.submit(page, resolution("approve"))
 		require.Equal(t, http.StatusConflict, old.status)
-		require.Contains(t, old.body, "is no longer in force, so it was not made. Request it again.")
+		require.Contains(t, old.body, "so it was not made. Request it again.")
 		require.InDelta(t, 2, w.Server.get(t, action).is(200).value("active_policy_version"), 0)
 	})
 }
@@ -143,7 +143,7 @@ func TestConsoleChangeRequiresConfirmation(t *testing.T) {
 	stale := oscar.submit(page, resolution("approve"))
 	require.Equal(t, http.StatusForbidden, stale.status)
 	require.Contains(t, stale.body, "Confirm this change with your passkey.")
-	require.Contains(t, olga.get(page).body, "still in force")
+	require.Contains(t, olga.get(page).body, "the current state")
 }
 
 // An approver sees who requested a change with a key, and each field of the settings.

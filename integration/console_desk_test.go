@@ -148,18 +148,18 @@ func TestConsoleAssignsAHold(t *testing.T) {
 	ann, bob := w.signedIn(t, models.RoleReviewer, models.RoleAuditor), w.signedIn(t, models.RoleReviewer)
 	page := "/console/" + w.ID + "/reviews/" + held
 	take := func(v *visitor, form url.Values) visit { return v.submit(page+"/assign", form) }
-	require.Contains(t, ann.get(page).body, "No one has taken this hold.")
+	require.Contains(t, ann.get(page).body, "Not assigned.")
 	require.NotContains(t, ann.get(page).body, "this hold open")
 	require.Contains(t, bob.get(page).body, "has this hold open.")
 	require.Equal(t, 303, take(ann, url.Values{}).status)
-	require.Contains(t, ann.get(page).body, "You have taken this hold.")
+	require.Contains(t, ann.get(page).body, "Assigned to you.")
 	require.Contains(t, ann.get("/console/"+w.ID+"/reviews?mine=1").body, held)
-	require.Contains(t, bob.get(page).body, "Taken by")
+	require.Contains(t, bob.get(page).body, "Assigned to")
 	require.NotContains(t, bob.get("/console/"+w.ID+"/reviews?mine=1").body, held)
 
 	late := take(bob, url.Values{})
 	require.Equal(t, 409, late.status)
-	require.Contains(t, late.body, "A different reviewer has taken this hold in the meantime.")
+	require.Contains(t, late.body, "A colleague was assigned this hold in the meantime.")
 	require.Equal(t, 303, take(bob, url.Values{"previous": {"person:" + ann.person}}).status)
 	require.Equal(t, 409, take(ann, url.Values{"release": {"1"}}).status)
 	require.Eventually(t, func() bool {

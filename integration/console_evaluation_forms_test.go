@@ -33,7 +33,7 @@ func TestConsoleStartsAndClosesEvaluations(t *testing.T) {
 	made := v.submit(at+"/new", form)
 	require.Equal(t, http.StatusSeeOther, made.status, made.body)
 	page := v.get(made.location)
-	for _, text := range []string{"When there are enough decisions", "3 of 30", "power-forecast", "±56.6 points, then ±17.9", "min"} {
+	for _, text := range []string{"Are there enough decisions?", "3 of 30", "power-forecast", "±56.6 points, then ±17.9", "min"} {
 		require.Contains(t, page.body, text)
 	}
 	require.Equal(t, http.StatusBadRequest, v.submit(made.location+"/close", nil).status)

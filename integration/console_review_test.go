@@ -46,7 +46,7 @@ func TestConsoleShowsTheSelfReviewSetting(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	ann := w.signedIn(t, models.RoleReviewer, models.RoleAuditor)
-	const page, open, barred = "policies", "Self-review is not barred in this environment", "Self-review is barred in this environment"
+	const page, open, barred = "policies", "people may approve their own requests", "no one may approve their own request"
 	require.Contains(t, ann.get("/console/"+w.ID+"/"+page).body, open)
 	w.Admin.patch(t, "/api/v1/environment", object{"bar_self_review": true}).is(200)
 	require.Contains(t, ann.get("/console/"+w.ID+"/"+page).body, barred)

@@ -34,12 +34,12 @@ func TestConsoleSaysWhoseApprovalsAreWanted(t *testing.T) {
 			require.Contains(t, body, text)
 		}
 	}
-	has(ann, "You may approve for Finance.", "<bdi>Leads of Finance</bdi> may approve as well", "0 of 1", "Risk &amp; fraud")
+	has(ann, "You can approve for Finance.", "<bdi>Leads of Finance</bdi> may approve as well", "0 of 1", "Risk &amp; fraud")
 	has(out, "Only members of these teams")
 	_, err := shared.Teams.NameDeputy(t.Context(), w.scope(), team.By{Actor: "person:" + ann.person},
 		team.Absence{Person: ann.person, Deputy: deb.person, StartsAt: shared.Clock.Now(), EndsAt: shared.Clock.Now().AddDate(0, 0, 7)})
 	require.NoError(t, err)
-	has(deb, "You may approve for Finance, as the deputy of Staff Member.")
+	has(deb, "You can approve for Finance, as the deputy of Staff Member.")
 	queue := "/console/" + w.ID + "/reviews"
 	require.Contains(t, ann.get(queue).body, "Finance 0 of 1")
 	require.NotContains(t, ann.get(queue).body, "not for you")

@@ -123,7 +123,7 @@ func TestSimulationReplaysRulesOnKeptValues(t *testing.T) {
 	v := w.signedIn(t, models.RoleOperator)
 	page := v.get("/console/" + w.ID + "/policies/" + id + "/3?last=100")
 	require.Equal(t, 200, page.status, page.body)
-	require.Contains(t, page.body, "not decidable")
+	require.Contains(t, page.body, "could not be decided again")
 	require.Contains(t, page.body, "context.comment")
-	require.Contains(t, v.get("/console/"+w.ID+"/policies/"+id+"/2?last=100").body, "Decisions that would move")
+	require.Contains(t, v.get("/console/"+w.ID+"/policies/"+id+"/2?last=100").body, "Decisions that would change")
 }

@@ -132,7 +132,7 @@ func readKeys(ctx context.Context, from string) (publishedKeys, error) {
 func parseKeys(from string, raw []byte) (publishedKeys, error) {
 	keys, err := proof.ParseJWKS(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no key set: %w", from, err)
+		return nil, fmt.Errorf("%s is not a key set: %w", from, err)
 	}
 	return publishedKeys(keys), nil
 }
@@ -147,7 +147,7 @@ func summarize(w io.Writer, r audit.Result) {
 		"%d subjects, %d templates, %d passkeys, %d erasures, %d rows of configuration and staff\n", r.Environment, r.Entries, r.Waiting, s.Decisions, s.Challenges, s.Holds, s.Proofs,
 		s.Subjects, s.Templates, s.Passkeys, s.Erasures, s.Rows)
 	if r.Intact() {
-		_, _ = fmt.Fprintln(w, "nothing found")
+		_, _ = fmt.Fprintln(w, "intact: nothing was changed outside of the service")
 		return
 	}
 	_, _ = fmt.Fprintf(w, "findings: %d\n", len(r.Findings))

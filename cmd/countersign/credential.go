@@ -128,7 +128,7 @@ func credentialRotateCommand() *cobra.Command {
 
 func credentialRevokeCommand() *cobra.Command {
 	var to string
-	cmd := onEnvironment("revoke CREDENTIAL", "End a credential at once, with the keys that rest on it", cobra.ExactArgs(1),
+	cmd := onEnvironment("revoke CREDENTIAL", "End a credential immediately, with the keys that depend on it", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, c *core, env pg.Scope, args []string) error {
 			under, err := c.Identity.Under(cmd.Context(), env, args[0])
 			if err != nil {
@@ -148,12 +148,12 @@ func credentialRevokeCommand() *cobra.Command {
 			}
 			return nil
 		})
-	cmd.Flags().StringVar(&to, "children-to", "", "id of an admin key that is given the keys that rest on this one, instead of ending them")
+	cmd.Flags().StringVar(&to, "children-to", "", "id of an admin key that takes over the keys that depend on this one, so that they do not end")
 	return cmd
 }
 
 func credentialOrphansCommand() *cobra.Command {
-	return onEnvironment("orphans", "List API keys in force whose issuer is revoked or ended, or whose person is no operator any more", cobra.NoArgs,
+	return onEnvironment("orphans", "List valid API keys whose issuer is revoked or has ended, or whose person is no longer an operator", cobra.NoArgs,
 		func(cmd *cobra.Command, c *core, env pg.Scope, _ []string) error {
 			rows, err := c.Identity.Orphans(cmd.Context(), env)
 			if err != nil {

@@ -63,10 +63,10 @@ func devFlags(cmd *cobra.Command, o *devOptions) {
 	cmd.Flags().StringVar(&o.source, "devstack-source", "", "`folder` to build the devstack binary from, in the background, if it is newer; empty builds nothing")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "print the addresses and keys only")
 	cmd.Flags().BoolVar(&o.migrate, "migrate", false, "bring the schema of a folder of an earlier build up to this build's version without asking")
-	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one if it is taken")
+	cmd.Flags().IntVar(&o.port, "port", dev.APIPort, "`port` of the API on localhost; a free one if it is in use")
 	cmd.Flags().IntVar(&o.opsPort, "ops-port", dev.OpsPort, "`port` of metrics and health on localhost")
-	cmd.Flags().IntVar(&o.temporalPort, "temporal-port", dev.TemporalPort, "`port` of the private Temporal server on localhost; a free one if it is taken")
-	cmd.Flags().IntVar(&o.uiPort, "temporal-ui-port", dev.TemporalUIPort, "`port` of its UI on localhost; a free one if it is taken")
+	cmd.Flags().IntVar(&o.temporalPort, "temporal-port", dev.TemporalPort, "`port` of the private Temporal server on localhost; a free one if it is in use")
+	cmd.Flags().IntVar(&o.uiPort, "temporal-ui-port", dev.TemporalUIPort, "`port` of its UI on localhost; a free one if it is in use")
 }
 
 // ownTemporal names a Temporal server to use instead of a private one.

@@ -228,7 +228,7 @@ func (d *doctor) signing(ctx context.Context) error {
 	queues, err := consolequery.QueryQueues(ctx, d.Store.Q, d.Clock.Now())
 	for _, q := range queues {
 		if q.Kind == consolequery.QueueSigningKey && q.Oldest > signingKeyAge {
-			d.find("signing keys", fmt.Sprintf("one has signed for %d days", int(q.Oldest.Hours()/24)), "the schedule signing-keys does not run: look at the workers; countersign key rotate rotates at once")
+			d.find("signing keys", fmt.Sprintf("one has signed for %d days", int(q.Oldest.Hours()/24)), "the schedule signing-keys does not run: check the workers; countersign key rotate rotates immediately")
 		}
 	}
 	return err
@@ -295,7 +295,7 @@ func (d *doctor) environment(ctx context.Context, where string, scope pg.Scope) 
 		for i, o := range orphans {
 			ids[i] = o.ID
 		}
-		d.find(where, "keys in force whose source has ended: "+strings.Join(ids, ", "), "countersign credential revoke ends each")
+		d.find(where, "valid keys whose source has ended: "+strings.Join(ids, ", "), "countersign credential revoke ends each")
 	}
 	rows, err := consolequery.AlteredRecords(ctx, d.Store.Q, scope, d.Clock.Now())
 	if err != nil || len(rows) == 0 {

@@ -51,7 +51,7 @@ func TestDoctorNamesEveryFault(t *testing.T) {
 		"database: takes no writes", "master keys: ", "signing keys: the key backend is unavailable", "temporal: does not answer at 127.0.0.1:1",
 		"signing keys: environments without one that can be opened: 1", "signing keys: environments that sign with another than the active one: 1", "signing keys: one has signed for 200 days",
 		"Bank/sandbox: outbox rows that wait: 1, the oldest for 1h", "Bank/sandbox: webhook endpoints that fail: 1, the oldest for 1h", "audit entries that are not sealed: 7, the oldest for 1h",
-		"Bank/sandbox: the quota " + sandbox + "/servers is used to 9", "Bank/live: keys in force whose source has ended: crd_",
+		"Bank/sandbox: the quota " + sandbox + "/servers is used to 9", "Bank/live: valid keys whose source has ended: crd_",
 		"Bank/live: records changed outside of the service, or refused for that in the last 24 hours: credentials crd_",
 	} {
 		require.Contains(t, out, fault)

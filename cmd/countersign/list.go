@@ -134,7 +134,7 @@ func listAddCommand() *cobra.Command {
 	cmd.Example = "  countersign list add blocked_countries KP --reason 'Sanctions.' --expires 2027-01-01T00:00:00Z"
 	cmd.Long = cmd.Short + ".\nOther users of the machine can read a command line: add values about people with countersign list import."
 	cmd.Flags().StringVar(&reason, "reason", "", "why the value is in the list")
-	cmd.Flags().StringVar(&expires, "expires", "", "when it is no longer in the list, such as 2027-01-01T00:00:00Z; never if not given")
+	cmd.Flags().StringVar(&expires, "expires", "", "when the entry expires, such as 2027-01-01T00:00:00Z; never by default")
 	return cmd
 }
 
@@ -156,7 +156,7 @@ func listRemoveCommand() *cobra.Command {
 }
 
 func listDeleteCommand() *cobra.Command {
-	return onList("delete NAME", "Delete a list that no policy in force reads, with its entries", cobra.ExactArgs(1), func(cmd *cobra.Command, api *countersign.Client, l countersign.NamedList, _ []string) error {
+	return onList("delete NAME", "Delete a list, which no active policy may read, with its entries", cobra.ExactArgs(1), func(cmd *cobra.Command, api *countersign.Client, l countersign.NamedList, _ []string) error {
 		err := api.DeleteList(cmd.Context(), l.ID)
 		if err != nil {
 			return reportList(cmd, nil, err)
@@ -184,7 +184,7 @@ func listImportCommand() *cobra.Command {
 	})
 	cmd.Long = cmd.Short + ".\n" +
 		"The file is CSV with the columns value, reason and expires_at, or JSON lines with the same properties; the last may be missing or empty. Files\n" +
-		"of list export can be imported. Every line is checked first: if one is wrong, nothing is imported. 500 entries at a time are added at once."
+		"of list export can be imported. Every line is checked first: if one is wrong, nothing is imported. Entries are added 500 at a time."
 	cmd.Example = "  countersign list import trusted_payees payees.csv --environment live"
 	return cmd
 }

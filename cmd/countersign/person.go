@@ -188,7 +188,7 @@ func personWithdrawCommand() *cobra.Command {
 }
 
 func personRevokeCommand() *cobra.Command {
-	return onPerson("revoke", "End a person's access to every environment of the tenant, at once", false,
+	return onPerson("revoke", "End a person's access to every environment of the tenant immediately", false,
 		func(cmd *cobra.Command, c *core, _ *personFlags, scope pg.Scope, person string) error {
 			return c.People.Revoke(cmd.Context(), scope.Tenant, person, actor(cmd))
 		})
@@ -199,7 +199,7 @@ func personConfirmCommand() *cobra.Command {
 		func(cmd *cobra.Command, c *core, _ *personFlags, scope pg.Scope, person string) error {
 			return c.People.ConfirmIdentity(cmd.Context(), scope, person, actor(cmd))
 		})
-	cmd.Long = "Confirm that an invited account belongs to a person of its own: where two people are asked for, their approvals count from then on.\n" +
+	cmd.Long = "Confirm that an invited account belongs to a person of its own. From then on their approvals count if two people are required.\n" +
 		"Those who saw the link of the invitation cannot confirm. The command line confirms people whom operators invited in the console, and the\n" +
 		"first operator of an environment; that operator confirms the others, in the console."
 	return cmd

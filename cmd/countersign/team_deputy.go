@@ -15,7 +15,7 @@ import (
 )
 
 func teamDeputyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "deputy", Short: "Name who may approve in the place of an absent reviewer", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "deputy", Short: "Name who may approve in place of an absent reviewer", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(deputyNameCommand(), deputyListCommand(), deputyWithdrawCommand())
 	return cmd

@@ -114,7 +114,7 @@ func walkEvaluations(b *tab, w world) {
 	b.write("name", "Pilot")
 	b.tabTo(`[name="action_keys"]`)
 	b.press(" ")
-	b.sends("When there are enough decisions")
+	b.sends("Are there enough decisions?")
 	b.tabTo(".ask summary")
 	b.press(kb.Enter)
 	b.tabTo(`.ask[open] [name="sure"]`)

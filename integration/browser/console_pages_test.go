@@ -90,8 +90,8 @@ func (w populated) pages() []pageState {
 	}
 	return []pageState{
 		in("desk", "Due within a day", "reviews"), keys, found, in("review", "Why it is held", "reviews", w.held),
-		in("decisions", "Until (UTC)", "decisions"), in("decision", "What followed", "decisions", w.allowed),
-		in("subject", "Continuity over time", "subjects", w.subject),
+		in("decisions", "Until (UTC)", "decisions"), in("decision", "What happened next", "decisions", w.allowed),
+		in("subject", "The same person over time", "subjects", w.subject),
 		in("policies", "Release a payment", "policies"), in("policy", "version 2", "policies", w.actionID), simulated,
 		in("lists", "Entries", "lists"), in("list", "entry", "lists", w.list), adding,
 		in("changes", "Change settings of the environment", "changes"), in("change", "would have been different", "changes", w.change),
@@ -124,6 +124,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		b.click(`[name="permissions"][value="decide"]`)
 		b.click(".entry .button.primary")
 		b.see("The key is shown this once.")
+		b.copies("[data-secret]")
 	}
 	invited, linked := w.invited(t, "Ina Invited", models.RoleReviewer).Person.ID, w.invited(t, "Lin Linked", models.RoleReviewer).Person.ID
 	return []pageState{
@@ -137,7 +138,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("key-new", "New API key", "keys", "new"), secret,
 		in("person-new", "Invite a person", "people", "new"), in("person", "Ina Invited", "people", invited),
 		in("person-link", "Link an account with Lin Linked", "people", linked, "link"),
-		in("settings", "Life of a hold", "settings"),
+		in("settings", "How long does a request wait?", "settings"),
 		in("forbidden", "do not include the permission decisions.read", "reviews"),
 	}
 }
@@ -193,7 +194,7 @@ func TestConsoleApprovesAChange(t *testing.T) {
 			b.requireAccessible()
 			b.screenshot("console-change-" + fmt.Sprint(width))
 			b.click("[data-approve]")
-			b.see("The change is approved and in force.")
+			b.see("The change is approved and has taken effect.")
 			b.requireFits()
 			b.requireAccessible()
 			require.Equal(t, true, w.get(t, "/api/v1/environment").is(200).object()["bar_self_review"])

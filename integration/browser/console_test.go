@@ -99,7 +99,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.screenshot("console-invitation")
 	b.run(reload)
 	b.click("[data-start]")
-	b.see("No holds are pending")
+	b.see("Nothing needs you now.")
 	require.Equal(t, w.console("reviews"), b.address())
 	b.requireAccessible()
 	b.screenshot("console-desk-empty")
@@ -115,7 +115,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.see("Why it is held")
 	require.Equal(t, w.console("reviews", id), b.address())
 	b.waitForStream()
-	for _, shown := range []string{"Coverage must be at least partial", "Money leaves the account", "Colleagues can read it", "Codes, digests and log"} {
+	for _, shown := range []string{"There is too little evidence to tell who is acting.", "Money leaves the account", "Colleagues can read it", "Codes, digests and log"} {
 		b.see(shown)
 	}
 	b.requireAccessible()
@@ -202,7 +202,7 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	id, _ := w.holdOf(t, w.payments(t, wanted))
 	first.open(w.console("reviews", id))
 	first.see("0 of 2")
-	first.review("[data-approve]", "Your review is approve")
+	first.review("[data-approve]", "You approved this hold.")
 	first.see("1 of 2")
 	first.waitForStream()
 	first.eval("window.before = true", nil)
@@ -212,6 +212,9 @@ func TestConsoleCountsApprovalsPerPerson(t *testing.T) {
 	first.waitForStream()
 	first.requireAccessible()
 	first.screenshot("console-partly-approved")
+	first.open(w.console("reviews"))
+	first.see("Nothing needs you now.")
+	first.open(w.console("reviews", id))
 	second.open(w.console("reviews", id))
 	second.see("1 of 2")
 	second.review("[data-approve]", "This hold is approved")

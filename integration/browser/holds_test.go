@@ -261,7 +261,7 @@ func TestLastApprovalIsAskedForTwice(t *testing.T) {
 	bob.press("n")
 	bob.press("I have called them.")
 	ann.open(w.console("reviews", held))
-	ann.review("[data-approve]", "Your review is approve")
+	ann.review("[data-approve]", "You approved this hold.")
 	bob.see("1 of 2: Ann Reviewer")
 	bob.see("Yours is the last approval")
 	bob.expect("status of 422")

@@ -125,7 +125,7 @@ func TestSecondApproverSeesTheVersion(t *testing.T) {
 	approver.tabTo("#reason")
 	approver.press("Agreed.")
 	approver.click("[data-approve]")
-	approver.see("The change is approved and in force.")
+	approver.see("The change is approved and has taken effect.")
 	approver.see("Agreed.")
 	approver.begin(w.console("policies", id, "1"))
 	approver.click(".ask summary")
@@ -135,4 +135,29 @@ func TestSecondApproverSeesTheVersion(t *testing.T) {
 	approver.see("It waits for a second approver")
 	approver.see("Too many mistakes.")
 	approver.settled()
+}
+
+// A simulation that cannot decide says which values it lacks and how to keep them, and a version that keeps them is decided from then on.
+func TestSimulationSaysWhatToKeep(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	w.pays(t, action, 20_000, "Acme GmbH")
+	id := w.actionID(t)
+	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": object{"coverage_min": "none", "rules": []object{{
+		"name": "large_payment", "when": "context.amount > 2500.0", "reason": "Large.", "requirements": object{"deny_on": []string{"rule_matched"}},
+	}}}}).is(201)
+	b := newTab(t)
+	b.enter(w, "Olga Operator", models.RoleOperator)
+	b.begin(w.console("policies", id, "2") + "?last=500")
+	b.see("could not be decided again: a rule reads a value that was not stored.")
+	b.see("context.amount")
+	b.see("Keep the values that rules read")
+	b.begin(w.console("policies", id, "draft") + "?from=2")
+	b.tabTo(`[name="keep_read"]`)
+	b.press(" ")
+	b.write("reason", "Limits are tried on stored payments.")
+	b.sends("What it would have decided")
+	b.see("Reason: Limits are tried on stored payments.")
+	b.see("kept")
 }

@@ -89,7 +89,7 @@ func (c *console) assign(v *visit) error {
 
 func refusedAssignment(p *problem.Error) *notice {
 	if p.Code == problem.Conflict {
-		return &notice{"warn", "A different reviewer has taken this hold in the meantime. Nothing was changed."}
+		return &notice{"warn", "A colleague was assigned this hold in the meantime. Nothing was changed."}
 	}
 	return &notice{"warn", "The hold is settled. Nothing was changed."}
 }

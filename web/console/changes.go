@@ -238,7 +238,7 @@ func becameOf(done string, r *change.View) *notice {
 	case done == "" || done != string(r.Status):
 		return nil
 	case r.Status == models.ChangeApproved:
-		return &notice{"good", "The change is approved and in force."}
+		return &notice{"good", "The change is approved and has taken effect."}
 	case r.Status == models.ChangeRejected:
 		return &notice{"good", "The change is rejected. Nothing was changed."}
 	case r.Status == models.ChangeWithdrawn:

@@ -66,6 +66,9 @@ type reviewLine struct {
 	Note       string // empty if the environment did not store it
 }
 
+// Past returns the resolution in the past tense.
+func (r reviewLine) Past() string { return resolved(r.Resolution) }
+
 type chainRow struct {
 	reads.ChainLink
 	At       *stamp

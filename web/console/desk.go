@@ -119,7 +119,7 @@ func (c *console) ask(v *visit, view *reviewView, approvals hold.Standing, note 
 	}
 	for _, r := range view.Reviews {
 		if r.Who.Raw == v.principal().Actor() {
-			form.Own = r.Resolution
+			form.Own = resolved(r.Resolution)
 		}
 		if r.Resolution == hold.Approve {
 			form.By = append(form.By, r.Who)

@@ -62,7 +62,7 @@ func (c *console) keys(v *visit) error {
 			row.Asks = v.keyAsks(r, owned[r.ID])
 			if rest := under[r.ID]; len(rest) > 0 {
 				revoke := &row.Asks[len(row.Asks)-1]
-				revoke.Text += " These keys rest on it and end too, unless you give them to a different key: " + keyNames(rest) + "."
+				revoke.Text += " These keys depend on it and end too, unless you give them to a different key: " + keyNames(rest) + "."
 				revoke.Give = heirs(rows, r, owned, c.Clock.Now())
 			}
 		}

@@ -351,22 +351,13 @@ func (c *console) heldRow(v *visit, r hold.Queued, f deskFilter, open string) he
 		Required: r.ApprovalsRequired, Here: r.AuthorizationID == open,
 	}
 	if r.OwnResolution != nil {
-		row.Own = *r.OwnResolution
+		row.Own = resolved(*r.OwnResolution)
 	}
 	row.Title, row.Amount, row.Why = cmp.Or(r.Outline.Title, r.Subject), r.Outline.Amount, cmp.Or(r.Stated, whyOf(r.ReasonCodes))
 	if row.Pending {
 		row.Urgency = urgency(row.Due)
 	}
 	return row
-}
-
-// whyOf writes reason codes as one sentence of words.
-func whyOf(codes []string) string {
-	words := make([]string, len(codes))
-	for i, c := range codes {
-		words[i] = plain(c)
-	}
-	return capital(strings.Join(words, ", "))
 }
 
 func urgency(due stamp) string {

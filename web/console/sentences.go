@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,9 +32,13 @@ type stated struct {
 // NotMet counts the requirements that were not met.
 func (u unmet) NotMet() int { return len(u.Decisive) + len(u.Others) }
 
-// unmetOf describes the requirements that were not met, in the order of the policy.
+// unmetOf describes the requirements that were not met, in the order of the policy. Where there is too little evidence, that says it all: what the
+// evidence would have had to show is among the others.
 func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
 	var out unmet
+	scarce := slices.ContainsFunc(results, func(r policy.RequirementResult) bool {
+		return r.Requirement == insufficientEvidence && !r.Passed && r.Effect == decision
+	})
 	for _, r := range results {
 		rule, isRule := strings.CutPrefix(r.Requirement, policy.RulePrefix)
 		switch {
@@ -42,7 +48,7 @@ func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
 			out.Met++
 		case isList(r) && r.Found == reason.RuleMatched:
 			// The rules that applied say it, in the words of their author.
-		case r.Effect == decision:
+		case r.Effect == decision && !(scarce && ofEvidence(r)):
 			out.Decisive = append(out.Decisive, sentence(r))
 		default:
 			out.Others = append(out.Others, sentence(r))
@@ -51,35 +57,76 @@ func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
 	return out
 }
 
-// sentence says what a requirement wanted and what was found.
+const insufficientEvidence = "insufficient_evidence"
+
+// ofEvidence reports whether a requirement is about what the evidence shows, if there is enough.
+func ofEvidence(r policy.RequirementResult) bool {
+	return r.Requirement == "coverage" || r.Requirement == "freshness" || strings.HasPrefix(r.Requirement, "claims.") && r.Found == string(policy.StatusInsufficient)
+}
+
+// sentence says what was found and what a requirement wanted.
 func sentence(r policy.RequirementResult) string {
 	wanted, found := inWords(r.Wanted), inWords(r.Found)
-	name, isClaim := strings.CutPrefix(r.Requirement, "claims.")
-	if isClaim {
-		return capital(plain(name)) + " must be " + wanted + ". It is " + found + "."
+	if claim, isClaim := strings.CutPrefix(r.Requirement, "claims."); isClaim {
+		said := claimTexts[claim][policy.Status(r.Found)]
+		if said == "" {
+			said = capital(plain(claim)) + ": " + found + "."
+		}
+		return said + " The policy asks for " + wanted + "."
 	}
 	switch r.Requirement {
 	case "coverage":
-		return "Coverage must be " + wanted + ". It is " + found + "."
-	case "insufficient_evidence":
-		return "The evidence must be " + wanted + ". It is " + found + "."
+		return "Coverage of the session is " + found + ". The policy asks for " + wanted + "."
+	case insufficientEvidence:
+		return "There is too little evidence to tell who is acting."
 	case "freshness":
-		return "The evidence must be " + wanted + " old. Found: " + found + "."
+		return "The policy asks for evidence that is " + wanted + " old. Found: " + found + "."
 	case "explicit_approval":
-		return "The action must be " + wanted + ". It is " + found + "."
+		return "The policy asks the user to confirm this very action. It is " + found + "."
 	case "challenge_method":
-		return "The subject must be able to complete a challenge by " + wanted + ". Available: " + found + "."
+		return "The user can complete none of the challenges that the policy accepts: " + strings.TrimPrefix(wanted, "one of ") + "."
 	case "max_challenges":
-		return "The request must have had " + wanted + " challenges. It had " + found + "."
+		return "The user was challenged " + found + " times. The policy asks for " + wanted + "."
 	case "hold_on":
 		return "The policy holds requests with: " + found + "."
 	case "deny_on":
 		return "The policy denies requests with: " + found + "."
-	case "subject", "action":
-		return "The " + r.Requirement + " must be " + wanted + ". It is " + found + "."
+	case "subject":
+		return "The user is " + found + "."
+	case "action":
+		return "The action is " + found + "."
 	default:
-		return capital(plain(r.Requirement)) + " must be " + wanted + ". Found: " + found + "."
+		return capital(plain(r.Requirement)) + " is " + found + ". The policy asks for " + wanted + "."
 	}
+}
+
+// codeSentences say what the codes of a decision mean, for the list of holds.
+var codeSentences = map[string]string{
+	"operator_continuity_not_met": "typing not like the enrolled person", "human_presence_not_met": "not like a person",
+	"automation_not_met": "a program seems to type", "evidence_replay_not_met": "keystrokes sent before", "operator_change_not_met": "the person seems to have changed",
+	"coverage_below_minimum": "too little of the session measured", "freshness_exceeded": "evidence too old",
+	"explicit_approval_required": "needs the user's confirmation", "no_challenge_method": "no passkey to ask for", "max_challenges_reached": "challenged too often",
+	"subject_revoked": "the user is revoked", "action_archived": "the action is archived", "rule_failed": "a rule could not be evaluated",
+}
+
+// whyOf says in words why a request is held, from the codes of its decision.
+func whyOf(codes []string) string {
+	if slices.Contains(codes, insufficientEvidence) {
+		return "Too little evidence to tell who is acting"
+	}
+	var words []string
+	for _, c := range codes {
+		if c == reason.HoldOnMatched || c == reason.DenyOnMatched || strings.HasSuffix(c, "_too_old") {
+			continue // another code says more
+		}
+		words = append(words, cmp.Or(codeSentences[c], plain(c)))
+	}
+	return capital(strings.Join(words, ", "))
+}
+
+// resolved is a resolution in the past tense.
+func resolved(resolution string) string {
+	return map[string]string{"approve": "approved", "reject": "rejected"}[resolution]
 }
 
 // isList reports whether a requirement is a list of codes.

@@ -15,16 +15,16 @@ func TestUnmetRequirementsAreSentences(t *testing.T) {
 		requirement, wanted, found string
 		says                       string
 	}{
-		"coverage":   {"coverage", "at least partial", "none", "Coverage must be at least partial. It is none."},
-		"evidence":   {"insufficient_evidence", "sufficient", "insufficient", "The evidence must be sufficient. It is insufficient."},
-		"a claim":    {"claims.operator_continuity", "at least likely", "not_confirmed", "Operator continuity must be at least likely. It is not confirmed."},
-		"freshness":  {"freshness", "at most 120000 ms", "operator_continuity: 780 ms", "The evidence must be at most 2 min old. Found: operator continuity: 780 ms."},
+		"coverage":   {"coverage", "at least partial", "none", "Coverage of the session is none. The policy asks for at least partial."},
+		"evidence":   {"insufficient_evidence", "sufficient", "insufficient", "There is too little evidence to tell who is acting."},
+		"a claim":    {"claims.operator_continuity", "at least likely", "not_confirmed", "Not like the enrolled person. The policy asks for at least likely."},
+		"freshness":  {"freshness", "at most 120000 ms", "operator_continuity: 780 ms", "The policy asks for evidence that is at most 2 min old. Found: operator continuity: 780 ms."},
 		"a list":     {"hold_on", "none of operator_changed", "operator_changed", "The policy holds requests with: operator changed."},
-		"challenges": {"max_challenges", "fewer than 3", "3", "The request must have had fewer than 3 challenges. It had 3."},
-		"approval":   {"explicit_approval", "approved by the subject", "not approved", "The action must be approved by the subject. It is not approved."},
-		"methods":    {"challenge_method", "one of passkey", "none", "The subject must be able to complete a challenge by one of passkey. Available: none."},
-		"standing":   {"subject", "active", "revoked", "The subject must be active. It is revoked."},
-		"new to us":  {"device_bound", "true", "false", "Device bound must be true. Found: false."},
+		"challenges": {"max_challenges", "fewer than 3", "3", "The user was challenged 3 times. The policy asks for fewer than 3."},
+		"approval":   {"explicit_approval", "approved by the subject", "not approved", "The policy asks the user to confirm this very action. It is not approved."},
+		"methods":    {"challenge_method", "one of passkey", "none", "The user can complete none of the challenges that the policy accepts: passkey."},
+		"standing":   {"subject", "active", "revoked", "The user is revoked."},
+		"new to us":  {"device_bound", "true", "false", "Device bound is false. The policy asks for true."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,6 +42,22 @@ func TestUnmetRequirementsAreSentences(t *testing.T) {
 	require.Equal(t, 1, got.NotMet())
 	require.Empty(t, got.Decisive, "the author's words stand for the rule that applied")
 	require.Equal(t, []stated{{Reason: "Large", Rule: "large_amount", Found: "amount is over the limit", Values: []policy.ShownValue{{Label: "Amount", Value: "1,250.50 EUR"}}}}, got.Stated)
+}
+
+// Too little evidence is one fact to a reviewer, however many requirements it fails.
+func TestTooLittleEvidenceIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	got := unmetOf([]policy.RequirementResult{
+		{Requirement: "insufficient_evidence", Wanted: "sufficient", Found: "insufficient", Effect: policy.Hold},
+		{Requirement: "coverage", Wanted: "at least partial", Found: "none", Effect: policy.Hold},
+		{Requirement: "claims.operator_continuity", Wanted: "at least likely", Found: "insufficient_evidence", Effect: policy.Hold},
+		{Requirement: "claims.automation", Wanted: "not_detected", Found: "detected", Effect: policy.Hold},
+	}, policy.Hold)
+	require.Equal(t, []string{"There is too little evidence to tell who is acting.", "A program seems to type. The policy asks for not detected."}, got.Decisive)
+	require.Len(t, got.Others, 2)
+	require.Equal(t, "Too little evidence to tell who is acting", whyOf([]string{"insufficient_evidence", "coverage_below_minimum", "freshness_exceeded"}))
+	require.Equal(t, "Typing not like the enrolled person, a program seems to type", whyOf([]string{"operator_continuity_not_met", "automation_not_met", "hold_on_matched"}))
+	require.Equal(t, "Device bound", whyOf([]string{"device_bound"}), "a code of a later version")
 }
 
 // Without evidence nothing is good: what was not assessed is grey and says why.

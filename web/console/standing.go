@@ -84,17 +84,17 @@ func (view *standingView) describe(s hold.Standing, names, people map[string]str
 	teams := strings.Join(slices.Compact(of), " and ")
 	switch {
 	case s.Obstacle == hold.ObstacleSelf:
-		view.Why = "You may not review this hold: the request is yours, and self-review is barred."
+		view.Why = "You cannot review this hold: the request is yours, and no one may approve their own request."
 	case s.Obstacle == hold.ObstacleUnconfirmed:
-		view.Why = "You may not approve this hold: it asks for two people, and no second operator had confirmed you when it was opened. You may reject it."
+		view.Why = "You cannot approve this hold: it needs two people, and no second operator had confirmed your account when it was opened. You can reject it."
 	case s.Obstacle == hold.ObstacleTeam:
-		view.Why = "Only members of these teams, or the deputy of an absent member, can approve this hold. You may reject it."
+		view.Why = "Only members of these teams, or the deputy of an absent member, can approve this hold. You can reject it."
 	case s.Obstacle == hold.ObstacleGiven && len(s.Teams) > 0:
-		view.Why = "You have approved this hold already. The approvals that are missing are for others."
+		view.Why = "You have approved this hold. The remaining approvals must come from others."
 	case s.Absent != "":
-		view.May = "You may approve for " + teams + ", as the deputy of " + named(s.Absent, people).Name + "."
+		view.May = "You can approve for " + teams + ", as the deputy of " + named(s.Absent, people).Name + "."
 	case teams != "":
-		view.May = "You may approve for " + teams + "."
+		view.May = "You can approve for " + teams + "."
 	}
 }
 

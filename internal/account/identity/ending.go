@@ -155,7 +155,7 @@ func give(ctx context.Context, q *pg.Q, scope pg.Scope, in Revocation, locked Lo
 	case err != nil:
 		return nil, err
 	case to.ID == from.ID || slices.Contains(to.Issuers, from.ID):
-		return nil, refuseChildren("children_to ends with the revoked key. Name a key that does not rest on it.")
+		return nil, refuseChildren("children_to ends with the revoked key. Name a key that does not depend on it.")
 	case to.Scope != models.ScopeAdmin || !to.Permissions.Has(models.PermissionCredentials):
 		return nil, refuseChildren("children_to cannot issue keys. Name an admin key with the permission %s.", models.PermissionCredentials)
 	}
@@ -197,7 +197,7 @@ func receives(to, from, c models.Credential) error {
 	issuer := Principal{Scope: to.Scope, Permissions: to.Permissions}
 	switch {
 	case issuer.mayIssue(c.Scope, c.Permissions) != nil:
-		return refuseChildren("The key %s may do what children_to may not. Name a key with all of its permissions.", c.ID)
+		return refuseChildren("The key %s has permissions that children_to does not have. Name a key with all of its permissions.", c.ID)
 	case to.ExpiresAt != nil && (c.ExpiresAt == nil || c.ExpiresAt.After(*to.ExpiresAt)):
 		return refuseChildren("The key %s would expire later than children_to. Name a key that expires later.", c.ID)
 	case c.FormerPrincipal != nil && c.Principal != to.Principal:

@@ -214,7 +214,7 @@ func (r *Recorder) due(end bool) map[kind]count {
 func (r *Recorder) write(ctx context.Context, due map[kind]count) {
 	for k, c := range due {
 		if c.altered != nil {
-			r.Log.ErrorContext(ctx, "a stored record was changed outside of the service; what rests on it is refused", "table", c.altered.Table, "record", c.altered.ID)
+			r.Log.ErrorContext(ctx, "a stored record was changed outside of the service; requests that depend on it are refused", "table", c.altered.Table, "record", c.altered.ID)
 		}
 		if err := r.append(ctx, k, c); err != nil {
 			r.unwritten.Inc()

@@ -50,7 +50,7 @@ func (s *Service) assign(ctx context.Context, p identity.Principal, id, from, to
 			return nil
 		}
 		if has != from {
-			return problem.New(problem.Conflict, "A different reviewer has taken this hold. Read it again, and name that reviewer as previous to take it over.")
+			return problem.New(problem.Conflict, "This hold is assigned to a different reviewer. Read it again, and name that reviewer as previous to take it over.")
 		}
 		if out.AssignedTo, out.AssignedAt = nil, nil; to != "" {
 			out.AssignedTo, out.AssignedAt = &to, &now

@@ -194,7 +194,7 @@ func hinted(function, operands string) string {
 	case !slices.Contains(comparisons, function):
 		return out
 	case strings.Contains(operands, listType.String()):
-		return out + "; a list is asked for a string by X in list(\"NAME\")"
+		return out + "; check a list for a string with X in list(\"NAME\")"
 	case strings.Contains(operands, "decimal"):
 		return out + "; compare decimals with decimal(\"100.00\"), or by < and > with a number"
 	case strings.Contains(operands, "string") && (strings.Contains(operands, "int") || strings.Contains(operands, "double")):

@@ -222,7 +222,7 @@ func (a *analysis) known(e ast.Expr) {
 		return !slices.Contains(requestVars, p[0]) && !slices.Equal(p, path{varSubject, "id"})
 	})
 	if unknown || len(of.counts) > 0 {
-		a.fault(e.ID(), "a list is asked for values of the request: those of context, resource, action, audience and environment, and subject.id")
+		a.fault(e.ID(), "a list is checked for values of the request: those of context, resource, action, audience and environment, and subject.id")
 	}
 }
 

@@ -74,7 +74,7 @@ type reservation struct {
 	release func()
 }
 
-// reserve takes the port, or a free one if it is taken.
+// reserve takes the port, or a free one if it is in use.
 func reserve(preferred int) (*reservation, error) {
 	listeners, port, err := Listen(preferred)
 	if err != nil {

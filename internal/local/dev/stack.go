@@ -41,7 +41,7 @@ type Options struct {
 	Devstack         string // path of the devstack binary
 	DatabaseURL      string
 	TemporalAddress  string
-	TemporalPort     int      // preferred; a free one if it is taken, or 0
+	TemporalPort     int      // preferred; a free one if it is in use, or 0
 	TemporalUIPort   int      // likewise
 	SearchAttributes []string // registered as Keyword
 	CodecEndpoint    string   // where the Temporal UI has payloads decoded; empty for none

@@ -116,7 +116,7 @@ var catalogue = map[Code]Kind{
 	ReviewExpired:        {http.StatusConflict, "The hold has expired"},
 	ChangeSettled:        {http.StatusConflict, "The change is already settled"},
 	ChangeExpired:        {http.StatusConflict, "The change has expired"},
-	ChangeSuperseded:     {http.StatusConflict, "What the change was requested against is no longer in force"},
+	ChangeSuperseded:     {http.StatusConflict, "The configuration has changed since the request"},
 	SelfApproval:         {http.StatusForbidden, "The approver must not be the requester"},
 	OutcomeConflict:      {http.StatusConflict, "Another outcome is already recorded"},
 	AnchorUnavailable:    {http.StatusConflict, "The recovery anchor is not available for the subject"},

@@ -35,7 +35,7 @@ var remedies = map[Code]string{
 	ReviewExpired:        "Authorize again: an expired hold is not approved.",
 	ChangeSettled:        "Read the change request: its resolution is final.",
 	ChangeExpired:        "Request the change again: an expired change is not made.",
-	ChangeSuperseded:     "Read what is in force now, and request the change again if it is still wanted.",
+	ChangeSuperseded:     "Read the current configuration, and request the change again if it is still wanted.",
 	SelfApproval:         "Have a different person, or an admin key that neither the requester nor its issuer issued, approve it; the requester may withdraw it.",
 	OutcomeConflict:      "Read the authorization: the outcome reported first is final.",
 	AnchorUnavailable:    "Choose an anchor that the subject has, or none, which caps the claims for a while.",

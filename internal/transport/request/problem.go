@@ -29,7 +29,7 @@ func ProblemOf(err error) *problem.Error {
 	var altered *pg.Altered
 	switch {
 	case errors.As(err, &altered):
-		return &problem.Error{Code: problem.Unavailable, RetryAfter: time.Minute, Cause: err, Detail: "A stored record that this request rests on was " +
+		return &problem.Error{Code: problem.Unavailable, RetryAfter: time.Minute, Cause: err, Detail: "A stored record that this request depends on was " +
 			"changed outside of the service. Nothing was decided. The operator of the service finds the record in the audit log."}
 	case errors.As(err, &f):
 		return problemOfFiber(f)
