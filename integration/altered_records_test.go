@@ -277,5 +277,5 @@ func TestConsoleShowsAlteredRecords(t *testing.T) {
 	require.NotContains(t, v.get("/console/"+w.ID+"/policies").body, "changed outside of the service")
 	execSQL(t, "update policy_versions set proof_ttl_seconds = proof_ttl_seconds + 1 where environment_id = '"+w.ID+"'")
 	require.Contains(t, v.get("/console/"+w.ID+"/health").body, "What rests on them is refused: policy_versions pol_")
-	require.Contains(t, v.get("/console/"+w.ID+"/policies").body, "A stored record on which decisions rest was changed outside of the service.")
+	require.Contains(t, v.get("/console/"+w.ID+"/policies").body, "A stored record that decisions depend on was changed outside of the service.")
 }

@@ -65,7 +65,7 @@ func TestConsoleFindsEverything(t *testing.T) {
 	}
 	t.Run("an action's name", func(t *testing.T) { require.Contains(t, v.hits(w, "a+PAYMENT"), at("policies", x.action)) })
 	t.Run("too little of an id", func(t *testing.T) {
-		require.Contains(t, v.get(at("search")+"?q=azn_01k").body, "Give at least 10 characters")
+		require.Contains(t, v.get(at("search")+"?q=azn_01k").body, "Enter at least 10 characters")
 	})
 	t.Run("nothing", func(t *testing.T) {
 		for _, text := range []string{"nothing+of+the+kind", "%25%25", "__", "azn_00000000000000000000000000"} {

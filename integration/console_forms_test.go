@@ -116,7 +116,7 @@ func TestConsoleMakesActionsAndPolicies(t *testing.T) {
 	action := "/api/v1/actions/" + id
 	require.Equal(t, "critical", w.Server.get(t, action).is(200).string("risk_class"))
 
-	require.Contains(t, v.get(made.location).body, `value="120"`)
+	require.Contains(t, v.get(made.location).body, `value="2 min"`)
 	bad := url.Values{"requirements.freshness_max_ms": {"5"}, "requirements.max_challenges": {"two"}, "requirements.challenge_methods": {"passkey"}}
 	refused := v.submit(made.location, bad)
 	require.Equal(t, http.StatusUnprocessableEntity, refused.status)

@@ -34,7 +34,7 @@ func TestConsoleReviewCanBeUndone(t *testing.T) {
 		id, ann := held(), w.signedIn(t, models.RoleReviewer)
 		began := time.Now()
 		page := ann.give(w, id, "approve").body
-		require.Regexp(t, `Approved: <a href="[^"]+">.+</a>\. This takes effect at \d\d:\d\d:\d\d UTC, unless you undo it before\.`, page)
+		require.Regexp(t, `Approved: <a href="[^"]+">.+</a>\. This takes effect at \d\d:\d\d:\d\d UTC, unless you undo it first\.`, page)
 		require.Regexp(t, `<button [^>]*data-undo[^>]*>Undo<span data-left="[1-5]"> \([1-5] s\)</span>`, page, "a form, which needs no script")
 		require.NotContains(t, page, "data-approve", "there is no other hold, and this one is reviewed")
 		require.Equal(t, "pending", status(id))

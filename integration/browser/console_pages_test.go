@@ -52,9 +52,9 @@ func newPopulated(t *testing.T) populated {
 	w.decide(t, w.subject, w.action)
 	w.typed(t, w.subject, other, 6)
 	w.decide(t, w.subject, w.action)
-	w.held, _ = w.holdOf(t, w.action)
-	for range 4 {
-		w.holdOf(t, w.action)
+	paying := w.supplierPayments(t, overOneThousand())
+	for i, payee := range suppliers {
+		w.held = w.pays(t, paying, 1249.9+float64(i*i)*1730, payee)
 	}
 	w.post(t, "/api/v1/authorizations/"+w.allowed+"/outcome", object{"outcome": "executed"}).is(200)
 	w.post(t, "/api/v1/actions/"+w.actionID+"/policy-versions", object{"requirements": object{

@@ -12,7 +12,7 @@ import (
 
 // docsPages are a page of each kind, each with a text that it must show.
 var docsPages = []pageState{
-	{"front", "/", "Is it still the person", nil},
+	{"front", "/", "Know who is acting before", nil},
 	{"docs", "/docs", "Start with the quickstart", nil},
 	{"docs-guide", "/docs/guides/quickstart", "Verify the proof", nil},
 	{"docs-operations", "/docs/operations/authorization", "/api/v1/authorize", nil},

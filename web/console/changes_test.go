@@ -30,7 +30,7 @@ func TestNoticeOfAChangeStatesOnlyItsStatus(t *testing.T) {
 		{"requested by the user", "requested", models.ChangePending, true, "It waits for a second approver"},
 		{"requested by a different operator before", "requested", models.ChangePending, false, "is not an approval"},
 		{"requested and settled since", "requested", models.ChangeApproved, true, ""},
-		{"approved", "approved", models.ChangeApproved, false, "in force"},
+		{"approved", "approved", models.ChangeApproved, false, "taken effect"},
 		{"not approved yet", "approved", models.ChangePending, false, ""},
 		{"rejected", "rejected", models.ChangeRejected, false, "Nothing was changed"},
 		{"withdrawn", "withdrawn", models.ChangeWithdrawn, true, "Nothing was changed"},

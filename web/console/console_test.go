@@ -198,7 +198,7 @@ func TestPoliciesInWords(t *testing.T) {
 		{"nothing is required", `{"coverage_min":"none"}`, []string{"Allows every request."}},
 		{"evidence", `{"coverage_min":"partial","claims":{"operator_continuity":"likely","evidence_replay":"not_detected"},"deny_on":["replay_exact"]}`, []string{
 			"Denies a request for: replay exact.", "Asks for a passkey when the evidence is insufficient, less than partial, or older than 1 min.",
-			"Asks for a passkey when it is not likely that the same person acts as before.",
+			"Asks for a passkey unless it is likely that the same person acts as before.",
 			"Holds a request for review unless the evidence is free of replayed evidence.", "Otherwise allows.",
 		}},
 		{"rules", `{"coverage_min":"none","rules":[

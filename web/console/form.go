@@ -68,6 +68,9 @@ type field struct {
 // Control returns the id of the control.
 func (f field) Control() string { return "f-" + strings.ReplaceAll(f.Name, ".", "-") }
 
+// Omittable reports whether the user may leave an empty field as it is. A field with a value in force is not marked as optional.
+func (f field) Omittable() bool { return !f.Required && !f.Sent && f.Default == "" && f.Value == "" }
+
 // HeadingID returns the id of the heading.
 func (f field) HeadingID() string { return f.Control() + "-from" }
 

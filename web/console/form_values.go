@@ -94,6 +94,11 @@ func (f field) same() bool {
 	if f.Kind == lines || f.Kind == pems {
 		return slices.Equal(f.items(f.Value), f.items(f.was))
 	}
+	if f.Kind == duration {
+		now, err := seconds(strings.TrimSpace(f.Value))
+		before, _ := seconds(f.was) // as it was written
+		return err == nil && now == before
+	}
 	return f.Value == f.was && slices.Equal(f.Chosen, f.had) || f.Kind == picture && f.Value == ""
 }
 

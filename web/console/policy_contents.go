@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -129,11 +130,11 @@ func evidenceSentences(r policy.Requirements) []string {
 		if r.Claims[claim] == policy.NotDetected {
 			absent = append(absent, name)
 		} else {
-			sure = append(sure, fmt.Sprintf("it is not %s %s", likelyWords[r.Claims[claim]], name))
+			sure = append(sure, fmt.Sprintf("it is %s %s", likelyWords[r.Claims[claim]], name))
 		}
 	}
 	if len(sure) > 0 {
-		out = append(out, effectWords[policy.Challenge]+" when "+strings.Join(sure, " or ")+".")
+		out = append(out, effectWords[policy.Challenge]+" unless "+strings.Join(sure, " and ")+".")
 	}
 	if len(absent) > 0 {
 		out = append(out, effectWords[policy.Hold]+" unless the evidence is free of "+strings.Join(absent, " and ")+".")
@@ -206,7 +207,7 @@ func approvalWords(n int, teams []policy.TeamReview) string {
 func codeWords(codes []string) string {
 	out := make([]string, len(codes))
 	for i, c := range codes {
-		out[i] = plain(c)
+		out[i] = cmp.Or(codeSentences[c], plain(c))
 	}
 	return strings.Join(out, ", ")
 }

@@ -262,7 +262,7 @@ var sections = []struct {
 	{"Policy", "Changes", "changes", "c", SeeChanges},
 	{"Policy", "Evaluations", "evaluations", "e", SeeEvaluations},
 	{"Integrate", "Webhooks", "webhooks", "w", SeeWebhooks},
-	{"Integrate", "Keys", "keys", "k", SeeKeys},
+	{"Integrate", "API keys", "keys", "k", SeeKeys},
 	{"Administer", "People", "people", "o", SeePeople},
 	{"Administer", "Teams", "teams", "t", SeeTeams},
 	{"Administer", "Settings", "settings", "s", SeeSettings},
