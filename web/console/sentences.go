@@ -48,7 +48,7 @@ func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
 			out.Met++
 		case isList(r) && r.Found == reason.RuleMatched:
 			// The rules that applied say it, in the words of their author.
-		case r.Effect == decision && !(scarce && ofEvidence(r)):
+		case r.Effect == decision && (!scarce || !ofEvidence(r)):
 			out.Decisive = append(out.Decisive, sentence(r))
 		default:
 			out.Others = append(out.Others, sentence(r))

@@ -48,7 +48,7 @@ func (p *Plan) explain(ctx context.Context, waiting []string) error {
 	for _, id := range waiting {
 		_, err := p.api.ExplainChange(ctx, id, countersign.ChangeReason{Reason: p.Reason})
 		var refused *countersign.Error
-		if err != nil && !(errors.As(err, &refused) && refused.Code == "forbidden") {
+		if err != nil && (!errors.As(err, &refused) || refused.Code != "forbidden") {
 			return fmt.Errorf("the reason of %s: %w", id, err)
 		}
 	}
