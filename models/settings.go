@@ -59,7 +59,7 @@ func DefaultSettings(kind EnvironmentKind) Settings {
 
 // DeclaredSettings are the declarations of all settings, in the order of the console.
 var DeclaredSettings = []Setting{
-	{Name: "rp_name", Question: "Who asks your users to confirm?", Label: "Your name", Hint: "Shown to users when they register a passkey.", Kept: true},
+	{Name: "rp_name", Question: "Who asks your users to confirm?", Label: "Name shown to users", Hint: "They see it when they register a passkey.", Kept: true},
 	{
 		Name: "origins", Question: "Where do users confirm, and with which passkeys?", Label: "Addresses of your site",
 		Hint: "One on each line: https with the host {rp_id}, one of the other RP IDs below, or a subdomain of one; for an Android app android:apk-key-hash: and the digest of its certificate.",
@@ -69,15 +69,15 @@ var DeclaredSettings = []Setting{
 	{Name: "frame_ancestors", Label: "Sites that may show the hosted pages in a frame", Hint: "One https address on each line."},
 	{
 		Name: "challenge_ttl_seconds", Question: "How long does a request wait?", Min: 30, Max: 900, Duration: true, Help: "Time limit of a challenge (seconds).",
-		Label: "For the user to confirm", Hint: "30 s to 15 min, for new challenges.",
+		Label: "Time limit for users to confirm", Hint: "30 s to 15 min, for new challenges.",
 	},
 	{
 		Name: "hold_ttl_seconds", Min: 60, Max: 2592000, Duration: true, Help: "Time limit of a hold (seconds).",
-		Label: "For reviewers", Hint: "1 min to 30 days, for new holds. Then the request is denied.",
+		Label: "Time limit of a review", Hint: "1 min to 30 days, for new holds. Then the request is denied.",
 	},
 	{
 		Name: "change_ttl_seconds", Min: 300, Max: 2592000, Duration: true, Help: "Time limit of a change request (seconds).",
-		Label: "For the second approver of a change", Hint: "5 min to 30 days, for new change requests.",
+		Label: "Time limit of a change request", Hint: "5 min to 30 days, for new change requests.",
 	},
 	{
 		Name: "bar_self_review", Question: "Who must approve?", Label: "No one may approve their own request",
@@ -99,7 +99,7 @@ var DeclaredSettings = []Setting{
 		Hint: "An https URL with {decision_id}, {subject} and {action} in its path or query.",
 	},
 	{
-		Name: "background", Question: "What is typing compared with?", Label: "Other people's typing", Hint: "Changing this to prior deletes what the environment has learned.",
+		Name: "background", Question: "What is typing compared with?", Label: "What typing is compared with", Hint: "Changing this to prior deletes what the environment has learned.",
 		Choices: []Choice{
 			{string(BackgroundPrior), "prior: published averages; nothing is learned"},
 			{string(BackgroundOwn), "own: learned from the users who enroll here"},

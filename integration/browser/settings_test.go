@@ -34,6 +34,6 @@ func TestSettingsAnswerQuestions(t *testing.T) {
 	b.expect("status of 422")
 	b.write("hold_ttl_seconds", "soon")
 	b.sends("One value is not accepted.")
-	require.Equal(t, "For reviewers: write how long, such as 90 s, 15 min, 8 h or 3 days.", b.text(`[data-notice] a[href="#f-hold_ttl_seconds"]`))
+	require.Equal(t, "Time limit of a review: write how long, such as 90 s, 15 min, 8 h or 3 days.", b.text(`[data-notice] a[href="#f-hold_ttl_seconds"]`))
 	require.InDelta(t, 28800, w.get(t, "/api/v1/environment").is(200).object()["hold_ttl_seconds"], 0)
 }

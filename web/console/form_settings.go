@@ -112,7 +112,7 @@ func brandFields(b models.Brand) []field {
 		logo = "A PNG of 16 to 1024 pixels a side and at most 32 KiB. One is set; a new file replaces it."
 	}
 	return []field{
-		{Name: "brand.name", Label: "Name on the hosted pages", Kind: oneLine, Value: b.Name, Sent: true, Hint: "Empty for your name above."},
+		{Name: "brand.name", Label: "Name on the hosted pages", Kind: oneLine, Value: b.Name, Sent: true, Hint: "Empty for the name above."},
 		{Name: "brand.accent", Label: "Colour of buttons and links", Kind: oneLine, Value: b.Accent, Sent: true, Hint: "Such as #0f5c5c, with a contrast of 4.5:1 on a light page."},
 		{Name: "brand.language", Label: "Language if the hosted pages do not have the user's", Kind: choice, Value: b.Language, Sent: true, Options: languages},
 		{Name: "brand.logo", Label: "Logo", Kind: picture, Hint: logo},
