@@ -1,7 +1,9 @@
 package integration_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +31,24 @@ func (w world) limited(t *testing.T, of string) string {
 	w.Server.post(t, path+"/policy-versions/1/activate", nil).is(200)
 	w.Server.patch(t, path, object{"mode": "enforce"}).is(200)
 	return key
+}
+
+// A number may have an exponent, or more digits than an amount: it is added up as it is compared.
+func TestNumbersWithExponentsAreAddedUp(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.keeping(t, "enforce", with(allowing, object{"rules": []object{
+		rule("limit", `resource.sum("amount", "payment.any", "allow", "24h") + decimal(context.amount) > 1000`, object{"deny_on": []string{"rule_matched"}}),
+	}}), object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number", "x-countersign-aggregate": "sum"}}})
+	subject := w.subject(t)
+	for sent, want := range map[string]string{"0." + strings.Repeat("1", 40): "allow", "1E3": "allow", "1.001e3": "deny", "0.10": "allow"} {
+		body := with(request(subject, action), object{"resource": object{"type": "payment", "id": "pay_1"}, "context": object{"amount": json.Number(sent)}})
+		require.Equal(t, want, w.Server.post(t, "/api/v1/authorize", body).is(200).string("decision"), sent)
+	}
+	for _, sent := range []string{"-0.5", "1e41", "1e-25", "1e-20000"} {
+		body := with(request(subject, action), object{"resource": object{"type": "payment", "id": "pay_1"}, "context": object{"amount": json.Number(sent)}})
+		w.Server.post(t, "/api/v1/authorize", body).is(422)
+	}
 }
 
 func inEuros(subject, action, amount string) object {

@@ -107,6 +107,11 @@ func TestRuleReadsCountriesAndIBANs(t *testing.T) {
 	require.Equal(t, "hold", decide("1.00", "ZDE89", "DE").string("decision"))
 	require.Equal(t, "deny", decide("10.01", "FR7630006000011234567890189", "Fr").string("decision"))
 	require.Equal(t, "allow", decide("10.01", "FR7630006000011234567890189", "FRA").string("decision"))
+
+	require.Equal(t, 2.0, w.Server.post(t, banks+"/entries", object{"remove": []object{{"value": "DE-89"}, {"value": "fr-1"}}}).is(200).value("version"),
+		"what begins with an entry is not that entry")
+	texts := w.listOf(t, object{"name": "texts", "kind": "text"})
+	w.Server.post(t, texts+"/entries", adding(strings.Repeat("ﷺ", 100))).is(422) // 1,500 letters as it is compared
 }
 
 func TestListsAreChecked(t *testing.T) {

@@ -303,8 +303,8 @@ func ByName(ctx context.Context, q *pg.Q, scope pg.Scope, names []string) (map[s
 	return out, err
 }
 
-// Keys returns the keys of the entries with the id of a subject, in each of the lists by its id. What may be a country is the id of nobody,
-// except in a list of texts.
+// Keys returns the keys of the entries with the id of a subject, in each of the lists by its id. Two letters are a country, and an id in a
+// list of texts only.
 func (v Vault) Keys(all []models.List, subject string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, l := range all {
