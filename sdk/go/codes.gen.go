@@ -293,4 +293,6 @@ const (
 	ReasonSessionEnded = "session_ended"
 	// The session expired after half an hour without activity; its evidence no longer counts.
 	ReasonSessionExpired = "session_expired"
+	// The subject has no session: no evidence was collected.
+	ReasonSessionMissing = "session_missing"
 )

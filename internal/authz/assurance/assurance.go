@@ -15,6 +15,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -198,10 +199,10 @@ func (a *Assessor) Heads(environment string, rows []models.Template) scoring.Tem
 }
 
 // Assess assesses a subject by one session (nil if there is none) at a time. The evidence of a session that has ended or expired by
-// then does not count, and the profile has a reason code for that.
+// then does not count. The profile has a reason code for that, and for no session.
 func (a *Assessor) Assess(subject models.Subject, session *models.Session, heads []models.Template, now time.Time) (Profile, error) {
 	p := Profile{ID: ids.New(ids.Profile), Subject: subject.ExternalID, AssessedAt: apitime.Time(now)}
-	state, over := scoring.NewState(scoring.UnknownDevice), ""
+	state, over := scoring.NewState(scoring.UnknownDevice), reason.SessionMissing
 	if session != nil {
 		mem, _ := memories.Get().(*scoring.Memory)
 		defer func() { // a profile has nothing of the state's memory

@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -70,6 +71,7 @@ func TestAssessWithoutASession(t *testing.T) {
 	require.Nil(t, p.Session)
 	require.Zero(t, p.EvidenceWindows)
 	require.True(t, p.InsufficientEvidence)
+	require.Equal(t, reason.SessionMissing, p.Claim(scoring.ClaimContinuity).ReasonCodes[0])
 }
 
 func TestFactsAreThoseOfTheProfile(t *testing.T) {
