@@ -12,6 +12,7 @@ package recovery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -61,6 +62,22 @@ type Begin struct {
 type View struct {
 	models.Recovery
 	Subject string
+}
+
+// MarshalJSON writes the contract's Recovery.
+func (v View) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID          string                `json:"id"`
+		Subject     string                `json:"subject"`
+		Status      models.RecoveryStatus `json:"status"`
+		Anchor      string                `json:"anchor"`
+		CreatedAt   string                `json:"created_at"`
+		ReadyAt     string                `json:"ready_at"`
+		ExpiresAt   string                `json:"expires_at"`
+		Limitations models.Strings        `json:"limitations"`
+	}{
+		v.ID, v.Subject, v.Status, v.Anchor, apitime.Time(v.CreatedAt), apitime.Time(v.ReadyAt), apitime.Time(v.ExpiresAt), append(models.Strings{}, v.Limitations...),
+	})
 }
 
 // Begin starts a recovery: the same transaction ends open challenges, proofs, client tokens and sessions, and retires the
