@@ -156,13 +156,15 @@ func TestRecoveryHandlersFollowTheContract(t *testing.T) {
 	require.Equal(t, "not_found", string(b.call("getRecovery", "GET", "/user-1/recovery", "", 404)))
 	require.Equal(t, "validation_error", string(b.call("beginRecovery", "POST", "/user-1/recovery", `{"anchor":"idp"}`, 422)))
 	require.Equal(t, "anchor_unavailable", string(b.call("beginRecovery", "POST", "/user-1/recovery", `{"anchor":"passkey","anchor_evidence_ref":"12345678"}`, 409)))
-	b.call("beginRecovery", "POST", "/user-1/recovery", `{"anchor":"none"}`, 201)
+	b.call("beginRecovery", "POST", "/user-1/recovery", `{"anchor":"none","reference":"HELP-4711"}`, 201)
 	require.Equal(t, "recovery_in_progress", string(b.call("beginRecovery", "POST", "/user-1/recovery", `{"anchor":"none","anchor_evidence_ref":null}`, 409)))
 	var v struct {
 		Status      string
 		Limitations []string
+		Reference   string
 	}
 	require.NoError(t, json.Unmarshal(b.call("getRecovery", "GET", "/user-1/recovery", "", 200), &v))
 	require.Equal(t, []string{"recovery_cap"}, v.Limitations)
+	require.Equal(t, "HELP-4711", v.Reference)
 	require.Equal(t, "pending", v.Status)
 }

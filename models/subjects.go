@@ -148,6 +148,7 @@ type Recovery struct {
 	Status               RecoveryStatus
 	Anchor               string
 	AnchorEvidenceDigest *string
+	Reference            string // the relying party's, to the case; empty for none
 	Limitations          Strings
 	CreatedAt            time.Time
 	ReadyAt              time.Time

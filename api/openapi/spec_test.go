@@ -163,7 +163,7 @@ func specRules() map[string][]rule {
 		"setResearchConsent": {is("consented", "boolean", required)},
 		"beginRecovery": {
 			is("anchor", "string", required, anchor),
-			is("anchor_evidence_ref", "string", orNull, between(8, 256)),
+			is("anchor_evidence_ref", "string", orNull, between(8, 256)), is("reference", "string", between(1, 128)),
 		},
 		"passkeyRegisterOptions":  {grant, is("rp_id", "string", between(1, 253))},
 		"challengePasskeyOptions": {is("rp_id", "string", between(1, 253))},

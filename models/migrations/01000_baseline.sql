@@ -580,6 +580,7 @@ create table recoveries (
     status                 text not null check (status in ('pending', 'cooling_down', 'ready', 'completed', 'expired')),
     anchor                 text not null check (anchor in ('none', 'customer_session', 'idp', 'passkey', 'verified_identity')),
     anchor_evidence_digest text,
+    reference              text default '' not null,
     limitations            text[] default '{}' not null,
     created_at             timestamptz not null,
     ready_at               timestamptz not null,

@@ -2368,6 +2368,8 @@ type Recovery struct {
 	Limitations []string `json:"limitations"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.
 	ReadyAt *time.Time `json:"ready_at"`
+	// Extension: the relying party's reference to the case; omitted if there is none.
+	Reference string `json:"reference,omitzero"`
 	// Status.
 	Status string `json:"status"`
 	// Id of the subject.
@@ -2380,6 +2382,9 @@ type RecoveryBegin struct {
 	Anchor string `json:"anchor"`
 	// The relying party's reference to that evidence; required for every anchor except none.
 	AnchorEvidenceRef string `json:"anchor_evidence_ref,omitzero"`
+	// Extension: the relying party's reference to the case, such as a ticket. It is stored as it is; it should not name
+	// the person.
+	Reference string `json:"reference,omitzero"`
 }
 
 // RefusedSession: A session that an enrollment did not use.

@@ -22,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -56,6 +57,7 @@ func New(st *pg.Store, c clock.Clock, counter backgrounds.Counter) *Service {
 type Begin struct {
 	Anchor      string  `json:"anchor"`              // one of the Anchor constants
 	EvidenceRef *string `json:"anchor_evidence_ref"` // required unless the anchor is none; only its digest is stored
+	Reference   string  `json:"reference"`           // to the case, such as a ticket; empty for none
 }
 
 // View is a recovery with the relying party's id of its subject and the status as of the time of the query.
@@ -75,8 +77,10 @@ func (v View) MarshalJSON() ([]byte, error) {
 		ReadyAt     string                `json:"ready_at"`
 		ExpiresAt   string                `json:"expires_at"`
 		Limitations models.Strings        `json:"limitations"`
+		Reference   string                `json:"reference,omitempty"`
 	}{
 		v.ID, v.Subject, v.Status, v.Anchor, apitime.Time(v.CreatedAt), apitime.Time(v.ReadyAt), apitime.Time(v.ExpiresAt), append(models.Strings{}, v.Limitations...),
+		v.Reference,
 	})
 }
 
@@ -87,6 +91,9 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 	if in.Anchor != AnchorNone && in.EvidenceRef == nil {
 		return View{}, problem.Invalid([]any{"body", "anchor_evidence_ref"},
 			"anchor_evidence_ref is required with an anchor other than none.", "missing_for_anchor")
+	}
+	if err := displaytext.Check("reference", in.Reference); in.Reference != "" && err != nil {
+		return View{}, err
 	}
 	now, view := s.clock.Now(), View{Subject: subjectID}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
@@ -132,7 +139,7 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 	terms := TermsOf(p.Kind, in.Anchor)
 	r := models.Recovery{
 		ID: ids.New(ids.Recovery), TenantID: p.TenantID, EnvironmentID: p.EnvironmentID, SubjectUID: sub.UID,
-		Status: models.RecoveryPending, Anchor: in.Anchor, CreatedAt: now, ReadyAt: now.Add(terms.CoolDown), ExpiresAt: now.Add(terms.Life),
+		Status: models.RecoveryPending, Anchor: in.Anchor, Reference: in.Reference, CreatedAt: now, ReadyAt: now.Add(terms.CoolDown), ExpiresAt: now.Add(terms.Life),
 	}
 	if in.EvidenceRef != nil {
 		digest := canonical.DigestBytes([]byte(*in.EvidenceRef))

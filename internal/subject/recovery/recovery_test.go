@@ -258,6 +258,11 @@ func TestBeginIsRejected(t *testing.T) {
 			require.Equal(t, []any{"body", "anchor_evidence_ref"}, problem.As(err).Fields[0].Loc)
 		}
 	})
+	t.Run("with a reference that shows badly", func(t *testing.T) {
+		_, err := b.service.Begin(ctx, b.principal, b.subject.ExternalID, recovery.Begin{Anchor: recovery.AnchorNone, Reference: "HELP\n4711"})
+		requireCode(t, problem.Unprocessable, err)
+		require.Equal(t, []any{"body", "reference"}, problem.As(err).Fields[0].Loc)
+	})
 	t.Run("without the passkey", func(t *testing.T) {
 		_, err := b.begin(recovery.AnchorPasskey)
 		requireCode(t, problem.AnchorUnavailable, err)

@@ -3858,6 +3858,8 @@ export interface components {
             anchor: "none" | "customer_session" | "idp" | "passkey" | "verified_identity";
             /** @description The relying party's reference to that evidence; required for every anchor except none. */
             anchor_evidence_ref?: string | null;
+            /** @description Extension: the relying party's reference to the case, such as a ticket. It is stored as it is; it should not name the person. */
+            reference?: string;
         };
         /** @description A recovery of a subject. */
         Recovery: {
@@ -3880,6 +3882,8 @@ export interface components {
             expires_at: components["schemas"]["TimestampOrNull"];
             /** @description What limits later assessments. */
             limitations: string[];
+            /** @description Extension: the relying party's reference to the case; omitted if there is none. */
+            reference?: string;
         };
         /** @description Trains the template with the collected evidence. */
         EnrollmentComplete: {
