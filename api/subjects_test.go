@@ -43,6 +43,8 @@ func setupSubjects(t *testing.T) *subjectsBundle {
 	keys, err := keyring.Parse(keyring.Generate())
 	require.NoError(t, err)
 	b := &subjectsBundle{t: t, contract: contract, env: storetest.Environment(t, st, models.Sandbox)}
+	issued, err := identity.New(st, keys, c).Issue(t.Context(), storetest.Scope(b.env), identity.Issue{Scope: models.ScopeServer, Name: "test"}, "cli:test", "")
+	require.NoError(t, err)
 	b.app = fiber.New(fiber.Config{DisableStartupMessage: true, Immutable: true, UnescapePath: true, ErrorHandler: func(c *fiber.Ctx, err error) error {
 		if p := problem.As(err); p != nil {
 			return c.Status(problem.Of(p.Code).Status).SendString(string(p.Code))
@@ -51,7 +53,7 @@ func setupSubjects(t *testing.T) *subjectsBundle {
 	}})
 	b.app.Use(func(c *fiber.Ctx) error {
 		request.SetPrincipal(c, identity.Principal{
-			TenantID: b.env.TenantID, EnvironmentID: b.env.ID, Kind: b.env.Kind, CredentialID: "crd_1", Scope: models.ScopeServer, RequestID: "req_1",
+			TenantID: b.env.TenantID, EnvironmentID: b.env.ID, Kind: b.env.Kind, CredentialID: issued.Credential.ID, Scope: models.ScopeServer, RequestID: "req_1",
 		})
 		return c.Next()
 	})

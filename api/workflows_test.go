@@ -204,7 +204,7 @@ func TestReviewsAndCompletionsSendFewStatements(t *testing.T) {
 		body           string
 		followUp, want int
 	}{
-		"the last approval": {review(1), `{"resolution":"approve"}`, 2, 16},
+		"the last approval": {review(1), `{"resolution":"approve"}`, 2, 14},
 		"an approval":       {review(2), `{"resolution":"approve"}`, 0, 12},
 		"a rejection":       {review(1), `{"resolution":"reject"}`, 0, 14},
 		"a completion":      {challenge("/complete"), confirmBody, 2, 9},
