@@ -1093,9 +1093,9 @@ type Environment struct {
 	Brand Brand `json:"brand"`
 	// URL of a decision in the case system of the relying party, with placeholders; empty for none.
 	CaseLink string `json:"case_link"`
-	// Life of a challenge (seconds).
+	// Time limit of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds"`
-	// Life of a change request (seconds).
+	// Time limit of a change request (seconds).
 	ChangeTTLSeconds int64 `json:"change_ttl_seconds"`
 	// RFC 3339, UTC, with milliseconds.
 	CreatedAt time.Time `json:"created_at"`
@@ -1105,7 +1105,7 @@ type Environment struct {
 	FederatedKeyDays int64 `json:"federated_key_days"`
 	// Origins that may embed hosted pages in a frame.
 	FrameAncestors []string `json:"frame_ancestors"`
-	// Life of a hold (seconds).
+	// Time limit of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds"`
 	// Id of the environment.
 	ID string `json:"id"`
@@ -1150,9 +1150,9 @@ type EnvironmentUpdate struct {
 	// URL of a decision in your case system: https, with the placeholders `{decision_id}`, `{subject}` and `{action}` in
 	// its path or query. The console shows it. Empty for none.
 	CaseLink *string `json:"case_link,omitzero"`
-	// Life of a challenge (seconds).
+	// Time limit of a challenge (seconds).
 	ChallengeTTLSeconds int64 `json:"challenge_ttl_seconds,omitzero"`
-	// Life of a change request (seconds).
+	// Time limit of a change request (seconds).
 	ChangeTTLSeconds int64 `json:"change_ttl_seconds,omitzero"`
 	// Whether client tokens send enrollment frames only if their `purposes` name `enroll`.
 	EnrollmentGrantRequired *bool `json:"enrollment_grant_required,omitzero"`
@@ -1161,7 +1161,7 @@ type EnvironmentUpdate struct {
 	// Origins that may embed hosted pages in a frame, without wildcards. Browsers run no passkey ceremony in such a
 	// frame.
 	FrameAncestors []string `json:"frame_ancestors,omitzero"`
-	// Life of a hold (seconds).
+	// Time limit of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
 	// Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of
 	// the operator are not affected.

@@ -3416,24 +3416,24 @@ export interface components {
             brand: components["schemas"]["Brand"];
             background: components["schemas"]["BackgroundChoice"];
             passkeys: components["schemas"]["PasskeyRules"];
-            /** @description Life of a challenge (seconds). */
+            /** @description Time limit of a challenge (seconds). */
             challenge_ttl_seconds: number;
-            /** @description Life of a hold (seconds). */
+            /** @description Time limit of a hold (seconds). */
             hold_ttl_seconds: number;
-            /** @description Life of a change request (seconds). */
+            /** @description Time limit of a change request (seconds). */
             change_ttl_seconds: number;
-            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
-            federated_key_days: number;
             /** @description Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again. */
             bar_self_review: boolean;
             /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
             second_approver_required: boolean;
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored. */
+            review_notes: boolean;
             /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required: boolean;
             /** @description Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected. */
             key_expiry_required: boolean;
-            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored. */
-            review_notes: boolean;
+            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
+            federated_key_days: number;
         };
         /**
          * @description What the environment compares people with. `prior`: the deployment's background, and nothing is learned from people who enroll. `own`: a background learned from the people who enroll in this environment. `shared`: one learned from the people of all environments of its kind in this deployment that share. A new sandbox has `own`.
@@ -3537,24 +3537,24 @@ export interface components {
              * @enum {string}
              */
             background?: "prior" | "own" | "shared";
-            /** @description Life of a challenge (seconds). */
+            /** @description Time limit of a challenge (seconds). */
             challenge_ttl_seconds?: number;
-            /** @description Life of a hold (seconds). */
+            /** @description Time limit of a hold (seconds). */
             hold_ttl_seconds?: number;
-            /** @description Life of a change request (seconds). */
+            /** @description Time limit of a change request (seconds). */
             change_ttl_seconds?: number;
-            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
-            federated_key_days?: number;
             /** @description Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again. */
             bar_self_review?: boolean;
             /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
             second_approver_required?: boolean;
+            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored. */
+            review_notes?: boolean;
             /** @description Whether client tokens send enrollment frames only if their `purposes` name `enroll`. */
             enrollment_grant_required?: boolean;
             /** @description Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of the operator are not affected. */
             key_expiry_required?: boolean;
-            /** @description Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with control characters or letters that are easily misread only the digest is stored. */
-            review_notes?: boolean;
+            /** @description Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never. */
+            federated_key_days?: number;
         };
         /**
          * @description Scope of a credential.
