@@ -36,7 +36,7 @@ func (w world) people(t *testing.T, n int) {
 		ts, _, err := scoring.Default().Train(sessions, scoring.TrainOptions{Device: scoring.Desktop, Force: true})
 		require.NoError(t, err)
 		id := ids.New(ids.Template)
-		data, err := assessor.SealTemplate(id, ts[0])
+		data, err := assessor.SealTemplate(models.Template{ID: id, SubjectUID: sub.UID}, ts[0])
 		require.NoError(t, err)
 		require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
 			return template.ReplaceTemplate(t.Context(), q, models.Template{

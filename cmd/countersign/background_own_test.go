@@ -45,7 +45,7 @@ func enrolled(t *testing.T, w *fixture.World, people int) {
 		ts, _, err := scoring.Default().Train(sessions, scoring.TrainOptions{Device: scoring.Desktop, Force: true})
 		require.NoError(t, err)
 		id := ids.New(ids.Template)
-		data, err := assessor.SealTemplate(id, ts[0])
+		data, err := assessor.SealTemplate(models.Template{ID: id, SubjectUID: sub.UID}, ts[0])
 		require.NoError(t, err)
 		require.NoError(t, w.Store.Write(t.Context(), func(q *pg.Q) error {
 			return template.ReplaceTemplate(context.Background(), q, models.Template{

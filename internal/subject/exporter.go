@@ -170,7 +170,7 @@ func (s *exportSections) unseal(row json.RawMessage) (json.RawMessage, error) {
 		})
 	case "templates":
 		return replace(row, "data", func(id string, sealed []byte) (any, error) {
-			return s.open.OpenTemplate(models.Template{ID: id, Data: sealed})
+			return s.open.OpenTemplate(models.Template{ID: id, SubjectUID: s.uid, Data: sealed})
 		})
 	case "typed_passages":
 		var place struct {

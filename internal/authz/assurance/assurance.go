@@ -141,7 +141,7 @@ func (a *Assessor) SealState(session string, state scoring.State) ([]byte, error
 // OpenTemplate decrypts a whole template.
 func (a *Assessor) OpenTemplate(t models.Template) (scoring.Template, error) {
 	var out scoring.Template
-	if err := a.opened(templatePurpose, t.Data, t.ID, out.UnmarshalBinary); err != nil {
+	if err := a.opened(templatePurpose, t.Data, placeOf(t), out.UnmarshalBinary); err != nil {
 		return out, fmt.Errorf("template %s: %w", t.ID, err)
 	}
 	return out, nil
@@ -176,13 +176,16 @@ func (a *Assessor) migrated(row models.Template, t scoring.Template) (scoring.Te
 	return carried[0], nil
 }
 
-// SealTemplate encrypts a template for storage, sealed to the id of its row.
-func (a *Assessor) SealTemplate(id string, t scoring.Template) ([]byte, error) {
+// placeOf names the row that a template is sealed to: it opens as this version of this subject only.
+func placeOf(row models.Template) string { return row.SubjectUID + " " + row.ID }
+
+// SealTemplate encrypts a template for storage in a row.
+func (a *Assessor) SealTemplate(row models.Template, t scoring.Template) ([]byte, error) {
 	raw, err := t.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	return a.keys.Seal(templatePurpose, raw, []byte(id))
+	return a.keys.Seal(templatePurpose, raw, []byte(placeOf(row)))
 }
 
 // Heads returns the part of an environment's templates that an assessment needs; the rows may be loaded without their data.

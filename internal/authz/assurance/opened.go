@@ -43,7 +43,7 @@ func (o *Opened) Begin() []byte {
 func (o *Opened) Take(row models.Template) error {
 	var t scoring.Template
 	decode := func(raw []byte) error { return t.DecodeIn(&o.memory, raw) }
-	if err := o.a.opened(templatePurpose, row.Data, row.ID, decode); err != nil {
+	if err := o.a.opened(templatePurpose, row.Data, placeOf(row), decode); err != nil {
 		return fmt.Errorf("template %s: %w", row.ID, err)
 	}
 	t, err := o.a.migrated(row, t)

@@ -45,7 +45,7 @@ func TestReusedMemoryHoldsOnePersonOnly(t *testing.T) {
 	var people []person
 	for i, frames := range []int{30, 1, 12} {
 		template, state := typed(t, uint64(i), frames) // #nosec G115 -- a small index
-		sealed, err := a.SealTemplate("tpl", template)
+		sealed, err := a.SealTemplate(models.Template{ID: "tpl"}, template)
 		require.NoError(t, err)
 		people = append(people, person{models.Template{ID: "tpl", Data: sealed}, state})
 	}
@@ -77,12 +77,17 @@ func TestOpenedTemplatesAreThoseOfTheirRow(t *testing.T) {
 	t.Parallel()
 	a := newAssessor(t)
 	template, _ := typed(t, 1, 1)
-	sealed, err := a.SealTemplate("tpl_1", template)
+	row := models.Template{ID: "tpl_1", SubjectUID: "sub_1"}
+	sealed, err := a.SealTemplate(row, template)
 	require.NoError(t, err)
 	o := a.Opened()
 	defer o.Close()
-	require.ErrorContains(t, o.Take(models.Template{ID: "tpl_2", Data: sealed}), "template tpl_2")
+	row.Data = sealed
+	for _, other := range []models.Template{{ID: "tpl_2", SubjectUID: "sub_1", Data: sealed}, {ID: "tpl_1", SubjectUID: "sub_2", Data: sealed}} {
+		require.ErrorContains(t, o.Take(other), "template "+other.ID)
+	}
 	require.Empty(t, o.Templates())
+	require.NoError(t, o.Take(row))
 	_, err = o.State(models.Session{ID: "ses_1", State: sealed})
 	require.ErrorContains(t, err, "ses_1")
 }

@@ -89,7 +89,7 @@ func (b *bundle) trained(env models.Environment, uid string, all []scoring.Sessi
 	b.at = b.at.Add(time.Minute)
 	require.NoError(b.t, b.store.Write(context.Background(), func(q *pg.Q) error {
 		id := ids.New(ids.Template)
-		data, err := b.assessor.SealTemplate(id, ts[0])
+		data, err := b.assessor.SealTemplate(models.Template{ID: id, SubjectUID: uid}, ts[0])
 		require.NoError(b.t, err)
 		err = template.ReplaceTemplate(context.Background(), q, models.Template{
 			ID: id, TenantID: env.TenantID, EnvironmentID: env.ID, SubjectUID: uid, Modality: "keystroke", DeviceClass: "desktop",

@@ -333,17 +333,16 @@ func (c *collection) windows() (n int) {
 
 // saveTemplate seals a template that the enrollment trained and makes it the active version.
 func (s *Service) saveTemplate(ctx context.Context, q *pg.Q, e models.Enrollment, t scoring.Template, at time.Time) error {
-	id := ids.New(ids.Template)
-	data, err := s.assessor.SealTemplate(id, t)
-	if err != nil {
+	row := models.Template{
+		ID: ids.New(ids.Template), TenantID: e.TenantID, EnvironmentID: e.EnvironmentID, SubjectUID: e.SubjectUID, Modality: string(t.Modality),
+		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
+		Limitations: append(models.Strings{}, t.Limitations...), CreatedAt: at, UpdatedAt: at, Origin: models.OriginEnrollment, OriginRef: e.ID,
+	}
+	var err error
+	if row.Data, err = s.assessor.SealTemplate(row, t); err != nil {
 		return err
 	}
-	return template.ReplaceTemplate(ctx, q, models.Template{
-		ID: id, TenantID: e.TenantID, EnvironmentID: e.EnvironmentID, SubjectUID: e.SubjectUID, Modality: string(t.Modality),
-		DeviceClass: string(t.Device), Status: models.TemplateActive, ModelVersion: t.ModelVersion, Provisional: t.Provisional,
-		Limitations: append(models.Strings{}, t.Limitations...), Data: data, CreatedAt: at, UpdatedAt: at,
-		Origin: models.OriginEnrollment, OriginRef: e.ID,
-	})
+	return template.ReplaceTemplate(ctx, q, row)
 }
 
 // training describes a finished training for its event: the class of device and the modalities that have a template.

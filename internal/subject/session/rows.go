@@ -137,7 +137,7 @@ func (r *frameReader) templates(rows pgx.Rows) error {
 		if rows.FieldDescriptions()[2].Format != pgx.BinaryFormatCode {
 			return errors.New("store: templates must be in the binary format")
 		}
-		t := models.Template{EnvironmentID: r.scope.Environment, ID: string(raw[0]), ModelVersion: string(raw[1]), Data: raw[2]}
+		t := models.Template{EnvironmentID: r.scope.Environment, SubjectUID: r.Session.SubjectUID, ID: string(raw[0]), ModelVersion: string(raw[1]), Data: raw[2]}
 		if err := r.lookup.Templates(t); err != nil {
 			return err
 		}

@@ -242,7 +242,7 @@ func (s *Service) saveFingerprints(ctx context.Context, q *pg.Q, e evaluation, a
 		if t.Modality != features.Keystroke || t.Device != e.state.Device || t.ModelVersion != e.rows[i].ModelVersion {
 			continue // retrained in memory only: RetrainOutdated stores it
 		}
-		data, err := s.assessor.SealTemplate(e.rows[i].ID, t)
+		data, err := s.assessor.SealTemplate(e.rows[i], t)
 		if err != nil {
 			return err
 		}

@@ -160,7 +160,7 @@ func (s *Service) saveVersion(ctx context.Context, q *pg.Q, row models.Template,
 	row.ModelVersion, row.Provisional = t.ModelVersion, t.Provisional
 	row.Limitations = append(models.Strings{}, t.Limitations...)
 	var err error
-	if row.Data, err = s.assessor.SealTemplate(row.ID, t); err != nil {
+	if row.Data, err = s.assessor.SealTemplate(row, t); err != nil {
 		return row, err
 	}
 	if err := ReplaceTemplate(ctx, q, row); err != nil {
