@@ -133,6 +133,9 @@ func (d *doctor) server(ctx context.Context) error {
 	if s.IdleSlotBytes > slotLimit {
 		d.find("database", fmt.Sprintf("a replication slot without a consumer keeps %d GB of write-ahead log", s.IdleSlotBytes>>30), "start its standby, or drop the slot")
 	}
+	if len(s.InvalidIndexes) > 0 {
+		d.find("database", "indexes that are not valid: "+strings.Join(s.InvalidIndexes, ", "), "run REINDEX INDEX CONCURRENTLY for each: requests are slow meanwhile, and a key may be there twice")
+	}
 	for _, b := range s.Standbys {
 		d.fact("standby %s, %s, %s behind", b.Name, b.Sync, b.Lag.Round(time.Millisecond))
 		if b.Lag > standbyBehind {

@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 )
 
 func TestDoctorNamesEveryFault(t *testing.T) {
@@ -43,12 +48,13 @@ func TestDoctorNamesEveryFault(t *testing.T) {
 	do("update events set at = at - interval '1 hour' where environment_id = $1", sandbox)
 	do("insert into quotas (bucket, full_at, nearly_used_at) values ($1 || '/servers', now() + interval '55 minutes', now())", sandbox)
 	do("update credentials set issuers = '{crd_gone}' where environment_id = $1", live)
+	do("update pg_index set indisvalid = false where indexrelid = 'changes_list'::regclass")
 	t.Cleanup(func() { do("update events set at = at + interval '1 hour' where environment_id = $1", sandbox) }) // the order of events is checked
 
 	out, err = c.run("doctor")
-	require.ErrorContains(t, err, "faults found: 14")
+	require.ErrorContains(t, err, "faults found: 15")
 	for _, fault := range []string{
-		"database: takes no writes", "master keys: ", "signing keys: the key backend is unavailable", "temporal: does not answer at 127.0.0.1:1",
+		"database: takes no writes", "database: indexes that are not valid: changes_list", "master keys: ", "signing keys: the key backend is unavailable", "temporal: does not answer at 127.0.0.1:1",
 		"signing keys: environments without one that can be opened: 1", "signing keys: environments that sign with another than the active one: 1", "signing keys: one has signed for 200 days",
 		"Bank/sandbox: outbox rows that wait: 1, the oldest for 1h", "Bank/sandbox: webhook endpoints that fail: 1, the oldest for 1h", "audit entries that are not sealed: 7, the oldest for 1h",
 		"Bank/sandbox: the quota " + sandbox + "/servers is used to 9", "Bank/live: valid keys whose source has ended: crd_",
@@ -58,10 +64,29 @@ func TestDoctorNamesEveryFault(t *testing.T) {
 	}
 	require.Equal(t, strings.Count(out, "\n  "), strings.Count(out, "\n\n"), "each finding has a remedy")
 
+	address, namespace := temporaltest.Namespace(t)
+	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", address)
+	t.Setenv("COUNTERSIGN_TEMPORAL_NAMESPACE", namespace)
+	out, err = c.run("doctor")
+	require.ErrorContains(t, err, "faults found: 15")
+	require.Contains(t, out, "workers: none asks for tasks")
+
 	t.Setenv("COUNTERSIGN_DATABASE_URL", "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
 	out, err = c.run("doctor")
 	require.ErrorContains(t, err, "faults found: 1")
 	require.Contains(t, out, "database: cannot be reached")
+}
+
+func TestDoctorComparesClocks(t *testing.T) {
+	core, err := wiring.Open(t.Context(), wiring.Settings{
+		Log: slog.New(slog.DiscardHandler), DatabaseURL: testenv.Database(t), Keys: testenv.Keys(), Machine: clock.Offset(clock.System(), time.Hour), MaxConns: 1,
+	})
+	require.NoError(t, err)
+	t.Cleanup(core.Close)
+	d := doctor{core: core}
+	require.NoError(t, d.clocks(t.Context()))
+	require.Len(t, d.findings, 1)
+	require.Equal(t, "this machine is 1h0m0s ahead of the database", d.findings[0].what)
 }
 
 func TestBacklogListsWhatWaits(t *testing.T) {
