@@ -62,6 +62,9 @@ func (b *bundle) append(e events.Entry) string {
 
 func (b *bundle) subscribe(s pg.Scope, f stream.Filter, last string) *stream.Subscription {
 	b.t.Helper()
+	_, err := b.st.Pool().Exec(b.t.Context(), `with t as (insert into tenants (id, name, created_at) values ('of_' || $1, 'n', now()) on conflict do nothing returning id)
+		insert into environments (id, tenant_id, kind, rp_id, rp_name, rp_origins, created_at) select $1, id, 'sandbox', 'localhost', 'n', '{}', now() from t`, s.Environment)
+	require.NoError(b.t, err)
 	sub, err := b.hub.Subscribe(b.t.Context(), s, "crd_1", f, last)
 	require.NoError(b.t, err)
 	b.t.Cleanup(sub.Close)
