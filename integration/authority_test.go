@@ -93,7 +93,7 @@ func deleteTenant(t *testing.T, id string) {
 	st, err := pg.Open(t.Context(), shared.DatabaseURL, pg.Options{MaxConns: 1, Keys: shared.Core.Keys})
 	require.NoError(t, err)
 	defer st.Close()
-	_, err = tenancy.New(st, shared.Signing, shared.Clock, nil).Delete(t.Context(), id, t.Name())
+	_, err = tenancy.New(st, shared.Signing, shared.Clock, nil).Delete(t.Context(), id, t.Name(), "cli:test")
 	require.NoError(t, err)
 }
 

@@ -39,6 +39,7 @@ var ReferenceTables = []string{
 var LocalTables = map[string]string{
 	"goose_db_version": "the version of the schema is that of the server that migrates",
 	"master_keys":      "a few rows, read alone when a process starts",
+	"deleted_tenants":  "a few rows, which commands read and write alone",
 	"quotas":           "state of seconds, read and written alone",
 	"write_probes":     "empty but for a moment: what a check of readiness writes",
 	"outbox": "a queue over all environments that relays lock rows of, which is possible on one server only; a row is deleted when its work " +

@@ -9,6 +9,13 @@ type Tenant struct {
 	CreatedAt time.Time
 }
 
+// DeletedTenant says when a tenant was deleted, and by whom.
+type DeletedTenant struct {
+	ID        string `gorm:"primaryKey"`
+	DeletedAt time.Time
+	DeletedBy string
+}
+
 // Environment is the sandbox or the live environment of a tenant. They share no data.
 type Environment struct {
 	ID       string `gorm:"primaryKey"`

@@ -91,7 +91,7 @@ func tenantListCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List tenants and their environments",
+		Short: "List tenants and their environments, and tenants that were deleted",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := openCLI(cmd.Context(), &s)
@@ -103,6 +103,10 @@ func tenantListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			deleted, err := tenancy.ListDeleted(cmd.Context(), c.Store.Q)
+			if err != nil {
+				return err
+			}
 			return table(cmd.OutOrStdout(), "TENANT\tNAME\tSANDBOX\tLIVE\tCREATED", func(w io.Writer) error {
 				for _, t := range tenants {
 					ids, err := environmentIDs(cmd, c, t.ID)
@@ -110,6 +114,9 @@ func tenantListCommand() *cobra.Command {
 						return err
 					}
 					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID, t.Name, ids[models.Sandbox], ids[models.Live], apitime.Time(t.CreatedAt))
+				}
+				for _, t := range deleted {
+					_, _ = fmt.Fprintf(w, "%s\tdeleted %s by %s\t\t\t\n", t.ID, apitime.Time(t.DeletedAt), t.DeletedBy)
 				}
 				return nil
 			})

@@ -13,7 +13,7 @@ func tenantDeleteCommand() *cobra.Command {
 			if name == "" {
 				return usage("--confirm-name is not set: repeat the tenant's name; countersign tenant list shows it")
 			}
-			rows, err := c.Tenancy.Delete(cmd.Context(), args[0], name)
+			rows, err := c.Tenancy.Delete(cmd.Context(), args[0], name, actor(cmd))
 			if err != nil {
 				return err
 			}

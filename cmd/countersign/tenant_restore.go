@@ -20,7 +20,7 @@ func tenantRestoreCommand() *cobra.Command {
 				return err
 			}
 			defer old.Close()
-			done, err := c.Tenancy.Restore(cmd.Context(), old, args[0])
+			done, err := c.Tenancy.Restore(cmd.Context(), old, args[0], actor(cmd))
 			if err != nil {
 				return err
 			}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/models"
 )
 
-// Delete deletes a tenant with both environments and everything in them, also its audit log, and returns the number of deleted rows.
+// Delete deletes a tenant with both environments and everything in them, also its audit log, and returns the number of deleted rows. That
+// the tenant was deleted stays known (ListDeleted).
 // The name must be the tenant's, as a confirmation. It returns a conflict if a caller or a workflow still uses the tenant.
-func (s *Service) Delete(ctx context.Context, id, name string) (int64, error) {
+func (s *Service) Delete(ctx context.Context, id, name, actor string) (int64, error) {
 	var deleted int64
 	err := s.store.Write(ctx, func(q *pg.Q) error {
 		t, err := lockTenant(ctx, q, id)
@@ -31,8 +33,10 @@ func (s *Service) Delete(ctx context.Context, id, name string) (int64, error) {
 		if len(used) > 0 {
 			return problem.Newf(problem.Conflict, "The tenant is in use: it has %s. Settle or delete them, and revoke the keys last.", strings.Join(used, ", "))
 		}
-		deleted, err = deleteTenant(ctx, q, id)
-		return err
+		if deleted, err = deleteTenant(ctx, q, id); err != nil {
+			return err
+		}
+		return recordDeleted(ctx, q, models.DeletedTenant{ID: id, DeletedAt: s.clock.Now(), DeletedBy: actor})
 	})
 	return deleted, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -16,8 +18,8 @@ type Restored struct {
 }
 
 // Restore copies a tenant that this database does not have, with everything in it, from a database that was restored from a backup of this one. It
-// is one transaction. The rows that decide must have the MACs of this installation's master keys.
-func (s *Service) Restore(ctx context.Context, from *pg.Store, id string) (Restored, error) {
+// is one transaction. The rows that decide must have the MACs of this installation's master keys. The log of each environment says that it was restored.
+func (s *Service) Restore(ctx context.Context, from *pg.Store, id, actor string) (Restored, error) {
 	if err := from.CheckSchema(ctx); err != nil {
 		return Restored{}, err
 	}
@@ -42,13 +44,28 @@ func (s *Service) Restore(ctx context.Context, from *pg.Store, id string) (Resto
 		if out.Environments, err = ListEnvironments(ctx, q, id); err != nil {
 			return err
 		}
+		deletion, err := takeDeleted(ctx, q, id)
+		if err != nil {
+			return err
+		}
+		at, data := s.clock.Now(), events.TenantRestoredData{DeletedBy: deletion.DeletedBy}
+		if deletion.ID != "" {
+			data.DeletedAt = apitime.Time(deletion.DeletedAt)
+		}
 		for _, e := range out.Environments {
-			altered, err := pg.AlteredIn(ctx, q, pg.Scope{Tenant: id, Environment: e.ID})
+			scope := pg.Scope{Tenant: id, Environment: e.ID}
+			altered, err := pg.AlteredIn(ctx, q, scope)
 			if err != nil {
 				return err
 			}
 			if len(altered) > 0 {
 				return altered[0]
+			}
+			if err := continueLog(ctx, q, e.ID); err != nil {
+				return err
+			}
+			if err := events.Append(ctx, q, events.Entry{Scope: scope, At: at, Actor: actor, Data: data}); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -54,7 +54,7 @@ func TestTenantIsRestoredAsItWas(t *testing.T) {
 	w.Exec("insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals) values ($1, $2, $3, 'leads', 1)", h.AuthorizationID, w.Scope.Tenant, w.Scope.Environment)
 	s := tenancy.New(st, nil, clock.System(), nil)
 
-	done, err := s.Restore(t.Context(), old, w.Scope.Tenant)
+	done, err := s.Restore(t.Context(), old, w.Scope.Tenant, "cli:tenant restore")
 	require.NoError(t, err)
 	require.Positive(t, done.Rows)
 	require.Equal(t, w.Scope.Environment, done.Environments[0].ID)
@@ -66,23 +66,36 @@ func TestTenantIsRestoredAsItWas(t *testing.T) {
 			}
 		}
 	}
-	_, err = s.Restore(t.Context(), old, w.Scope.Tenant)
+	_, err = s.Restore(t.Context(), old, w.Scope.Tenant, "cli:tenant restore")
 	require.True(t, problem.Is(err, problem.Conflict), "%v", err)
-	_, err = s.Restore(t.Context(), old, "tnt_' or true --")
+	_, err = s.Restore(t.Context(), old, "tnt_' or true --", "cli:tenant restore")
 	require.True(t, problem.Is(err, problem.NotFound), "%v", err)
+	const said = "select actor || ' ' || data::text from events where type = 'tenant.restored'"
+	require.Equal(t, []string{"cli:tenant restore {}"}, storetest.Texts(t, st, said))
 
 	w.Exec("update credentials set revoked_at = now()")
 	testenv.Exec(t, st, "update credentials set revoked_at = now()")
 	testenv.Exec(t, st, "update holds set status = 'expired' where tenant_id = $1", w.Scope.Tenant)
 	testenv.Exec(t, st, "update challenges set status = 'cancelled' where tenant_id = $1", w.Scope.Tenant)
-	deleted, err := s.Delete(t.Context(), w.Scope.Tenant, "Example")
+	deleted, err := s.Delete(t.Context(), w.Scope.Tenant, "Example", "cli:tenant delete")
 	require.NoError(t, err)
-	require.Equal(t, done.Rows, deleted, "as many rows are deleted as were restored")
+	require.Equal(t, done.Rows+1, deleted, "as many rows are deleted as were restored, and the entry of that")
+	listed, err := tenancy.ListDeleted(t.Context(), st.Q)
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+	require.Equal(t, w.Scope.Tenant, listed[0].ID)
 	for table, rows := range others {
 		if table != "credentials" {
 			require.Equal(t, rows, contents(t, st)[table], table)
 		}
 	}
+
+	_, err = s.Restore(t.Context(), old, w.Scope.Tenant, "cli:tenant restore")
+	require.NoError(t, err)
+	require.Contains(t, storetest.Texts(t, st, said)[0], `"deleted_by": "cli:tenant delete"`)
+	listed, err = tenancy.ListDeleted(t.Context(), st.Q)
+	require.NoError(t, err)
+	require.Empty(t, listed)
 }
 
 // A tenant whose rows were made with other master keys is not restored, because they decide nothing.
@@ -93,7 +106,7 @@ func TestTenantOfOtherMasterKeysIsNotRestored(t *testing.T) {
 	other, err := keyring.Parse(strings.Repeat("7c", keyring.KeySize-1) + "c7")
 	require.NoError(t, err)
 	st := direct(t, testenv.Database(t), other)
-	_, err = tenancy.New(st, nil, clock.System(), nil).Restore(t.Context(), old, w.Scope.Tenant)
+	_, err = tenancy.New(st, nil, clock.System(), nil).Restore(t.Context(), old, w.Scope.Tenant, "cli:tenant restore")
 	var altered *pg.Altered
 	require.ErrorAs(t, err, &altered)
 	require.Empty(t, storetest.Texts(t, st, "select id from tenants"))

@@ -285,6 +285,32 @@ func lockTenant(ctx context.Context, q *pg.Q, id string) (models.Tenant, error) 
 	return pg.OrNotFound(t, q.Gorm(ctx).Raw("select * from tenants where id = ? for update", id).Take(&t).Error)
 }
 
+// ListDeleted lists the tenants that were deleted, oldest first.
+func ListDeleted(ctx context.Context, q *pg.Q) ([]models.DeletedTenant, error) {
+	var rows []models.DeletedTenant
+	err := q.Gorm(ctx).Order("deleted_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// recordDeleted records that a tenant was deleted.
+func recordDeleted(ctx context.Context, q *pg.Q, t models.DeletedTenant) error {
+	return q.Gorm(ctx).Create(&t).Error
+}
+
+// takeDeleted deletes and returns the record of the deletion of a tenant; an empty one if there is none.
+func takeDeleted(ctx context.Context, q *pg.Q, id string) (models.DeletedTenant, error) {
+	var rows []models.DeletedTenant
+	err := q.Gorm(ctx).Raw("delete from deleted_tenants where id = ? returning *", id).Find(&rows).Error
+	return append(rows, models.DeletedTenant{})[0], err
+}
+
+// continueLog makes the next entries of an environment follow its log, which another server may have numbered.
+func continueLog(ctx context.Context, q *pg.Q, environment string) error {
+	_, err := q.Exec(ctx, `select setval('events_seq_seq', e.seq) from (select max(seq) as seq from events where environment_id = $1) e, events_seq_seq s
+		where e.seq > s.last_value`, environment)
+	return err
+}
+
 // inUse are the records of a tenant that a caller or a workflow still uses.
 var inUse = []struct{ what, query string }{
 	{"active API keys", "select count(*) from credentials where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())"},

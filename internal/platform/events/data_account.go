@@ -6,6 +6,7 @@ import "github.com/countersign-dev/countersign/models"
 const (
 	QuotaNearlyUsed          Type = "quota.nearly_used"
 	TenantCreated            Type = "tenant.created"
+	TenantRestored           Type = "tenant.restored"
 	EnvironmentCreated       Type = "environment.created"
 	EnvironmentUpdated       Type = "environment.updated"
 	CredentialCreated        Type = "credential.created"
@@ -45,6 +46,12 @@ const (
 
 // TenantCreatedData has no fields: the envelope says it all.
 type TenantCreatedData struct{}
+
+// TenantRestoredData says when the tenant had been deleted, and by whom. It is empty in another database than that of the deletion.
+type TenantRestoredData struct {
+	DeletedAt string `json:"deleted_at,omitempty"`
+	DeletedBy string `json:"deleted_by,omitempty"`
+}
 
 // EnvironmentCreatedData has no fields.
 type EnvironmentCreatedData struct{}
@@ -305,6 +312,7 @@ type RootKeyUsedData struct {
 }
 
 func (TenantCreatedData) EventType() Type              { return TenantCreated }
+func (TenantRestoredData) EventType() Type             { return TenantRestored }
 func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }
 func (EnvironmentSettingsChangedData) EventType() Type { return EnvironmentUpdated }
 func (EnvironmentCeilingChangedData) EventType() Type  { return EnvironmentUpdated }
@@ -349,6 +357,7 @@ var accountEvents = []Definition{
 	public(QuotaNearlyUsedData{}, "A key, or the environment's servers or browsers, used 80 % of their quota. It is recorded again only after half of the quota was free.",
 		map[string]any{"quota": "servers", "limit": 10000, "used_percent": 80}),
 	audit("A tenant was created.", TenantCreatedData{}),
+	audit("A deleted tenant was copied back from a backup.", TenantRestoredData{}),
 	audit("An environment was created.", EnvironmentCreatedData{}),
 	audit("An environment's settings changed.", EnvironmentSettingsChangedData{}, EnvironmentCeilingChangedData{}, EnvironmentRPIDsGivenData{}, EnvironmentResearchChangedData{}),
 	audit("A credential was issued.", CredentialCreatedData{}),
