@@ -148,7 +148,7 @@ var alteredRecords = []alteredRecord{
 	{"kind of a list", "lists", "update lists set kind = 'country' where environment_id = @environment", listed},
 	{"life of an entry of a list", "list_entries", "update list_entries set expires_at = now() where environment_id = @environment", listed},
 	{"value of an entry of a list", "list_entries", `insert into list_entries select 'lse_2', tenant_id, environment_id, list_id, '10.00', '10.00', reason, null, added_at,
-		added_by, row_mac from list_entries where environment_id = @environment`,
+		added_by, salt, row_mac from list_entries where environment_id = @environment`,
 		func(t *testing.T, w world) func() response {
 			w.listOf(t, object{"name": "trusted", "kind": "text"}, "rent")
 			_, action := w.ruled(t, "transfer", rule("unknown", `!(context.amount in list("trusted"))`, holdMatched))

@@ -15,7 +15,7 @@ import (
 // verified verifies the environment's audit chain and the stored records against it.
 func (w world) verified(t *testing.T) audit.Result {
 	t.Helper()
-	result, err := audit.Verify(t.Context(), shared.Store, w.scope(), nil)
+	result, err := audit.Verify(t.Context(), w.process.Store, w.scope(), nil)
 	require.NoError(t, err)
 	return result
 }
@@ -53,7 +53,9 @@ func (w world) tamperedRecords(t *testing.T) tamperedRecords {
 	s.erased = w.authorize(t, gone, allows, "allow").string("id")
 	s.erasure = w.Server.delete(t, "/api/v1/subjects/"+gone).is(202).string("erasure")
 	require.Eventually(t, func() bool {
-		return count(t, "select count(*) from erasures where id = $1 and status = 'completed'", s.erasure) == 1
+		var completed bool
+		require.NoError(t, w.process.Store.Pool().QueryRow(t.Context(), "select status = 'completed' from erasures where id = $1", s.erasure).Scan(&completed))
+		return completed
 	}, erasureTimeout, 200*time.Millisecond)
 	return s
 }

@@ -86,14 +86,13 @@ func anonymous(t testing.TB) *visitor { return &visitor{t: t, base: shared.baseU
 // signedIn creates a staff member with these roles in the environment and signs them in.
 func (w world) signedIn(t testing.TB, roles ...models.Role) *visitor {
 	t.Helper()
-	in, err := shared.People.Create(t.Context(), w.scope(), staff.Invitee{Name: "Staff Member", Roles: roles}, "cli:test")
+	in, err := w.process.People.Create(t.Context(), w.scope(), staff.Invitee{Name: "Staff Member", Roles: roles}, "cli:test")
 	require.NoError(t, err)
 	_, token, ok := strings.Cut(in.URL, "#")
 	require.True(t, ok)
-	v := anonymous(t)
-	v.person = in.Person.ID
+	v := &visitor{t: t, base: w.process.BaseURL, person: in.Person.ID}
 	v.register(token)
-	require.NoError(t, shared.People.ConfirmIdentity(t.Context(), w.scope(), v.person, "test:second operator"))
+	require.NoError(t, w.process.People.ConfirmIdentity(t.Context(), w.scope(), v.person, "test:second operator"))
 	return v
 }
 
@@ -120,7 +119,7 @@ func (v *visitor) signIn() visit {
 	require.NoError(v.t, err)
 	v.key.Counter++
 	signed := virtualwebauthn.CreateAssertionResponse(v.rp(), *v.device, v.key, *parsed)
-	return anonymous(v.t).script("/console/sign-in", object{"credential": json.RawMessage(signed)})
+	return (&visitor{t: v.t, base: v.base}).script("/console/sign-in", object{"credential": json.RawMessage(signed)})
 }
 
 func (v *visitor) rp() virtualwebauthn.RelyingParty {

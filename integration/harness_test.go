@@ -204,6 +204,7 @@ type world struct {
 	models.Environment
 	Server, Admin, Publishable caller
 	issued                     map[models.Scope]identity.Issued
+	process                    *wiring.Process // that serves it
 }
 
 // tenant is a tenant that no other test uses.
@@ -229,7 +230,12 @@ func newSandbox(t *testing.T) world {
 
 func createTenant(t *testing.T) tenancy.Made {
 	t.Helper()
-	made, err := shared.Tenancy.Create(t.Context(), tenancy.Spec{
+	return createTenantAt(t, shared.Process)
+}
+
+func createTenantAt(t *testing.T, p *wiring.Process) tenancy.Made {
+	t.Helper()
+	made, err := p.Tenancy.Create(t.Context(), tenancy.Spec{
 		Name: t.Name()[:min(len(t.Name()), 100)], RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true,
 	}, "cli:test")
 	require.NoError(t, err)
@@ -238,11 +244,16 @@ func createTenant(t *testing.T) tenancy.Made {
 
 func newWorld(t *testing.T, env models.Environment) world {
 	t.Helper()
-	w := world{Environment: env, issued: map[models.Scope]identity.Issued{}}
+	return newWorldAt(t, shared.Process, env)
+}
+
+func newWorldAt(t *testing.T, p *wiring.Process, env models.Environment) world {
+	t.Helper()
+	w := world{Environment: env, issued: map[models.Scope]identity.Issued{}, process: p}
 	for scope, target := range map[models.Scope]*caller{
 		models.ScopeServer: &w.Server, models.ScopeAdmin: &w.Admin, models.ScopeClient: &w.Publishable,
 	} {
-		*target = caller{base: shared.baseURL, key: w.issue(t, scope, nil)}
+		*target = caller{base: p.BaseURL, key: w.issue(t, scope, nil)}
 	}
 	return w
 }
@@ -255,7 +266,7 @@ func (w world) issue(t *testing.T, scope models.Scope, limit *int) string {
 		limit = &n
 	}
 	in := identity.Issue{Scope: scope, Name: "test", RateLimit: limit}
-	issued, err := shared.Identity.Issue(t.Context(), w.scope(), in, "cli:test", "")
+	issued, err := w.process.Identity.Issue(t.Context(), w.scope(), in, "cli:test", "")
 	require.NoError(t, err)
 	w.issued[scope] = issued
 	return issued.Key

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/delivery/configfile"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // listOf creates a list with entries and returns its path.
@@ -183,10 +185,14 @@ func TestListsHaveBounds(t *testing.T) {
 	w := newSandbox(t)
 	path := w.listOf(t, object{"name": "full", "kind": "text"}, "first")
 	id := strings.TrimPrefix(path, "/api/v1/lists/")
-	_, err := shared.Store.Pool().Exec(t.Context(), `insert into list_entries (id, tenant_id, environment_id, list_id, key, value, reason, added_at, added_by)
-		select 'lse_' || n, tenant_id, environment_id, list_id, 'v' || n, 'v' || n, 'r', added_at, 'cli:test' from list_entries, generate_series(2, 100000) n
+	_, err := shared.Store.Pool().Exec(t.Context(), `insert into list_entries (id, tenant_id, environment_id, list_id, key, value, reason, added_at, added_by, salt)
+		select 'lse_' || n, tenant_id, environment_id, list_id, 'v' || n, 'v' || n, 'r', added_at, 'cli:test', '' from list_entries, generate_series(2, 100000) n
 		where list_id = $1`, id)
 	require.NoError(t, err)
+	require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := pg.Change[models.List](t.Context(), q, "id = @id", "entries = 100000", map[string]any{"id": id})
+		return err
+	}))
 	require.Contains(t, w.Server.post(t, path+"/entries", adding("one more")).is(409).string("detail"), "100001 entries, and at most 100000 are possible")
 	w.Server.post(t, path+"/entries", with(adding("one more"), object{"remove": []object{{"value": "v2"}}})).is(200)
 

@@ -39,7 +39,7 @@ func (w world) passkeyRules(t *testing.T, rules object) {
 func (w world) givenRPID(t *testing.T) string {
 	t.Helper()
 	host := "bank-" + apitest.Unique() + ".example"
-	_, err := shared.Tenancy.UpdateRPIDs(t.Context(), w.TenantID, tenancy.RPIDs{Give: []string{host}}, "cli:test")
+	_, err := w.process.Tenancy.UpdateRPIDs(t.Context(), w.TenantID, tenancy.RPIDs{Give: []string{host}}, "cli:test")
 	require.NoError(t, err)
 	return host
 }

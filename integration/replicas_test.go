@@ -137,20 +137,27 @@ func skewedReplica(t *testing.T, off time.Duration) string {
 // separateService runs the whole service in this process on a given database and Temporal, and with the backends of signing keys.
 func separateService(t *testing.T, database, temporal, namespace string, signers ...keys.Signer) (*wiring.Process, world) {
 	t.Helper()
-	l := listen(t)
-	base := fmt.Sprintf("http://localhost:%d", l.Addr().(*net.TCPAddr).Port)
-	core := open(t, wiring.Settings{Log: shared.log, DatabaseURL: database, BaseURL: base, Keys: shared.keys, Signers: signers, MaxConns: 8})
-	ctx := context.WithoutCancel(t.Context())
-	_, _, err := core.Store.Migrate(ctx)
-	require.NoError(t, err)
-	p, err := wiring.New(core, wiring.Options{Temporal: workflows.DialOptions{Address: temporal, Namespace: namespace}})
-	require.NoError(t, err)
-	start(t, p, l, true)
+	p := separateProcess(t, wiring.Settings{DatabaseURL: database, Keys: shared.keys, Signers: signers}, workflows.DialOptions{Address: temporal, Namespace: namespace})
+	core, base, ctx := p.Core, p.BaseURL, context.WithoutCancel(t.Context())
 	made, err := core.Tenancy.Create(ctx, tenancy.Spec{Name: t.Name(), RPID: "localhost", Origins: []string{"http://localhost:8080"}, AllowLocal: true}, "cli:test")
 	require.NoError(t, err)
 	limit := plenty
 	key, err := core.Identity.Issue(ctx, pg.Scope{Tenant: made.Sandbox.TenantID, Environment: made.Sandbox.ID},
 		identity.Issue{Scope: models.ScopeServer, Name: "test", RateLimit: &limit}, "cli:test", "")
 	require.NoError(t, err)
-	return p, world{Environment: made.Sandbox, Server: caller{base: base, key: key.Key}}
+	return p, world{Environment: made.Sandbox, Server: caller{base: base, key: key.Key}, process: p}
+}
+
+// separateProcess runs the whole service in this process, with its own settings.
+func separateProcess(t *testing.T, s wiring.Settings, temporal workflows.DialOptions) *wiring.Process {
+	t.Helper()
+	l := listen(t)
+	s.Log, s.BaseURL, s.MaxConns = shared.log, fmt.Sprintf("http://localhost:%d", l.Addr().(*net.TCPAddr).Port), 8
+	core := open(t, s)
+	_, _, err := core.Store.Migrate(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	p, err := wiring.New(core, wiring.Options{Temporal: temporal})
+	require.NoError(t, err)
+	start(t, p, l, true)
+	return p
 }

@@ -77,6 +77,10 @@ func (w world) evidenceOfEveryKind(t *testing.T) {
 	evaluation := w.Server.post(t, "/api/v1/evaluations", object{"name": "Pilot", "action_keys": []string{action}}).is(201).string("id")
 	w.Server.post(t, "/api/v1/evaluations/"+evaluation+"/close", nil).is(200)
 	w.Admin.post(t, "/api/v1/signing-keys/rotate", nil)
+	blocked := w.listOf(t, object{"name": "blocked", "kind": "text"}, "a", "b", "c")
+	w.Server.post(t, blocked+"/entries", object{"add": []object{{"value": "b", "reason": "again", "expires_at": days(7) + "T00:00:00Z"}}, "remove": []object{{"value": "c"}}}).is(200)
+	w.listOf(t, object{"name": "friends", "kind": "text", "personal": true}, s.subject)
+	w.givenRPID(t)
 }
 
 // tamper makes one random change in a transaction and returns what it did; an error means that the database refuses the change.
@@ -145,7 +149,7 @@ func (x tamper) insert(ctx context.Context) error {
 				to_jsonb((select z.id from authorizations z where z.environment_id = $2 order by md5(z.id || $1) limit 1))
 			else to_jsonb((to_jsonb(s)->>a.attname) || '00') end), '{}')
 		from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-		where i.indrelid = '{t}'::regclass and i.indisunique and a.attname not in ('environment_id', 'tenant_id', 'subject_uid', 'person_id', 'team_id', 'action_id')
+		where i.indrelid = '{t}'::regclass and i.indisunique and a.attname not in ('environment_id', 'tenant_id', 'subject_uid', 'person_id', 'team_id', 'action_id', 'list_id')
 			and a.atttypid in ('text'::regtype, 'bytea'::regtype)
 			and not ('{t}' in ('reviews', 'hold_teams') and a.attname = 'authorization_id')))).*
 		from (select * from {t} where {of} order by md5(ctid::text || $1) limit 1) s`, x.salt(), x.scope.Environment)
@@ -208,7 +212,7 @@ func TestEveryTamperingIsFound(t *testing.T) {
 		}
 	}
 	for _, table := range tables {
-		if *tamperings >= 100*len(tables) {
+		if *tamperings >= 20*len(tables) {
 			require.NotZero(t, met[table.name], table.name)
 		}
 	}

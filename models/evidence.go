@@ -69,9 +69,10 @@ var EvidenceTables = []Evidence{
 		Name: "subjects", Row: Subject{},
 		Moved: []string{
 			"uid", "tenant_id", "environment_id", "external_id", "status", "created_at", "revoked_at", "adaptation_frozen", "research_consent",
+			"claim_cap_until",
 		},
 		Unmarked: map[string]string{
-			"enrollment": "follows from the templates", "claim_cap_until": "only lowers claims", "updated_at": "changes with each use",
+			"enrollment": "follows from the templates", "updated_at": "changes with each use",
 			"timing_template": "sealed by the master key with the id", "enrollment_asked_at": "decides nothing",
 		},
 	},
@@ -81,7 +82,7 @@ var EvidenceTables = []Evidence{
 		Unmarked: map[string]string{
 			"id": "describes the content", "modality": "describes the content", "device_class": "describes the content", "version": "describes the content",
 			"model_version": "describes the content", "provisional": "describes the content", "limitations": "describes the content",
-			"data": "sealed by the master key with the id", "tenant_id": "decides nothing", "created_at": "decides nothing",
+			"data": "sealed by the master key with the id and the subject", "tenant_id": "decides nothing", "created_at": "decides nothing",
 			"updated_at": "decides nothing", "origin": "decides nothing", "origin_ref": "decides nothing",
 		},
 	},
@@ -97,6 +98,13 @@ var EvidenceTables = []Evidence{
 		Made: []string{"authorization_id", "environment_id", "reviewer", "resolution", "note_digest", "at"},
 		Unmarked: map[string]string{
 			"principal": "changes when accounts are linked; the row's MAC covers it", "receipt": "returned to repeats; the follow-up decision is a row of its own",
+		},
+	},
+	{
+		Name: "list_entries", Row: ListEntry{},
+		Moved: []string{"id", "tenant_id", "environment_id", "list_id", "key", "expires_at", "salt"},
+		Unmarked: map[string]string{
+			"value": "shown; the key is looked up", "reason": "decides nothing", "added_at": "decides nothing", "added_by": "decides nothing",
 		},
 	},
 }
@@ -122,20 +130,17 @@ var NoEvidence = []struct {
 	}},
 	{"an approved change is in the row that it changes", []string{"changes"}},
 	{"decides nothing", []string{
-		"tenants", "environment_brands", "saved_filters", "chat_addresses", "notice_choices", "webhook_endpoints", "goose_db_version",
+		"tenants", "deleted_tenants", "environment_brands", "saved_filters", "chat_addresses", "notice_choices", "webhook_endpoints", "goose_db_version",
 	}},
 	{"a key that opens nothing is refused", []string{"master_keys"}},
 }
 
 // Unrecorded are the tables of AttestedTables whose changes are no entries of their own, each with the reason.
 var Unrecorded = map[string]string{ // #nosec G101 -- names of tables
-	"reviews": "with the decision", "holds": "with the decision", "hold_teams": "with the decision",
-	"list_entries":        "many, and deleted when they expire: each carries a MAC, and list.changed has their ids",
+	"reviews": "with the decision", "holds": "with the decision", "hold_teams": "with the decision", "list_entries": "with the list",
 	"move_requests":       "lives for days: the move that it asks for is an entry",
-	"credential_keys":     "a key that was deleted is refused; which keys a credential had is in the log",
 	"client_tokens":       "lives for minutes",
 	"registration_grants": "lives for minutes",
-	"person_invitations":  "lives for days, and gives nothing before a person registers a passkey",
 	"console_sessions":    "lives for hours",
 	"given_reviews":       "waits for seconds: the review that it becomes is an entry",
 }

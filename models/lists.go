@@ -24,6 +24,7 @@ type List struct {
 	Secret        []byte // of a personal list: the key of its digests, sealed
 	Version       int    // counts the changes of the entries, from 1
 	Entries       int    // their number after the last change
+	EntriesSum    []byte // of the digests of their rows (pg.Resum)
 	CreatedAt     time.Time
 	CreatedBy     string
 	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
@@ -41,5 +42,6 @@ type ListEntry struct {
 	ExpiresAt     *time.Time
 	AddedAt       time.Time
 	AddedBy       string
+	Salt          []byte // random, of the digest
 	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
 }

@@ -255,12 +255,12 @@ var AttestedTables = []AttestedTable{
 	},
 	{
 		Name: "lists", Row: List{}, Of: ofEnvironment,
-		Decides: []string{"id", "tenant_id", "environment_id", "name", "kind", "personal", "version", "entries", "created_at", "created_by"},
+		Decides: []string{"id", "tenant_id", "environment_id", "name", "kind", "personal", "version", "entries", "entries_sum", "created_at", "created_by"},
 		Free:    map[string]string{"description": "decides nothing", "secret": "sealed with the id"},
 	},
 	{
 		Name: "list_entries", Row: ListEntry{}, Of: ofEnvironment,
-		Decides: []string{"id", "tenant_id", "environment_id", "list_id", "key", "expires_at"},
+		Decides: []string{"id", "tenant_id", "environment_id", "list_id", "key", "expires_at", "salt"},
 		Free: map[string]string{
 			"value": "shown; the key is looked up", "reason": "decides nothing", "added_at": "evidence", "added_by": "evidence",
 		},

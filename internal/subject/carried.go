@@ -54,7 +54,7 @@ func (s *Service) takeOver(ctx context.Context, q *pg.Q, p identity.Principal, r
 		return err
 	}
 	if t.ClaimCapUntil != nil {
-		if err := SetClaimCap(ctx, q, p.Store(), row.UID, *t.ClaimCapUntil, now); err != nil {
+		if err := SetClaimCap(ctx, q, *t.ClaimCapUntil, entry(p, row, now, nil)); err != nil {
 			return err
 		}
 	}

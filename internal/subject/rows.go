@@ -9,6 +9,8 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -284,11 +286,15 @@ func EnrollmentTermsOf(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (En
 	return pg.OrNotFound(t, err)
 }
 
-// SetClaimCap caps the claims of the subject until a time. A cap is never shortened.
-func SetClaimCap(ctx context.Context, q *pg.Q, s pg.Scope, uid string, until, at time.Time) error {
-	_, err := q.Exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
-		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid, until, at)
-	return err
+// SetClaimCap caps the claims about the subject of an entry until a time, and appends the entry with it. A cap is never shortened.
+func SetClaimCap(ctx context.Context, q *pg.Q, until time.Time, e events.Entry) error {
+	until = until.Add(time.Millisecond - 1).Truncate(time.Millisecond) // as the entry has it
+	if _, err := q.Exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3`, e.Scope.Tenant, e.Scope.Environment, e.SubjectUID, until, e.At); err != nil {
+		return err
+	}
+	e.Data = events.SubjectClaimsCappedData{Until: apitime.Time(until)}
+	return events.Append(ctx, q, e)
 }
 
 // exportSection is one list of the export: its columns (@ marks a time, # bytes) and its rows, with the subject's uid as

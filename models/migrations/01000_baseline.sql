@@ -13,6 +13,13 @@ create table tenants (
     created_at timestamptz not null
 );
 
+-- Tenants that were deleted. Nothing else of them is left.
+create table deleted_tenants (
+    id         text primary key,
+    deleted_at timestamptz not null,
+    deleted_by text not null
+);
+
 -- A sandbox and a live environment for each tenant, with the settings that every process reads. Times are in seconds.
 create table environments (
     id                        text primary key,
@@ -778,7 +785,8 @@ create table policy_versions (
 create index policy_versions_environment on policy_versions (environment_id);
 create unique index policy_versions_one_active on policy_versions (action_id) where (status = 'active');
 
--- Named lists that rules read. entries is their number. secret, sealed, is the key of the digests of a personal list.
+-- Named lists that rules read. entries is their number, and entries_sum the sum of their digests, which audit verify compares. secret, sealed, is
+-- the key of the digests of a personal list.
 create table lists (
     id             text not null,
     tenant_id      text not null references tenants(id),
@@ -790,6 +798,7 @@ create table lists (
     secret         bytea,
     version        integer not null check (version > 0),
     entries        integer not null,
+    entries_sum    bytea not null,
     created_at     timestamptz not null,
     created_by     text not null,
     row_mac        bytea,
@@ -798,7 +807,8 @@ create table lists (
     constraint lists_personal check (personal = (secret is not null) and (not personal or kind = 'text'))
 );
 
--- Entries of lists. key is the normal form of the value, or its digest in a personal list, which has no value.
+-- Entries of lists. key is the normal form of the value, or its digest in a personal list, which has no value. salt is random: without it no one
+-- can guess from the log which entry was removed.
 create table list_entries (
     id             text not null,
     tenant_id      text not null,
@@ -810,6 +820,7 @@ create table list_entries (
     expires_at     timestamptz,
     added_at       timestamptz not null,
     added_by       text not null,
+    salt           bytea not null,
     row_mac        bytea,
     primary key (id, environment_id),
     unique (list_id, environment_id, key),

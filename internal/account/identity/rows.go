@@ -267,7 +267,7 @@ func revokeCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, at
 // rotateKey adds a key and lets the other keys of the credential expire at overlapEnds. It returns false and changes
 // nothing while an earlier rotation still overlaps.
 func rotateKey(ctx context.Context, q *pg.Q, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
-	if _, err := q.Exec(ctx, "delete from credential_keys where credential_id = $1 and expires_at <= $2", k.CredentialID, k.CreatedAt); err != nil {
+	if _, err := pg.Remove[models.CredentialKey](ctx, q, "credential_id = ? and expires_at <= ?", k.CredentialID, k.CreatedAt); err != nil {
 		return false, err
 	}
 	// The update locks the credential, so that the second of two concurrent rotations sees the first.

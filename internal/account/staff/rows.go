@@ -454,19 +454,19 @@ func recordPasskeyUse(ctx context.Context, q *pg.Q, k models.PersonPasskey) erro
 	return err
 }
 
-// DropExpired deletes sessions, invitations and the record of accepted logout tokens that expired before t, at most limit of each.
+// DropExpired deletes sessions, invitations and the record of accepted logout tokens that expired before t, at most limit of each. It is
+// part of the caller's transaction.
 func DropExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
 	sessions, err := q.Exec(ctx, `delete from console_sessions where mac in
 		(select mac from console_sessions where expires_at < $1 limit $2)`, t, limit)
 	if err != nil {
 		return 0, err
 	}
-	invitations, err := q.Exec(ctx, `delete from person_invitations where id in
-		(select id from person_invitations where expires_at < $1 limit $2)`, t, limit)
+	invitations, err := pg.Remove[models.PersonInvitation](ctx, q, "id in (select id from person_invitations where expires_at < ? limit ?)", t, limit)
 	if err != nil {
 		return 0, err
 	}
 	logouts, err := q.Exec(ctx, `delete from provider_logouts where (identity_provider_id, token_digest) in
 		(select identity_provider_id, token_digest from provider_logouts where expires_at < $1 limit $2)`, t, limit)
-	return sessions + invitations + logouts, err
+	return sessions + int64(len(invitations)) + logouts, err
 }

@@ -2,6 +2,9 @@ package lists
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +25,7 @@ func (s *Service) Create(ctx context.Context, scope pg.Scope, by By, d Draft) (m
 	}
 	row := models.List{
 		ID: ids.New(ids.List), TenantID: scope.Tenant, EnvironmentID: scope.Environment, Name: d.Name, Kind: d.Kind, Personal: d.Personal,
-		Description: d.Description, Version: 1, CreatedAt: s.clock.Now(), CreatedBy: by.Actor,
+		Description: d.Description, Version: 1, EntriesSum: make([]byte, sha256.Size), CreatedAt: s.clock.Now(), CreatedBy: by.Actor,
 	}
 	if d.Personal {
 		var err error
@@ -186,29 +189,42 @@ func (op Operation) Change(ctx context.Context, id string, e Prepared) (bool, er
 	if err != nil {
 		return false, err
 	}
-	written, err := op.add(ctx, l, e.Add)
-	if err != nil || len(removed)+len(written) == 0 {
+	added, replaced, err := op.add(ctx, l, e.Add)
+	if err != nil || len(removed)+len(added) == 0 {
 		return false, err
 	}
 	secret, err := op.vault.renewed(l)
 	if err != nil {
 		return false, err
 	}
-	entries, err := nextVersion(ctx, op.Q, l, secret)
-	if err != nil {
+	l.Version++
+	if l, err = keepEdit(ctx, op.Q, l, edited{added, append(replaced, removed...)}, secret); err != nil {
 		return false, err
 	}
-	if entries > MaxEntries {
+	if l.Entries > MaxEntries {
 		return false, problem.Newf(problem.Conflict, "The list %q would have %d entries, and at most %d are possible. Remove entries first, or begin a second list.",
-			l.Name, entries, MaxEntries)
+			l.Name, l.Entries, MaxEntries)
 	}
-	return true, op.append(ctx, events.ListChangedData{List: l.ID, Name: l.Name, Version: l.Version + 1, Added: written, Removed: removed})
+	return true, op.changed(ctx, l, added, removed)
 }
 
-// add writes entries. It returns the ids of those that are new or have another reason or expiry.
-func (op Operation) add(ctx context.Context, l models.List, entries []PreparedEntry) ([]string, error) {
+// changed records which entries of a list a change added and removed.
+func (op Operation) changed(ctx context.Context, l models.List, added, removed []models.ListEntry) error {
+	return op.append(ctx, events.ListChangedData{List: l.ID, Name: l.Name, Version: l.Version, Added: idsOf(added), Removed: idsOf(removed)})
+}
+
+func idsOf(entries []models.ListEntry) []string {
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+// add writes entries. It returns those that are new or have another reason or expiry, and of the latter what they were.
+func (op Operation) add(ctx context.Context, l models.List, entries []PreparedEntry) (added, replaced []models.ListEntry, err error) {
 	if len(entries) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	keys := make([]string, len(entries))
 	for i, e := range entries {
@@ -216,27 +232,32 @@ func (op Operation) add(ctx context.Context, l models.List, entries []PreparedEn
 	}
 	before, err := EntriesByKey(ctx, op.Q, op.Scope, l.ID, keys)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var rows []models.ListEntry
-	var written []string
 	for _, e := range entries {
 		row := models.ListEntry{
 			ID: ids.New(ids.ListEntry), TenantID: l.TenantID, EnvironmentID: l.EnvironmentID, ListID: l.ID, Key: e.Key, Value: e.Value,
-			Reason: e.Reason, ExpiresAt: e.ExpiresAt, AddedAt: op.At, AddedBy: op.By.Actor,
+			Reason: e.Reason, ExpiresAt: e.ExpiresAt, AddedAt: op.At, AddedBy: op.By.Actor, Salt: newSalt(),
 		}
 		if i := slices.IndexFunc(before, func(b models.ListEntry) bool { return b.Key == e.Key }); i >= 0 {
 			row.ID = before[i].ID
 			if before[i].Reason == e.Reason && sameTime(before[i].ExpiresAt, e.ExpiresAt) {
 				continue
 			}
+			replaced = append(replaced, before[i])
 		}
-		rows, written = append(rows, row), append(written, row.ID)
+		added = append(added, row)
 	}
-	if len(rows) == 0 {
-		return nil, nil
+	if len(added) == 0 {
+		return nil, nil, nil
 	}
-	return written, putEntries(ctx, op.Q, rows)
+	return added, replaced, putEntries(ctx, op.Q, added)
+}
+
+func newSalt() []byte {
+	out := make([]byte, 16)
+	_, _ = rand.Read(out)
+	return out
 }
 
 // sameTime compares times as they are stored, in microseconds.
@@ -346,12 +367,47 @@ func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject strin
 		if len(removed) == 0 {
 			continue
 		}
-		if _, err := nextVersion(ctx, q, l, nil); err != nil {
+		l.Version++
+		if _, err := keepEdit(ctx, q, l, edited{removed: removed}, nil); err != nil {
 			return n, keys, err
 		}
 		n += int64(len(removed))
 	}
 	return n, keys, nil
+}
+
+// DropExpired removes a batch of the entries that expired before a time, in every environment, and reports whether there may be more. It makes no
+// new version of a list: none of them was in force.
+func DropExpired(ctx context.Context, st *pg.Store, before time.Time, by By, at time.Time) (n int, more bool, err error) {
+	found, err := withExpired(ctx, st.Q, before, MaxLists)
+	if err != nil {
+		return 0, false, err
+	}
+	more = len(found) == MaxLists
+	for _, l := range pg.Unaltered(ctx, st.Q, found) {
+		op := Operation{Scope: pg.Scope{Tenant: l.TenantID, Environment: l.EnvironmentID}, By: by, At: at}
+		var removed []models.ListEntry
+		err := st.Write(ctx, func(q *pg.Q) error {
+			op.Q = q
+			l, err := Lock(ctx, q, op.Scope, l.ID)
+			if err != nil {
+				return err
+			}
+			if removed, err = removeEntries(ctx, q, l, nil, before); err != nil || len(removed) == 0 {
+				return err
+			}
+			if l, err = keepEdit(ctx, q, l, edited{removed: removed}, nil); err != nil {
+				return err
+			}
+			return op.changed(ctx, l, nil, removed)
+		})
+		if err != nil && !errors.Is(err, pg.ErrNotFound) {
+			return n, true, err
+		}
+		n += len(removed)
+		more = more || len(removed) == 2*MaxEdit
+	}
+	return n, more, nil
 }
 
 // Reseal seals the secrets of all personal lists by the active master key, so that a previous one can be retired.

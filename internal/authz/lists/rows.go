@@ -130,29 +130,36 @@ func keysOf(ctx context.Context, q *pg.Q, l models.List, entries []string) ([]st
 func putEntries(ctx context.Context, q *pg.Q, entries []models.ListEntry) error {
 	return q.Gorm(ctx).Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "list_id"}, {Name: "environment_id"}, {Name: "key"}},
-		DoUpdates: clause.AssignmentColumns([]string{"value", "reason", "expires_at", "added_at", "added_by", "row_mac"}),
+		DoUpdates: clause.AssignmentColumns([]string{"value", "reason", "expires_at", "added_at", "added_by", "salt", "row_mac"}),
 	}).Create(&entries).Error
 }
 
-// removeEntries deletes the entries of a locked list with the keys, and those that have expired. It returns their ids.
-func removeEntries(ctx context.Context, q *pg.Q, l models.List, keys []string, at time.Time) ([]string, error) {
-	rows, err := q.Query(ctx, `delete from list_entries where environment_id = $1 and list_id = $2 and (key = any ($3) or expires_at <= $4) returning id`,
-		l.EnvironmentID, l.ID, keys, at)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+// removeEntries deletes the entries of a locked list with the keys, and some of those that have expired, and returns them.
+func removeEntries(ctx context.Context, q *pg.Q, l models.List, keys []string, at time.Time) ([]models.ListEntry, error) {
+	var rows []models.ListEntry
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(`delete from list_entries where environment_id = @environment and id in (select id from list_entries
+			where environment_id = @environment and list_id = @list and (key = any (@keys) or expires_at <= @at) order by key = any (@keys) desc limit @limit)
+		returning *`, map[string]any{"environment": l.EnvironmentID, "list": l.ID, "keys": models.Strings(keys), "at": at, "limit": 2 * MaxEdit}).Find(&rows).Error
+	return rows, err
 }
 
-// nextVersion counts a change of a locked list, and stores its secret unless it is nil. It returns the number of entries.
-func nextVersion(ctx context.Context, q *pg.Q, l models.List, secret []byte) (int, error) {
-	changed, err := pg.Change[models.List](ctx, q, "environment_id = @environment and id = @id", `version = version + 1, secret = coalesce(@secret, secret),
-		entries = (select count(*) from list_entries e where e.environment_id = @environment and e.list_id = @id)`,
-		map[string]any{"environment": l.EnvironmentID, "id": l.ID, "secret": secret})
+// edited are the entries of a list that one change added and removed. One that was replaced is in both.
+type edited struct{ added, removed []models.ListEntry }
+
+// keepEdit stores what a change of the entries of a locked list makes of the list, and its secret unless it is nil.
+func keepEdit(ctx context.Context, q *pg.Q, l models.List, e edited, secret []byte) (models.List, error) {
+	sum, err := pg.Resum(ctx, q, l.EntriesSum, e.added, e.removed)
 	if err != nil {
-		return 0, err
+		return l, err
 	}
-	return changed[0].Entries, nil
+	changed, err := pg.Change[models.List](ctx, q, "environment_id = @environment and id = @id",
+		"version = @version, entries = @entries, entries_sum = @sum, secret = coalesce(@secret, secret)", map[string]any{
+			"environment": l.EnvironmentID, "id": l.ID, "version": l.Version, "entries": l.Entries + len(e.added) - len(e.removed), "sum": sum, "secret": secret,
+		})
+	if err != nil {
+		return l, err
+	}
+	return changed[0], nil
 }
 
 // deleteList deletes a list with its entries.
@@ -177,13 +184,13 @@ func QueueLookup(ctx context.Context, q *pg.Q, b *pgx.Batch, s pg.Scope, l *Look
 	if l.Empty() {
 		return
 	}
-	b.Queue(`select w.list, w.key, l.version, coalesce(e.id, ''), e.expires_at, e.row_mac from unnest($2::text[], $3::text[]) w(list, key)
+	b.Queue(`select w.list, w.key, l.version, coalesce(e.id, ''), e.expires_at, e.salt, e.row_mac from unnest($2::text[], $3::text[]) w(list, key)
 		join lists l on l.environment_id = $1 and l.id = w.list
 		left join list_entries e on e.environment_id = $1 and e.list_id = w.list and e.key = w.key`,
 		s.Environment, l.lists, l.keys).Query(func(rows pgx.Rows) error {
 		e := models.ListEntry{TenantID: s.Tenant, EnvironmentID: s.Environment}
 		var version int
-		_, err := pgx.ForEachRow(rows, []any{&e.ListID, &e.Key, &version, &e.ID, &e.ExpiresAt, &e.RowMAC}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&e.ListID, &e.Key, &version, &e.ID, &e.ExpiresAt, &e.Salt, &e.RowMAC}, func() error {
 			f, ok := l.found[e.ListID]
 			if !ok {
 				f = found{version: version, entries: map[string]string{}}
@@ -210,7 +217,10 @@ func LookUp(ctx context.Context, q *pg.Q, s pg.Scope, all []*Lookup, at time.Tim
 	return q.Batch(ctx, b)
 }
 
-// DropExpired deletes at most limit entries that expired before t.
-func DropExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
-	return q.Exec(ctx, `delete from list_entries where (id, environment_id) in (select id, environment_id from list_entries where expires_at < $1 limit $2)`, t, limit)
+// withExpired returns at most limit lists that have entries that expired before t.
+func withExpired(ctx context.Context, q *pg.Q, t time.Time, limit int) ([]models.List, error) {
+	var rows []models.List
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(`select * from lists l where exists (select from list_entries e
+		where e.environment_id = l.environment_id and e.list_id = l.id and e.expires_at < ?) limit ?`, t, limit).Find(&rows).Error
+	return rows, err
 }

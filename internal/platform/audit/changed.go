@@ -1,7 +1,10 @@
 package audit
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -38,10 +41,40 @@ func (r *reconciliation) rows(ctx context.Context) error {
 		}
 	}
 	altered, err := pg.AlteredIn(ctx, r.q, r.scope)
-	for _, a := range altered {
+	r.altered(altered)
+	return err
+}
+
+// entries compares the entries of each list with the sum that its row has, and each with its MAC.
+func (r *reconciliation) entries(ctx context.Context) error {
+	lists, err := listsOf(ctx, r.q, r.scope)
+	if err != nil {
+		return err
+	}
+	for _, l := range lists {
+		sum := make([]byte, sha256.Size)
+		altered, err := pg.ReadPages(ctx, r.q, func(page []models.ListEntry) (err error) {
+			r.state.Rows += int64(len(page))
+			sum, err = pg.Resum(ctx, r.q, sum, page, nil)
+			return err
+		}, "environment_id = ? and list_id = ?", l.EnvironmentID, l.ID)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(sum, l.EntriesSum) {
+			r.found(Finding{Kind: Contradicted, Target: l.ID, Field: "list_entries", Wanted: hex.EncodeToString(l.EntriesSum), Found: hex.EncodeToString(sum),
+				Detail: "list_entries: the list does not have the entries that its changes left"})
+		}
+		r.altered(altered)
+	}
+	return nil
+}
+
+// altered adds the findings about rows that do not match their MAC.
+func (r *reconciliation) altered(rows []*pg.Altered) {
+	for _, a := range rows {
 		r.found(Finding{Kind: Contradicted, Target: a.ID, Field: a.Table + ".row_mac", Detail: a.Error()})
 	}
-	return err
 }
 
 // compare returns the finding about a stored row whose last state in the log is this one, known unless there is none.

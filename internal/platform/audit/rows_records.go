@@ -255,6 +255,13 @@ func evaluationRecords(ctx context.Context, q *pg.Q, s pg.Scope) (rows []models.
 	return rows, entries, err
 }
 
+// listsOf returns the lists of an environment.
+func listsOf(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
+	var rows []models.List
+	err := pg.Unchecked(q.Gorm(ctx)).Where(pg.InScope, s.Tenant, s.Environment).Order("id").Find(&rows).Error
+	return rows, err
+}
+
 // changedRowsOf returns the last states of the rows of an environment that belong to no subject.
 func changedRowsOf(ctx context.Context, q *pg.Q, s pg.Scope) (changedRows, error) {
 	out := changedRows{}

@@ -69,7 +69,7 @@ func (r *reconciliation) run(ctx context.Context) error {
 	if r.retained, err = retainedFrom(ctx, r.q, r.scope, ExpiringAuthorizations, shortestRetention); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.evaluations, r.rows, r.subjects, r.erasures} {
+	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.evaluations, r.rows, r.entries, r.subjects, r.erasures} {
 		if err := step(ctx); err != nil || r.full() {
 			return err
 		}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -14,7 +16,7 @@ import (
 var subjectTypes = []string{
 	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
 	string(events.EnrollmentCompleted), string(events.TemplateAdapted), string(events.TemplateTrained), string(events.TemplateRolledBack),
-	string(events.TemplateReset), string(events.RecordsChanged),
+	string(events.TemplateReset), string(events.RecordsChanged), string(events.SubjectClaimsCapped),
 }
 
 // subjects compares every stored subject with the log, a page at a time, then looks for missing ones.
@@ -80,6 +82,7 @@ func subjectContradictions(s SubjectRecord) []Finding {
 	c.at("subjects.revoked_at", atOf(log.revoked), s.Subject.RevokedAt)
 	c.same("subjects.adaptation_frozen", strconv.FormatBool(log.frozen), strconv.FormatBool(s.Subject.AdaptationFrozen))
 	c.same("subjects.research_consent", strconv.FormatBool(log.consented), strconv.FormatBool(s.Subject.ResearchConsent))
+	c.at("subjects.claim_cap_until", log.capped, s.Subject.ClaimCapUntil)
 	c.templates(s.Templates, log.templates)
 	c.lost(s.Templates, log.templates)
 	c.passkeys(s.Passkeys, log.passkeys)
@@ -91,6 +94,7 @@ type subjectAccount struct {
 	created           *models.Event
 	revoked           *models.Event
 	frozen, consented bool
+	capped            *time.Time
 	templates         []templateMove
 	passkeys          changedRows
 }
@@ -133,6 +137,10 @@ func (a *subjectAccount) apply(e *models.Event) {
 		a.frozen = f.text("frozen") == "true"
 	case events.SubjectConsentChanged:
 		a.consented = f.text("consented") == "true"
+	case events.SubjectClaimsCapped:
+		if until, err := apitime.Parse(f.text("until")); err == nil && (a.capped == nil || until.After(*a.capped)) {
+			a.capped = &until
+		}
 	case events.EnrollmentCompleted:
 		a.templates = append(a.templates, templateMove{f.text("enrollment"), f.words("modalities"), f.text("device_class")})
 	case events.TemplateAdapted, events.TemplateTrained, events.TemplateRolledBack:

@@ -14,6 +14,7 @@ const (
 	SubjectRevoked             Type = "subject.revoked"
 	SubjectAdaptationChanged   Type = "subject.adaptation_changed"
 	SubjectConsentChanged      Type = "subject.consent_changed"
+	SubjectClaimsCapped        Type = "subject.claims_capped"
 	SubjectExported            Type = "subject.exported"
 	SubjectErasureRequested    Type = "subject.erasure_requested"
 	SubjectErased              Type = "subject.erased"
@@ -48,6 +49,11 @@ type SubjectRevokedData struct {
 type SubjectAdaptationChangedData struct {
 	Frozen       bool   `json:"frozen"`
 	ReasonDigest string `json:"reason_digest,omitempty" schema:"digest"`
+}
+
+// SubjectClaimsCappedData says until when claims about the subject are capped.
+type SubjectClaimsCappedData struct {
+	Until string `json:"until" schema:"date-time"`
 }
 
 // SubjectConsentChangedData has VectorsRemoved only if consent was withdrawn.
@@ -226,6 +232,7 @@ func (SubjectCreatedData) EventType() Type             { return SubjectCreated }
 func (SubjectRevokedData) EventType() Type             { return SubjectRevoked }
 func (SubjectAdaptationChangedData) EventType() Type   { return SubjectAdaptationChanged }
 func (SubjectConsentChangedData) EventType() Type      { return SubjectConsentChanged }
+func (SubjectClaimsCappedData) EventType() Type        { return SubjectClaimsCapped }
 func (SubjectExportedData) EventType() Type            { return SubjectExported }
 func (SubjectErasureRequestedData) EventType() Type    { return SubjectErasureRequested }
 func (SubjectErasedData) EventType() Type              { return SubjectErased }
@@ -297,6 +304,7 @@ var subjectEvents = []Definition{
 	audit("An observation session expired after being idle.", SessionExpiredData{}),
 	audit("An enrollment began.", EnrollmentStartedData{}),
 	audit("The completion of an enrollment was requested.", EnrollmentRequestedData{}),
+	audit("Claims about a subject were capped, because of a recovery.", SubjectClaimsCappedData{}),
 	audit("A template was learned.", TemplateTrainedData{}),
 	audit("A template adapted to confirmed evidence.", TemplateAdaptedData{}),
 	audit("A template was reset.", TemplateResetData{}),

@@ -325,7 +325,7 @@ func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
 		if err != nil {
 			return err
 		}
-		err = q.pages(ctx, f, t, func(tx *gorm.DB) *gorm.DB {
+		err = q.pages(ctx, f, t.Row, func(tx *gorm.DB) *gorm.DB {
 			tx = tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"})
 			if r.Scope != nil {
 				tx = tx.Where(t.Of, map[string]any{"tenant": r.Scope.Tenant, "environment": r.Scope.Environment})
@@ -346,11 +346,11 @@ func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
 }
 
 // pages calls do for the rows of an attested table that a condition selects, a page at a time.
-func (q *Q) pages(ctx context.Context, f attestedForm, t models.AttestedTable, selected func(*gorm.DB) *gorm.DB, do func(rows reflect.Value) error) error {
+func (q *Q) pages(ctx context.Context, f attestedForm, model any, selected func(*gorm.DB) *gorm.DB, do func(rows reflect.Value) error) error {
 	var after string // the rows of the page before; empty for none
 	var last map[string]any
 	for {
-		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(t.Row)))
+		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(model)))
 		tx := selected(q.Gorm(ctx).Order(f.columns()).Limit(rowsPage))
 		if after != "" {
 			tx = tx.Where(after, last)
@@ -368,6 +368,23 @@ func (q *Q) pages(ctx context.Context, f attestedForm, t models.AttestedTable, s
 		_, last = f.identify(ctx, rows.Elem().Index(n-1))
 		after = "(" + f.columns() + ") > (@key_" + strings.ReplaceAll(f.columns(), ", ", ", @key_") + ")"
 	}
+}
+
+// ReadPages calls do for the rows of an attested table that a condition selects, a page at a time, also for those that do not match their MAC, which
+// it returns.
+func ReadPages[T any](ctx context.Context, q *Q, do func(rows []T) error, where string, args ...any) (altered []*Altered, err error) {
+	f, err := q.parse(*new(T))
+	if err != nil {
+		return nil, err
+	}
+	return altered, q.pages(ctx, f, *new(T), func(tx *gorm.DB) *gorm.DB { return Unchecked(tx).Where(where, args...) }, func(rows reflect.Value) error {
+		for i := range rows.Len() {
+			if a := q.attestation().compare(ctx, f, rows.Index(i)); a != nil {
+				altered = append(altered, a)
+			}
+		}
+		return do(rows.Interface().([]T))
+	})
 }
 
 // AlteredIn returns the rows of a scope that do not match their MAC, of those tables that are small (models.ReferenceTables).

@@ -109,9 +109,9 @@ func attestedRows(w *fixture.World) []string {
 			select '` + h.AuthorizationID + `', 'person:prs_1', $2, $1, 'approve', 'req_1', now(), now()`,
 		`insert into move_requests (target, digest, authorization_id, move, actor, request_id, sign_count, backup_state, requested_at, environment_id)
 			select 'chl_1', '\x01', '` + h.AuthorizationID + `', 'cancel', 'person:prs_1', 'req_1', 1, true, now(), $2`,
-		`insert into lists (id, tenant_id, environment_id, name, kind, personal, description, version, entries, created_at, created_by)
-			select 'lst_1', $1, $2, 'blocked', 'text', false, '', 1, 1, now(), 'cli:test'`,
-		`insert into list_entries (id, tenant_id, environment_id, list_id, key, reason, added_at, added_by) select 'lse_1', $1, $2, 'lst_1', 'x', 'r', now(), 'cli:test'`,
+		`insert into lists (id, tenant_id, environment_id, name, kind, personal, description, version, entries, entries_sum, created_at, created_by)
+			select 'lst_1', $1, $2, 'blocked', 'text', false, '', 1, 1, '', now(), 'cli:test'`,
+		`insert into list_entries (id, tenant_id, environment_id, list_id, key, reason, added_at, added_by, salt) select 'lse_1', $1, $2, 'lst_1', 'x', 'r', now(), 'cli:test', ''`,
 	}
 	for i := range out { // every statement has the same arguments
 		out[i] += " where $1::text <> $2::text and $3::text <> ''"

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math/big"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,11 +24,16 @@ const (
 	stateDomain = "countersign/row/1"
 )
 
+const digestPrefix = "sha256:"
+
+// sumModulus is 2^256.
+var sumModulus = new(big.Int).Lsh(big.NewInt(1), 8*sha256.Size)
+
 // digestOf returns SHA-256 over parts with their lengths, so that no two lists of parts have the same bytes.
 func digestOf(parts [][]byte) string {
 	h := sha256.New()
 	canonical.WriteParts(h, parts...)
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return digestPrefix + hex.EncodeToString(h.Sum(nil))
 }
 
 // MadeDecision is Made of a decision and its proof, which may be nil.
@@ -219,6 +225,26 @@ func States[T any](ctx context.Context, q *Q, rows []T) ([]Row, error) {
 	return out, nil
 }
 
+// Resum returns the sum of the digests of a set of rows of an attested table, modulo 2^256, after rows were added and removed. Who can store no row
+// with a valid MAC has no other set with the same sum.
+func Resum[T any](ctx context.Context, q *Q, sum []byte, added, removed []T) ([]byte, error) {
+	total := new(big.Int).SetBytes(sum)
+	for _, part := range []struct {
+		rows  []T
+		apply func(x, y *big.Int) *big.Int
+	}{{added, total.Add}, {removed, total.Sub}} {
+		states, err := States(ctx, q, part.rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range states {
+			digest, _ := new(big.Int).SetString(strings.TrimPrefix(s.Digest, digestPrefix), 16)
+			part.apply(total, digest)
+		}
+	}
+	return total.Mod(total, sumModulus).FillBytes(make([]byte, sha256.Size)), nil
+}
+
 // RecordedRows calls do for the state of each row of a scope whose changes are entries of the log, and that belongs to no subject.
 func RecordedRows(ctx context.Context, q *Q, s Scope, do func(Row)) error {
 	for _, t := range models.AttestedTables {
@@ -232,7 +258,7 @@ func RecordedRows(ctx context.Context, q *Q, s Scope, do func(Row)) error {
 		if f.subject != nil {
 			continue
 		}
-		err = q.pages(ctx, f, t, func(tx *gorm.DB) *gorm.DB {
+		err = q.pages(ctx, f, t.Row, func(tx *gorm.DB) *gorm.DB {
 			return Unchecked(tx).Where(t.Of, map[string]any{"tenant": s.Tenant, "environment": s.Environment})
 		}, func(rows reflect.Value) error {
 			for i := range rows.Len() {

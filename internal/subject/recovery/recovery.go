@@ -180,7 +180,7 @@ func startOver(ctx context.Context, q *pg.Q, p identity.Principal, sub models.Su
 		return err
 	}
 	if terms := TermsOf(p.Kind, r.Anchor); terms.Cap > 0 {
-		if err := subject.SetClaimCap(ctx, q, p.Store(), sub.UID, r.ReadyAt.Add(terms.Cap), r.CreatedAt); err != nil {
+		if err := subject.SetClaimCap(ctx, q, r.ReadyAt.Add(terms.Cap), e); err != nil {
 			return err
 		}
 	}

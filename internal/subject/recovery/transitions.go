@@ -219,10 +219,10 @@ func capAfterExpiry(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID str
 	if at.Before(r.ExpiresAt) { // by a clock that is behind
 		at = r.ExpiresAt
 	}
-	return subject.SetClaimCap(ctx, q, scope, subjectUID, at.Add(terms.Cap), at)
+	return subject.SetClaimCap(ctx, q, at.Add(terms.Cap), entry(r, sub, at, "recovery:"+r.ID, nil))
 }
 
-// recordCompletion sets the claim cap, records recovery.completed and notifies the workflow through the outbox.
+// recordCompletion records recovery.completed, sets the claim cap and notifies the workflow through the outbox.
 func recordCompletion(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Recovery, at time.Time) error {
 	env, err := tenancy.GetEnvironment(ctx, q, scope)
 	if err != nil {
@@ -232,15 +232,15 @@ func recordCompletion(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Rec
 	if err != nil {
 		return err
 	}
+	// The event of the enrollment names the caller that requested it.
+	e := entry(r, sub, at, "recovery:"+r.ID, events.RecoveryCompletedData(recoveryData(r)))
+	if err := events.Append(ctx, q, e); err != nil {
+		return err
+	}
 	if terms := TermsOf(env.Kind, r.Anchor); terms.Cap > 0 {
-		if err := subject.SetClaimCap(ctx, q, scope, r.SubjectUID, at.Add(terms.Cap), at); err != nil {
+		if err := subject.SetClaimCap(ctx, q, at.Add(terms.Cap), e); err != nil {
 			return err
 		}
-	}
-	// The event of the enrollment names the caller that requested it.
-	data := events.RecoveryCompletedData(recoveryData(r))
-	if err := events.Append(ctx, q, entry(r, sub, at, "recovery:"+r.ID, data)); err != nil {
-		return err
 	}
 	return outbox.Add(ctx, q, outbox.Item{Topic: TopicSettled, Environment: r.EnvironmentID, Ref: r.ID, At: at})
 }

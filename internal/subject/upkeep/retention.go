@@ -145,6 +145,7 @@ type RetentionDeps struct {
 func RetentionTasks(d RetentionDeps) []Task {
 	tasks := []Task{
 		{Name: "retention", Every: time.Hour, About: "Delete expired tokens, stored responses, old deliveries and quota windows", Do: d.housekeeping},
+		{Name: "list-entries", Every: time.Hour, About: "Remove entries of lists past their expiry", Do: d.entries},
 		{Name: "research-salts", Every: time.Hour, About: "End research periods and destroy their salts", Do: d.salts},
 	}
 	for _, c := range []struct {
@@ -224,6 +225,11 @@ func (d RetentionDeps) salts(ctx context.Context, at time.Time, by string) (int,
 	return d.Research.Rotate(ctx, d.Retention.ResearchSalts, at, by)
 }
 
+// entries removes entries of lists that have expired.
+func (d RetentionDeps) entries(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	return lists.DropExpired(ctx, d.Store, at.Add(-d.Retention.Spent), lists.By{Actor: "workflow:" + by, WorkflowID: by}, at)
+}
+
 // housekeeping deletes a batch of each kind of technical data. It records no event: none of it belongs to a subject's record.
 func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	all, more := 0, false
@@ -238,14 +244,17 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, passkey.DropGrants},
 		{d.Retention.Spent, challenge.DropLinks},
 		{d.Retention.Aggregates, aggregate.DropLocks},
-		{d.Retention.Spent, lists.DropExpired},
 		{d.Retention.Spent, staff.DropExpired},
 		{d.Retention.Spent, research.DropPeriods},
 		{0, subject.DropErasedTerms},
 		{d.Retention.Idempotency, unbatched(idempotency.Drop)},
 		{quotaRetention, unbatched(ratelimit.DropQuotas)},
 	} {
-		n, err := drop.do(ctx, d.Store.Q, at.Add(-drop.keep), batch)
+		var n int64
+		err := d.Store.Write(ctx, func(q *pg.Q) (err error) {
+			n, err = drop.do(ctx, q, at.Add(-drop.keep), batch)
+			return err
+		})
 		if err != nil {
 			return all, true, err
 		}

@@ -22,7 +22,7 @@ var acrossEnvironments = map[string]string{
 	"challenge.OverdueChallenges":        upkeep,
 	"aggregate.DropLocks":                upkeep,
 	"challenge.DropLinks":                upkeep,
-	"lists.DropExpired":                  upkeep,
+	"lists.withExpired":                  upkeep,
 	"subject.DropErasedTerms":            upkeep,
 	"change.OverdueChanges":              upkeep,
 	"identity.DropClientTokens":          upkeep,
