@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command with COUNTERSIGN_TEST_SIGNING_KEYS set to a new token of SoftHSM2, which bin/countersign-pkcs11 serves until the command ends.
 set -euo pipefail
-dir=$(mktemp -d)
+dir=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)") # SoftHSM reads the file of every key to find one
 signer=
 trap 'kill $signer 2>/dev/null || true; rm -rf "$dir"' EXIT
 export SOFTHSM2_CONF=$dir/softhsm2.conf

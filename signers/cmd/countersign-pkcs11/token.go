@@ -73,14 +73,17 @@ func (t *token) drop(used *crypto11.Context) {
 	}
 }
 
-// Create implements signers.Device. The token makes the key sensitive and not extractable.
+// Create implements signers.Device. A token with many keys is slow to search, so it is searched once. It makes the key sensitive and not extractable.
 func (t *token) Create(ctx context.Context, name, kind string) error {
-	if _, err := t.Find(ctx, name); !errors.Is(err, signers.ErrNoKey) {
-		return err
-	}
 	return t.use(ctx, func(c *crypto11.Context) error {
 		if kind == signers.TypeRoot {
+			if _, err := t.root(c, name); !errors.Is(err, signers.ErrNoKey) {
+				return err
+			}
 			_, err := c.GenerateSecretKeyWithLabel([]byte(name), []byte(name), 256, crypto11.CipherAES)
+			return err
+		}
+		if _, err := t.signer(c, name); !errors.Is(err, signers.ErrNoKey) {
 			return err
 		}
 		pair, err := c.GenerateECDSAKeyPairWithLabel([]byte(name), []byte(name), elliptic.P256())
