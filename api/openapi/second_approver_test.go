@@ -16,6 +16,7 @@ var alone = map[string]string{
 	"archiveAction":         "requests are refused from then on",
 	"createPolicyVersion":   "a draft; its activation waits",
 	"simulatePolicyVersion": "changes nothing",
+	"explainChange":         "a text beside the change, which the approver judges by its differences",
 	"approveChange":         "is the second approval", "rejectChange": "makes nothing looser", "withdrawChange": "makes nothing looser",
 	"createCredential": "a key counts as its issuer", "revokeCredential": "makes nothing looser", "rotateCredential": "by the same principal only",
 	"rotateSigningKey":      "verifiers follow the published keys",

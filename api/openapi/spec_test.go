@@ -36,7 +36,12 @@ func specRules() map[string][]rule {
 			is("consequence", "string", orNull, upTo(500)),
 			is("mode", "string", orNull, oneOf("test", "shadow", "enforce")),
 		},
+		"explainChange":  {is("reason", "string", upTo(500))},
+		"approveChange":  {is("reason", "string", upTo(500))},
+		"rejectChange":   {is("reason", "string", upTo(500))},
+		"withdrawChange": {is("reason", "string", upTo(500))},
 		"createPolicyVersion": {
+			is("reason", "string", upTo(500)),
 			is("requirements", "object", required, accepts(map[string]any{})),
 			is("requirements.claims", "object", accepts(map[string]any{}, map[string]any{"operator_continuity": "likely"}), refuses(map[string]any{"a": 1.0}, map[string]any{"a": "sure"}, map[string]any{"a": nil})),
 			is("requirements.coverage_min", "string", coverage, defaults("partial")),
