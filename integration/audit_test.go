@@ -23,7 +23,6 @@ var unaudited = map[string]string{
 	"submitEvidence":          "evidence is data; the decision names it, and a trust state that changes is an entry",
 	"legacyIngest":            "evidence, as submitEvidence",
 	"explainChange":           "a text that decides nothing; the entries of the change name who requested and settled it",
-	"testWebhookEndpoint":     "sends a message that is not logged, and changes nothing",
 }
 
 // withDigests are the entries that record the digests of the state before and after.
@@ -55,7 +54,8 @@ var audited = map[string][]events.Type{
 	"createWebhookEndpoint": {events.WebhookEndpointCreated}, "updateWebhookEndpoint": {events.WebhookEndpointUpdated},
 	"deleteWebhookEndpoint": {events.WebhookEndpointDeleted}, "enableWebhookEndpoint": {events.WebhookEndpointEnabled},
 	"replayWebhookEndpoint": {events.WebhookEndpointReplayed}, "rotateWebhookSecret": {events.WebhookSecretRotated},
-	"createTeam": {events.TeamCreated}, "updateTeam": {events.TeamUpdated}, "deleteTeam": {events.TeamDeleted},
+	"testWebhookEndpoint": {events.WebhookEndpointTested},
+	"createTeam":          {events.TeamCreated}, "updateTeam": {events.TeamUpdated}, "deleteTeam": {events.TeamDeleted},
 	"createList": {events.ListCreated}, "changeListEntries": {events.ListChanged}, "deleteList": {events.ListDeleted},
 	"approveChange": {events.ChangeApproved, events.PolicyActivated}, "rejectChange": {events.ChangeRejected}, "withdrawChange": {events.ChangeWithdrawn},
 	"legacySessionStart": {events.SubjectCreated, events.SessionStarted}, "legacySessionEnd": {events.SessionEnded},
@@ -251,6 +251,7 @@ func (a *auditor) administration() {
 	hook := "/api/v1/webhook-endpoints/" + a.request(a.Admin, "createWebhookEndpoint", "POST", "/api/v1/webhook-endpoints",
 		object{"url": newReceiver(a.t).url, "events": []string{"subject.erased"}}).string("id")
 	a.request(a.Admin, "rotateWebhookSecret", "POST", hook+"/rotate", nil)
+	a.request(a.Admin, "testWebhookEndpoint", "POST", hook+"/test", nil)
 	a.request(a.Admin, "replayWebhookEndpoint", "POST", hook+"/replay", nil)
 	a.request(a.Admin, "updateWebhookEndpoint", "PATCH", hook, object{"status": "disabled"})
 	a.request(a.Admin, "enableWebhookEndpoint", "POST", hook+"/enable", nil)

@@ -194,7 +194,7 @@ type TestResult struct {
 }
 
 // Test sends a webhook.test event to an endpoint, enabled or not, and waits for the response. It makes one attempt, which is
-// recorded nowhere.
+// not in the list of attempts; the audit log says that it was made.
 func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
 	e, err := getEndpoint(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
@@ -218,6 +218,14 @@ func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (
 		return TestResult{}, err
 	}
 	body, err := json.Marshal(message)
+	if err != nil {
+		return TestResult{}, err
+	}
+	err = s.store.Write(ctx, func(q *pg.Q) error {
+		return events.Append(ctx, q, events.Entry{
+			Scope: p.Store(), At: now, Actor: p.Actor(), RequestID: p.RequestID, Data: events.WebhookEndpointTestedData{Endpoint: id},
+		})
+	})
 	if err != nil {
 		return TestResult{}, err
 	}

@@ -13,6 +13,7 @@ const (
 	WebhookEndpointEnabled  Type = "webhook_endpoint.enabled"
 	WebhookSecretRotated    Type = "webhook_endpoint.secret_rotated"
 	WebhookEndpointReplayed Type = "webhook_endpoint.replayed"
+	WebhookEndpointTested   Type = "webhook_endpoint.tested"
 	ResearchVectorsRemoved  Type = "research.vectors_removed"
 	ResearchSaltDestroyed   Type = "research.salt_destroyed"
 	BackgroundLearned       Type = "background.learned"
@@ -60,6 +61,11 @@ type WebhookEndpointReplayedData struct {
 
 // WebhookEndpointEnabledData counts the missed deliveries that were scheduled.
 type WebhookEndpointEnabledData WebhookEndpointReplayedData
+
+// WebhookEndpointTestedData names the endpoint.
+type WebhookEndpointTestedData struct {
+	Endpoint string `json:"endpoint"`
+}
 
 // WebhookSecretRotatedData says how long the previous secret signs as well.
 type WebhookSecretRotatedData struct {
@@ -114,6 +120,7 @@ func (WebhookEndpointUpdatedData) EventType() Type  { return WebhookEndpointUpda
 func (WebhookEndpointDeletedData) EventType() Type  { return WebhookEndpointDeleted }
 func (WebhookEndpointReplayedData) EventType() Type { return WebhookEndpointReplayed }
 func (WebhookEndpointEnabledData) EventType() Type  { return WebhookEndpointEnabled }
+func (WebhookEndpointTestedData) EventType() Type   { return WebhookEndpointTested }
 func (WebhookSecretRotatedData) EventType() Type    { return WebhookSecretRotated }
 func (ResearchVectorsRemovedData) EventType() Type  { return ResearchVectorsRemoved }
 func (ResearchSaltDestroyedData) EventType() Type   { return ResearchSaltDestroyed }
@@ -137,6 +144,7 @@ var operationEvents = []Definition{
 	audit("A webhook endpoint was enabled again.", WebhookEndpointEnabledData{}),
 	audit("A webhook endpoint got a new signing secret.", WebhookSecretRotatedData{}),
 	audit("Events were queued again for a webhook endpoint.", WebhookEndpointReplayedData{}),
+	audit("A test was sent to a webhook endpoint.", WebhookEndpointTestedData{}),
 	audit("Research vectors were removed.", ResearchVectorsRemovedData{}),
 	audit("A research period ended and its salt was destroyed.", ResearchSaltDestroyedData{}),
 	audit("A different background model was activated for the whole deployment.", BackgroundActivatedData{}),
