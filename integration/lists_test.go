@@ -190,7 +190,7 @@ func TestListsHaveBounds(t *testing.T) {
 		where list_id = $1`, id)
 	require.NoError(t, err)
 	require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
-		_, err := pg.Change[models.List](t.Context(), q, "id = @id", "entries = 100000", map[string]any{"id": id})
+		_, err := pg.Change[models.List](t.Context(), q, "environment_id = @environment and id = @id", "entries = 100000", map[string]any{"environment": w.ID, "id": id})
 		return err
 	}))
 	require.Contains(t, w.Server.post(t, path+"/entries", adding("one more")).is(409).string("detail"), "100001 entries, and at most 100000 are possible")
