@@ -18,7 +18,7 @@ import (
 // marker is markup that no page may contain as it is.
 const marker = `"'><b data-hostile>{{.}}`
 
-// hostileFields are what a script can send in the field of a form, and no browser would.
+// hostileFields are values that a script can send in the field of a form, and no browser would.
 var hostileFields = []string{
 	marker, "a\u202eb\u2066c", "a\x00b", "\xff\xfe", strings.Repeat("é", 40_000), "a\r\nX-Hostile: 1", "//hostile.example", "1e309", `{"a":1,"a":2}`, "9999-12-31T23:59",
 }

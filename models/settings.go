@@ -35,7 +35,7 @@ type Setting struct {
 	Name string // in the API, events, change requests and configuration files
 	// Help describes it in the contract, whose sources describe texts and lists.
 	Help string
-	// Question is what the settings from this one on answer together, in the console.
+	// Question is the question in the console for the settings from this one on.
 	Question string
 	// Label and Hint are its texts in the console; {rp_id} stands for the environment's RP ID.
 	Label, Hint string

@@ -115,7 +115,7 @@ func TestConsoleReviewerApprovesAHold(t *testing.T) {
 	b.see("Why it is held")
 	require.Equal(t, w.console("reviews", id), b.address())
 	b.waitForStream()
-	for _, shown := range []string{"There is too little evidence to tell who is acting.", "Money leaves the account", "Colleagues can read it", "Codes, digests and log"} {
+	for _, shown := range []string{"There is too little evidence to know who is acting.", "Money leaves the account", "Colleagues can read it", "Codes, digests and log"} {
 		b.see(shown)
 	}
 	b.requireAccessible()

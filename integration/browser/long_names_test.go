@@ -69,7 +69,7 @@ func TestReviewPageBeginsWithTheReasons(t *testing.T) {
 	for _, width := range widths {
 		b.size(width, 800)
 		b.open(w.console("reviews", w.held))
-		b.see("There is too little evidence to tell who is acting.")
+		b.see("There is too little evidence to know who is acting.")
 		b.until(`(() => { // the reasons precede the review form, the evidence and the history
 			const top = (s) => document.querySelector(s).getBoundingClientRect().top;
 			return top(".case-title") < top("#why-heading") && top("#why-heading") < top("[data-approve]") && top("#why-heading") < top("#evidence-heading");

@@ -121,7 +121,7 @@ func (v *visit) climax(words string) {
 	})()`, words))
 }
 
-// handToStranger lets a simulated typist take over whom the model tells from everyone else here. The page draws one at random, and about one in
+// handToStranger lets a simulated typist take over who differs from everyone else here. The page draws one at random, and about one in
 // fourteen is not noticed.
 func (v *visit) handToStranger() {
 	v.tab.t.Helper()

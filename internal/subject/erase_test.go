@@ -91,7 +91,7 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	require.Equal(t, subject.WorkflowInput{Erasure: r.Erasure, Environment: b.env.ID}, run)
 }
 
-// paidToAccount is what rules add up of the resource to which every subject of seed pays.
+// paidToAccount is the sum that rules compute for the resource to which every subject of seed pays.
 func (b *bundle) paidToAccount(t *testing.T) string {
 	t.Helper()
 	var sum *string

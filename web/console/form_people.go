@@ -276,7 +276,7 @@ func (v *visit) personAsks(p personRow, ends string) []ask {
 		Text: "All roles in this environment are withdrawn and the person's sessions end. A person without roles elsewhere loses access for ever." + ends}
 	if p.Unconfirmed {
 		return []ask{{ID: "confirm", Label: "Confirm", To: v.at("people", p.ID, "confirm"), Verb: "confirm them",
-			Text: "You know the person, and the account is theirs. Their approvals count from now on if two people are required. Whoever saw their invitation link, or chose the address it was sent to, cannot confirm them."}, remove}
+			Text: "You know the person, and the account is theirs. Their approvals count from now on if two people are required. You cannot confirm them if you saw their invitation link or chose the address it was sent to."}, remove}
 	}
 	if p.Passkeys > 0 {
 		return []ask{remove}

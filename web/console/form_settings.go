@@ -22,7 +22,7 @@ func (v *visit) settingsForm(e models.Environment) form {
 	return f
 }
 
-// settingFields returns a field for each setting, under the question that it answers. Rules of passkeys follow the addresses at which they are
+// settingFields returns a field for each setting, under its question. Rules of passkeys follow the addresses at which they are
 // used, and the brand follows the name.
 func settingFields(e models.Environment) []field {
 	usual := models.DefaultSettings(e.Kind)

@@ -32,7 +32,7 @@ type stated struct {
 // NotMet counts the requirements that were not met.
 func (u unmet) NotMet() int { return len(u.Decisive) + len(u.Others) }
 
-// unmetOf describes the requirements that were not met, in the order of the policy. Where there is too little evidence, that says it all: what the
+// unmetOf describes the requirements that were not met, in the order of the policy. If there is too little evidence, that is the only sentence: what the
 // evidence would have had to show is among the others.
 func unmetOf(results []policy.RequirementResult, decision policy.Effect) unmet {
 	var out unmet
@@ -78,7 +78,7 @@ func sentence(r policy.RequirementResult) string {
 	case "coverage":
 		return "Coverage of the session is " + found + ". The policy asks for " + wanted + "."
 	case insufficientEvidence:
-		return "There is too little evidence to tell who is acting."
+		return "There is too little evidence to know who is acting."
 	case "freshness":
 		return "The policy asks for evidence that is " + wanted + " old. Found: " + found + "."
 	case "explicit_approval":
@@ -112,7 +112,7 @@ var codeSentences = map[string]string{
 // whyOf says in words why a request is held, from the codes of its decision.
 func whyOf(codes []string) string {
 	if slices.Contains(codes, insufficientEvidence) {
-		return "Too little evidence to tell who is acting"
+		return "Too little evidence to know who is acting"
 	}
 	var words []string
 	for _, c := range codes {

@@ -16,7 +16,7 @@ func TestUnmetRequirementsAreSentences(t *testing.T) {
 		says                       string
 	}{
 		"coverage":   {"coverage", "at least partial", "none", "Coverage of the session is none. The policy asks for at least partial."},
-		"evidence":   {"insufficient_evidence", "sufficient", "insufficient", "There is too little evidence to tell who is acting."},
+		"evidence":   {"insufficient_evidence", "sufficient", "insufficient", "There is too little evidence to know who is acting."},
 		"a claim":    {"claims.operator_continuity", "at least likely", "not_confirmed", "Not like the enrolled person. The policy asks for at least likely."},
 		"freshness":  {"freshness", "at most 120000 ms", "operator_continuity: 780 ms", "The policy asks for evidence that is at most 2 min old. Found: operator continuity: 780 ms."},
 		"a list":     {"hold_on", "none of operator_changed", "operator_changed", "The policy holds requests with: operator changed."},
@@ -53,9 +53,9 @@ func TestTooLittleEvidenceIsSaidOnce(t *testing.T) {
 		{Requirement: "claims.operator_continuity", Wanted: "at least likely", Found: "insufficient_evidence", Effect: policy.Hold},
 		{Requirement: "claims.automation", Wanted: "not_detected", Found: "detected", Effect: policy.Hold},
 	}, policy.Hold)
-	require.Equal(t, []string{"There is too little evidence to tell who is acting.", "A program seems to type. The policy asks for not detected."}, got.Decisive)
+	require.Equal(t, []string{"There is too little evidence to know who is acting.", "A program seems to type. The policy asks for not detected."}, got.Decisive)
 	require.Len(t, got.Others, 2)
-	require.Equal(t, "Too little evidence to tell who is acting", whyOf([]string{"insufficient_evidence", "coverage_below_minimum", "freshness_exceeded"}))
+	require.Equal(t, "Too little evidence to know who is acting", whyOf([]string{"insufficient_evidence", "coverage_below_minimum", "freshness_exceeded"}))
 	require.Equal(t, "Typing not like the enrolled person, a program seems to type", whyOf([]string{"operator_continuity_not_met", "automation_not_met", "hold_on_matched"}))
 	require.Equal(t, "Device bound", whyOf([]string{"device_bound"}), "a code of a later version")
 }
