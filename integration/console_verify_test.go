@@ -52,8 +52,8 @@ func TestConsoleAuditSaysWhatChanged(t *testing.T) {
 		return strings.Count(page, "<details>") == 2
 	}, "the changes are sealed")
 	require.Contains(t, page, `An environment&#39;s settings changed`)
-	require.Contains(t, page, `<bdi>Life of a hold (seconds)</bdi>:</span> <bdi>7200</bdi> → <bdi>600</bdi></span>`)
-	require.Contains(t, page, `<del><bdi>7200</bdi></del> → <ins><bdi>600</bdi></ins>`)
+	require.Contains(t, page, `<bdi>Time limit of a review</bdi>:</span> <bdi>2 h</bdi> → <bdi>10 min</bdi></span>`)
+	require.Contains(t, page, `<del><bdi>2 h</bdi></del> → <ins><bdi>10 min</bdi></ins>`)
 
 	own := auditor.get(at + "?actor=staff+member").body
 	require.Contains(t, own, "A person registered a passkey for the console")

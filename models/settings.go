@@ -2,6 +2,7 @@ package models
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -120,6 +121,15 @@ var DeclaredSettings = []Setting{
 		Help:  "Days without a sign-in after which the API keys of staff lapse whom an identity provider signs in; 0 is never.",
 		Label: "Days without a sign-in after which keys of single sign-on staff stop working", Hint: "0 to 3650; 0 for never.",
 	},
+}
+
+// SettingNamed returns the declaration of a setting, and whether there is one.
+func SettingNamed(name string) (Setting, bool) {
+	i := slices.IndexFunc(DeclaredSettings, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		return Setting{}, false
+	}
+	return DeclaredSettings[i], true
 }
 
 func (s Setting) field() reflect.StructField {

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -45,11 +44,11 @@ func settingsGiven(args []string) (tenancy.Settings, error) {
 	in := tenancy.Settings{}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
-		i := slices.IndexFunc(models.DeclaredSettings, func(s models.Setting) bool { return s.Name == name })
-		if i < 0 {
+		setting, known := models.SettingNamed(name)
+		if !known {
 			return nil, usage("%q is not NAME=VALUE with the name of a setting; without arguments the command lists them", arg)
 		}
-		switch models.DeclaredSettings[i].Value(new(models.Settings)).(type) {
+		switch setting.Value(new(models.Settings)).(type) {
 		case *models.Strings:
 			in[name] = strings.FieldsFunc(value, func(r rune) bool { return r == ',' })
 		case *bool, *int:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
@@ -106,7 +107,7 @@ func auditFields(data, before map[string]any) []auditField {
 	for name, value := range data {
 		if of, ok := strings.CutSuffix(name, "_before"); ok {
 			delete(merged, name)
-			old[of] = valueText(value)
+			old[of] = fieldText(of, value)
 		}
 	}
 	if was, ok := data["before"]; ok {
@@ -115,7 +116,7 @@ func auditFields(data, before map[string]any) []auditField {
 		delete(merged, "before")
 	}
 	for name, was := range before {
-		old[name] = valueText(was)
+		old[name] = fieldText(name, was)
 		if _, ok := merged[name]; !ok {
 			merged[name] = nil
 		}
@@ -125,7 +126,7 @@ func auditFields(data, before map[string]any) []auditField {
 		if name == "environment" {
 			continue
 		}
-		f := auditField{Name: fieldLabel(name), After: valueText(merged[name])}
+		f := auditField{Name: fieldLabel(name), After: fieldText(name, merged[name])}
 		was, known := old[name]
 		if f.Changed = known && was != f.After; f.Changed {
 			f.Before = was
@@ -149,11 +150,21 @@ func fieldLabel(name string) string {
 	if name == "after" {
 		return "Digest of the content"
 	}
-	i := slices.IndexFunc(models.DeclaredSettings, func(s models.Setting) bool { return s.Name == name })
-	if i >= 0 {
-		return models.DeclaredSettings[i].Label
+	if s, ok := models.SettingNamed(name); ok {
+		return s.Label
 	}
 	return capital(plain(name))
+}
+
+// fieldText formats the value of a field as the console's forms do.
+func fieldText(name string, value any) string {
+	text := valueText(value)
+	if s, ok := models.SettingNamed(name); ok && s.Duration {
+		if seconds, err := strconv.Atoi(text); err == nil {
+			return durationText(seconds)
+		}
+	}
+	return text
 }
 
 // valueText formats a value of an entry.

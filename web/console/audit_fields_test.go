@@ -29,7 +29,7 @@ func TestAuditFieldsSayWhatChanged(t *testing.T) {
 			data:   `{"hold_ttl_seconds": 600, "review_notes": true, "origins": ["https://a.example"]}`,
 			before: `{"hold_ttl_seconds": 3600, "review_notes": true, "origins": null, "brand_name": "Acme"}`,
 			want: []auditField{
-				{"Brand name", "Acme", nothing, true}, {"Time limit of a review", "3600", "600", true},
+				{"Brand name", "Acme", nothing, true}, {"Time limit of a review", "1 h", "10 min", true},
 				{fieldLabel("origins"), nothing, "https://a.example", true}, {fieldLabel("review_notes"), "", "yes", false},
 			},
 		},

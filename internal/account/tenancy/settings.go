@@ -132,7 +132,7 @@ func (in Settings) apply(env *models.Environment) error {
 func (in Settings) applied(env *models.Environment) (Settings, error) {
 	out := maps.Clone(in)
 	for name := range in {
-		if name != "brand" && name != "passkeys" && !slices.ContainsFunc(models.DeclaredSettings, func(s models.Setting) bool { return s.Name == name }) {
+		if _, declared := models.SettingNamed(name); !declared && name != "brand" && name != "passkeys" {
 			return nil, problem.Invalid([]any{"body", name}, "There is no setting "+name+".", "extra_forbidden")
 		}
 	}
