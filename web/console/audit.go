@@ -67,6 +67,9 @@ func actorsOf(links []audit.Link) []string {
 	return out
 }
 
+// auditPage is how many entries a page has. Each has all of its fields.
+const auditPage = 50
+
 // audit lists the sealed log, newest first.
 func (c *console) audit(v *visit) error {
 	f, fault, err := v.auditFilter()
@@ -79,7 +82,7 @@ func (c *console) audit(v *visit) error {
 	if fault != "" {
 		return v.page(fiber.StatusOK, "audit.html", "Audit log", "audit", view)
 	}
-	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, pg.Page{Limit: 100, After: v.query("cursor")})
+	links, reach, next, err := c.Reader.AuditEntries(v.ctx, v.scope(), f, pg.Page{Limit: auditPage, After: v.query("cursor")})
 	if err != nil {
 		return cursorFault(err)
 	}
