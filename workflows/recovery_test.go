@@ -93,7 +93,7 @@ func TestRecoveryCoolsDownAndExpires(t *testing.T) {
 	require.Equal(t, workflows.RecoveryResult{Status: "expired"}, r.run(t))
 	require.Equal(t, start.Add(recovery.Life), r.env.Now().UTC())
 	require.Equal(t, models.RecoveryExpired, r.status(t))
-	require.Equal(t, []string{"recovery.started", "recovery.ready", "recovery.expired"}, r.events(t))
+	require.Equal(t, []string{"recovery.started", "subject.claims_capped", "recovery.ready", "recovery.expired"}, r.events(t))
 }
 
 func TestRecoveryEndsWithTheEnrollmentThatCompletesIt(t *testing.T) {

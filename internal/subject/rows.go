@@ -348,7 +348,7 @@ var exportedTables = []exportSection{
 	{"proofs", "jti authorization_id kid audience status @issued_at @expires_at @consumed_at consumed_by @revoked_at revoked_reason",
 		"(select p.*, a.decided_at from authorizations a join proofs p on p.authorization_id = a.id and p.environment_id = a.environment_id " +
 			"where a.environment_id = $2 and a.subject_uid = $1) p order by decided_at, jti"},
-	{"recoveries", "id status anchor anchor_evidence_digest limitations @created_at @ready_at @expires_at @completed_at",
+	{"recoveries", "id status anchor anchor_evidence_digest reference limitations @created_at @ready_at @expires_at @completed_at",
 		"recoveries where environment_id = $2 and subject_uid = $1 order by created_at, id"},
 	{"registration_grants", "id credential_id @created_at @expires_at @used_at",
 		"registration_grants where environment_id = $2 and subject_uid = $1 order by created_at, id"},

@@ -76,7 +76,7 @@ func TestMatchWithLists(t *testing.T) {
 	require.True(t, found[0].Failed, "what was not looked up is not guessed")
 	require.Contains(t, found[0].Found, "a list that it reads could not be asked")
 
-	require.Empty(t, set.MatchAgain(t.Context(), v, nil), "a list is asked once, with the request")
+	require.Empty(t, set.MatchAgain(t.Context(), v, nil), "a list is checked once, with the request")
 	_, undecided := set.Replay(t.Context(), v, func([]string, bool) bool { return true })
 	require.Empty(t, undecided, "compiled without unknown values")
 }
@@ -121,16 +121,16 @@ func TestListsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ when, why string }{
 		"a name in capitals":      {`context.currency in list("Trusted")`, "the name of a list of the environment"},
 		"a name that is no text":  {`context.currency in list(context.currency)`, "the name of a list of the environment"},
-		"a number":                {`context.amount in list("a")`, "in cannot be applied to (double, named list); a list is asked for a string"},
+		"a number":                {`context.amount in list("a")`, "in cannot be applied to (double, named list); check a list for a string"},
 		"a list as a value":       {`list("a") == list("b")`, where},
 		"behind ?:":               {`context.amount > 1.0 ? context.currency in list("a") : false`, where},
 		"as an argument":          {`(context.currency in list("a")) == true`, where},
 		"in a list":               {`[context.currency in list("a")].exists(x, x)`, where},
 		"in a filter":             {`size(context.lines.filter(l, context.currency in list("a"))) > 1`, where},
-		"of the time":             {`assurance.coverage in list("a")`, "a list is asked for values of the request"},
-		"of the subject":          {`subject.enrollment in list("a")`, "a list is asked for values of the request"},
-		"of a count":              {`(subject.decisions("a.b", "any", "1h") > 1 ? "x" : "y") in list("a")`, "a list is asked for values of the request"},
-		"of items of the service": {`[subject.enrollment].exists(x, x in list("a"))`, "a list is asked for values of the request"},
+		"of the time":             {`assurance.coverage in list("a")`, "a list is checked for values of the request"},
+		"of the subject":          {`subject.enrollment in list("a")`, "a list is checked for values of the request"},
+		"of a count":              {`(subject.decisions("a.b", "any", "1h") > 1 ? "x" : "y") in list("a")`, "a list is checked for values of the request"},
+		"of items of the service": {`[subject.enrollment].exists(x, x in list("a"))`, "a list is checked for values of the request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,19 +24,23 @@ func (b *bundle) link(t *testing.T) (token string, mails int) {
 	return token, len(all)
 }
 
-func (b *bundle) inviteByMail(t *testing.T, address string) staff.Invited {
+// inviteByMail invites a reviewer in the name of an operator, who is returned too.
+func (b *bundle) inviteByMail(t *testing.T, address string) (in staff.Invited, author string) {
 	t.Helper()
-	in, err := b.people.Create(t.Context(), b.Scope, staff.Invitee{Name: "Ann <script> Example", Roles: []models.Role{models.RoleReviewer}, Address: address}, "person:prs_inviter")
+	operator, err := b.people.Create(t.Context(), b.Scope, staff.Invitee{Name: "Olga Operator", Roles: []models.Role{models.RoleOperator}}, "cli:test")
 	require.NoError(t, err)
-	return in
+	author = "person:" + operator.Person.ID
+	in, err = b.people.Create(t.Context(), b.Scope, staff.Invitee{Name: "Ann <script> Example", Roles: []models.Role{models.RoleReviewer}, Address: address}, author)
+	require.NoError(t, err)
+	return in, author
 }
 
 func TestInvitationGoesByMailOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inviteByMail(t, "ann@example.com")
+	in, author := b.inviteByMail(t, "ann@example.com")
 	require.Empty(t, in.URL, "no one but the worker makes the link")
-	require.Zero(t, b.Count("select count(*) from person_invitations where mac is not null"))
+	require.Zero(t, b.Count("select count(*) from person_invitations where mac is not null and person_id = $1", in.Person.ID))
 	require.Empty(t, b.relay(t))
 	token, mails := b.link(t)
 	require.Equal(t, 1, mails)
@@ -52,11 +56,11 @@ func TestInvitationGoesByMailOnly(t *testing.T) {
 	require.Equal(t, in.Person.ID, seen.Person.ID)
 
 	b.clock.Advance(time.Hour)
-	_, err = b.people.Invite(t.Context(), b.Scope, in.Person.ID, "ann@example.com", "person:prs_inviter")
+	_, err = b.people.Invite(t.Context(), b.Scope, in.Person.ID, "ann@example.com", author)
 	require.NoError(t, err)
 	_, err = b.people.ShowInvitation(t.Context(), token)
 	require.ErrorContains(t, err, "replaced by a newer one")
-	_, err = b.people.Invite(t.Context(), b.Scope, in.Person.ID, "ann@example.com", "person:prs_inviter")
+	_, err = b.people.Invite(t.Context(), b.Scope, in.Person.ID, "ann@example.com", author)
 	require.True(t, problem.Is(err, problem.Conflict), "a mailbox is not flooded")
 	require.Empty(t, b.relay(t))
 	newer, mails := b.link(t)
@@ -82,7 +86,7 @@ func TestInvitationThatCannotBeMailedEnds(t *testing.T) {
 				b.service.Mail = nil
 			}
 			b.mail.responds("RCPT", c.answer)
-			in := b.inviteByMail(t, "ann@example.com")
+			in, _ := b.inviteByMail(t, "ann@example.com")
 			require.Equal(t, c.repeats, len(b.relay(t)) > 0)
 			rows, _, err := b.people.List(t.Context(), b.Scope.Tenant, pg.Page{Limit: 10})
 			require.NoError(t, err)
@@ -119,7 +123,8 @@ func TestInvitationIsMailedWhileItCanBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			end(t, b, b.inviteByMail(t, "ann@example.com").Person.ID)
+			in, _ := b.inviteByMail(t, "ann@example.com")
+			end(t, b, in.Person.ID)
 			require.Empty(t, b.relay(t))
 			require.Empty(t, b.mail.all())
 		})

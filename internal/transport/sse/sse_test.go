@@ -49,6 +49,9 @@ func setupStreams(t testing.TB, s *Server, o stream.Options) *streamBundle {
 	t.Helper()
 	b := &streamBundle{t: t, st: testenv.Store(t), scope: pg.Scope{Tenant: "tnt_1", Environment: "env_1"}}
 	b.as = identity.Principal{CredentialID: "crd_1", TenantID: "tnt_1", EnvironmentID: "env_1"}
+	_, err := b.st.Pool().Exec(t.Context(), `with t as (insert into tenants (id, name, created_at) values ('tnt_1', 'n', now()) returning id)
+		insert into environments (id, tenant_id, kind, rp_id, rp_name, rp_origins, created_at) select 'env_1', id, 'sandbox', 'localhost', 'n', '{}', now() from t`)
+	require.NoError(t, err)
 	b.check = func(context.Context) (bool, error) { return true, nil }
 	hub := stream.NewHub(b.st, clock.System(), slog.New(slog.DiscardHandler), o)
 	b.hub, s.Hub = hub, hub
