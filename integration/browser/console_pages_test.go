@@ -102,7 +102,7 @@ func (w populated) pages() []pageState {
 		in("notifications", "What you are notified of", "notifications"),
 		in("notice-address", "address", "notifications", "address"), in("notice-code", "code", "notifications", "code"),
 		in("notice-times", "Quiet from", "notifications", "times"),
-		in("health", "What the service depends on", "health"), in("audit", "sealed entries", "audit"), in("audit verified", "Signed head", "audit", "verify"),
+		in("health", "What the service depends on", "health"), in("audit", "sealed entries", "audit"), in("audit-verified", "Signed head", "audit", "verify"),
 		in("absent", "Not found", "reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"),
 	}
 }
