@@ -178,12 +178,9 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 	for _, g := range r.set.Aggregates() {
 		since := complete
 		past := aggregate.Past{Span: g.Span(), Read: aggregate.Read{
-			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved,
+			Resource: g.Resource, Field: g.Field, Kind: kindOf(g), Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved,
 		}}
-		switch {
-		case g.IsSum():
-			past.Kind = aggregate.Sum
-		case g.IsSeen():
+		if g.IsSeen() {
 			past.Decision, past.Seen = "", [][]byte{}
 		}
 		switch {
@@ -232,12 +229,24 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 func storing(policies []models.PolicyVersion, field string, kind aggregate.Kind) []string {
 	out := []string{}
 	for _, v := range policies {
-		plan, err := aggregate.Parse(v.ContextSchema)
-		if f, declared := plan.Field(field); err == nil && declared && f.Kind == kind {
+		if stores(v, field, kind) {
 			out = append(out, v.ContentHash)
 		}
 	}
 	return out
+}
+
+func stores(v models.PolicyVersion, field string, kind aggregate.Kind) bool {
+	plan, err := aggregate.Parse(v.ContextSchema)
+	f, declared := plan.Field(field)
+	return err == nil && declared && f.Kind == kind
+}
+
+func kindOf(g rules.Aggregate) aggregate.Kind {
+	if g.IsSum() {
+		return aggregate.Sum
+	}
+	return aggregate.Distinct
 }
 
 // overlap is for how long decisions may be made under a policy after it was replaced.
@@ -258,11 +267,7 @@ func unstoredUntil(policies []models.PolicyVersion, g rules.Aggregate, now time.
 		counted := rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema).Aggregates()
 		byResource := slices.ContainsFunc(counted, func(c rules.Aggregate) bool { return c.Resource })
 		bySubject := slices.ContainsFunc(counted, func(c rules.Aggregate) bool { return c.Field == rules.SubjectField })
-		kind := aggregate.Distinct
-		if g.IsSum() {
-			kind = aggregate.Sum
-		}
-		if byResource && (bySubject && g.Field == rules.SubjectField || len(storing([]models.PolicyVersion{v}, g.Field, kind)) > 0) {
+		if byResource && (bySubject && g.Field == rules.SubjectField || stores(v, g.Field, kindOf(g))) {
 			continue
 		}
 		if v.RetiredAt == nil {
