@@ -42,7 +42,7 @@ type Invited struct {
 // The refusals of an invitation. A token cannot be guessed: its holder learns of no other invitation.
 var (
 	errInvitationUnknown = problem.New(problem.GrantInvalid, "This invitation is unknown. Check that the link is complete, or ask your administrator for a new one.")
-	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, was replaced by a newer one, or ended with the session or the access of who made it. Use the newest, or ask your administrator for one.")
+	errInvitationUsed    = problem.New(problem.GrantInvalid, "This invitation was used, was replaced by a newer one, or ended with the session or access of the person who made it. Use the newest, or ask your administrator for one.")
 	errInvitationExpired = problem.New(problem.GrantInvalid, "This invitation has expired. Ask your administrator for a new one.")
 	errInvitationRevoked = problem.New(problem.GrantInvalid, "You no longer have access to the console. Ask your administrator.")
 )
@@ -314,8 +314,8 @@ func (s *Service) usableInvitation(ctx context.Context, q *pg.Q, token string, l
 	return i, p, err
 }
 
-// stands reports whether who made an invitation could make it now: the command line, the person themselves, or an operator of an environment
-// in which the person has a role.
+// stands reports whether the author of an invitation could make it now: the command line, the person themselves, or an operator of an
+// environment in which the person has a role.
 func stands(ctx context.Context, q *pg.Q, i models.PersonInvitation, p models.Person) (bool, error) {
 	author, byStaff := strings.CutPrefix(i.CreatedBy, "person:")
 	if !byStaff || author == p.ID {
