@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
 
 // invitationEnded requires that an invitation has ended, or that it is open.
@@ -64,12 +65,7 @@ func TestSignOutWaitsForTheLinkBeingIssued(t *testing.T) {
 	b := setup(t)
 	session := b.signedIn().Session
 	waiting := func(n int) {
-		require.Eventually(t, func() bool {
-			var got int
-			require.NoError(t, b.store.Pool().QueryRow(t.Context(), `select count(*) from pg_stat_activity
-				where datname = current_database() and wait_event_type = 'Lock'`).Scan(&got))
-			return got == n
-		}, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return storetest.Waiting(t, b.store) == n }, 20*time.Second, time.Millisecond)
 	}
 	type issued struct {
 		link staff.Invited

@@ -44,6 +44,15 @@ func (b *bundle) deputy(person, deputy string, from, until time.Duration) {
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`, ids.New(ids.Deputy), b.Scope.Tenant, b.Scope.Environment, person, deputy, now.Add(from), now.Add(until), now)
 }
 
+// absence makes prs_ann a member of the team finance who is absent, with prs_dan as her deputy.
+func (b *bundle) absence(others ...string) (ann, dan identity.Principal) {
+	ann, dan = b.person("prs_ann"), b.person("prs_dan")
+	b.team("finance", others...)
+	b.member("finance", "person:prs_ann")
+	b.deputy("prs_ann", "prs_dan", -time.Hour, time.Hour)
+	return ann, dan
+}
+
 // wants is one team that a hold requires.
 type wants struct {
 	team      string
@@ -218,11 +227,7 @@ func TestDeputyApprovesInThePlaceOfAnAbsentMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.person("prs_ann")
-			dan := b.person("prs_dan")
-			b.team("finance")
-			b.member("finance", "person:prs_ann")
-			b.deputy("prs_ann", "prs_dan", -time.Hour, time.Hour)
+			_, dan := b.absence()
 			c.prepare(b)
 			h := b.holdFor(1, wants{team: "finance", approvals: 1})
 			if !c.may {
@@ -237,10 +242,7 @@ func TestDeputyApprovesInThePlaceOfAnAbsentMember(t *testing.T) {
 func TestDeputyAndAbsentMemberAreOneApproval(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ann, dan := b.person("prs_ann"), b.person("prs_dan")
-	b.team("finance", "crd_cat")
-	b.member("finance", "person:prs_ann")
-	b.deputy("prs_ann", "prs_dan", -time.Hour, time.Hour)
+	ann, dan := b.absence("crd_cat")
 	h := b.holdFor(2, wants{team: "finance", approvals: 2})
 	require.Equal(t, 1, b.approvesAs(t, h, dan).Approvals)
 	out := b.approvesAs(t, h, ann)
@@ -253,12 +255,8 @@ func TestDeputyAndAbsentMemberAreOneApproval(t *testing.T) {
 func TestDeputyOfTheRequesterDoesNotCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.person("prs_ann")
-	dan := b.person("prs_dan")
+	_, dan := b.absence()
 	b.AddCredential(fixture.Asker, "person:prs_ann")
-	b.team("finance")
-	b.member("finance", "person:prs_ann")
-	b.deputy("prs_ann", "prs_dan", -time.Hour, time.Hour)
 	h := b.holdFor(1, wants{team: "finance", approvals: 1})
 	b.Exec("update holds set self_review_barred = true")
 	b.outsider(t, dan, h)

@@ -96,13 +96,19 @@ func TestKeysMoveToBackendAndBack(t *testing.T) {
 	require.NoError(t, err, "a document verifies without the backend that signed it")
 }
 
-func TestUnavailableBackendChangesNothing(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	server := transittest.Start(t)
+// onTransit returns an environment whose keys are all in a Transit server.
+func onTransit(t *testing.T) (*bench, *transittest.Server) {
+	t.Helper()
+	b, server := setup(t), transittest.Start(t)
 	b.use(openTransit(t, server))
 	require.NoError(t, b.rotate())
 	require.NoError(t, b.rotate())
+	return b, server
+}
+
+func TestUnavailableBackendChangesNothing(t *testing.T) {
+	t.Parallel()
+	b, server := onTransit(t)
 	before, err := b.replicas[0].Keys(t.Context(), b.scope)
 	require.NoError(t, err)
 	server.Sealed.Store(true)
@@ -128,11 +134,7 @@ func TestCompromisedKeyIsRetiredWithoutTheBackend(t *testing.T) {
 	for _, status := range []models.KeyStatus{models.KeyActive, models.KeyNext} {
 		t.Run(string(status), func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			server := transittest.Start(t)
-			b.use(openTransit(t, server))
-			require.NoError(t, b.rotate())
-			require.NoError(t, b.rotate())
+			b, server := onTransit(t)
 			before := b.kids()
 			server.Sealed.Store(true)
 			_, _, err := b.replicas[0].RetireKey(t.Context(), b.scope, signing.Retirement{KID: before[status], Actor: "cli:test"})
@@ -193,11 +195,7 @@ func TestRotationsAtOnce(t *testing.T) {
 	}
 	<-g.asked
 	storetest.Subject(t, b.st, models.Environment{ID: b.scope.Environment, TenantID: b.scope.Tenant}, "user-1")
-	require.Eventually(t, func() bool {
-		var waiting int
-		require.NoError(t, b.st.Pool().QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&waiting))
-		return waiting > 0
-	}, 10*time.Second, 20*time.Millisecond, "the second rotation waits for the first")
+	require.Eventually(t, func() bool { return storetest.Waiting(t, b.st) > 0 }, 10*time.Second, 20*time.Millisecond, "the second rotation waits for the first")
 	close(g.open)
 	errs := []error{<-results, <-results}
 	require.Contains(t, errs, nil)
@@ -211,11 +209,7 @@ func TestRotationsAtOnce(t *testing.T) {
 // before.
 func TestRotationWhileTheBackendFlaps(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	server := transittest.Start(t)
-	b.use(openTransit(t, server))
-	require.NoError(t, b.rotate())
-	require.NoError(t, b.rotate())
+	b, server := onTransit(t)
 	for _, refuse := range []int32{1, 2, 3, 4, 5, 6, 7} { // which of its requests fails
 		before := b.kids()
 		server.FailAt(refuse)

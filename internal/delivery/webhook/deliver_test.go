@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 )
 
 func TestDeliverSendsAnEventToItsSubscribers(t *testing.T) {
@@ -417,11 +418,7 @@ func TestASuccessIsRecordedWhileTheWorkerStops(t *testing.T) {
 		_, err := b.deliverer.Deliver(ctx, DeliverJob{Endpoint: e.ID}, func() {})
 		done <- err
 	}()
-	require.Eventually(t, func() bool {
-		var waiting int
-		err := b.st.Pool().QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&waiting)
-		return err == nil && waiting > 0
-	}, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return storetest.Waiting(t, b.st) > 0 }, 20*time.Second, time.Millisecond)
 	stop()
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.ErrorIs(t, <-done, context.Canceled)

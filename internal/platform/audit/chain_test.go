@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -62,11 +63,7 @@ func TestNothingIsSealedOfADeletedTenant(t *testing.T) {
 			_, err := b.sealer.SealNow(t.Context(), b.scope.Environment)
 			sealed <- err
 		}()
-		require.Eventually(t, func() bool {
-			var waits bool
-			err := b.st.Pool().QueryRow(t.Context(), "select exists (select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database())").Scan(&waits)
-			return err == nil && waits
-		}, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return storetest.Waiting(t, b.st) > 0 }, 30*time.Second, 10*time.Millisecond)
 		run("delete from environments", "delete from tenants")
 		return nil
 	}))

@@ -163,7 +163,7 @@ func scan[T any](t *testing.T, pool *pgxpool.Pool, query string) (v T) {
 
 // privateServer starts a Postgres whose settings a test may change. The conditions of require.Never and require.Eventually may run
 // beside the test: they need connections of their own.
-func privateServer(t *testing.T) (*localpg.Server, *pgxpool.Pool) {
+func privateServer(t testing.TB) (*localpg.Server, *pgxpool.Pool) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "countersign-store-")
 	require.NoError(t, err)

@@ -90,3 +90,10 @@ func Exec(t testing.TB, st *pg.Store, statements ...string) {
 		require.NoError(t, err)
 	}
 }
+
+// Waiting returns the number of the database's sessions that wait for a lock.
+func Waiting(t testing.TB, st *pg.Store) (n int) {
+	t.Helper()
+	require.NoError(t, st.Pool().QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n))
+	return n
+}
