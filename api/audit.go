@@ -17,7 +17,10 @@ type auditHandlers struct {
 }
 
 func (h *auditHandlers) list(c *fiber.Ctx) error {
-	f := audit.Filter{Actor: c.Query("actor"), Type: c.Query("kind"), Since: queryTime(c, "since"), Until: queryTime(c, "until")}
+	f := audit.Filter{Actor: c.Query("actor"), Since: queryTime(c, "since"), Until: queryTime(c, "until")}
+	if kind := c.Query("kind"); kind != "" {
+		f.Types = []string{kind}
+	}
 	links, next, err := audit.EntriesOf(request.Context(c), h.Store.Q, request.Principal(c).Store(), f, page(c))
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 
@@ -138,6 +139,12 @@ func (h *accessHandlers) evaluate(c *fiber.Ctx, value map[string]any) (accessEva
 	if err != nil {
 		return accessEvaluation{}, err
 	}
+	if followUp, found, err := h.Authorizations.Collect(ctx, p, force, r, in.options.Authorization); err != nil || found {
+		return h.answer(ctx, p, followUp), err
+	}
+	if r.Nonce == "" {
+		r.Nonce = rand.Text()
+	}
 	decided, err := h.Authorizations.Authorize(ctx, p, r, start)
 	if err != nil {
 		return accessEvaluation{}, err
@@ -195,7 +202,7 @@ func (h *accessHandlers) stepUp(ctx context.Context, p identity.Principal, d *au
 	if p.Require(models.PermissionChallenges) != nil {
 		return out // as for createChallengeLink
 	}
-	link, err := h.Challenges.CreateLink(ctx, p, d.ID, "")
+	link, err := h.Challenges.CreateLink(ctx, p, d.ID, challenge.LinkOptions{})
 	if err != nil {
 		h.Log.LogAttrs(ctx, slog.LevelWarn, "no link was made for a challenge",
 			slog.String("request_id", p.RequestID), slog.String("challenge", d.ID), slog.String("error", err.Error()))

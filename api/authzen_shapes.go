@@ -49,6 +49,8 @@ type accessOptions struct {
 	Audience string  `json:"audience"`
 	Nonce    string  `json:"nonce"`
 	Session  *string `json:"session"`
+	// Authorization is the decision whose follow-up is asked for; empty for that about the same request, if there is one.
+	Authorization string `json:"authorization"`
 }
 
 // accessEvaluation is the contract's AccessEvaluation.
@@ -126,15 +128,13 @@ func readAccess(value map[string]any) (accessRequest, error) {
 }
 
 // request returns the request to decide. The service is the one who asks: the time is now, and nonce and idempotency key are
-// new, unless the caller sent a nonce. A repetition is recognised by the Idempotency-Key header.
+// new, unless the caller sent a nonce; the nonce is empty until the request is known to be new. A repetition is recognised by the
+// Idempotency-Key header.
 func (in accessRequest) request(force *action.InForce, now time.Time) (authorization.Request, error) {
 	r := authorization.Request{
 		Subject: in.Subject.ID, Action: force.Action.Key, Resource: authorization.Resource{Type: in.Resource.Type, ID: in.Resource.ID},
 		Audience: in.options.Audience, RequestedAt: now.Unix(), Nonce: in.options.Nonce, IdempotencyKey: rand.Text(),
 		Session: in.options.Session,
-	}
-	if r.Nonce == "" {
-		r.Nonce = rand.Text()
 	}
 	if r.Audience == "" {
 		allowed := force.Contract.AllowedAudiences

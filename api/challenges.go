@@ -72,11 +72,14 @@ func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
 func (h *challengeHandlers) link(c *fiber.Ctx) error {
 	body, err := bind[struct {
 		ReturnURL string `json:"return_url"`
+		For       string `json:"for"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	l, err := h.Challenges.CreateLink(request.Context(c), request.Principal(c), c.Params("challenge_id"), body.ReturnURL)
+	l, err := h.Challenges.CreateLink(request.Context(c), request.Principal(c), c.Params("challenge_id"), challenge.LinkOptions{
+		ReturnURL: body.ReturnURL, ForClient: body.For == "client",
+	})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type changeView struct {
 	Team          *string                   `json:"team"`
 	Endpoint      *string                   `json:"endpoint"`
 	List          *string                   `json:"list"`
+	Subject       *string                   `json:"subject"`
 	Differences   []change.Difference       `json:"differences"`
 	RequestedBy   string                    `json:"requested_by"`
 	RequestedAt   string                    `json:"requested_at"`
@@ -52,6 +53,8 @@ func viewChange(v *change.View) changeView {
 		out.Endpoint = &v.Endpoint
 	case v.List != "":
 		out.List = &v.List
+	case v.Subject != "":
+		out.Subject = &v.Subject
 	case v.Change.Action != "":
 		out.ActionID, out.Action = &v.Target, &v.Change.Action
 	}

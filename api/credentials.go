@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -138,7 +139,7 @@ func (h *credentialHandlers) token(c *fiber.Ctx) error {
 		return problem.Invalid([]any{"body", "origin"}, "origin must be a scheme and a host, such as https://app.example.com.", "value_error")
 	}
 	p := request.Principal(c)
-	row, err := subject.RequireActive(h.Store.Subjects().Get(request.Context(c), p.Store(), in.Subject))
+	row, err := subject.RequireActive(subjectrow.Get(request.Context(c), h.Store.Q, p.Store(), in.Subject))
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/countersign-dev/countersign/api/middleware"
+	"github.com/countersign-dev/countersign/internal/account/directory"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/afterreview"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
@@ -14,16 +16,20 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/authz/standing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/delivery/destination"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/alias"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/session"
+	"github.com/countersign-dev/countersign/internal/subject/signal"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/transport/sse"
 )
@@ -39,15 +45,22 @@ type Services struct {
 	Authorizations *authorization.Service
 	Challenges     *challenge.Service
 	Holds          *hold.Service
+	AfterReviews   *afterreview.Service
+	Standing       *standing.Service
+	StandingLinks  *standing.Links
 	Changes        *change.Service
 	Teams          *team.Service
+	Directories    *directory.Service
 	Lists          *lists.Service
 	Evaluations    *evaluation.Service
 	Proofs         *signing.Service
 	Subjects       *subject.Service
+	Aliases        *alias.Service
+	Signals        *signal.Service
 	Passkeys       *passkey.Service
 	Recoveries     *recovery.Service
 	Endpoints      *webhook.Endpoints
+	Destinations   *destination.Service
 	Hub            *stream.Hub
 	AuditSigner    audit.Signer
 	Workflows      Workflows
@@ -76,6 +89,7 @@ type handlers struct {
 	access         *accessHandlers
 	proofs         *proofHandlers
 	challenges     *challengeHandlers
+	standing       *standingHandlers
 	reviews        *reviewHandlers
 	changes        *changeHandlers
 	teams          *teamHandlers
@@ -89,6 +103,7 @@ type handlers struct {
 	passkeys       *passkeyHandlers
 	recoveries     *recoveryHandlers
 	webhooks       *webhookHandlers
+	destinations   *destinationHandlers
 	activity       *activityHandlers
 	audit          *auditHandlers
 	stream         *streamHandlers
@@ -111,20 +126,22 @@ func newHandlers(config Config, d Deps, chain *middleware.Chain) *handlers {
 			Actions: v.Actions, Authorizations: v.Authorizations, Challenges: v.Challenges, Clock: d.Clock, Log: d.Log,
 			BaseURL: config.BaseURL, contract: chain.Contract(), metrics: d.Metrics, takeQuota: chain.TakeQuota,
 		},
-		proofs:      &proofHandlers{Proofs: v.Proofs},
-		challenges:  &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
-		reviews:     &reviewHandlers{Holds: v.Holds, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
-		evaluations: &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
-		legacy:      &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, figures: d.Metrics},
-		sessions:    &sessionHandlers{Sessions: v.Sessions, metrics: d.Metrics},
-		templates:   &templateHandlers{Templates: v.Templates},
-		enrollments: &enrollmentHandlers{Enrollments: v.Enrollments, Completer: enrollment.NewCompleter(v.Enrollments, v.Workflows)},
-		subjects:    &subjectHandlers{Subjects: v.Subjects},
-		passkeys:    &passkeyHandlers{Passkeys: v.Passkeys},
-		recoveries:  &recoveryHandlers{Recoveries: v.Recoveries},
-		webhooks:    &webhookHandlers{Endpoints: v.Endpoints, Changes: v.Changes},
-		activity:    &activityHandlers{Store: d.Store},
-		audit:       &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
-		stream:      &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock, Tally: d.Tally},
+		proofs:       &proofHandlers{Proofs: v.Proofs},
+		challenges:   &challengeHandlers{Challenges: v.Challenges, Resolver: challenge.NewResolver(v.Challenges, v.Workflows)},
+		standing:     &standingHandlers{Authorizations: v.Authorizations, Standing: v.Standing, Links: v.StandingLinks, Clock: d.Clock},
+		reviews:      &reviewHandlers{Holds: v.Holds, After: v.AfterReviews, Reviewer: hold.NewReviewer(v.Holds, v.Workflows)},
+		evaluations:  &evaluationHandlers{Evaluations: v.Evaluations, Closer: evaluation.NewCloser(v.Evaluations, v.Workflows)},
+		legacy:       &legacyHandlers{Legacy: v.Legacy, Sessions: v.Sessions, figures: d.Metrics},
+		sessions:     &sessionHandlers{Sessions: v.Sessions, metrics: d.Metrics},
+		templates:    &templateHandlers{Templates: v.Templates},
+		enrollments:  &enrollmentHandlers{Enrollments: v.Enrollments, Completer: enrollment.NewCompleter(v.Enrollments, v.Workflows)},
+		subjects:     &subjectHandlers{Subjects: v.Subjects, Changes: v.Changes, Aliases: v.Aliases},
+		passkeys:     &passkeyHandlers{Passkeys: v.Passkeys},
+		recoveries:   &recoveryHandlers{Recoveries: v.Recoveries},
+		webhooks:     &webhookHandlers{Endpoints: v.Endpoints, Changes: v.Changes},
+		activity:     &activityHandlers{Store: d.Store},
+		audit:        &auditHandlers{Store: d.Store, Clock: d.Clock, Signer: v.AuditSigner},
+		stream:       &streamHandlers{Streams: &sse.Server{Hub: v.Hub, Identity: d.Identity}, Clock: d.Clock, Tally: d.Tally},
+		destinations: &destinationHandlers{Destinations: v.Destinations, Changes: v.Changes},
 	}
 }

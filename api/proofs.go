@@ -7,6 +7,8 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -46,15 +48,24 @@ func (h *proofHandlers) verify(c *fiber.Ctx) error {
 			Type string `json:"type"`
 			ID   string `json:"id"`
 		} `json:"resource"`
-		Nonce   string `json:"nonce"`
-		Consume bool   `json:"consume"`
+		Nonce   string         `json:"nonce"`
+		Subject string         `json:"subject"`
+		Context map[string]any `json:"context"` // {} is the context of a request without one; nil is not checked
+		Consume bool           `json:"consume"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	q := signing.Question{Proof: in.Proof, Audience: in.Audience, Action: in.Action, Nonce: in.Nonce, Consume: in.Consume}
+	q := signing.Question{
+		Proof: in.Proof, Audience: in.Audience, Action: in.Action, Nonce: in.Nonce, Subject: in.Subject, Consume: in.Consume,
+	}
 	if in.Resource != nil {
 		q.ResourceType, q.ResourceID = in.Resource.Type, in.Resource.ID
+	}
+	if in.Context != nil {
+		if q.ContextDigest, err = canonical.ContextDigest(in.Context); err != nil {
+			return problem.Invalid([]any{"body", "context"}, "The context has no canonical form: "+err.Error(), "value_error")
+		}
 	}
 	v, err := h.Proofs.Verify(request.Context(c), request.Principal(c), q)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/afterreview"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -19,6 +20,7 @@ import (
 type reviewHandlers struct {
 	Holds    *hold.Service
 	Reviewer *hold.Reviewer
+	After    *afterreview.Service
 }
 
 type heldReview struct {
@@ -38,6 +40,7 @@ type heldReview struct {
 	Approvable     bool                 `json:"approvable"`
 	AssignedTo     *string              `json:"assigned_to"`
 	Teams          []hold.Wanted        `json:"teams,omitempty"`
+	Steps          []hold.Stage         `json:"steps,omitempty"`
 	Display        *authorization.Shown `json:"display"`
 }
 
@@ -77,7 +80,7 @@ func viewHeld(r hold.Queued) heldReview {
 		DueAt: apitime.Time(r.DueAt), ReviewStatus: string(r.Status),
 		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
 		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: reviewable, Display: shown,
-		Approvable: reviewable && r.Approvable, Teams: r.Teams, AssignedTo: r.AssignedTo,
+		Approvable: reviewable && r.Approvable, Teams: r.Teams, Steps: r.Stages, AssignedTo: r.AssignedTo,
 	}
 }
 
@@ -113,15 +116,44 @@ func (h *reviewHandlers) counts(c *fiber.Ctx) error {
 	})
 }
 
-func (h *reviewHandlers) review(c *fiber.Ctx) error {
+// listAfter lists the reviews of break-glasses.
+func (h *reviewHandlers) listAfter(c *fiber.Ctx) error {
+	rows, next, err := h.After.List(request.Context(c), request.Principal(c).Store(), models.AfterReviewStatus(c.Query("status")), page(c))
+	return replyList(c, func(v afterreview.View) afterreview.View { return v }, rows, next, err)
+}
+
+// giveVerdict says whether a break-glass was justified.
+func (h *reviewHandlers) giveVerdict(c *fiber.Ctx) error {
 	body, err := bind[struct {
-		Resolution string  `json:"resolution"`
-		Note       *string `json:"note"`
+		Verdict models.AfterReviewStatus `json:"verdict"`
+		Note    string                   `json:"note"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	done, err := h.Reviewer.Review(request.Context(c), request.Principal(c), c.Params("authorization_id"), body.Resolution, body.Note)
+	out, err := h.After.Review(request.Context(c), request.Principal(c), c.Params("authorization_id"), body.Verdict, body.Note)
+	return reply(c, fiber.StatusOK, out, err)
+}
+
+func (h *reviewHandlers) withdraw(c *fiber.Ctx) error {
+	receipt, err := h.Holds.Withdraw(request.Context(c), request.Principal(c), c.Params("authorization_id"))
+	return reply(c, fiber.StatusOK, receipt, err)
+}
+
+func (h *reviewHandlers) review(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Resolution string  `json:"resolution"`
+		Note       *string `json:"note"`
+		Step       *string `json:"step"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	vote := hold.Vote{Resolution: body.Resolution, Note: body.Note}
+	if body.Step != nil {
+		vote.Step = *body.Step
+	}
+	done, err := h.Reviewer.Review(request.Context(c), request.Principal(c), c.Params("authorization_id"), vote)
 	switch {
 	case err != nil:
 		return err

@@ -12,6 +12,7 @@ const (
 	get    = fiber.MethodGet
 	post   = fiber.MethodPost
 	patch  = fiber.MethodPatch
+	put    = fiber.MethodPut
 	remove = fiber.MethodDelete
 )
 
@@ -38,6 +39,7 @@ func (s *handlers) routes() []middleware.Route {
 		{Method: post, Path: "/api/v1/teams", Operation: "createTeam", Access: middleware.AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.create},
 		{Method: get, Path: "/api/v1/teams/{team_id}", Operation: "getTeam", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.teams.get},
 		{Method: patch, Path: "/api/v1/teams/{team_id}", Operation: "updateTeam", Access: middleware.AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.update},
+		{Method: put, Path: "/api/v1/people/{person_id}/manager", Operation: "setManager", Access: middleware.AccessAdmin, Permission: models.PermissionConfig, Handler: s.teams.setManager},
 		{Method: remove, Path: "/api/v1/teams/{team_id}", Operation: "deleteTeam", Access: middleware.AccessAdmin, Permission: models.PermissionPolicyActivate, Handler: s.teams.remove},
 
 		{Method: get, Path: "/api/v1/lists", Operation: "listLists", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.lists.list},
@@ -47,7 +49,7 @@ func (s *handlers) routes() []middleware.Route {
 		{Method: get, Path: "/api/v1/lists/{list_id}/entries", Operation: "listListEntries", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.lists.entries},
 		{Method: post, Path: "/api/v1/lists/{list_id}/entries", Operation: "changeListEntries", Access: middleware.AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.lists.change},
 
-		{Method: get, Path: "/api/v1/changes", Operation: "listChanges", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.list},
+		{Method: get, Path: "/api/v1/changes", Operation: "listChanges", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Personal: true, Handler: s.changes.list},
 		{Method: get, Path: "/api/v1/changes/{change_id}", Operation: "getChange", Access: middleware.AccessServer, Permission: models.PermissionConfigRead, Handler: s.changes.get},
 		{Method: patch, Path: "/api/v1/changes/{change_id}", Operation: "explainChange", Access: middleware.AccessServer, Permission: models.PermissionPolicyActivate, Handler: s.changes.explain},
 		{Method: post, Path: "/api/v1/changes/{change_id}/approve", Operation: "approveChange", Access: middleware.AccessAdmin, Permission: models.PermissionPolicyActivate, Waits: true, Handler: s.changes.decide(change.Approve)},
@@ -62,8 +64,16 @@ func (s *handlers) routes() []middleware.Route {
 		{Method: get, Path: "/.well-known/authzen-configuration", Operation: "getAccessMetadata", Access: middleware.AccessOpen, Handler: s.access.metadata},
 		{Method: post, Path: pathAccess, Operation: evaluateAccess, Access: middleware.AccessServer, Permission: models.PermissionDecide, Handler: s.access.one},
 		{Method: post, Path: pathAccessBatch, Operation: "evaluateAccessBatch", Access: middleware.AccessServer, Permission: models.PermissionDecide, Handler: s.access.batch},
+		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/withdraw", Operation: "withdrawAuthorization", Access: middleware.AccessServer, Permission: models.PermissionDecide, Handler: s.reviews.withdraw},
 		{Method: post, Path: "/api/v1/authorizations/{authorization_id}/assignment", Operation: "assignReview", Access: middleware.AccessServer, Permission: models.PermissionReview, Handler: s.reviews.assign},
 		{Method: remove, Path: "/api/v1/authorizations/{authorization_id}/assignment", Operation: "unassignReview", Access: middleware.AccessServer, Permission: models.PermissionReview, Handler: s.reviews.unassign},
+		{Method: get, Path: "/api/v1/after-reviews", Operation: "listAfterReviews", Access: middleware.AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.reviews.listAfter},
+		{Method: post, Path: "/api/v1/after-reviews/{authorization_id}/verdict", Operation: "giveAfterReview", Access: middleware.AccessServer, Permission: models.PermissionReview, Handler: s.reviews.giveVerdict},
+		{Method: post, Path: "/api/v1/standing-approvals", Operation: "createStandingApproval", Access: middleware.AccessServer, Permission: models.PermissionDecide, Handler: s.standing.create},
+		{Method: get, Path: "/api/v1/standing-approvals", Operation: "listStandingApprovals", Access: middleware.AccessServer, Permission: models.PermissionDecisionsRead, Personal: true, Handler: s.standing.list},
+		{Method: get, Path: "/api/v1/standing-approvals/{standing_approval_id}", Operation: "getStandingApproval", Access: middleware.AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.standing.get},
+		{Method: post, Path: "/api/v1/standing-approvals/{standing_approval_id}/revoke", Operation: "revokeStandingApproval", Access: middleware.AccessServer, Permission: models.PermissionDecide, Handler: s.standing.revoke},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/standing-approvals/link", Operation: "createStandingLink", Access: middleware.AccessServer, Permission: models.PermissionDecide, Handler: s.standing.link},
 		{Method: get, Path: "/api/v1/reviews", Operation: "listReviews", Access: middleware.AccessServer, Permission: models.PermissionDecisionsRead, Personal: true, Handler: s.reviews.list},
 		{Method: get, Path: "/api/v1/reviews/counts", Operation: "countReviews", Access: middleware.AccessServer, Permission: models.PermissionDecisionsRead, Handler: s.reviews.counts},
 
@@ -85,7 +95,10 @@ func (s *handlers) routes() []middleware.Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/adaptation/freeze", Operation: "freezeAdaptation", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.freeze},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/export", Operation: "exportSubject", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Waits: true, Handler: s.subjects.export},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/research-consent", Operation: "setResearchConsent", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.consent},
-		{Method: post, Path: "/api/v1/subjects/{subject_id}/revoke", Operation: "revokeSubject", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.revoke},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/revoke", Operation: "revokeSubject", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Urgent: true, Handler: s.subjects.revoke},
+		{Method: post, Path: "/api/v1/subjects/{subject_id}/reinstate", Operation: "reinstateSubject", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.reinstate},
+		{Method: get, Path: "/api/v1/subjects/{subject_id}/aliases", Operation: "listSubjectAliases", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.aliases},
+		{Method: put, Path: "/api/v1/subjects/{subject_id}/aliases", Operation: "setSubjectAliases", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.subjects.setAliases},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/enrollments", Operation: "listEnrollments", Access: middleware.AccessServer, Permission: models.PermissionEnroll, Personal: true, Handler: s.enrollments.list},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/enrollments/complete", Operation: "completeEnrollment", Access: middleware.AccessServer, Permission: models.PermissionEnroll, Waits: true, Handler: s.enrollments.complete},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/templates", Operation: "listTemplates", Access: middleware.AccessServer, Permission: models.PermissionEnroll, Personal: true, Handler: s.templates.list},
@@ -95,7 +108,7 @@ func (s *handlers) routes() []middleware.Route {
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/registration-grants", Operation: "createPasskeyGrant", Access: middleware.AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.grant},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/options", Operation: "passkeyRegisterOptions", Access: middleware.AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.options},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/passkeys/register/complete", Operation: "passkeyRegisterComplete", Access: middleware.AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.complete},
-		{Method: remove, Path: "/api/v1/subjects/{subject_id}/passkeys/{passkey_id}", Operation: "revokePasskey", Access: middleware.AccessServer, Permission: models.PermissionPasskeys, Handler: s.passkeys.revoke},
+		{Method: remove, Path: "/api/v1/subjects/{subject_id}/passkeys/{passkey_id}", Operation: "revokePasskey", Access: middleware.AccessServer, Permission: models.PermissionPasskeys, Urgent: true, Handler: s.passkeys.revoke},
 		{Method: get, Path: "/api/v1/subjects/{subject_id}/recovery", Operation: "getRecovery", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.recoveries.get},
 		{Method: post, Path: "/api/v1/subjects/{subject_id}/recovery", Operation: "beginRecovery", Access: middleware.AccessServer, Permission: models.PermissionSubjects, Handler: s.recoveries.begin},
 		{Method: post, Path: "/api/v1/client-tokens", Operation: "createClientToken", Access: middleware.AccessServer, Permission: models.PermissionEvidence, Finds: "subject", Handler: s.credentials.token},
@@ -116,14 +129,14 @@ func (s *handlers) routes() []middleware.Route {
 
 		{Method: get, Path: "/api/v1/activity", Operation: "listActivity", Access: middleware.AccessServer, Permission: models.PermissionEvents, Old: true, Personal: true, Handler: s.activity.list},
 		{Method: get, Path: "/api/v1/event-types", Operation: "listEventTypes", Access: middleware.AccessServer, Permission: models.PermissionEvents, Handler: s.activity.types},
-		{Method: get, Path: "/api/v1/events/stream", Operation: "streamEvents", Access: middleware.AccessServer, Permission: models.PermissionEvents, Handler: s.stream.follow},
+		{Method: get, Path: "/api/v1/events/stream", Operation: "streamEvents", Access: middleware.AccessServer, Permission: models.PermissionEvents, Streams: true, Handler: s.stream.follow},
 
 		{Method: get, Path: "/api/v1/audit", Operation: "listAudit", Access: middleware.AccessAdmin, Permission: models.PermissionAudit, Personal: true, Handler: s.audit.list},
 		{Method: get, Path: "/api/v1/audit/head", Operation: "getAuditHead", Access: middleware.AccessAdmin, Permission: models.PermissionAudit, Handler: s.audit.head},
 		{Method: get, Path: "/api/v1/credentials", Operation: "listCredentials", Access: middleware.AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.credentials.list},
 		{Method: post, Path: "/api/v1/credentials", Operation: "createCredential", Access: middleware.AccessAdmin, Permission: models.PermissionCredentials, Handler: s.credentials.create},
 		{Method: post, Path: "/api/v1/credentials/{credential_id}/rotate", Operation: "rotateCredential", Access: middleware.AccessAdmin, Permission: models.PermissionCredentials, Handler: s.credentials.rotate},
-		{Method: remove, Path: "/api/v1/credentials/{credential_id}", Operation: "revokeCredential", Access: middleware.AccessAdmin, Permission: models.PermissionCredentials, Handler: s.credentials.revoke},
+		{Method: remove, Path: "/api/v1/credentials/{credential_id}", Operation: "revokeCredential", Access: middleware.AccessAdmin, Permission: models.PermissionCredentials, Urgent: true, Handler: s.credentials.revoke},
 		{Method: get, Path: "/api/v1/environment", Operation: "getEnvironment", Access: middleware.AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.environment.get},
 		{Method: patch, Path: "/api/v1/environment", Operation: "updateEnvironment", Access: middleware.AccessAdmin, Permission: models.PermissionConfig, Handler: s.environment.update},
 		{Method: get, Path: "/api/v1/signing-keys", Operation: "listSigningKeys", Access: middleware.AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.signing.list},
@@ -138,6 +151,12 @@ func (s *handlers) routes() []middleware.Route {
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/replay", Operation: "replayWebhookEndpoint", Access: middleware.AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.replay},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/rotate", Operation: "rotateWebhookSecret", Access: middleware.AccessAdmin, Permission: models.PermissionWebhooks, Handler: s.webhooks.rotate},
 		{Method: post, Path: "/api/v1/webhook-endpoints/{endpoint_id}/test", Operation: "testWebhookEndpoint", Access: middleware.AccessAdmin, Permission: models.PermissionWebhooks, Waits: true, Handler: s.webhooks.test},
+
+		{Method: get, Path: "/api/v1/destinations", Operation: "listDestinations", Access: middleware.AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.destinations.list},
+		{Method: get, Path: "/api/v1/destinations/{destination_name}", Operation: "getDestination", Access: middleware.AccessAdmin, Permission: models.PermissionConfigRead, Handler: s.destinations.get},
+		{Method: put, Path: "/api/v1/destinations/{destination_name}", Operation: "setDestination", Access: middleware.AccessAdmin, Permission: models.PermissionConfig, Handler: s.destinations.set},
+		{Method: remove, Path: "/api/v1/destinations/{destination_name}", Operation: "removeDestination", Access: middleware.AccessAdmin, Permission: models.PermissionConfig, Handler: s.destinations.remove},
+		{Method: put, Path: "/api/v1/destinations/{destination_name}/credentials", Operation: "setDestinationCredentials", Access: middleware.AccessAdmin, Permission: models.PermissionConfig, Handler: s.destinations.credentials},
 
 		{Method: post, Path: "/v2/sessions/start", Operation: "legacySessionStart", Access: middleware.AccessServer, Permission: models.PermissionEvidence, Handler: s.legacy.start},
 		{Method: post, Path: "/v2/ingest", Operation: "legacyIngest", Access: middleware.AccessServer, Permission: models.PermissionEvidence, Frames: true, Finds: "session_id", Handler: s.legacy.ingest},

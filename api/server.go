@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/middleware"
+	"github.com/countersign-dev/countersign/internal/platform/scim"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -47,8 +48,8 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		Immutable:             true, // strings of a request outlive its handler in workflows and logs
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		UnescapePath:          true,                                       // after request.CheckTarget, so that a segment stays one
-		BodyLimit:             chain.MaxFrameBytes() + middleware.MaxBody, // above the chain's own limits, whose problems say more
+		UnescapePath:          true,                                                          // after request.CheckTarget, so that a segment stays one
+		BodyLimit:             max(chain.MaxFrameBytes(), scim.MaxBody) + middleware.MaxBody, // above the chain's own limits, whose problems say more
 		ReadTimeout:           30 * time.Second,
 		WriteTimeout:          writeTimeout,
 		IdleTimeout:           2 * time.Minute,
@@ -62,7 +63,16 @@ func New(base context.Context, config Config, d Deps) (*fiber.App, error) {
 		DisablePreParseMultipartForm: true, // package request reads forms
 	})
 	app.Server().KeepHijackedConns = true // package sse takes over the connections of streams
-	chain.Mount(app, d.Pages, newHandlers(config, d, chain).routes())
+	directories := &directoryHandlers{base: base, directories: d.Services.Directories, chain: chain, log: d.Log}
+	signals := &signalHandlers{signals: d.Services.Signals, chain: chain, log: d.Log}
+	outside := func(app *fiber.App) {
+		directories.mount(app)
+		signals.mount(app)
+		if d.Pages != nil {
+			d.Pages(app)
+		}
+	}
+	chain.Mount(app, outside, newHandlers(config, d, chain).routes())
 	return app, nil
 }
 

@@ -7,8 +7,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/alias"
 	"github.com/countersign-dev/countersign/internal/transport/pacing"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
@@ -17,6 +19,8 @@ import (
 // subjectHandlers handles subjects.
 type subjectHandlers struct {
 	Subjects *subject.Service
+	Changes  *change.Service
+	Aliases  *alias.Service
 }
 
 type passkeySummary struct {
@@ -111,6 +115,55 @@ func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
 	}
 	v, err := h.Subjects.Revoke(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Reason)
 	return replyView(c, fiber.StatusOK, viewSubject, v, err)
+}
+
+// reinstate requests the end of a revocation.
+func (h *subjectHandlers) reinstate(c *fiber.Ctx) error {
+	body, err := bind[reasonBody](c)
+	if err != nil {
+		return err
+	}
+	v, err := h.Changes.Reinstate(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Reason)
+	return replyView(c, fiber.StatusAccepted, viewChange, v, err)
+}
+
+// aliasesView has the stored part of the names of a subject: not the names.
+type aliasesView struct {
+	Subject string      `json:"subject"`
+	Aliases []aliasView `json:"aliases"`
+}
+
+type aliasView struct {
+	Format    string `json:"format"`
+	CreatedAt string `json:"created_at"`
+}
+
+func viewAliases(subject string) func([]models.SubjectAlias) aliasesView {
+	return func(rows []models.SubjectAlias) aliasesView {
+		out := aliasesView{Subject: subject, Aliases: make([]aliasView, len(rows))}
+		for i, r := range rows {
+			out.Aliases[i] = aliasView{Format: r.Format, CreatedAt: apitime.Time(r.CreatedAt)}
+		}
+		return out
+	}
+}
+
+func (h *subjectHandlers) aliases(c *fiber.Ctx) error {
+	id := c.Params("subject_id")
+	rows, err := h.Aliases.List(request.Context(c), request.Principal(c).Store(), id)
+	return replyView(c, fiber.StatusOK, viewAliases(id), rows, err)
+}
+
+func (h *subjectHandlers) setAliases(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Aliases []alias.Name `json:"aliases"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	id := c.Params("subject_id")
+	rows, err := h.Aliases.Put(request.Context(c), request.Principal(c), id, body.Aliases)
+	return replyView(c, fiber.StatusOK, viewAliases(id), rows, err)
 }
 
 func (h *subjectHandlers) export(c *fiber.Ctx) error {

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -40,6 +41,28 @@ func viewTeam(t team.View) teamView {
 		out.Members = append(out.Members, view)
 	}
 	return out
+}
+
+// setManager records who manages a member of staff.
+func (h *teamHandlers) setManager(c *fiber.Ctx) error {
+	body, err := bind[struct {
+		Manager *string `json:"manager"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	to := staff.ManagerSet{Person: c.Params("person_id"), Manager: body.Manager}
+	made, err := h.Changes.SetManager(request.Context(c), request.Principal(c).Store(), byCaller(c), to)
+	return replyMade(c, fiber.StatusOK, viewManager, made, err)
+}
+
+type managerView struct {
+	Person  string  `json:"person"`
+	Manager *string `json:"manager"`
+}
+
+func viewManager(m staff.ManagerSet) managerView {
+	return managerView{Person: m.Person, Manager: m.Manager}
 }
 
 func byCaller(c *fiber.Ctx) change.By {

@@ -79,6 +79,13 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 		"a list of lengths":         "Content-Length: 0, 5\r\n\r\n",
 		"a signed length":           "Content-Length: +0\r\n\r\n",
 		"two hosts":                 "Host: y\r\nContent-Length: 0\r\n\r\n",
+		"two credentials":           "Authorization: Bearer a\r\nauthorization: Bearer b\r\nContent-Length: 0\r\n\r\n",
+		"the same credential twice": "Authorization: Bearer a\r\nX: y\r\nAuthorization: Bearer a\r\nContent-Length: 0\r\n\r\n",
+		"two keys of a repeat":      "Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n",
+		"two types of the body":     "Content-Type: text/plain\r\nContent-Type: application/json\r\nContent-Length: 0\r\n\r\n",
+		"two origins":               "Origin: https://a\r\nOrigin: https://b\r\nContent-Length: 0\r\n\r\n",
+		"two encodings of the body": "Content-Encoding:\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
+		"two last events":           "Last-Event-ID: 1\r\nLAST-EVENT-ID: 2\r\nContent-Length: 0\r\n\r\n",
 		"a NUL in a value":          "X: a\x00b\r\nContent-Length: 0\r\n\r\n",
 		"a folded line":             "X: a\r\n Content-Length: 5\r\n\r\n",
 		"a size that is no number":  "Transfer-Encoding: chunked\r\n\r\n0x1\r\nX\r\n" + end,
@@ -166,7 +173,7 @@ func TestEncodedBodiesAreRefused(t *testing.T) {
 		status  int
 	}{
 		"none": {nil, 200}, "identity": {[]string{"Identity"}, 200}, "gzip": {[]string{"gzip"}, 415}, "twice": {[]string{"gzip, gzip"}, 415},
-		"two lines": {[]string{"identity", "gzip"}, 415}, "br": {[]string{"br"}, 415}, "unknown": {[]string{"x"}, 415}, "a list": {[]string{"identity, deflate"}, 415},
+		"two lines": {[]string{"identity", "gzip"}, 400}, "br": {[]string{"br"}, 415}, "unknown": {[]string{"x"}, 415}, "a list": {[]string{"identity, deflate"}, 415},
 	} {
 		for _, path := range []string{"/seen", "/api/v1/authorize", "/api/v1/openapi.json", "/nowhere"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at+path, strings.NewReader("plain"))
@@ -177,7 +184,7 @@ func TestEncodedBodiesAreRefused(t *testing.T) {
 			body, err := io.ReadAll(res.Body)
 			require.NoError(t, err)
 			require.NoError(t, res.Body.Close())
-			if path == "/seen" || c.status == 415 {
+			if path == "/seen" || c.status != 200 {
 				require.Equal(t, c.status, res.StatusCode, "%s %s: %s", name, path, body)
 			}
 		}

@@ -204,10 +204,10 @@ func TestReviewsAndCompletionsSendFewStatements(t *testing.T) {
 		body           string
 		followUp, want int
 	}{
-		"the last approval": {review(1), `{"resolution":"approve"}`, 2, 14},
-		"an approval":       {review(2), `{"resolution":"approve"}`, 0, 12},
-		"a rejection":       {review(1), `{"resolution":"reject"}`, 0, 14},
-		"a completion":      {challenge("/complete"), confirmBody, 2, 9},
+		"the last approval": {review(1), `{"resolution":"approve"}`, 2, 16},
+		"an approval":       {review(2), `{"resolution":"approve"}`, 0, 14},
+		"a rejection":       {review(1), `{"resolution":"reject"}`, 0, 15},
+		"a completion":      {challenge("/complete"), confirmBody, 2, 10},
 		"a cancel":          {challenge("/cancel"), "", 0, 10},
 	} {
 		for range 2 { // the first request fills the caches

@@ -21,7 +21,7 @@ type Action struct {
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 	ArchivedAt          *time.Time
-	RowMAC              []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC              []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // PolicyVersion is one immutable decision contract of an action.

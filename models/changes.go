@@ -23,4 +23,5 @@ type Change struct {
 	ResolvedBy    *string // actor; nil for an expiry
 	Reason        string  // the requester's; empty if none was given
 	ResolvedFor   string  // the reason of ResolvedBy; empty if none was given
+	RowMAC        []byte  `gorm:"column:row_mac"` // see pg.Table
 }

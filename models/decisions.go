@@ -17,7 +17,7 @@ type SigningKey struct {
 	LastUsedAt    *time.Time // to about a minute
 	RetiringAt    *time.Time
 	RetiredAt     *time.Time
-	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Authorization is one decision. It is written once; only the outcome is added later. A follow-up decision is a row of its
@@ -57,12 +57,17 @@ type Authorization struct {
 	ChallengesUsed     int
 	ChallengeCompleted *string // the method of a completed challenge in the chain
 	HoldApproved       bool
+	BreakGlass         bool    // a hold in the chain of parents was approved by break-glass
+	StandingID         *string // the standing approval that allowed it
+	StandingAmount     *string // what it counts towards the amount of StandingID; an exact decimal
+	OpensStanding      *string // the standing approval that the request asks for
 	Assurance          JSON
 	Explanation        JSON
 	Response           JSON // the fields of the response that no other column has, for a repeat of the request
 	Outcome            *string
 	OutcomeReportedAt  *time.Time
 	OutcomeNoteDigest  *string
+	RowMAC             []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Challenge requests a stronger authentication from the subject.
@@ -86,6 +91,7 @@ type Challenge struct {
 	Strength             *string
 	CompletionHash       []byte
 	ChildAuthorizationID *string
+	RowMAC               []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // ShownDetails are the details of a request that a person is shown before approving it, sealed (internal/authz/display).
@@ -127,6 +133,8 @@ type AggregateValue struct {
 	DecidedAt      time.Time
 	Reserved       string
 	ReservedAt     time.Time // since when Reserved has its value
+	// ResourceUntil is until when a request that waits counts towards the limits of its resource; nil is until it is settled.
+	ResourceUntil *time.Time
 }
 
 // ChallengeLink opens one challenge in a browser.
@@ -138,6 +146,11 @@ type ChallengeLink struct {
 	ReturnURL     *string `gorm:"column:return_url"` // the page to continue on after the challenge
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
+	// ForClient is set for a link that shows the request only to a browser in which the subject used a passkey.
+	ForClient bool
+	Failures  int    // refused attempts to open the link
+	Random    []byte // signed to open the link; replaced when it is opened
+	Opened    []byte // MAC of the secret of the browser that opened it last
 }
 
 // Hold stops an action until reviewers approve or reject it, or until DueAt.
@@ -150,18 +163,24 @@ type Hold struct {
 	RiskClass            string
 	Status               HoldStatus
 	ApprovalsRequired    int
-	TeamsRequired        int  // the number of its rows in hold_teams
-	SelfReviewBarred     bool // the principal of the requesting credential may not review
+	TeamsRequired        int     // the number of its rows in hold_teams and hold_steps
+	SelfReviewBarred     bool    // the principal of the requesting credential may not review
+	RepeatApprovers      bool    // one person may approve in several steps
+	RequesterPerson      *string // the member of staff who requests, if the person is known
+	GlassTeam            *string // whose members may approve alone (break-glass); nil for none
+	GlassApprovals       int     // verdicts that the review after a break-glass needs
+	GlassSeconds         int64   // the time for it
 	OpenedAt             time.Time
 	RemindAt             time.Time
 	RemindedAt           *time.Time
-	DueAt                time.Time
+	DueAt                time.Time  // of a hold with steps: when it expires unless the open step is approved
+	EndsAt               *time.Time // of a hold with steps: when it expires at the latest
 	ResolvedAt           *time.Time
 	ResolvedBy           *string
 	ChildAuthorizationID *string
 	AssignedTo           *string // the reviewer who has taken the hold; anyone else may still review it
 	AssignedAt           *time.Time
-	RowMAC               []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC               []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // GivenReview is a review that a person has given in the console and that is made at DueAt, unless the person undoes it before.
@@ -170,6 +189,7 @@ type GivenReview struct {
 	Reviewer        string `gorm:"primaryKey"`
 	EnvironmentID   string `gorm:"primaryKey"`
 	TenantID        string
+	Step            int // the step that was open
 	Resolution      string
 	Note            []byte // sealed (internal/authz/reviewnote); nil for none
 	RequestID       string // reviews with the same one were given together
@@ -177,7 +197,7 @@ type GivenReview struct {
 	DueAt           time.Time
 	TakenAt         *time.Time // since when it cannot be undone
 	Remark          *string    // why it was not made; empty: it was, but the decision that followed is not allow; nil while it waits
-	RowMAC          []byte     `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC          []byte     `gorm:"column:row_mac"` // see pg.Table
 }
 
 // ReviewNote is the note of a reviewer's review, sealed (internal/authz/reviewnote).
@@ -197,12 +217,13 @@ type Review struct {
 	AuthorizationID string `gorm:"primaryKey"`
 	EnvironmentID   string
 	Reviewer        string `gorm:"primaryKey"`
+	Step            int    `gorm:"primaryKey"` // the position of the step, from 0
 	Principal       string // the principal of the reviewer (the column principal of people and credentials)
 	Resolution      string
 	NoteDigest      *string
 	At              time.Time
 	Receipt         []byte
-	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Proof is a signed proof of agency. Whether it has expired is computed from ExpiresAt.
@@ -222,6 +243,7 @@ type Proof struct {
 	ConsumedBy      *string
 	RevokedAt       *time.Time
 	RevokedReason   *string
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Evaluation reports on the decisions of some actions over a window.

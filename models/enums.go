@@ -104,10 +104,11 @@ type HoldStatus string
 
 // Hold states.
 const (
-	HoldPending  HoldStatus = "pending"
-	HoldApproved HoldStatus = "approved"
-	HoldRejected HoldStatus = "rejected"
-	HoldExpired  HoldStatus = "expired"
+	HoldPending   HoldStatus = "pending"
+	HoldApproved  HoldStatus = "approved"
+	HoldRejected  HoldStatus = "rejected"
+	HoldExpired   HoldStatus = "expired"
+	HoldWithdrawn HoldStatus = "withdrawn"
 )
 
 // ChangeKind says what a change request changes.
@@ -121,6 +122,12 @@ const (
 	ChangeTeamCreate          ChangeKind = "team.create"
 	ChangeTeamUpdate          ChangeKind = "team.update"
 	ChangeTeamDelete          ChangeKind = "team.delete"
+	ChangeSubjectReinstate    ChangeKind = "subject.reinstate"
+	ChangePersonManager       ChangeKind = "person.manager"
+	ChangeSignalsSet          ChangeKind = "signals.set"
+	ChangeSignalsRemove       ChangeKind = "signals.remove"
+	ChangeDestinationSet      ChangeKind = "destination.set"
+	ChangeDestinationRemove   ChangeKind = "destination.remove"
 	ChangeWebhookCreate       ChangeKind = "webhook.create"
 	ChangeWebhookUpdate       ChangeKind = "webhook.update"
 	ChangeListEntries         ChangeKind = "list.entries"

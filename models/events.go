@@ -36,6 +36,7 @@ type Outbox struct {
 	AvailableAt   time.Time
 	Attempts      int
 	LastError     *string
+	Trace         string `gorm:"->"` // traceparent of what added it; empty if its trace is not exported
 }
 
 // TableName implements schema.Tabler: the table has a singular name.
@@ -57,6 +58,7 @@ type WebhookEndpoint struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
+	RowMAC         []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // WebhookSecret is one sealed signing secret of an endpoint. ExpiresAt is set when a rotation replaces it.
@@ -81,6 +83,7 @@ type WebhookDelivery struct {
 	NextAttemptAt time.Time
 	CreatedAt     time.Time
 	SettledAt     *time.Time
+	Trace         string // traceparent of the request that caused the event; empty if its trace is not exported
 }
 
 // WebhookAttempt is one attempt of a delivery.

@@ -1,6 +1,9 @@
 package models
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // IdentityProvider is an OpenID Connect provider with which the staff of a tenant sign in to the console. ClientSecret is sealed;
 // it is nil once the provider was removed.
@@ -19,14 +22,22 @@ type IdentityProvider struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	RemovedAt    *time.Time
-	RowMAC       []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC       []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
-// ProviderGrant gives the members of a provider's group roles in an environment of the tenant.
+// GroupGrants returns Grants.
+func (p IdentityProvider) GroupGrants() (grants []ProviderGrant, err error) {
+	err = json.Unmarshal(p.Grants, &grants)
+	return grants, err
+}
+
+// ProviderGrant gives the members of a provider's group roles in an environment of the tenant, and makes those whom a directory provisions members
+// of teams.
 type ProviderGrant struct {
-	Group       string `json:"group"`
-	Environment string `json:"environment"`
-	Roles       []Role `json:"roles"`
+	Group       string   `json:"group"`
+	Environment string   `json:"environment"`
+	Roles       []Role   `json:"roles"`
+	Teams       []string `json:"teams,omitempty"` // keys
 }
 
 // ProviderLogout is a logout token that was accepted.

@@ -27,7 +27,7 @@ type List struct {
 	EntriesSum    []byte // of the digests of their rows (pg.Resum)
 	CreatedAt     time.Time
 	CreatedBy     string
-	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // ListEntry is one value of a list.
@@ -43,5 +43,5 @@ type ListEntry struct {
 	AddedAt       time.Time
 	AddedBy       string
 	Salt          []byte // random, of the digest
-	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table
 }

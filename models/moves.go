@@ -17,6 +17,7 @@ type MoveRequest struct {
 	SignCount       *int64
 	BackupState     *bool
 	NoteDigest      *string // of a review
+	Step            int     // of a review: the step that was open
 	RequestedAt     time.Time
-	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }

@@ -10,10 +10,17 @@ const (
 	NoticeOpened    NoticeKind = "opened"
 	NoticeDueSoon   NoticeKind = "due_soon" // half of the time of the hold has passed
 	NoticeEscalated NoticeKind = "escalated"
+	// NoticeBreakGlass is not chosen: who was skipped is notified through the channels that they chose for any occasion.
+	NoticeBreakGlass NoticeKind = "break_glass"
+	NoticeNextStep   NoticeKind = "next_step" // of one's own request: a step is approved, and the next one open
+	NoticeSettled    NoticeKind = "settled"   // of one's own request: approved, rejected or expired
 )
 
-// NoticeKinds lists the occasions in the order in which they happen.
-var NoticeKinds = []NoticeKind{NoticeOpened, NoticeDueSoon, NoticeEscalated}
+// NoticeKinds lists the occasions that can be chosen, in the order in which they happen.
+var NoticeKinds = []NoticeKind{NoticeOpened, NoticeDueSoon, NoticeEscalated, NoticeNextStep, NoticeSettled}
+
+// OfRequester reports whether the occasion concerns the person who requests, and not reviewers.
+func (k NoticeKind) OfRequester() bool { return k == NoticeNextStep || k == NoticeSettled }
 
 // ChannelEmail is the channel of a person's own e-mail address. Any other channel is the id of a chat address.
 const ChannelEmail = "email"

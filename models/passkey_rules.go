@@ -29,7 +29,7 @@ type EnvironmentPasskeys struct {
 	EnvironmentID string `gorm:"primaryKey"`
 	TenantID      string
 	PasskeyRules
-	RowMAC []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // TableName implements schema.Tabler.
@@ -39,7 +39,7 @@ func (EnvironmentPasskeys) TableName() string { return "environment_passkeys" }
 type RPID struct {
 	RPID     string `gorm:"column:rp_id;primaryKey"`
 	TenantID string
-	RowMAC   []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC   []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // TableName implements schema.Tabler.

@@ -2,6 +2,7 @@ package models
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -64,16 +65,18 @@ type Person struct {
 	// IdentityProviderID and ProviderSubject are set for a person whom an identity provider signs in.
 	IdentityProviderID *string
 	ProviderSubject    *string
-	// ConfirmedAt is since when the account is known to be of a person of its own; nil if only those whom ShownTo and MailedBy list say so.
+	// ConfirmedAt is since when the account is known to be of a person of its own; nil if only those whom MayBe lists say so.
 	ConfirmedAt *time.Time
+	// ConfirmedBy is who knows the person: a member of staff, the command line, or an identity provider (see ProviderConfirms).
 	ConfirmedBy *string
-	// ShownTo are the actors to whom a link was shown that registered a passkey of the account. Each of them can be the account.
-	ShownTo Strings
-	// MailedBy are the actors who chose the address that such a link was mailed to. Each of them can be the account, too.
+	// MayBe lists who may be the account until it is confirmed: those who saw a link that registered a passkey of it or chose the address that
+	// it was mailed to, and everyone who may be one of them.
+	MayBe Strings `gorm:"column:shown_to"`
+	// MailedBy is the part of MayBe that version 1.0 stored apart. It is no longer written.
 	MailedBy Strings
 	// Principal is whom the account counts as, if it is linked with another account of the same person; nil for itself.
 	Principal *string
-	RowMAC    []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC    []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // CountsAs returns the principal of the person.
@@ -84,8 +87,27 @@ func (p Person) CountsAs() string {
 	return "person:" + p.ID
 }
 
+// ProviderConfirms begins ConfirmedBy of a person whom only an identity provider confirms. It knows its own accounts apart, but not from
+// those that came to the tenant in a different way.
+const ProviderConfirms = "identity_provider:"
+
+// ConfirmedByProvider reports whether only an identity provider says that the account is of a person of its own.
+func (p Person) ConfirmedByProvider() bool {
+	return p.ConfirmedAt != nil && p.ConfirmedBy != nil && strings.HasPrefix(*p.ConfirmedBy, ProviderConfirms)
+}
+
 // Federated reports whether an identity provider signs the person in. Their passkey only confirms changes.
 func (p Person) Federated() bool { return p.IdentityProviderID != nil }
+
+// PersonPosition is a person's place in the company, as its directory says.
+type PersonPosition struct {
+	PersonID   string `gorm:"primaryKey"`
+	TenantID   string
+	ManagerID  *string // a person of the tenant
+	Department *string
+	ChangedAt  time.Time
+	RowMAC     []byte `gorm:"column:row_mac"` // see pg.Table
+}
 
 // PersonRole is one role of a person in one environment.
 type PersonRole struct {
@@ -94,7 +116,7 @@ type PersonRole struct {
 	Role          Role   `gorm:"primaryKey"`
 	GrantedAt     time.Time
 	GrantedBy     string
-	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // PersonPasskey is a WebAuthn credential of a person.
@@ -112,7 +134,7 @@ type PersonPasskey struct {
 	CloneWarning    bool
 	CreatedAt       time.Time
 	LastUsedAt      *time.Time
-	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // PersonInvitation lets a person register one passkey, once.
@@ -125,7 +147,7 @@ type PersonInvitation struct {
 	CreatedBy string
 	ExpiresAt time.Time
 	UsedAt    *time.Time
-	RowMAC    []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC    []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // ConsoleSession is the session of a person who signed in. ConfirmedAt is when they last used their passkey.
@@ -144,5 +166,5 @@ type ConsoleSession struct {
 	// provider's own name of its session (sid), if it has one.
 	IdentityProviderID *string
 	ProviderSession    *string
-	RowMAC             []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC             []byte `gorm:"column:row_mac"` // see pg.Table
 }

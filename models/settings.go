@@ -14,15 +14,17 @@ type Settings struct {
 	RPOrigins Strings `json:"origins" gorm:"column:rp_origins" schema:"null"`
 	// PageOrigin is the origin of the hosted pages; nil is the service's own. ReturnOrigins are origins that they may return people to, in
 	// addition to RPOrigins, and FrameAncestors origins that may show them in a frame.
-	PageOrigin             *string `json:"page_origin"`
-	ReturnOrigins          Strings `json:"return_origins" schema:"null"`
-	FrameAncestors         Strings `json:"frame_ancestors" schema:"null"`
-	ChallengeTTLSeconds    int     `json:"challenge_ttl_seconds" gorm:"column:challenge_ttl_seconds"`
-	HoldTTLSeconds         int     `json:"hold_ttl_seconds" gorm:"column:hold_ttl_seconds"`
-	ChangeTTLSeconds       int     `json:"change_ttl_seconds" gorm:"column:change_ttl_seconds"`
-	FederatedKeyDays       int     `json:"federated_key_days"` // applies to the keys that exist as well
-	BarSelfReview          bool    `json:"bar_self_review"`
-	SecondApproverRequired bool    `json:"second_approver_required"`
+	PageOrigin          *string `json:"page_origin"`
+	ReturnOrigins       Strings `json:"return_origins" schema:"null"`
+	FrameAncestors      Strings `json:"frame_ancestors" schema:"null"`
+	ChallengeTTLSeconds int     `json:"challenge_ttl_seconds" gorm:"column:challenge_ttl_seconds"`
+	HoldTTLSeconds      int     `json:"hold_ttl_seconds" gorm:"column:hold_ttl_seconds"`
+	ChangeTTLSeconds    int     `json:"change_ttl_seconds" gorm:"column:change_ttl_seconds"`
+	// ResourceReservationSeconds is how long a request that waits reserves the room of its resource under a limit.
+	ResourceReservationSeconds int  `json:"resource_reservation_seconds" gorm:"default:900"`
+	FederatedKeyDays           int  `json:"federated_key_days"` // applies to the keys that exist as well
+	BarSelfReview              bool `json:"bar_self_review"`
+	SecondApproverRequired     bool `json:"second_approver_required"`
 	// Background names what people are compared with, and so whether the environment learns from its own.
 	Background              BackgroundChoice `json:"background"`
 	EnrollmentGrantRequired bool             `json:"enrollment_grant_required"`
@@ -51,7 +53,7 @@ type Choice struct{ Value, Text string }
 
 // DefaultSettings are the settings of a new environment.
 func DefaultSettings(kind EnvironmentKind) Settings {
-	out := Settings{ChallengeTTLSeconds: 300, HoldTTLSeconds: 72 * 3600, ChangeTTLSeconds: 24 * 3600, ReviewNotes: true, Background: BackgroundOwn}
+	out := Settings{ChallengeTTLSeconds: 300, HoldTTLSeconds: 72 * 3600, ChangeTTLSeconds: 24 * 3600, ResourceReservationSeconds: 15 * 60, ReviewNotes: true, Background: BackgroundOwn}
 	if kind == Live {
 		out.Background, out.BarSelfReview, out.FederatedKeyDays = BackgroundPrior, true, 90
 	}
@@ -79,6 +81,11 @@ var DeclaredSettings = []Setting{
 	{
 		Name: "change_ttl_seconds", Min: 300, Max: 2592000, Duration: true, Help: "Time limit of a change request (seconds).",
 		Label: "Time limit of a change request", Hint: "5 min to 30 days, for new change requests.",
+	},
+	{
+		Name: "resource_reservation_seconds", Min: 60, Max: 2592000, Duration: true, Kept: true,
+		Help:  "Time for which a challenge or a hold reserves room under the limit of its resource (seconds). After it others may use the room, and the follow-up decision is counted anew.",
+		Label: "Time for which a waiting request reserves the limit of its account", Hint: "1 min to 30 days, for new requests.",
 	},
 	{
 		Name: "bar_self_review", Question: "Who must approve?", Label: "No one may approve their own request",
@@ -157,7 +164,8 @@ func (s Setting) Column() string {
 	return s.Name
 }
 
-func settingColumns() []string {
+// SettingColumns returns the columns of all declared settings, in the order of their declaration.
+func SettingColumns() []string {
 	var out []string
 	for _, s := range DeclaredSettings {
 		out = append(out, s.Column())

@@ -13,16 +13,24 @@ type Subject struct {
 	AdaptationFrozen bool
 	ResearchConsent  bool
 	ClaimCapUntil    *time.Time // after a recovery without anchor, claims are capped at likely until then
+	ChallengeUntil   *time.Time // after a security event, every decision requires a challenge until then
 	// EnrollmentAskedAt is when the next enrollment was requested explicitly; nil after an enrollment or a recovery.
 	EnrollmentAskedAt *time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
 	RevokedAt         *time.Time
+	ReinstatedAt      *time.Time // when the last revocation ended
+	RowMAC            []byte     `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Capped reports whether the subject's claims are capped at likely at a time.
 func (s Subject) Capped(at time.Time) bool {
 	return s.ClaimCapUntil != nil && at.Before(*s.ClaimCapUntil)
+}
+
+// Suspected reports whether a security event requires a challenge of the subject at a time.
+func (s Subject) Suspected(at time.Time) bool {
+	return s.ChallengeUntil != nil && at.Before(*s.ChallengeUntil)
 }
 
 // Session is one observation session. State is the running assurance (internal/behavior/scoring), sealed.
@@ -45,6 +53,7 @@ type Session struct {
 	EnrollmentReady bool
 	TrustState      string
 	State           []byte
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Frame is one feature frame: its digest, for replay detection, and its vector (derived cells only) while it is needed.
@@ -121,7 +130,7 @@ type Passkey struct {
 	CreatedAt       time.Time
 	LastUsedAt      *time.Time
 	RevokedAt       *time.Time
-	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // RegistrationGrant lets one passkey be registered for one subject, once.
@@ -136,7 +145,7 @@ type RegistrationGrant struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	UsedAt        *time.Time
-	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Recovery is one recovery of a subject.
@@ -154,6 +163,7 @@ type Recovery struct {
 	ReadyAt              time.Time
 	ExpiresAt            time.Time
 	CompletedAt          *time.Time
+	RowMAC               []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // ResearchConsent is one entry of the consent ledger.
@@ -223,12 +233,15 @@ type Background struct {
 
 // ErasedTerms are the terms that the next subject with the id of an erased one takes over, until ExpiresAt.
 type ErasedTerms struct {
-	EnvironmentID string  `gorm:"primaryKey"`
-	MAC           []byte  `gorm:"column:mac;primaryKey"` // of the relying party's id
-	Anchor        *string // of the open recovery; nil if there was none
-	Limitations   Strings
-	ReadyAt       *time.Time
-	EndsAt        *time.Time
-	ClaimCapUntil *time.Time
-	ExpiresAt     time.Time
+	EnvironmentID  string  `gorm:"primaryKey"`
+	MAC            []byte  `gorm:"column:mac;primaryKey"` // of the relying party's id
+	Anchor         *string // of the open recovery; nil if there was none
+	Limitations    Strings
+	ReadyAt        *time.Time
+	EndsAt         *time.Time
+	ClaimCapUntil  *time.Time
+	ChallengeUntil *time.Time
+	RevokedAt      *time.Time
+	Frozen         bool // adaptation of templates
+	ExpiresAt      time.Time
 }

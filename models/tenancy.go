@@ -30,7 +30,7 @@ type Environment struct {
 	// Passkeys is read where Brand is, and by Environments().PasskeyRules.
 	Passkeys  PasskeyRules `gorm:"-"`
 	CreatedAt time.Time
-	RowMAC    []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC    []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // Brand is the look of an environment's hosted pages. Empty fields are not set.
@@ -63,7 +63,7 @@ type Credential struct {
 	LapsesAt        *time.Time // of a person of an identity provider: when it ends if they do not sign in again
 	LastUsedAt      *time.Time
 	RevokedAt       *time.Time
-	RowMAC          []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC          []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // IssuedBy returns the actor whose authority the credential rests on: the credential that issued it or was given it, or else its creator.
@@ -94,7 +94,7 @@ type CredentialKey struct {
 	CredentialID string
 	CreatedAt    time.Time
 	ExpiresAt    *time.Time
-	RowMAC       []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC       []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // ClientToken lets a browser submit evidence for one subject from one origin.
@@ -111,7 +111,7 @@ type ClientToken struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	RevokedAt     *time.Time
-	RowMAC        []byte `gorm:"column:row_mac"` // see AttestedTables
+	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table
 }
 
 // IdempotencyKey is the stored response to a request with the header Idempotency-Key. Status is nil while the request runs.

@@ -119,7 +119,7 @@ func (b *bundle) confirm(t testing.TB, c models.Challenge) challenge.Prepared {
 
 func (b *bundle) review(t testing.TB, h models.Hold, reviewer, resolution string) hold.Prepared {
 	t.Helper()
-	p, err := b.holds.PrepareReview(t.Context(), b.Principal(reviewer), h.AuthorizationID, resolution, nil)
+	p, err := b.holds.PrepareReview(t.Context(), b.Principal(reviewer), h.AuthorizationID, hold.Vote{Resolution: resolution})
 	require.NoError(t, err)
 	return p
 }

@@ -84,7 +84,7 @@ func TestHoldRaceHasOneOutcome(t *testing.T) {
 		require.NoError(t, b.runs.StartHold(t.Context(), in))
 		review := func(reviewer, resolution, status string) func() (string, error) {
 			return func() (string, error) {
-				done, err := hold.NewReviewer(b.holds, b.runs).Review(t.Context(), b.Principal(reviewer), h.AuthorizationID, resolution, nil)
+				done, err := hold.NewReviewer(b.holds, b.runs).Review(t.Context(), b.Principal(reviewer), h.AuthorizationID, hold.Vote{Resolution: resolution})
 				if err == nil && done.Pending != nil {
 					return "", problem.NewUnavailable("not finished in time", nil)
 				}

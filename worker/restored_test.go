@@ -52,18 +52,20 @@ func TestARestoredRecordIsSettledAlthoughItsRunHasClosed(t *testing.T) {
 		b.Exec(`update challenges set status = 'open', settled_at = null, method_used = null, strength = null, completion_hash = null,
 			child_authorization_id = null where id = $1`, c.ID)
 		b.Exec("delete from authorizations where parent_id = $1", c.AuthorizationID)
+		b.Exec("delete from endings where state = $1", c.ID)
 	}
 
 	h := b.Hold(time.Hour, 1)
 	for range 2 {
 		again(func() error {
-			_, err := reviewer.Review(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Approve, nil)
+			_, err := reviewer.Review(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 			return err
 		})
 		b.eventually(t, 1, "select count(*) from holds where authorization_id = $1 and status = $2", h.AuthorizationID, string(models.HoldApproved))
 		b.Exec("update holds set status = 'pending', resolved_at = null, resolved_by = null, child_authorization_id = null where authorization_id = $1", h.AuthorizationID)
 		b.Exec("delete from reviews where authorization_id = $1", h.AuthorizationID)
 		b.Exec("delete from authorizations where parent_id = $1", h.AuthorizationID)
+		b.Exec("delete from endings where state = $1", h.AuthorizationID)
 	}
 }
 

@@ -220,7 +220,7 @@ func TestWorkflowClosesWhenItsChallengeIsVoided(t *testing.T) {
 	require.NoError(t, b.runs.StartChallenge(t.Context(), run))
 	b.runProcess(nil)
 	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
-		if _, err := challenge.CancelChallengesOfSubject(t.Context(), q, b.Scope, c.SubjectUID, b.Now); err != nil {
+		if _, err := challenge.CancelChallengesOfSubject(t.Context(), q, b.Scope, c.SubjectUID, b.Now, b.Now); err != nil {
 			return err
 		}
 		return outbox.Add(t.Context(), q, outbox.Item{Topic: outbox.TopicChallengeSettled, Environment: c.EnvironmentID, Ref: c.ID, At: b.Now})
@@ -246,6 +246,19 @@ func TestClientIsUnavailableWithoutTemporal(t *testing.T) {
 	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
 	require.Positive(t, problem.As(err).RetryAfter)
 	require.True(t, problem.Is(unavailable.Ping(t.Context()), problem.Unavailable))
+	require.Equal(t, 1, b.Count("select count(*) from challenges where status = 'open'"))
+}
+
+// Where Temporal is there and no worker runs, the refusal says so.
+func TestClientIsUnavailableWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.Challenge(challengeTTL, "sandbox_confirm")
+	p := b.confirm(t, c)
+	_, err := b.runs.CompleteChallenge(t.Context(), p.Workflow, p.Request)
+	require.True(t, problem.Is(err, problem.Unavailable), "%v", err)
+	require.ErrorContains(t, err, "No worker took the request in time")
+	require.NoError(t, b.runs.Ping(t.Context()))
 	require.Equal(t, 1, b.Count("select count(*) from challenges where status = 'open'"))
 }
 

@@ -216,7 +216,13 @@ func notAccepted(err error) error {
 	if errors.As(err, &exists) || errors.As(err, &missing) {
 		return durable.ErrClosed
 	}
-	return refusedOr(err, unavailable)
+	return refusedOr(err, func(err error) error {
+		// The call waits for a worker, and the connection is tried until then too: which of them is missing the caller cannot know.
+		if timeout := (*client.WorkflowUpdateServiceTimeoutOrCanceledError)(nil); errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded) {
+			return problem.NewUnavailable("No worker took the request in time, or Temporal is unavailable. Retry after the Retry-After header.", err)
+		}
+		return unavailable(err)
+	})
 }
 
 // runEnded is the type of the error that Temporal gives those who wait for an accepted update whose run ends.

@@ -22,7 +22,7 @@ func Hold(ctx workflow.Context, in hold.WorkflowInput) (hold.Outcome, error) {
 const statePartlyApproved = "partly_approved"
 
 // holdStatus has the status that each resolution leads to.
-var holdStatus = map[string]models.HoldStatus{hold.Approve: models.HoldApproved, hold.Reject: models.HoldRejected}
+var holdStatus = map[string]models.HoldStatus{hold.Approve: models.HoldApproved, hold.BreakGlass: models.HoldApproved, hold.Reject: models.HoldRejected}
 
 var holds = recordKind[hold.WorkflowInput, hold.Outcome]{
 	start: func(in hold.WorkflowInput) startRequest {
@@ -81,11 +81,16 @@ var holds = recordKind[hold.WorkflowInput, hold.Outcome]{
 	settled: func(o hold.Outcome) string {
 		switch o.Status {
 		case models.HoldApproved:
+			if o.BreakGlass {
+				return "Approved by one person alone (break-glass). Others review it afterwards. " + followUpLine(o.Decision, o.Authorization)
+			}
 			return "Approved by as many reviewers as the policy requires. " + followUpLine(o.Decision, o.Authorization)
 		case models.HoldRejected:
 			return "Rejected by a reviewer. The authorization has the outcome manually_rejected."
 		case models.HoldExpired:
 			return "Expired: not enough reviewers approved in time, and time never approves."
+		case models.HoldWithdrawn:
+			return "Withdrawn by the relying party: nothing was approved, and no outcome is recorded."
 		default:
 			return fmt.Sprintf("The hold is %s.", o.Status)
 		}

@@ -120,8 +120,10 @@ func TestRecoveryEndsWhenItsSubjectIsErased(t *testing.T) {
 	t.Parallel()
 	r := recover14Days(t, recovery.AnchorIDP)
 	r.at(time.Hour, func() {
-		_, err := subject.HideSubject(context.Background(), r.store.Q, r.scope, r.subject.UID, r.env.Now())
-		require.NoError(t, err)
+		require.NoError(t, r.store.Write(context.Background(), func(q *pg.Q) error {
+			_, err := subject.HideSubject(context.Background(), q, r.scope, r.subject.UID, r.env.Now())
+			return err
+		}))
 		r.env.SignalWorkflow(workflows.SignalSettled, nil)
 	})
 	require.Equal(t, workflows.RecoveryResult{Status: "gone"}, r.run(t))

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strconv"
 	"time"
@@ -24,7 +25,7 @@ func (m *Chain) admit(c *fiber.Ctx, r Route, key identity.Key) error {
 	}
 	p.RequestID, p.TraceID = request.ID(c), request.TraceID(c)
 	request.SetPrincipal(c, p)
-	if err := m.TakeQuota(c, p); err != nil {
+	if err := m.TakeQuota(c, p); err != nil && !r.Urgent {
 		return err
 	}
 	if err := r.Permits(p); err != nil {
@@ -35,6 +36,9 @@ func (m *Chain) admit(c *fiber.Ctx, r Route, key identity.Key) error {
 	}
 	return nil
 }
+
+// Bearer returns the token of the Authorization header for routes outside of the contract, which must not be used after the request.
+func Bearer(c *fiber.Ctx) ([]byte, error) { return bearer(c) }
 
 // bearer returns the key of the Authorization header, which must not be used after the request.
 func bearer(c *fiber.Ctx) ([]byte, error) {
@@ -49,8 +53,7 @@ func bearer(c *fiber.Ctx) ([]byte, error) {
 // depends on the same database as the work it protects, which then fails by itself.
 func (m *Chain) TakeQuota(c *fiber.Ctx, p identity.Principal) error {
 	ctx := request.Context(c)
-	own, shared := p.Quotas()
-	d, err := m.deps.Limiter.Take(ctx, own, shared)
+	d, err := m.deps.take(ctx, p)
 	if err != nil {
 		m.deps.Metrics.LimiterUnavailable()
 		return nil //nolint:nilerr // an unavailable limiter refuses no request
@@ -72,6 +75,25 @@ func (m *Chain) TakeQuota(c *fiber.Ctx, p identity.Principal) error {
 	e := problem.Newf(problem.RateLimited, detail, d.Limit)
 	e.RetryAfter = d.Reset
 	return e
+}
+
+// take counts the request against the caller's quotas. A server's request that the part of the quota for all keys refuses counts against the
+// share of its key.
+func (d Deps) take(ctx context.Context, p identity.Principal) (ratelimit.Decision, error) {
+	own, shared := p.Quotas()
+	common, share, divided := p.Shares()
+	if !divided {
+		return d.Limiter.Take(ctx, own, shared)
+	}
+	out, err := d.Limiter.Take(ctx, own, shared, common)
+	if err != nil || out.Allowed || out.Name != common.Name {
+		return out, err
+	}
+	mine, err := d.Limiter.Take(ctx, own, shared, share)
+	if err == nil && !mine.Allowed && mine.Name == share.Name {
+		return out, nil
+	}
+	return mine, err
 }
 
 // setQuotaHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers and the older X-RateLimit headers. They describe the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/countersign-dev/countersign/api/metrics"
 	"github.com/countersign-dev/countersign/api/openapi"
@@ -22,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -66,15 +66,12 @@ func New(base context.Context, config Config, d Deps) (*Chain, error) {
 	if config.RequestTimeout == 0 {
 		config.RequestTimeout = 10 * time.Second
 	}
-	if d.Tracing == nil {
-		d.Tracing = noop.NewTracerProvider()
-	}
 	contract, err := openapi.Compile()
 	if err != nil {
 		return nil, err
 	}
 	m := &Chain{
-		config: config, base: base, deps: d, tracer: d.Tracing.Tracer("github.com/countersign-dev/countersign/api"),
+		config: config, base: base, deps: d, tracer: tracing.Tracer(d.Tracing, "api"),
 		contract: Contract{contract}, operations: map[string]openapi.Operation{}, gates: newGates(),
 	}
 	for _, op := range contract.Operations() {

@@ -70,6 +70,12 @@ func (m *Chain) shedding(r Route, next func(c *fiber.Ctx, key identity.Key) erro
 	}
 }
 
+// EnterOutside takes a slot for a request outside of the contract, such as one of a company's directory; leave returns it. Those of all tenants with
+// the same name share the part of one tenant.
+func (m *Chain) EnterOutside(ctx context.Context, share string) (leave func(), err error) {
+	return func() { m.gates.working.Leave(share) }, m.enter(ctx, m.gates.working, share)
+}
+
 func (m *Chain) enter(ctx context.Context, g *admission.Gate, tenant string) error {
 	err := g.Enter(ctx, tenant, maxQueueTime)
 	if err == nil {

@@ -26,6 +26,8 @@ type Route struct {
 	Finds      string // the field of the body that identifies a resource, for a path without parameters: a not_found names it
 	Old        bool   // lists of records and reports on them: may be read from a standby
 	Personal   bool   // a list of records about people: reading it in bulk leaves an audit entry
+	Streams    bool   // the response has no end
+	Urgent     bool   // it ends what someone could misuse: no quota refuses it
 	Handler    fiber.Handler
 }
 
@@ -41,7 +43,11 @@ func (m *Chain) Mount(app *fiber.App, pages func(app *fiber.App), routes []Route
 	m.routes = slices.Clone(routes)
 	sort.SliceStable(m.routes, func(i, j int) bool { return len(m.routes[i].params()) < len(m.routes[j].params()) })
 	for _, r := range m.routes {
-		app.Add(r.Method, strings.NewReplacer("{", ":", "}", "").Replace(r.Path), m.handle(r))
+		path := strings.NewReplacer("{", ":", "}", "").Replace(r.Path)
+		app.Add(r.Method, path, m.handle(r))
+		if r.Method == http.MethodGet && !r.Streams { // RFC 9110, section 9.3.2: the response without its body
+			app.Add(http.MethodHead, path, m.handle(r))
+		}
 	}
 	app.Use(m.unmatched)
 	m.handleUnknownMethods(app)
@@ -92,6 +98,9 @@ func (m *Chain) methodsOf(path string) string {
 	for _, r := range m.routes {
 		if r.Matches(path) {
 			methods = append(methods, r.Method)
+			if r.Method == http.MethodGet && !r.Streams {
+				methods = append(methods, http.MethodHead)
+			}
 		}
 	}
 	return strings.Join(methods, ", ")

@@ -11,7 +11,6 @@ import (
 	"github.com/gofiber/fiber/v2/utils"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/countersign-dev/countersign/internal/platform/tracing"
@@ -21,11 +20,13 @@ import (
 // there is no span, and the trace id is the caller's or a new one.
 func (m *Chain) startSpan(ctx context.Context, c *fiber.Ctx) (context.Context, trace.Span, string) {
 	parent := c.Get("traceparent")
+	if !validTraceparent(parent) {
+		parent = "" // as if it were missing (W3C Trace Context, section 3.2.2)
+	}
 	if tracing.Off(m.deps.Tracing) {
 		return ctx, trace.SpanFromContext(ctx), traceID(parent)
 	}
-	ctx = tracing.Propagator.Extract(ctx, propagation.MapCarrier{"traceparent": parent})
-	ctx, span := m.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := m.tracer.Start(tracing.Within(ctx, parent), "request", trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, span, span.SpanContext().TraceID().String()
 }
 
@@ -46,13 +47,28 @@ func endSpan(span trace.Span, route, method, code string, status int) {
 	span.End()
 }
 
-// traceID returns the trace id of a W3C traceparent header; a new one if the header is missing or invalid.
+// validTraceparent reports whether a traceparent header can be read by W3C Trace Context, section 3.2.2: a version that is not ff, a trace
+// id and a parent id that are not zero, and flags. Version 00 ends there; what a later version appends begins with a hyphen.
+func validTraceparent(header string) bool {
+	const whole, version, traceEnd, parentEnd = len("00-") + 32 + len("-") + 16 + len("-00"), 2, 35, 52
+	if len(header) < whole || header[version] != '-' || header[traceEnd] != '-' || header[parentEnd] != '-' {
+		return false
+	}
+	for _, part := range []string{header[:version], header[version+1 : traceEnd], header[traceEnd+1 : parentEnd], header[parentEnd+1 : whole]} {
+		if !isLowerHex(part) {
+			return false
+		}
+	}
+	if header[:version] == "ff" || strings.Trim(header[version+1:traceEnd], "0") == "" || strings.Trim(header[traceEnd+1:parentEnd], "0") == "" {
+		return false
+	}
+	return len(header) == whole || header[:version] != "00" && header[whole] == '-'
+}
+
+// traceID returns the trace id of a valid traceparent header; a new one if it is empty.
 func traceID(traceparent string) string {
 	if traceparent != "" {
-		parts := strings.Split(traceparent, "-")
-		if len(parts) == 4 && len(parts[1]) == 32 && isLowerHex(parts[1]) && strings.Trim(parts[1], "0") != "" {
-			return utils.CopyString(parts[1])
-		}
+		return utils.CopyString(traceparent[len("00-") : len("00-")+32])
 	}
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never returns an error

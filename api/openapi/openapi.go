@@ -17,6 +17,7 @@ import (
 
 //go:generate go run ../../tools/openapi
 //go:generate go run ../../tools/gosdk
+//go:generate go run ../../tools/kit
 
 //go:embed openapi.json
 var source []byte

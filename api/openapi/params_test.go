@@ -32,7 +32,7 @@ func TestParams(t *testing.T) {
 		"twice":               {op: "listActions", query: map[string][]string{"limit": {"1", "2"}}, want: one("query", "limit", "limit must be given once", "repeated")},
 		"bad cursor":          {op: "listActions", query: map[string][]string{"cursor": {"a b"}}, want: one("query", "cursor", "cursor must match ^[A-Za-z0-9_=-]+$", "string_pattern_mismatch")},
 		"known value":         {op: "listReviews", query: map[string][]string{"status": {"expired"}}},
-		"unknown value":       {op: "listReviews", query: map[string][]string{"status": {"done"}}, want: one("query", "status", "status must be one of pending, approved, rejected, expired", "enum")},
+		"unknown value":       {op: "listReviews", query: map[string][]string{"status": {"done"}}, want: one("query", "status", "status must be one of pending, approved, rejected, expired, withdrawn", "enum")},
 		"a family of events":  {op: "listActivity", query: map[string][]string{"type": {"hold.*"}}},
 		"a time":              {op: "listActivity", query: map[string][]string{"since": {"2026-11-21T00:00:00Z"}}},
 		"no time":             {op: "listActivity", query: map[string][]string{"since": {"today"}}, want: one("query", "since", "since must be a time as RFC 3339 has it, e.g. 2026-11-21T09:30:00.000Z", "datetime_parsing")},

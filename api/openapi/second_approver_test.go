@@ -21,14 +21,15 @@ var alone = map[string]string{
 	"createCredential": "a key counts as its issuer", "revokeCredential": "makes nothing looser", "rotateCredential": "by the same principal only",
 	"rotateSigningKey":      "verifiers follow the published keys",
 	"deleteWebhookEndpoint": "makes nothing looser", "rotateWebhookSecret": "the receiver trusts no secret that it was not given",
-	"testWebhookEndpoint": approved, "enableWebhookEndpoint": approved, "replayWebhookEndpoint": approved,
-	"createList":       "a list without entries decides nothing",
-	"createEvaluation": "a measurement", "closeEvaluation": "a measurement",
+	"testWebhookEndpoint": approved, "enableWebhookEndpoint": approved, "replayWebhookEndpoint": approved, "setDestinationCredentials": approved,
+	"setSubjectAliases": "a security event only restricts whom it names",
+	"createList":        "a list without entries decides nothing",
+	"createEvaluation":  "a measurement", "closeEvaluation": "a measurement",
 	"createSubject": business, "deleteSubject": business, "freezeAdaptation": business, "completeEnrollment": business, "rollbackTemplate": business,
 	"exportSubject": business, "importPasskey": business, "createPasskeyGrant": business, "passkeyRegisterOptions": business, "passkeyRegisterComplete": business,
 	"revokePasskey": business, "beginRecovery": business, "setResearchConsent": business, "revokeSubject": business, "createClientToken": business,
 	"createSession": business, "submitEvidence": business, "endSession": business, "authorize": business, "reportOutcome": business,
-	"reviewAuthorization": business, "assignReview": business, "unassignReview": business, "challengePasskeyOptions": business, "completeChallenge": business,
+	"reviewAuthorization": business, "withdrawAuthorization": business, "giveAfterReview": business, "createStandingApproval": business, "createStandingLink": business, "revokeStandingApproval": business, "assignReview": business, "unassignReview": business, "challengePasskeyOptions": business, "completeChallenge": business,
 	"cancelChallenge": business, "createChallengeLink": business, "verifyProof": business, "evaluateAccess": business, "evaluateAccessBatch": business,
 	"legacySessionStart": business, "legacyIngest": business, "legacySessionEnd": business, "legacyEnrol": business, "legacyAuth": business,
 }
@@ -72,7 +73,7 @@ func TestWriteOperationsWaitForASecondApprover(t *testing.T) {
 			seen[op.ID] = true
 		}
 	}
-	require.ElementsMatch(t, []string{"activatePolicyVersion", "updateAction", "updateEnvironment", "createTeam", "updateTeam", "deleteTeam", "createWebhookEndpoint", "updateWebhookEndpoint", "changeListEntries", "deleteList"}, waiting)
+	require.ElementsMatch(t, []string{"activatePolicyVersion", "updateAction", "updateEnvironment", "createTeam", "updateTeam", "deleteTeam", "setManager", "createWebhookEndpoint", "updateWebhookEndpoint", "changeListEntries", "deleteList", "reinstateSubject", "setDestination", "removeDestination"}, waiting)
 	for id := range alone {
 		require.True(t, seen[id], "%s is no operation", id)
 	}

@@ -33,7 +33,7 @@ Countersign is up. Type for two minutes and see how it decides: %s/try
 
 Try:
 
-  curl -s %s/api/v1/credential -H 'Authorization: Bearer %s'
+  curl -sS %s/api/v1/credential -H 'Authorization: Bearer %s'
 
 make demo, in a second terminal, demonstrates decisions on recorded people. Ctrl-C stops everything; the data stays in %s.
 `, s.BaseURL, s.BaseURL, s.BaseURL, s.OpsURL, s.TemporalAddress, orNone(s.TemporalUI)+m.startingNote(), m.consoleLine(), dev.StatePath(m.o.dir), devRateLimit,

@@ -79,6 +79,17 @@ func between(into *time.Duration, least, most time.Duration) parser {
 	}
 }
 
+func number(into *int32, least, most int32) parser {
+	return func(value string) error {
+		n, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || int32(n) < least || int32(n) > most {
+			return fmt.Errorf("want a whole number from %d to %d", least, most)
+		}
+		*into = int32(n)
+		return nil
+	}
+}
+
 func ratio(into *float64) parser {
 	return func(value string) error {
 		x, err := strconv.ParseFloat(value, 64)

@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/columns"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -61,7 +61,7 @@ func connectCLI(ctx context.Context, s *settings) (*core, error) {
 	}
 	return wiring.Open(ctx, wiring.Settings{
 		Log: slog.New(slog.DiscardHandler), DatabaseURL: s.databaseURL, DirectURL: s.directURL, BaseURL: baseURL, Keys: ring, RootKey: s.rootKeyName(), Actor: actor(s.command),
-		Signers: s.signers, MaxConns: 4, Providers: s.providerPolicy(),
+		Signers: s.signers, MaxConns: 4, Providers: s.providerPolicy(), Destinations: s.destinationPolicy(),
 	})
 }
 
@@ -120,7 +120,7 @@ func actor(cmd *cobra.Command) string { return "cli:" + cmd.CommandPath()[len("c
 
 // table prints aligned columns.
 func table(out io.Writer, header string, rows func(io.Writer) error) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	w := columns.New(out)
 	_, _ = fmt.Fprintln(w, header)
 	if err := rows(w); err != nil {
 		return err

@@ -22,7 +22,7 @@ func configExportCommand() *cobra.Command {
 	var r remote
 	var out string
 	cmd := &cobra.Command{
-		Use: "export", Args: cobra.NoArgs, Short: "Write an environment's actions, policies, settings and webhook endpoints as YAML",
+		Use: "export", Args: cobra.NoArgs, Short: "Write an environment's actions, policies, settings, webhook endpoints and destinations as YAML",
 		Example: "  countersign config export --out countersign.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			api, err := r.client(cmd.Context())
@@ -63,7 +63,7 @@ type comparison struct {
 }
 
 func (c *comparison) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.prune, "prune", false, "remove what the file does not have: archive actions, delete webhook endpoints")
+	cmd.Flags().BoolVar(&c.prune, "prune", false, "remove what the file does not have: archive actions, delete webhook endpoints and destinations")
 	cmd.Flags().BoolVar(&c.simulate, "simulate", true, "decide the newest 1,000 decisions again under each policy that would change; stores it as a draft, which decides nothing")
 	c.bind(cmd, adminKey)
 }

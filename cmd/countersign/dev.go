@@ -21,6 +21,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/keys/software"
 	"github.com/countersign-dev/countersign/internal/platform/masterkey"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/workflows"
@@ -91,6 +92,9 @@ type machine struct {
 // runDev starts everything, calls whenUp, which may be nil, once the API is ready, and stops everything when ctx ends.
 func runDev(ctx context.Context, o devOptions, out io.Writer, whenUp func(ctx context.Context, s dev.State) error) error {
 	started := time.Now() //nolint:forbidigo // measured for the banner
+	if backends := os.Getenv("COUNTERSIGN_SIGNING_KEYS"); backends != "" && backends != software.Name {
+		return usage("COUNTERSIGN_SIGNING_KEYS is set: dev keeps signing keys in its own database only; unset it, or run countersign serve and worker with it")
+	}
 	m := &machine{o: o, bar: progress.New(out, o.quiet), fails: make(chan error, 8)}
 	if o.temporalAddress == "" {
 		m.startup = durable.NewStartup()
@@ -313,7 +317,7 @@ func (m *machine) startService(ctx context.Context, keys *keyring.Keyring, api, 
 	if m.invitation, err = ensurePerson(ctx, c, m.state); err != nil {
 		return err
 	}
-	mailer, err := m.o.mail.mailer()
+	mailer, err := m.o.mail.mailer(m.state.BaseURL)
 	if err != nil {
 		return err
 	}

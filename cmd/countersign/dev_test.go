@@ -44,7 +44,8 @@ func TestDevKeepsKeysAndData(t *testing.T) {
 		require.Equal(t, s, stored)
 		require.NoError(t, awaitEngine(ctx, s, func(string) {}))
 		ready := readiness(t, s.OpsURL+"/readyz")
-		require.Equal(t, map[string]string{"postgres": "ok", "schema": "ok", "writes": "ok", "temporal": "ok", "master_key": "ok", "signing": "ok"}, ready)
+		require.Equal(t, map[string]string{"postgres": "ok", "schema": "ok", "writes": "ok", "temporal": "ok", "workers": "ok", "search_attributes": "ok",
+			"master_key": "ok", "signing": "ok"}, ready)
 		require.Error(t, runDev(ctx, devOn(t, dir), &bytes.Buffer{}, nil), "the folder is taken")
 		return nil
 	})

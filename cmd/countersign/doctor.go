@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (d *doctor) find(where, what, remedy string) {
 func doctorCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use: "doctor", Args: cobra.NoArgs, Short: "Examine an installation: versions, clocks, database, workers, keys, endpoints, what waits; and say what to do",
+		Use: "doctor", Args: cobra.NoArgs, Short: "Examine an installation: versions, clocks, database, workers, keys, addresses, endpoints, what waits; and say what to do",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := doctor{settings: &s}
 			if err := d.examine(cmd.Context()); err != nil {
@@ -70,7 +71,7 @@ func doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	bindCore(cmd, &s, s.temporal()...)
+	bindCore(cmd, &s, slices.Concat(s.temporal(), s.standby(), s.collectors()[:2], []setting{s.mail.server()})...)
 	cmd.Long += "\n\nIt changes nothing. Exit codes: 0 nothing is wrong, 1 something is."
 	return cmd
 }
@@ -92,15 +93,37 @@ func (d *doctor) examine(ctx context.Context) error {
 		name string
 		look func(ctx context.Context) error
 	}{
-		{"database", d.server}, {"clock", d.clocks}, {"keys", d.keys}, {"temporal", d.temporal},
-		{"signing keys", d.signing}, {"environments", d.environments},
+		{"database", d.server}, {"clock", d.clocks}, {"schema", d.schema}, {"keys", d.keys}, {"temporal", d.temporal},
+		{"neighbours", d.neighbours}, {"signing keys", d.signing}, {"environments", d.environments},
 	} {
 		within, cancel := context.WithTimeout(ctx, examineWithin)
 		err := part.look(within)
 		cancel()
+		if errors.Is(err, errEnough) {
+			return nil
+		}
 		if err != nil {
 			d.find(part.name, fmt.Sprintf("cannot be examined: %v", err), "repair what is listed above and repeat")
 		}
+	}
+	return nil
+}
+
+// errEnough ends an examination: what follows would report consequences of what was found.
+var errEnough = errors.New("the rest cannot be examined")
+
+// schema compares the version of the schema with this binary's.
+func (d *doctor) schema(ctx context.Context) error {
+	have, want, err := d.Store.SchemaVersions(ctx)
+	if err != nil || have < want {
+		if err == nil {
+			err = d.Store.CheckSchema(ctx)
+		}
+		d.find("schema", err.Error(), "run countersign migrate with the newest build")
+		return errEnough
+	}
+	if have > want {
+		d.fact("schema version %d, of a build that is newer than this one", have)
 	}
 	return nil
 }
@@ -115,8 +138,8 @@ func (d *doctor) server(ctx context.Context) error {
 	if err := d.Store.ProbeWrite(ctx); err != nil {
 		d.find("database", fmt.Sprintf("takes no writes: %v", err), "look for a full disk, a server that is a standby, or missing rights; decisions are refused meanwhile")
 	}
-	if err := d.Store.CheckSchema(ctx); err != nil {
-		d.find("schema", err.Error(), "run countersign migrate with the newest build")
+	if len(s.Unsafe) > 0 {
+		d.find("database", "settings with which a crash of the server loses what was acknowledged: "+strings.Join(s.Unsafe, ", "), "set each to on: a decision that was returned must be stored")
 	}
 	if s.Waits {
 		d.find("database", "commits wait for a synchronous standby and none is connected", "start a standby, or take its name out of synchronous_standby_names")
@@ -132,6 +155,9 @@ func (d *doctor) server(ctx context.Context) error {
 	}
 	if s.IdleSlotBytes > slotLimit {
 		d.find("database", fmt.Sprintf("a replication slot without a consumer keeps %d GB of write-ahead log", s.IdleSlotBytes>>30), "start its standby, or drop the slot")
+	}
+	if len(s.IdleSlots) > 0 {
+		d.find("database", "replication slots without a consumer: "+strings.Join(s.IdleSlots, ", "), "start its standby, or drop the slot with pg_drop_replication_slot: it keeps write-ahead log until the disk is full")
 	}
 	if len(s.InvalidIndexes) > 0 {
 		d.find("database", "indexes that are not valid: "+strings.Join(s.InvalidIndexes, ", "), "run REINDEX INDEX CONCURRENTLY for each: requests are slow meanwhile, and a key may be there twice")
@@ -166,6 +192,9 @@ func (d *doctor) keys(ctx context.Context) error {
 	err := masterkey.Compare(ctx, d.Store.Q, d.Keys)
 	if errors.As(err, &mismatch) {
 		d.find("master keys", err.Error(), "restart every process that lacks it afterwards")
+		if mismatch.Foreign { // no row would verify, and no key would open
+			return errEnough
+		}
 		err = nil
 	}
 	for _, s := range d.Signers {
@@ -209,10 +238,7 @@ func (d *doctor) temporal(ctx context.Context) error {
 		return err
 	}
 	d.fact("Temporal at %s, %d pollers", options.Address, len(workers))
-	if len(workers) == 0 {
-		d.find("workers", "none asks for tasks", "start countersign worker; nothing is lost, what waits goes on then")
-	}
-	return nil
+	return d.namespace(ctx, flows)
 }
 
 // signing looks at the keys that sign proofs.
@@ -245,8 +271,10 @@ var lateWork = map[string]struct{ what, remedy string }{
 	consolequery.KindOutbox:     {"outbox rows that wait", "look at Temporal and the log of the workers, which relay the outbox"},
 	consolequery.KindTimers: {"challenges, holds, changes and evaluations past their end",
 		"look at Temporal and the workers; readers see the records as expired already"},
-	consolequery.KindAudit: {"audit entries that are not sealed", "a worker seals the log: look at its log"},
-	consolequery.KindHolds: {"holds that wait for a reviewer", "find a reviewer: holds expire and are never approved by time"},
+	consolequery.KindAudit:   {"audit entries that are not sealed", "a worker seals the log: look at its log"},
+	consolequery.KindExports: {"audit entries that a destination has not confirmed", "countersign tenant destinations list says the last error of each"},
+	consolequery.KindAfter:   {"break-glasses that wait for their review", "have others say under After-reviews whether each was justified"},
+	consolequery.KindHolds:   {"holds that wait for a reviewer", "find a reviewer: holds expire and are never approved by time"},
 }
 
 // environments looks at what waits in each environment, at its quotas, and at keys whose source has ended.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,12 +12,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
+	"github.com/countersign-dev/countersign/workflows"
 )
 
 func TestDoctorNamesEveryFault(t *testing.T) {
@@ -30,10 +37,22 @@ func TestDoctorNamesEveryFault(t *testing.T) {
 		_, err := st.Pool().Exec(context.WithoutCancel(t.Context()), statement, args...)
 		require.NoError(t, err)
 	}
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var set []byte
+		_ = st.Pool().QueryRow(context.Background(), "select json_build_object('keys', json_agg(public_jwk)) from signing_keys").Scan(&set)
+		_, _ = w.Write(set)
+	}))
+	t.Cleanup(public.Close)
+	t.Setenv("COUNTERSIGN_BASE_URL", strings.Replace(public.URL, "127.0.0.1", "localhost", 1))
 	out, err := c.run("doctor")
-	require.NoError(t, err, out)
-	require.Contains(t, out, "nothing is wrong")
+	require.ErrorContains(t, err, "faults found: 1", out) // servers of tests need not outlast a crash
+	require.Contains(t, out, "database: settings with which a crash of the server loses what was acknowledged: fsync=off, full_page_writes=off, synchronous_commit=off")
 
+	public.Config.Handler = http.NotFoundHandler()
+	t.Setenv("COUNTERSIGN_SMTP_ADDRESS", "127.0.0.1:1")
+	t.Setenv("COUNTERSIGN_TRACES_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("COUNTERSIGN_METRICS_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("COUNTERSIGN_DATABASE_STANDBY_URL", url) // the primary itself
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("t"), 0o600))
 	t.Setenv("COUNTERSIGN_SIGNING_KEYS", "software vault+transit://127.0.0.1:1/transit?token-file="+token+"&tls=off")
@@ -52,8 +71,10 @@ func TestDoctorNamesEveryFault(t *testing.T) {
 	t.Cleanup(func() { do("update events set at = at + interval '1 hour' where environment_id = $1", sandbox) }) // the order of events is checked
 
 	out, err = c.run("doctor")
-	require.ErrorContains(t, err, "faults found: 15")
+	require.ErrorContains(t, err, "faults found: 21", out)
 	for _, fault := range []string{
+		"base URL: http://localhost:", "mail server: 127.0.0.1:1 does not answer", "trace collector: http://127.0.0.1:1 does not answer",
+		"metrics collector: http://127.0.0.1:1 does not answer", "standby: the server at COUNTERSIGN_DATABASE_STANDBY_URL is no standby",
 		"database: takes no writes", "database: indexes that are not valid: changes_list", "master keys: ", "signing keys: the key backend is unavailable", "temporal: does not answer at 127.0.0.1:1",
 		"signing keys: environments without one that can be opened: 1", "signing keys: environments that sign with another than the active one: 1", "signing keys: one has signed for 200 days",
 		"Bank/sandbox: outbox rows that wait: 1, the oldest for 1h", "Bank/sandbox: webhook endpoints that fail: 1, the oldest for 1h", "audit entries that are not sealed: 7, the oldest for 1h",
@@ -68,13 +89,59 @@ func TestDoctorNamesEveryFault(t *testing.T) {
 	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", address)
 	t.Setenv("COUNTERSIGN_TEMPORAL_NAMESPACE", namespace)
 	out, err = c.run("doctor")
-	require.ErrorContains(t, err, "faults found: 15")
+	require.ErrorContains(t, err, "faults found: 22", out)
 	require.Contains(t, out, "workers: none asks for tasks")
+	require.Contains(t, out, "temporal: the namespace stores closed workflow runs for 24h")
+
+	t.Setenv("COUNTERSIGN_MASTER_KEY", keyring.Generate())
+	do("delete from master_keys where id = '0123456789abcdef'")
+	out, err = c.run("doctor")
+	require.ErrorContains(t, err, "faults found: 4", out)
+	require.Contains(t, out, "master keys: COUNTERSIGN_MASTER_KEY does not hold the master key of this database")
+	require.NotContains(t, out, "records changed", "a wrong key is no tampering")
 
 	t.Setenv("COUNTERSIGN_DATABASE_URL", "postgres://stranger@127.0.0.1:1/none?connect_timeout=2")
 	out, err = c.run("doctor")
 	require.ErrorContains(t, err, "faults found: 1")
 	require.Contains(t, out, "database: cannot be reached")
+}
+
+func TestDoctorChangesNothing(t *testing.T) {
+	url := testenv.EmptyDatabase(t)
+	c := newCLI(t, url)
+	out, err := c.run("doctor")
+	require.Error(t, err)
+	require.Contains(t, out, "schema: the database is at schema version 0")
+	st, err := pg.Open(t.Context(), url, pg.Options{MaxConns: 1})
+	require.NoError(t, err)
+	t.Cleanup(st.Close)
+	require.Empty(t, storetest.Texts(t, st, "select tablename::text from pg_tables where schemaname = 'public'"))
+}
+
+// A namespace without the search attributes refuses every workflow: doctor names them, and a worker that may adds them.
+func TestSearchAttributesAreNamedAndAdded(t *testing.T) {
+	url := testenv.Database(t)
+	c := newCLI(t, url)
+	address, namespace := temporaltest.Namespace(t)
+	bare := namespace + "-bare"
+	tc, err := workflows.Dial(workflows.DialOptions{Address: address, Namespace: bare, Keyring: testenv.Keys(), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(tc.Close)
+	_, err = tc.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: bare, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	require.NoError(t, err)
+	t.Setenv("COUNTERSIGN_TEMPORAL_ADDRESS", address)
+	t.Setenv("COUNTERSIGN_TEMPORAL_NAMESPACE", bare)
+	says := func() string {
+		out, _ := c.run("doctor")
+		return out
+	}
+	const fault = "the namespace lacks the Keyword search attributes CountersignKind, "
+	require.Eventually(t, func() bool { return strings.Contains(says(), fault) }, time.Minute, 200*time.Millisecond)
+	flows := workflows.NewClient(tc, bare)
+	require.Eventually(t, func() bool { return flows.EnsureAttributes(t.Context()) == nil }, time.Minute, 200*time.Millisecond)
+	require.Eventually(t, func() bool { return !strings.Contains(says(), fault) }, time.Minute, 200*time.Millisecond)
 }
 
 func TestDoctorComparesClocks(t *testing.T) {

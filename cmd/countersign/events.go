@@ -18,9 +18,9 @@ import (
 )
 
 func eventsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "events", Short: "Print events as they happen, and send events to a receiver on this machine", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "events", Short: "Print events as they happen, send events to a receiver on this machine, export the log to a SIEM", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(eventsListenCommand(), eventsTriggerCommand())
+	cmd.AddCommand(eventsListenCommand(), eventsTriggerCommand(), eventsExportCommand())
 	return cmd
 }
 

@@ -14,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/delivery/listexport"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/models"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -77,7 +79,7 @@ func checkEntries(from iter.Seq[entryLine], kind models.ListKind, now time.Time)
 	first, wrong := map[string]int{}, 0
 	for l := range from {
 		entry, why := l.entry(kind, now)
-		if other, twice := first[lists.Normal(entry.Value)]; why == "" && twice {
+		if other, twice := first[canonical.Normal(entry.Value)]; why == "" && twice {
 			why = fmt.Sprintf("value is that of line %d; case and white space make no difference", other)
 		}
 		if why != "" {
@@ -86,7 +88,7 @@ func checkEntries(from iter.Seq[entryLine], kind models.ListKind, now time.Time)
 			}
 			continue
 		}
-		first[lists.Normal(entry.Value)] = l.number
+		first[canonical.Normal(entry.Value)] = l.number
 		if out = append(out, entry); len(out) > lists.MaxEntries {
 			return nil, fmt.Errorf("line %d: the file has more than %d entries, the most of a list", l.number, lists.MaxEntries)
 		}
@@ -118,6 +120,9 @@ func csvLines(raw []byte) iter.Seq[entryLine] {
 	return func(yield func(entryLine) bool) {
 		r := csv.NewReader(bytes.NewReader(raw))
 		header, err := r.Read()
+		if err == nil && !utf8.ValidString(strings.Join(header, "")) {
+			err = errors.New("the file is not UTF-8: save it as UTF-8, which spreadsheets call CSV UTF-8")
+		}
 		if err == nil && (!slices.Contains(header, "value") || !slices.Contains(header, "reason")) {
 			err = errors.New("the first line must name the columns, value and reason among them")
 		}
@@ -143,7 +148,9 @@ func csvLines(raw []byte) iter.Seq[entryLine] {
 			} else {
 				l.number, _ = r.FieldPos(0)
 				for i, text := range row {
-					l.fields[header[i]] = listexport.Unguarded(text)
+					if l.fields[header[i]] = listexport.Unguarded(text); !utf8.ValidString(text) {
+						l.fault = header[i] + " is not UTF-8: save the file as UTF-8, which spreadsheets call CSV UTF-8"
+					}
 				}
 			}
 			if !yield(l) {

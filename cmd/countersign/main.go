@@ -50,10 +50,17 @@ func root() *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(devCommand(), demoCommand(), serveCommand(), workerCommand(), healthcheckCommand(), migrateCommand(), tenantCommand(),
 		credentialCommand(), personCommand(), teamCommand(), eventsCommand(), configCommand(), keyCommand(), auditCommand(), policyCommand(), accuracyCommand(), backgroundCommand(), capacityCommand(), rolloutCommand(),
-		subjectCommand(), listCommand(), webhookCommand(), backlogCommand(), doctorCommand())
+		subjectCommand(), listCommand(), webhookCommand(), backlogCommand(), doctorCommand(), versionCommand())
 	cmd.PersistentFlags().Bool(quietFlag, false, "show no progress")
 	reportUsage(cmd)
 	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), version)
+		return err
+	}}
 }
 
 // usageError is an error of the command line or the settings.

@@ -200,8 +200,8 @@ func personConfirmCommand() *cobra.Command {
 			return c.People.ConfirmIdentity(cmd.Context(), scope, person, actor(cmd))
 		})
 	cmd.Long = "Confirm that an invited account belongs to a person of its own. From then on their approvals count if two people are required.\n" +
-		"Those who saw the link of the invitation cannot confirm. The command line confirms people whom operators invited in the console, and the\n" +
-		"first operator of an environment; that operator confirms the others, in the console."
+		"Those who saw the link of the invitation cannot confirm. The command line confirms people whom operators invited in the console, people\n" +
+		"of an identity provider, and the first operator of an environment, who confirms the others in the console."
 	return cmd
 }
 

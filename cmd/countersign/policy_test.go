@@ -31,7 +31,7 @@ func TestPolicyTestExitCodes(t *testing.T) {
 		"an evasion":    {args: []string{write("p.yaml", strings.NewReplacer("account, country]", "account]", "!(context.payee.country", "has(context.payee.country) && !(context.payee.country").Replace(string(raw)))}, out: "warning: requirements.rules.2.when: A request without `payee.country` skips this rule"},
 		"no file":       {usage: true, says: "needs one file"},
 		"missing file":  {args: []string{"missing.yaml"}, usage: true, says: "missing.yaml"},
-		"a faulty file": {args: []string{write("p.yaml", strings.Replace(string(raw), "context.amount)", "context.amuont)", 1))}, usage: true, says: "p.yaml: line 20: the condition of the rule \"large_payment\""},
+		"a faulty file": {args: []string{write("p.yaml", strings.Replace(string(raw), "context.amount)", "context.amuont)", 1))}, usage: true, says: "p.yaml: line 21: the condition of the rule \"large_payment\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel/trace"
@@ -14,6 +15,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/models"
 )
+
+// serveOn is how long a stopping API serves what a proxy still sends.
+const serveOn = time.Second
 
 func serveCommand() *cobra.Command {
 	s := settings{role: "api"}
@@ -68,7 +72,7 @@ func workerCommand() *cobra.Command {
 
 // table lists the settings of serve and worker. Only serve listens; the worker passes an empty address.
 func (s *settings) table(listen string) []setting {
-	table := []setting{s.database(), s.direct(), s.master(), s.root(), s.signing(), s.public(), s.webhooks(), s.providers()}
+	table := []setting{s.database(), s.pool(), s.direct(), s.master(), s.root(), s.signing(), s.public(), s.webhooks(), s.providers(), s.destinations()}
 	table = append(append(table, s.addresses(listen)...), s.dataProtection()...)
 	if listen != "" {
 		table = append(append(append(table, s.streams(), s.ui(), s.proxies()), s.codec.table()...), s.standby()...)
@@ -77,7 +81,7 @@ func (s *settings) table(listen string) []setting {
 		table = append(table, s.worker.table()...)
 	}
 	table = append(table, s.mail.table()...)
-	return append(append(append(table, s.temporal()...), s.logging()...), s.traces()...)
+	return append(append(append(table, s.temporal()...), s.logging()...), s.collectors()...)
 }
 
 // run connects, checks the settings against the database, starts the process with start, waits for a signal or a failure, and
@@ -94,6 +98,11 @@ func (s *settings) run(ctx context.Context, start func(ctx context.Context, p *w
 	}
 	defer p.Core.Close()
 	defer p.Close()
+	flushMetrics, err := s.startMetrics(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer flushMetrics()
 	failed := make(chan error, 4)
 	l, err := listen("COUNTERSIGN_OPS_LISTEN", s.opsListen)
 	if err != nil {
@@ -125,13 +134,13 @@ func (s *settings) process(ctx context.Context, traces trace.TracerProvider) (*w
 	baseURL, urlErr := s.publicURL()
 	ring, keyErr := s.keyring(ctx)
 	temporal, tlsErr := s.temporalOptions()
-	mailer, mailErr := s.mail.mailer()
+	mailer, mailErr := s.mail.mailer(baseURL)
 	if err := first(s.needDatabase(), keyErr, urlErr, s.needTemporal(), tlsErr, mailErr, s.codec.check(), s.worker.check()); err != nil {
 		return nil, err
 	}
-	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, Worker: s.worker.options, OnlyWorks: s.role == "worker"}
+	options := wiring.Options{WebhookLoopback: s.webhookLoopback, Temporal: temporal, TemporalUI: s.temporalUI, Mail: mailer, Version: version, Worker: s.worker.options, OnlyWorks: s.role == "worker", ServeOn: serveOn}
 	s.dataOptions(&options)
-	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: ring, RootKey: s.rootKeyName(), Actor: "service", Signers: s.signers, Tracing: traces, Providers: s.providerPolicy()})
+	c, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(os.Stdout), DatabaseURL: s.databaseURL, MaxConns: s.connections, DirectURL: s.directURL, StandbyURL: s.standbyURL, StandbyMaxAge: s.standbyAge, BaseURL: baseURL, Keys: ring, RootKey: s.rootKeyName(), Actor: "service", Signers: s.signers, Tracing: traces, Providers: s.providerPolicy(), Destinations: s.destinationPolicy()})
 	if err != nil {
 		return nil, err
 	}

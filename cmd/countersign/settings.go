@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/delivery/destination"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/local/dev"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
@@ -33,6 +34,7 @@ type settings struct {
 	directURL   string
 	standbyURL  string
 	standbyAge  time.Duration // 0: the store's default
+	connections int32         // 0: the store's default
 	masterKey   string
 	rootKey     keys.RootKey  // nil: the master keys are not wrapped
 	signers     []keys.Signer // nil: software
@@ -56,15 +58,18 @@ type settings struct {
 
 	webhookLoopback bool
 	oidcNetworks    []netip.Prefix
-	temporalUI      string
-	codec           codecSettings
-	research        bool
-	retention       *upkeep.Retention // nil: the defaults
-	streamsEach     int               // 0: the default
-	trustedProxies  []netip.Prefix
-	tracesEndpoint  string
-	tracesRatio     float64 // 0 to 1
-	role            string  // api or worker; decides the readiness checks and names the process in traces
+	// destinationNetworks are those in which destinations of the log may be.
+	destinationNetworks []netip.Prefix
+	temporalUI          string
+	codec               codecSettings
+	research            bool
+	retention           *upkeep.Retention // nil: the defaults
+	streamsEach         int               // 0: the default
+	trustedProxies      []netip.Prefix
+	tracesEndpoint      string
+	tracesRatio         float64 // 0 to 1
+	metricsEndpoint     string
+	role                string // api or worker; decides the readiness checks and names the process in traces and metrics
 }
 
 // logFormat is the encoding of log lines; empty is JSON.
@@ -83,6 +88,12 @@ func (s *settings) database() setting {
 func (s *settings) direct() setting {
 	return setting{"", "COUNTERSIGN_DATABASE_DIRECT_URL", "",
 		"if the database URL leads to a connection pooler: the URL of the server behind it, to listen and to migrate", text(&s.directURL)}
+}
+
+// pool is how many connections of the database a process may have.
+func (s *settings) pool() setting {
+	return setting{"database-connections", "COUNTERSIGN_DATABASE_CONNECTIONS", "16",
+		"how many connections of the database this process may have, 4 to 200", number(&s.connections, 4, 200)}
 }
 
 // standby configures the server that lists are read from.
@@ -156,6 +167,17 @@ func (s *settings) providerPolicy() webhook.Policy {
 	return webhook.Policy{AllowLoopback: s.webhookLoopback, Allow: s.oidcNetworks}
 }
 
+// destinations configures where destinations of the log may be.
+func (s *settings) destinations() setting {
+	return setting{"destination-networks", "COUNTERSIGN_DESTINATION_NETWORKS", "",
+		"networks of your own in which destinations of the log may be, such as 10.20.0.0/16,10.30.0.7/32; public addresses always may", networks(&s.destinationNetworks)}
+}
+
+// destinationPolicy restricts the addresses of destinations of the log.
+func (s *settings) destinationPolicy() webhook.Policy {
+	return webhook.Policy{AllowLoopback: s.webhookLoopback, Allow: s.destinationNetworks, Ports: destination.Ports}
+}
+
 // dataProtection configures which data is stored and for how long.
 func (s *settings) dataProtection() []setting {
 	return []setting{
@@ -169,10 +191,11 @@ func (s *settings) streams() setting {
 		"most event streams of one environment on one process, 1 to 16384", integer(&s.streamsEach, 1, 16384)}
 }
 
-// traces configures tracing, which is off without an endpoint.
-func (s *settings) traces() []setting {
+// collectors configures what OpenTelemetry collectors get, the endpoints first: nothing without an endpoint.
+func (s *settings) collectors() []setting {
 	return []setting{
 		{"traces-endpoint", "COUNTERSIGN_TRACES_ENDPOINT", "", "URL of an OpenTelemetry collector (OTLP over HTTP), such as http://collector:4318", text(&s.tracesEndpoint)},
+		{"metrics-endpoint", "COUNTERSIGN_METRICS_ENDPOINT", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets the metrics of /metrics every 15 s, such as http://collector:4318", text(&s.metricsEndpoint)},
 		{"traces-ratio", "COUNTERSIGN_TRACES_RATIO", "1", "share of the traces started here that is sent, 0 to 1", ratio(&s.tracesRatio)},
 	}
 }
@@ -224,7 +247,7 @@ func (s *settings) publicURL() (string, error) {
 		return "", usage("COUNTERSIGN_BASE_URL is not set to a URL without a path, such as https://countersign.example")
 	}
 	host := webname.HostOf(origin)
-	if local := host == "localhost" || host == "127.0.0.1"; !local && !strings.HasPrefix(origin, "https:") {
+	if local := host == "localhost" || host == "127.0.0.1" || host == "::1" || host == "[::1]"; !local && !strings.HasPrefix(origin, "https:") {
 		return "", usage("COUNTERSIGN_BASE_URL must be https, except on localhost")
 	}
 	return origin, nil

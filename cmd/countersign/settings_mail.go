@@ -16,6 +16,7 @@ type mailSettings struct {
 	password   string
 	encryption notify.Encryption
 	ca         string
+	name       string
 }
 
 // server is the setting that says whether the deployment sends e-mail.
@@ -31,12 +32,13 @@ func (m *mailSettings) table() []setting {
 		{"", "COUNTERSIGN_SMTP_PASSWORD", "", "password at the mail server", text(&m.password)},
 		{"smtp-tls", "COUNTERSIGN_SMTP_TLS", "starttls", "encryption of the connection to the mail server: starttls and tls are mandatory, none is plain text and refuses a password",
 			oneOf(&m.encryption, notify.STARTTLS, notify.ImplicitTLS, notify.PlainText)},
+		{"smtp-name", "COUNTERSIGN_SMTP_NAME", "", "fully qualified name that greets the mail server (EHLO); empty for the machine's, that of COUNTERSIGN_BASE_URL or the sender's domain, whichever is one", text(&m.name)},
 		{"smtp-ca", "COUNTERSIGN_SMTP_CA", "", "file with the CA certificates to verify the mail server with", text(&m.ca)},
 	}
 }
 
-// mailer returns the sender of e-mail; nil without an address.
-func (m *mailSettings) mailer() (*notify.Mailer, error) {
+// mailer returns the sender of e-mail; nil without an address. baseURL is that of the service.
+func (m *mailSettings) mailer(baseURL string) (*notify.Mailer, error) {
 	if m.address == "" {
 		if m.from != "" || m.username != "" || m.password != "" {
 			return nil, usage("COUNTERSIGN_SMTP_ADDRESS is not set, but other settings of the mail server are: want host:port")
@@ -59,10 +61,11 @@ func (m *mailSettings) mailer() (*notify.Mailer, error) {
 	}
 	made, err := notify.NewMailer(notify.MailSettings{
 		Address: m.address, From: m.from, Username: m.username, Password: m.password, Encryption: m.encryption, TLS: c,
+		Name: m.name, BaseURL: baseURL,
 	})
 	if err != nil {
-		return nil, usage("COUNTERSIGN_SMTP_ADDRESS %q, COUNTERSIGN_SMTP_FROM %q and COUNTERSIGN_SMTP_TLS %q cannot be used: %v; want host:port, an address, and starttls or tls with a password",
-			m.address, m.from, m.encryption, err)
+		return nil, usage("COUNTERSIGN_SMTP_ADDRESS %q, COUNTERSIGN_SMTP_FROM %q, COUNTERSIGN_SMTP_NAME %q and COUNTERSIGN_SMTP_TLS %q cannot be used: %v; want host:port, an address, a host name, and starttls or tls with a password",
+			m.address, m.from, m.name, m.encryption, err)
 	}
 	return made, nil
 }

@@ -35,7 +35,7 @@ func TestMailSettings(t *testing.T) {
 			var s settings
 			err := fill(pflag.NewFlagSet("test", pflag.ContinueOnError), s.mail.table(), environment(env))
 			if err == nil {
-				mailer, fault := s.mail.mailer()
+				mailer, fault := s.mail.mailer("https://countersign.example")
 				err = fault
 				require.Equal(t, c.off || c.says != "", mailer == nil)
 			}

@@ -17,7 +17,7 @@ func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Make, list and delete tenants, and change settings of their environments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(tenantCreateCommand(), tenantListCommand(), tenantResearchCommand(), tenantPagesCommand(), tenantQuotaCommand(), tenantReviewsCommand(),
-		tenantApprovalsCommand(), tenantSettingsCommand(), tenantBrandCommand(), tenantBackgroundCommand(), tenantDeleteCommand(), tenantRestoreCommand(), tenantRPIDsCommand(), tenantOIDCCommand())
+		tenantApprovalsCommand(), tenantSettingsCommand(), tenantBrandCommand(), tenantBackgroundCommand(), tenantDeleteCommand(), tenantRestoreCommand(), tenantRPIDsCommand(), tenantOIDCCommand(), tenantSCIMCommand(), tenantSignalsCommand(), tenantDestinationsCommand())
 	return cmd
 }
 

@@ -82,7 +82,7 @@ func author(cmd *cobra.Command) change.By {
 
 // changesOf is the service of changes that may wait for a second approver.
 func changesOf(c *core) *change.Service {
-	return change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy, Teams: c.Teams, Lists: c.Lists})
+	return change.New(change.Deps{Store: c.Store, Clock: c.Clock, Actions: action.New(c.Store, c.Clock), Tenancy: c.Tenancy, Teams: c.Teams, Lists: c.Lists, Signals: c.Signals, Destinations: c.LogDestinations})
 }
 
 // printRequested prints a change request; nothing for a change that was applied.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/countersign-dev/countersign/internal/account/sso"
+	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -27,6 +27,7 @@ func tenantOIDCCommand() *cobra.Command {
 type oidcFlags struct {
 	settings
 	tenant, name string
+	more         []setting // further settings
 }
 
 // command makes a command on one tenant, and with named on one of its identity providers.
@@ -50,7 +51,7 @@ func (f *oidcFlags) command(use, short string, named bool, do func(cmd *cobra.Co
 	if named {
 		cmd.Flags().StringVar(&f.name, "name", "company", "name of the identity provider in addresses: lower-case letters, digits and hyphens")
 	}
-	bindCore(cmd, &f.settings, f.providers(), f.webhooks())
+	bindCore(cmd, &f.settings, append(f.more, f.providers(), f.webhooks())...)
 	return cmd
 }
 
@@ -106,6 +107,9 @@ func oidcSetCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := c.Directories.Apply(cmd.Context(), tenant, actor(cmd)); err != nil {
+			return err
+		}
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", p.ID)
 		return printAddresses(cmd.OutOrStdout(), c, tenant, f.name)
 	})
@@ -115,13 +119,13 @@ func oidcSetCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.Label, "label", "", "text of the button on the sign-in page, after \"Sign in with\"; empty for the name")
 	cmd.Flags().StringVar(&in.GroupsClaim, "groups-claim", "groups", "claim of the ID token or of the userinfo response that lists a person's groups")
 	cmd.Flags().StringSliceVar(&in.Scopes, "scope", nil, "scope to request besides openid and profile, such as groups; repeatable")
-	cmd.Flags().StringArrayVar(&groups, "group", nil, "group and its roles in an environment, such as payments-leads=live:reviewer,auditor; repeatable")
+	cmd.Flags().StringArrayVar(&groups, "group", nil, "group with its roles in an environment, and the teams that a directory (scim) makes its members join, such as payments-leads=live:reviewer,team:finance; repeatable")
 	cmd.Flags().BoolVar(&in.Listed, "listed", false, "show a button on the console's sign-in page, which all tenants share")
 	return cmd
 }
 
-// maxSecretFile limits the file of a client secret, in bytes.
-const maxSecretFile = 4 << 10
+// maxSecretFile limits the file of a secret or of a certificate with its chain, in bytes.
+const maxSecretFile = 64 << 10
 
 func readSecret(cmd *cobra.Command, file string) (string, error) {
 	from := cmd.InOrStdin()
@@ -144,7 +148,7 @@ func parseGroups(cmd *cobra.Command, c *core, tenant string, groups []string) ([
 		i := strings.LastIndexByte(text, '=')
 		environment, roles, ok := strings.Cut(text[i+1:], ":")
 		if i < 1 || !ok || environment == "" {
-			return nil, usage("--group is %q: want GROUP=ENVIRONMENT:ROLE,ROLE, such as payments-leads=live:reviewer,auditor", text)
+			return nil, usage("--group is %q: want GROUP=ENVIRONMENT:ROLE,team:KEY, such as payments-leads=live:reviewer,team:finance", text)
 		}
 		scope, err := environmentOf(cmd, c, tenant, environment)
 		if err != nil {
@@ -152,7 +156,18 @@ func parseGroups(cmd *cobra.Command, c *core, tenant string, groups []string) ([
 		}
 		g := models.ProviderGrant{Group: text[:i], Environment: scope.Environment}
 		for _, r := range strings.Split(roles, ",") {
+			if key, isTeam := strings.CutPrefix(r, "team:"); isTeam {
+				g.Teams = append(g.Teams, key)
+				continue
+			}
 			g.Roles = append(g.Roles, models.Role(r))
+		}
+		found, err := team.ByName(cmd.Context(), c.Store.Q, scope, g.Teams)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) < len(g.Teams) {
+			return nil, usage("--group is %q: the environment lacks one of the teams; countersign team list shows them", text)
 		}
 		out = append(out, g)
 	}
@@ -181,8 +196,8 @@ func oidcListCommand() *cobra.Command {
 
 // groupsOf describes the groups of a provider as --group takes them.
 func groupsOf(cmd *cobra.Command, c *core, p models.IdentityProvider) (string, error) {
-	var grants []models.ProviderGrant
-	if err := json.Unmarshal(p.Grants, &grants); err != nil {
+	grants, err := p.GroupGrants()
+	if err != nil {
 		return "", err
 	}
 	var out []string
@@ -191,9 +206,12 @@ func groupsOf(cmd *cobra.Command, c *core, p models.IdentityProvider) (string, e
 		if err != nil {
 			return "", err
 		}
-		roles := make([]string, len(g.Roles))
-		for i, r := range g.Roles {
-			roles[i] = string(r)
+		var roles []string
+		for _, r := range g.Roles {
+			roles = append(roles, string(r))
+		}
+		for _, key := range g.Teams {
+			roles = append(roles, "team:"+key)
 		}
 		out = append(out, g.Group+"="+string(env.Kind)+":"+strings.Join(roles, ","))
 	}

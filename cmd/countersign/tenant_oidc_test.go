@@ -23,7 +23,7 @@ func TestIdentityProviderCommands(t *testing.T) {
 	}
 	leads, audit := "cn=leads,o=bank=live:reviewer,operator", "audit=sandbox:auditor"
 	c.fails("client_secret is not set", set("--group", leads)...)
-	c.fails(`--group is "leads": want GROUP=ENVIRONMENT:ROLE,ROLE`, set("--client-secret-file", secret, "--group", "leads")...)
+	c.fails(`--group is "leads": want GROUP=ENVIRONMENT:ROLE,team:KEY`, set("--client-secret-file", secret, "--group", "leads")...)
 	c.fails("A group needs at least one role: reviewer, operator or auditor.", set("--client-secret-file", secret, "--group", "leads=live:owner")...)
 	c.fails("groups must map 1 to 100 groups to roles; it maps 0.", set("--client-secret-file", secret)...)
 	c.fails("issuer cannot be used: url must be a public address on port 443 or 8443.",

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -54,6 +56,7 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		RequestedBy: p.Actor(), RequestedAt: now, Removed: models.JSON("{}"),
 	}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		row, err := passkey.LockSubject(ctx, q, p.Store(), id)
 		if err != nil {
 			return notFound(err)
@@ -70,6 +73,10 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 		if err := void.Open(ctx, q); err != nil {
 			return err
 		}
+		counted, err := aggregate.NewVault(s.keys).Carry(ctx, q, row, now)
+		if err != nil {
+			return err
+		}
 		if _, err := HideSubject(ctx, q, p.Store(), row.UID, now); err != nil {
 			return err
 		}
@@ -78,6 +85,9 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 			return err
 		}
 		if err := createErasure(ctx, q, erasure); err != nil {
+			return err
+		}
+		if err := addToReceipt(ctx, q, erasure, map[string]int64{"aggregate_values": counted}); err != nil {
 			return err
 		}
 		return outbox.Add(ctx, q, outbox.Item{
@@ -121,6 +131,7 @@ func (s *Service) Workflows(ctx context.Context, run Run, after WorkflowRef) ([]
 // Sweep deletes a batch of the subject's rows and reports whether there are more. It is safe to repeat.
 func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
 	err = s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		e, err := lockErasure(ctx, q, run.Environment, run.Erasure)
 		if err != nil || e.SubjectUID == nil {
 			return ignoreNotFound(err)
@@ -136,11 +147,17 @@ func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
 		var responses, entries int64
 		if !more { // once, at the end: it reads every stored response and every list of the environment
 			scope := pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
-			var keys map[string]string
+			var keys map[string][]string
 			if entries, keys, err = lists.Forget(ctx, q, lists.NewVault(s.keys), scope, *e.Subject, s.clock.Now()); err != nil {
 				return err
 			}
 			if err := change.Forget(ctx, q, scope, keys); err != nil {
+				return err
+			}
+			if err := change.ForgetReasons(ctx, q, scope, *e.Subject); err != nil {
+				return err
+			}
+			if err := change.ForgetSubject(ctx, q, scope, *e.Subject); err != nil {
 				return err
 			}
 			if responses, err = s.eraseStoredResponses(ctx, q, e.EnvironmentID, *e.Subject); err != nil {
@@ -156,8 +173,8 @@ func (s *Service) Sweep(ctx context.Context, run Run) (more bool, err error) {
 // is the credential's id, a space and the key.
 const ResponsePurpose = "idempotency"
 
-// eraseStoredResponses deletes the stored responses that contain the subject's id as a JSON string. They are sealed, so each
-// must be opened.
+// eraseStoredResponses deletes the stored responses that contain the subject's id as a JSON string, or whose key contains it. They are sealed,
+// so each must be opened.
 func (s *Service) eraseStoredResponses(ctx context.Context, q *pg.Q, environment, subject string) (int64, error) {
 	name, err := json.Marshal(subject)
 	if err != nil {
@@ -174,7 +191,7 @@ func (s *Service) eraseStoredResponses(ctx context.Context, q *pg.Q, environment
 			last = r
 			body, err := s.keys.Open(ResponsePurpose, r.Body, []byte(r.CredentialID+" "+r.Key))
 			// A response that cannot be opened can never be replayed; delete it too.
-			if err == nil && !bytes.Contains(body, name) {
+			if err == nil && !bytes.Contains(body, name) && !lists.Mentions(r.Key, subject) {
 				continue
 			}
 			if err := deleteStoredResponse(ctx, q, r); err != nil {
@@ -193,7 +210,7 @@ func (s *Service) Finish(ctx context.Context, run Run, workflowID string, at tim
 		if err != nil || e.SubjectUID == nil {
 			return ignoreNotFound(err)
 		}
-		n, err := q.Erasures().EraseEvents(ctx, e.EnvironmentID, *e.SubjectUID, at, rowBatch)
+		n, err := audit.EraseEvents(ctx, q, e.EnvironmentID, *e.SubjectUID, at, rowBatch)
 		if err != nil {
 			return err
 		}

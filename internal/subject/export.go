@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -74,7 +75,7 @@ func (s *Service) Export(ctx context.Context, p identity.Principal, id string) (
 		}()
 		err := s.store.Read(long, func(q *pg.Q) error {
 			var err error
-			if row, err = q.Subjects().Get(long, p.Store(), id); err != nil {
+			if row, err = subjectrow.Get(long, q.AsStored(), p.Store(), id); err != nil {
 				return notFound(err)
 			}
 			e, err := s.exporter(long, q, row)
@@ -119,20 +120,22 @@ type exportedSubject struct {
 	AdaptationFrozen bool            `json:"adaptation_frozen"`
 	ResearchConsent  bool            `json:"research_consent"`
 	ClaimCapUntil    *string         `json:"claim_cap_until"`
+	ChallengeUntil   *string         `json:"challenge_until"`
 	TimingTemplate   json.RawMessage `json:"timing_template"` // the template of /enrol, unsealed; null if there is none
 
 	EnrollmentAskedAt *string `json:"enrollment_asked_at"`
 	CreatedAt         string  `json:"created_at"`
 	UpdatedAt         string  `json:"updated_at"`
 	RevokedAt         *string `json:"revoked_at"`
+	ReinstatedAt      *string `json:"reinstated_at"`
 }
 
 func newExportedSubject(row models.Subject, timing json.RawMessage) exportedSubject {
 	return exportedSubject{
 		ID: row.ExternalID, Environment: row.EnvironmentID, Status: string(row.Status), Enrollment: string(row.Enrollment),
-		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: apitime.OptionalTime(row.ClaimCapUntil),
+		AdaptationFrozen: row.AdaptationFrozen, ResearchConsent: row.ResearchConsent, ClaimCapUntil: apitime.OptionalTime(row.ClaimCapUntil), ChallengeUntil: apitime.OptionalTime(row.ChallengeUntil),
 		TimingTemplate: timing, EnrollmentAskedAt: apitime.OptionalTime(row.EnrollmentAskedAt), CreatedAt: apitime.Time(row.CreatedAt), UpdatedAt: apitime.Time(row.UpdatedAt),
-		RevokedAt: apitime.OptionalTime(row.RevokedAt),
+		RevokedAt: apitime.OptionalTime(row.RevokedAt), ReinstatedAt: apitime.OptionalTime(row.ReinstatedAt),
 	}
 }
 

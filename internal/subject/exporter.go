@@ -53,7 +53,7 @@ func (s *Service) exporter(ctx context.Context, q *pg.Q, row models.Subject) (ex
 		return e, err
 	}
 	keys, err := lists.NewVault(s.keys).Keys(all, row.ExternalID)
-	e.selectors = map[string]any{researchSection: pseudonyms, listsSection: slices.Sorted(maps.Values(keys))}
+	e.selectors = map[string]any{researchSection: pseudonyms, listsSection: slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(keys))...)))}
 	return e, err
 }
 

@@ -22,7 +22,7 @@ type Consent struct {
 // vectors in the same transaction. Repeating the current consent records nothing.
 func (s *Service) SetConsent(ctx context.Context, p identity.Principal, id string, consented bool) (Consent, error) {
 	out := Consent{Consented: consented}
-	_, err := s.change(ctx, p, id, func(q *pg.Q, row models.Subject, now time.Time) error {
+	_, err := s.change(ctx, p, id, !consented, func(q *pg.Q, row models.Subject, now time.Time) error {
 		out.RecordedAt = now
 		changed, err := research.RecordConsent(ctx, q, p.Store(), models.ResearchConsent{
 			ID: ids.New(ids.Research), EnvironmentID: row.EnvironmentID, SubjectUID: row.UID, Consented: consented, RecordedAt: now,

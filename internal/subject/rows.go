@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -43,9 +44,8 @@ func DropErasedTerms(ctx context.Context, q *pg.Q, t time.Time, limit int) (int6
 // HideSubject begins an erasure: from now on no lookup returns the subject, and its external id can be used again. It
 // returns false if the subject is being erased already.
 func HideSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update subjects set status = 'erasing', external_id = uid, research_consent = false, updated_at = $4
-		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing'`, s.Tenant, s.Environment, uid, at)
-	return n == 1, err
+	return subjectrow.Change(ctx, q.AsStored(), subjectrow.Of{Scope: s, UID: uid, At: at}, "status <> 'erasing'",
+		"status = 'erasing', external_id = uid, research_consent = false")
 }
 
 func createErasure(ctx context.Context, q *pg.Q, e models.Erasure) error {
@@ -78,48 +78,24 @@ func finishErasure(ctx context.Context, q *pg.Q, e models.Erasure, at time.Time)
 	return n == 1, err
 }
 
-// subjectTables are the tables whose rows an erasure deletes by their subject, referring tables first. Others are deleted with the row that
-// they belong to.
-var subjectTables = func() (out []string) {
-	for _, t := range models.SubjectTables {
-		if t.Erased == models.DeletedBySubject {
-			out = append(out, t.Name)
-		}
-	}
-	return out
-}()
-
-// subjectKeys are the columns of the primary keys of subjectTables, but for the environment and the subject.
-var subjectKeys = map[string]string{ // #nosec G101 -- names of columns
-	"frame_digests": "digest", "typed_passages": "device_class, block", "frames": "session_id, frame_id", "background_shares": "modality",
-	"templates": "id", "enrollments": "id", "sessions": "id", "client_tokens": "mac", "registration_grants": "mac", "passkeys": "id",
-	"recoveries": "id", "research_consents": "id", "challenges": "id", "review_notes": "authorization_id, reviewer, note_digest",
-	"holds": "authorization_id", "shown_details": "authorization_id", "kept_values": "authorization_id", "aggregate_values": "request_id, field, decision",
-	"aggregate_locks": "resource_digest, field", "proofs": "jti", "authorizations": "id",
-}
-
 // eraseRows deletes at most limit rows of the subject from each table. It returns how many it deleted, by table, and
 // whether there may be more.
 func eraseRows(ctx context.Context, q *pg.Q, environment, uid string, limit int) (removed map[string]int64, more bool, err error) {
 	removed = map[string]int64{}
-	for _, table := range subjectTables {
-		n, err := eraseFrom(ctx, q, table, environment, uid, limit)
+	for _, table := range pg.SubjectTables() {
+		if table.Subject.Erased != pg.DeletedBySubject { // rows of others are deleted with the row that they belong to
+			continue
+		}
+		n, err := q.Exec(ctx, table.Erase(), uid, environment, limit)
 		if err != nil {
 			return nil, false, err
 		}
 		if n > 0 {
-			removed[table] += n
+			removed[table.Name] += n
 		}
 		more = more || n == int64(limit)
 	}
 	return removed, more, nil
-}
-
-// eraseFrom deletes at most limit rows of a subject from a table, by its primary key.
-func eraseFrom(ctx context.Context, q *pg.Q, table, environment, uid string, limit int) (int64, error) {
-	key := subjectKeys[table]
-	return q.Exec(ctx, `delete from `+table+` where environment_id = $2 and subject_uid = $1 and (`+key+`) in
-		(select `+key+` from `+table+` where environment_id = $2 and subject_uid = $1 limit $3)`, uid, environment, limit)
 }
 
 // storedResponses returns at most limit responses stored for the Idempotency-Key header in an environment, by credential
@@ -182,26 +158,35 @@ func CreateRecovery(ctx context.Context, q *pg.Q, r models.Recovery) (bool, erro
 	return res.RowsAffected == 1, res.Error
 }
 
-// HasUnfinishedRecovery is like LockUnfinished without the lock.
+// HasUnfinishedRecovery returns the subject's unfinished recovery.
 func HasUnfinishedRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Recovery, error) {
-	var r models.Recovery
-	return pg.OrNotFound(r, q.Gorm(ctx).
-		Where(pg.InScope+" and subject_uid = ? and "+UnfinishedRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+	return UnfinishedRecoveryOf(q.Gorm(ctx), s, uid)
 }
 
-// endSessionsOfSubject ends the active sessions of a subject and returns their ids.
-func endSessionsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) ([]string, error) {
+// UnfinishedRecoveryOf reads the newest recovery of a subject, and returns it if it is unfinished. No condition is on the status: one that was changed to a
+// final status must not hide the row from the check of its MAC.
+func UnfinishedRecoveryOf(tx *gorm.DB, s pg.Scope, uid string) (models.Recovery, error) {
+	var r models.Recovery
+	err := tx.Where(pg.InScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).Order("created_at desc, id desc").Take(&r).Error
+	if err == nil && (r.Status == models.RecoveryCompleted || r.Status == models.RecoveryExpired) {
+		return models.Recovery{}, pg.ErrNotFound
+	}
+	return pg.OrNotFound(r, err)
+}
+
+// endSessionsOfSubject ends the active sessions of a subject that started before a time and returns their ids.
+func endSessionsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, before, at time.Time) ([]string, error) {
 	var ids []string
 	err := q.Gorm(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
-		and subject_uid = @uid and status = 'active' returning id`,
-		map[string]any{"at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Find(&ids).Error
+		and subject_uid = @uid and status = 'active' and started_at <= @before returning id`,
+		map[string]any{"before": before, "at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Find(&ids).Error
 	return ids, err
 }
 
 // ExternalIDs returns the relying party's ids of subjects, by uid.
 func ExternalIDs(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[string]string, error) {
 	var rows []models.Subject
-	if err := q.Gorm(ctx).Select("uid", "external_id").Where(pg.InScope+" and uid in ?", s.Tenant, s.Environment, uids).Find(&rows).Error; err != nil {
+	if err := pg.Unchecked(q.Gorm(ctx)).Select("uid", "external_id").Where(pg.InScope+" and uid in ?", s.Tenant, s.Environment, uids).Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	out := make(map[string]string, len(rows))
@@ -219,8 +204,8 @@ type Filter struct {
 
 // ListSubjects lists the scope's subjects, newest first.
 func ListSubjects(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) ([]models.Subject, string, error) {
-	q = q.Old(ctx)
-	tx := q.Gorm(ctx).Where(pg.InScopeNotErasing, s.Tenant, s.Environment)
+	q = q.Old(ctx).AsStored()
+	tx := q.Gorm(ctx).Where(subjectrow.InScope, s.Tenant, s.Environment)
 	if f.Status != "" {
 		tx = tx.Where("status = ?", f.Status)
 	}
@@ -241,17 +226,12 @@ func ListSubjects(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page)
 
 // SetAdaptationFrozen freezes or unfreezes the adaptation of a subject's templates. It returns false if nothing changed.
 func SetAdaptationFrozen(ctx context.Context, q *pg.Q, s pg.Scope, uid string, frozen bool, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update subjects set adaptation_frozen = $4, updated_at = $5
-		where tenant_id = $1 and environment_id = $2 and uid = $3 and status <> 'erasing' and adaptation_frozen <> $4`,
-		s.Tenant, s.Environment, uid, frozen, at)
-	return n == 1, err
+	return subjectrow.Change(ctx, q, subjectrow.Of{Scope: s, UID: uid, At: at, To: frozen}, "status <> 'erasing' and adaptation_frozen <> @to", "adaptation_frozen = @to")
 }
 
 // RevokeSubject moves an active subject to revoked. It returns false if the subject was not active.
 func RevokeSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update subjects set status = 'revoked', revoked_at = $4, updated_at = $4
-		where tenant_id = $1 and environment_id = $2 and uid = $3 and status = 'active'`, s.Tenant, s.Environment, uid, at)
-	return n == 1, err
+	return subjectrow.Change(ctx, q.AsStored(), subjectrow.Of{Scope: s, UID: uid, At: at}, "status = 'active'", "status = 'revoked', revoked_at = @at")
 }
 
 // SetEnrollment stores the enrollment state of a subject.
@@ -289,18 +269,29 @@ func EnrollmentTermsOf(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (En
 // SetClaimCap caps the claims about the subject of an entry until a time, and appends the entry with it. A cap is never shortened.
 func SetClaimCap(ctx context.Context, q *pg.Q, until time.Time, e events.Entry) error {
 	until = until.Add(time.Millisecond - 1).Truncate(time.Millisecond) // as the entry has it
-	if _, err := q.Exec(ctx, `update subjects set claim_cap_until = greatest(coalesce(claim_cap_until, $4), $4), updated_at = $5
-		where tenant_id = $1 and environment_id = $2 and uid = $3`, e.Scope.Tenant, e.Scope.Environment, e.SubjectUID, until, e.At); err != nil {
+	if _, err := subjectrow.Change(ctx, q.AsStored(), subjectrow.Of{Scope: e.Scope, UID: e.SubjectUID, At: e.At, To: until}, "true",
+		"claim_cap_until = greatest(claim_cap_until, @to)"); err != nil {
 		return err
 	}
 	e.Data = events.SubjectClaimsCappedData{Until: apitime.Time(until)}
 	return events.Append(ctx, q, e)
 }
 
-// exportSection is one list of the export: its columns (@ marks a time, # bytes) and its rows, with the subject's uid as
-// $1 and its environment as $2. Columns without a meaning outside of the service (MACs, request hashes, random bytes) are left out.
-type exportSection struct {
-	name, columns, rows string
+// Suspect requires a challenge of the subject of an entry for every decision until a time, and appends the entry with it. A requirement is never shortened.
+func Suspect(ctx context.Context, q *pg.Q, until time.Time, e events.Entry) error {
+	until = until.Add(time.Millisecond - 1).Truncate(time.Millisecond) // as the entry has it
+	if _, err := subjectrow.Change(ctx, q.AsStored(), subjectrow.Of{Scope: e.Scope, UID: e.SubjectUID, At: e.At, To: until}, "true",
+		"challenge_until = greatest(challenge_until, @to)"); err != nil {
+		return err
+	}
+	e.Data = events.SubjectChallengeRequiredData{Until: apitime.Time(until)}
+	return events.Append(ctx, q, e)
+}
+
+// Touch marks a subject as changed: decisions that are being made about it are made again.
+func Touch(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) error {
+	_, err := q.Exec(ctx, "update subjects set updated_at = $4 where tenant_id = $1 and environment_id = $2 and uid = $3", s.Tenant, s.Environment, uid, at)
+	return err
 }
 
 // researchSection is selected by the subject's pseudonyms, and listsSection by the keys that its id has in lists; all other sections are
@@ -309,68 +300,6 @@ const (
 	researchSection = "research_vectors"
 	listsSection    = "list_entries"
 )
-
-// exportedTables are ordered by name, like the keys of the export's data.
-var exportedTables = []exportSection{
-	{"aggregate_values", "request_id resource_digest field action_key decision first currency amount #digest @decided_at reserved @reserved_at",
-		"aggregate_values where environment_id = $2 and subject_uid = $1 order by decided_at, request_id, field, decision"},
-	{"authorizations", "id credential_id action_id action_key session_id session_pinned parent_id actor resource_type resource_digest context_digest " +
-		"action_hash audience nonce @requested_at @decided_at latency_ms trace_id mode decision reason_codes policy_version policy_hash " +
-		"coverage insufficient operator_changed challenges_used challenge_completed hold_approved assurance explanation outcome " +
-		"@outcome_reported_at outcome_note_digest",
-		"authorizations where environment_id = $2 and subject_uid = $1 order by decided_at, id"},
-	{"background_shares", "modality #digest @counted_at",
-		"background_shares where environment_id = $2 and subject_uid = $1 order by modality"},
-	{"challenges", "id authorization_id status methods display display_digest action_hash failures @created_at @expires_at @settled_at " +
-		"method_used strength child_authorization_id",
-		"challenges where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"client_tokens", "id credential_id origin purposes session_id @created_at @expires_at @revoked_at",
-		"client_tokens where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"enrollments", "id session_id anchor status force windows_accepted limitations refused_sessions @created_at @completed_at",
-		"enrollments where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"events", "id type @at action authorization_id decision actor request_id workflow_id data",
-		"events where environment_id = $2 and subject_uid = $1 order by seq"},
-	{"frame_digests", "session_id #digest @seen_at",
-		"frame_digests where environment_id = $2 and subject_uid = $1 order by seen_at, digest"},
-	{"frames", "session_id frame_id purpose status reason_codes @received_at @at duration_ms #digest #vector keys",
-		"frames where environment_id = $2 and subject_uid = $1 order by received_at, session_id, frame_id"},
-	{"holds", "authorization_id action_id risk_class status approvals_required @opened_at @remind_at @reminded_at @due_at @resolved_at " +
-		"resolved_by self_review_barred child_authorization_id assigned_to @assigned_at",
-		"holds where environment_id = $2 and subject_uid = $1 order by opened_at, authorization_id"},
-	{"kept_values", "authorization_id #kept @decided_at",
-		"kept_values where environment_id = $2 and subject_uid = $1 order by decided_at, authorization_id"},
-	{listsSection, "id list_id name reason @expires_at @added_at added_by",
-		"(select l.name, e.* from lists l join list_entries e on e.environment_id = l.environment_id " +
-			"and e.list_id = l.id and e.key = any($1) where l.environment_id = $2) e order by name, id"},
-	{"passkeys", "id #credential_id #public_key attestation_type #aaguid transports sign_count user_verified backup_eligible " +
-		"rp_id backup_state clone_warning @created_at @last_used_at @revoked_at",
-		"passkeys where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"proofs", "jti authorization_id kid audience status @issued_at @expires_at @consumed_at consumed_by @revoked_at revoked_reason",
-		"(select p.*, a.decided_at from authorizations a join proofs p on p.authorization_id = a.id and p.environment_id = a.environment_id " +
-			"where a.environment_id = $2 and a.subject_uid = $1) p order by decided_at, jti"},
-	{"recoveries", "id status anchor anchor_evidence_digest reference limitations @created_at @ready_at @expires_at @completed_at",
-		"recoveries where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"registration_grants", "id credential_id @created_at @expires_at @used_at",
-		"registration_grants where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"requests", "target authorization_id move actor method passkey_id note_digest @requested_at",
-		"move_requests where environment_id = $2 and authorization_id in (select id from authorizations where environment_id = $2 and subject_uid = $1) order by requested_at, target, digest"},
-	{"research_consents", "id consented @recorded_at",
-		"research_consents where environment_id = $2 and subject_uid = $1 order by recorded_at, id"},
-	{researchSection, "id device_class #vector @created_at", "research_vectors where environment_id = $2 and pseudonym = any($1) order by created_at, id"},
-	{"review_notes", "authorization_id reviewer note_digest #note @written_at",
-		"review_notes where environment_id = $2 and subject_uid = $1 order by written_at, authorization_id, reviewer"},
-	{"reviews", "authorization_id reviewer principal resolution note_digest @at",
-		"reviews where environment_id = $2 and authorization_id in (select authorization_id from holds where environment_id = $2 and subject_uid = $1) order by at, authorization_id, reviewer"},
-	{"sessions", "id device_class status legacy @started_at @ended_at @last_activity_at @last_evidence_at coverage evidence_windows " +
-		"active_seconds modalities enrollment_ready trust_state #state",
-		"sessions where environment_id = $2 and subject_uid = $1 order by started_at, id"},
-	{"shown_details", "authorization_id #details @decided_at",
-		"shown_details where environment_id = $2 and subject_uid = $1 order by decided_at, authorization_id"},
-	{"templates", "id modality device_class version status origin origin_ref model_version provisional limitations @created_at @updated_at #data",
-		"templates where environment_id = $2 and subject_uid = $1 order by created_at, id"},
-	{"typed_passages", "device_class block #passages @updated_at",
-		"typed_passages where environment_id = $2 and subject_uid = $1 order by device_class, block"},
-}
 
 // ExportSink receives an export while it is read: each section, followed by its rows, each a JSON object.
 type ExportSink interface {
@@ -386,15 +315,15 @@ func exportSubject(ctx context.Context, q *pg.Q, subject models.Subject, selecto
 	if err != nil {
 		return err
 	}
-	for _, s := range exportedTables {
-		arg, own := selectors[s.name]
+	for _, t := range pg.ExportedTables() {
+		arg, own := selectors[t.SectionName()]
 		if !own {
 			arg = subject.UID
 		}
-		if err := sink.Section(s.name); err != nil {
+		if err := sink.Section(t.SectionName()); err != nil {
 			return err
 		}
-		if err := exportRows(ctx, q, s.query(), sink.Row, arg, subject.EnvironmentID); err != nil {
+		if err := exportRows(ctx, q, t.Export(), sink.Row, arg, subject.EnvironmentID); err != nil {
 			return err
 		}
 	}
@@ -417,22 +346,6 @@ func exportRows(ctx context.Context, q *pg.Q, query string, row func(json.RawMes
 		}
 	}
 	return rows.Err()
-}
-
-// query selects each row as one JSON text, with times and bytes in the formats of the contract.
-func (s exportSection) query() string {
-	var columns []string
-	for _, c := range strings.Fields(s.columns) {
-		name := strings.TrimLeft(c, "@#")
-		switch c[0] {
-		case '@':
-			c = `to_char(` + name + ` at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ` + name
-		case '#':
-			c = "translate(encode(" + name + ", 'base64'), E'\\n', '') as " + name
-		}
-		columns = append(columns, c)
-	}
-	return "select to_jsonb(t)::text from (select " + strings.Join(columns, ", ") + " from " + s.rows + ") t"
 }
 
 // GetTimingTemplate returns the template that /enrol learned of a subject, or nil if there is none.

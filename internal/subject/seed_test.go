@@ -52,6 +52,10 @@ func (b *bundle) seed(t *testing.T, s models.Subject) seeded {
 	require.NoError(t, err)
 	require.True(t, kept)
 	b.list(t, s.ExternalID)
+	b.exec(t, "insert into subject_aliases (environment_id, tenant_id, subject_uid, mac, format, created_at) values ($1, $2, $3, $4, 'opaque', $5)",
+		s.EnvironmentID, s.TenantID, s.UID, []byte(s.UID), now)
+	b.exec(t, `insert into signals (id, tenant_id, environment_id, stream_id, token, place, type, eased, subject_uid, at, received_at, effects)
+		values ($1, $2, $3, 'sst_1', $4, 0, 'session-revoked', false, $5, $6, $6, '{}')`, ids.New(ids.Signal), s.TenantID, s.EnvironmentID, []byte(s.UID), s.UID, now)
 	b.exec(t, `insert into registration_grants (mac, id, tenant_id, environment_id, credential_id, subject_uid, created_at, expires_at)
 		values ($1, 'grt_1', $2, $3, 'crd_1', $4, $5, $6)`, []byte(s.UID), s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Minute))
 	b.seedPasskey(t, s.UID, ids.New(ids.Passkey), nil)
@@ -127,12 +131,21 @@ func (b *bundle) seedDecisions(t *testing.T, s models.Subject, out seeded, now t
 	b.exec(t, `insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first, currency,
 		amount, decided_at, reserved, reserved_at) values ($1, $2, $3, $4, 'sha256:1', 'amount', 'payment.release', 'challenge', true, 'EUR', 250.00, $5, 'open', $5)`,
 		out.authorization, s.TenantID, s.EnvironmentID, s.UID, now)
+	b.exec(t, `insert into standing_approvals (id, tenant_id, environment_id, subject_uid, action_id, action_key, policy_version, policy_hash, mode, source, audience,
+		resource_type, terms, max_uses, currency, ends_at, created_at, created_by, status, authorization_id) values ('sta_' || $4::text, $1, $2, $3, 'act_1', 'payment.release', 1,
+		'sha256:4', 'enforce', 'passkey', 'payments', 'payment', '\x01', 5, '', $5::timestamptz + interval '1 hour', $5, 'credential:x', 'active', $4)`,
+		s.TenantID, s.EnvironmentID, s.UID, out.authorization, now)
 	b.exec(t, `insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at) values ($1, $2, $3, '', 'amount', $4)`,
 		s.TenantID, s.EnvironmentID, s.UID, now)
 	b.exec(t, `insert into challenge_links (mac, environment_id, challenge_id, credential_id, created_at, expires_at) values ($1, $4, $2, 'crd_1', $3, $3)`, []byte(out.challenge), out.challenge, now, s.EnvironmentID)
 	b.exec(t, `insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status, opened_at, remind_at, due_at)
 		values ($1, $2, $3, 'act_1', $4, 'high', 'pending', $5, $5, $6)`, out.held, s.TenantID, s.EnvironmentID, s.UID, now, now.Add(time.Hour))
+	b.exec(t, `insert into hold_steps (authorization_id, tenant_id, environment_id, step, name, approvals, within_seconds, opened_at, due_at)
+		values ($1, $2, $3, 1, 'team', 1, 3600, $4, $5)`, out.held, s.TenantID, s.EnvironmentID, now, now.Add(time.Hour))
 	b.exec(t, `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at) values ($1, $3, 'person:ada', 'person:ada', 'approve', $2)`, out.held, now, s.EnvironmentID)
+	b.exec(t, `insert into after_reviews select $1::text, $2, $3, 'act_1', 'person:ada', 'person:' || $1::text, 'credential:x', null, 'incident', 'sha256:6', 1, $4::timestamptz, $5::timestamptz, 'open'`,
+		out.held, s.TenantID, s.EnvironmentID, now, now.Add(time.Hour))
+	b.exec(t, `insert into after_verdicts select $1, $3, $2, 'person:eve', 'person:eve', 'justified', 'sha256:7', $4::timestamptz`, out.held, s.TenantID, s.EnvironmentID, now)
 	note, err := reviewnote.NewVault(b.keys).Seal(out.held, "person:ada", "called back")
 	require.NoError(t, err)
 	b.exec(t, `insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/standing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -61,7 +63,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		row.ExternalID = ids.New(ids.Subject)
 	}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		created, err := q.Subjects().Create(ctx, row)
+		created, err := subjectrow.Create(ctx, q, row)
 		if err != nil {
 			return err
 		}
@@ -82,7 +84,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 
 // Get returns a subject by the relying party's id. It returns the problem not_found if there is none.
 func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (View, error) {
-	row, err := s.store.Subjects().Get(ctx, scope, id)
+	row, err := subjectrow.Get(ctx, s.store.AsStored(), scope, id)
 	if err != nil {
 		return View{}, notFound(err)
 	}
@@ -100,7 +102,7 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, f Filter, page pg.Pa
 	for i, r := range rows {
 		views[i], uids[i], place[r.UID] = View{Subject: r}, r.UID, i
 	}
-	passkeys, err := challenge.ActivePasskeys(ctx, s.store.Q, scope, uids...)
+	passkeys, err := challenge.ActivePasskeys(ctx, s.store.AsStored(), scope, uids...)
 	for _, p := range passkeys {
 		v := &views[place[p.SubjectUID]]
 		v.Passkeys = append(v.Passkeys, p)
@@ -108,52 +110,66 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, f Filter, page pg.Pa
 	return views, next, err
 }
 
-// Freeze stops the subject's templates from adapting to new sessions, or resumes adaptation. Repeating it has no effect and
+// Freeze stops the subject's templates from adapting to new sessions, which ends the subject's standing approvals, or resumes adaptation. Repeating it has no effect and
 // records no event.
 func (s *Service) Freeze(ctx context.Context, p identity.Principal, id string, frozen bool, reason string) (View, error) {
-	return s.change(ctx, p, id, func(q *pg.Q, row models.Subject, now time.Time) error {
+	return s.change(ctx, p, id, frozen, func(q *pg.Q, row models.Subject, now time.Time) error {
 		changed, err := SetAdaptationFrozen(ctx, q, p.Store(), row.UID, frozen, now)
 		if err != nil || !changed {
 			return err
 		}
 		data := events.SubjectAdaptationChangedData{Frozen: frozen, ReasonDigest: reasonDigest(reason)}
-		return events.Append(ctx, q, entry(p, row, now, data))
+		if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil || !frozen {
+			return err
+		}
+		end := standing.Ending{Reason: standing.ReasonFrozen, By: p.Actor(), RequestID: p.RequestID, At: now}
+		return end.OfSubject(ctx, q, p.Store(), row.UID, now)
 	})
 }
 
-// Revoke ends a subject: it ends what models.SubjectTables says, and every later decision is deny.
+// Revoke ends a subject: it ends what pg.OfSubject says, and every later decision is deny.
 // Open challenges and holds are left open: the follow-up decision after completing or approving one is deny. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, id, reason string) (View, error) {
-	return s.change(ctx, p, id, func(q *pg.Q, row models.Subject, now time.Time) error {
-		revoked, err := RevokeSubject(ctx, q, p.Store(), row.UID, now)
-		if err != nil || !revoked {
-			return err
-		}
-		void := Void{Subject: row, Reason: ReasonRevoked, At: now, Actor: p.Actor(), RequestID: p.RequestID}
-		// The event of the cause has the number of proofs, and precedes the events of the proofs.
-		proofs, err := void.revokeProofs(ctx, q)
-		if err != nil {
-			return err
-		}
-		data := events.SubjectRevokedData{ProofsRevoked: new(len(proofs)), ReasonDigest: reasonDigest(reason)}
-		if err := events.Append(ctx, q, entry(p, row, now, data)); err != nil {
-			return err
-		}
-		if err := void.recordProofs(ctx, q, proofs); err != nil {
-			return err
-		}
-		if err := s.counter.Recount(ctx, q, p.Store(), row.UID, now); err != nil {
-			return err
-		}
-		return void.Open(ctx, q)
+	return s.change(ctx, p, id, true, func(q *pg.Q, row models.Subject, now time.Time) error {
+		return s.RevokeIn(ctx, q, Void{Subject: row, At: now, Actor: p.Actor(), RequestID: p.RequestID}, reason)
 	})
 }
 
-// change calls f with the locked subject in one transaction and returns the subject as it is afterwards.
-func (s *Service) change(ctx context.Context, p identity.Principal, id string, f func(*pg.Q, models.Subject, time.Time) error) (View, error) {
+// RevokeIn is Revoke in the caller's transaction, in which the subject of the Void is locked.
+func (s *Service) RevokeIn(ctx context.Context, q *pg.Q, v Void, reason string) error {
+	v.Reason, v.Before = ReasonRevoked, time.Time{}
+	q = q.AsStored()
+	scope := scopeOf(v.Subject)
+	revoked, err := RevokeSubject(ctx, q, scope, v.Subject.UID, v.At)
+	if err != nil || !revoked {
+		return err
+	}
+	// The event of the cause has the number of proofs, and precedes the events of the proofs.
+	proofs, err := v.revokeProofs(ctx, q)
+	if err != nil {
+		return err
+	}
+	data := events.SubjectRevokedData{ProofsRevoked: new(len(proofs)), ReasonDigest: reasonDigest(reason)}
+	if err := events.Append(ctx, q, v.entry(data, challenge.Voided{})); err != nil {
+		return err
+	}
+	if err := v.recordProofs(ctx, q, proofs); err != nil {
+		return err
+	}
+	if err := s.counter.Recount(ctx, q, scope, v.Subject.UID, v.At); err != nil {
+		return err
+	}
+	return v.Open(ctx, q)
+}
+
+// change calls f with the locked subject in one transaction and returns the subject as it is afterwards. A change that tightens takes the row as it is.
+func (s *Service) change(ctx context.Context, p identity.Principal, id string, tightens bool, f func(*pg.Q, models.Subject, time.Time) error) (View, error) {
 	var after models.Subject
 	now := s.clock.Now()
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if tightens {
+			q = q.AsStored()
+		}
 		row, err := passkey.LockSubject(ctx, q, p.Store(), id)
 		if err != nil {
 			return notFound(err)
@@ -172,7 +188,7 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, f
 
 // view adds the subject's active passkeys.
 func (s *Service) view(ctx context.Context, row models.Subject) (View, error) {
-	passkeys, err := challenge.ActivePasskeys(ctx, s.store.Q, scopeOf(row), row.UID)
+	passkeys, err := challenge.ActivePasskeys(ctx, s.store.AsStored(), scopeOf(row), row.UID)
 	return View{Subject: row, Passkeys: passkeys}, err
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // openRows counts what is open for a subject, by table.
@@ -17,17 +16,20 @@ var openRows = map[string]string{
 	"holds":               "select count(*)::text from holds where status = 'pending' and subject_uid = $1",
 	"registration_grants": "select count(*)::text from registration_grants where used_at is null and expires_at > created_at and subject_uid = $1",
 	"client_tokens":       "select count(*)::text from client_tokens where revoked_at is null and subject_uid = $1",
+	"subject_aliases":     "select count(*)::text from subject_aliases where subject_uid = $1",
+	"standing_approvals":  "select count(*)::text from standing_approvals where status = 'active' and subject_uid = $1",
 	"sessions":            "select count(*)::text from sessions where status = 'active' and subject_uid = $1",
 }
 
-// Each incident ends the open rows of each table as models.SubjectTables says, and those of no other subject.
+// Each incident ends the open rows of each table as pg.OfSubject says, and those of no other subject.
 func TestIncidentsEndWhatIsDeclared(t *testing.T) {
 	t.Parallel()
-	for _, table := range models.SubjectTables {
-		require.Equal(t, len(table.Ends) > 0, openRows[table.Name] != "", "%s: say in openRows which rows are open", table.Name)
+	for _, table := range pg.SubjectTables() {
+		require.Equal(t, len(table.Subject.Ends) > 0, openRows[table.Name] != "", "%s: say in openRows which rows are open", table.Name)
 	}
-	for reason, incident := range map[string]models.Incident{
-		subject.ReasonRecovery: models.IncidentRecovery, subject.ReasonRevoked: models.IncidentRevocation, subject.ReasonErasure: models.IncidentErasure,
+	for reason, incident := range map[string]pg.Incident{
+		subject.ReasonRecovery: pg.Recovery, subject.ReasonRevoked: pg.Revocation, subject.ReasonErasure: pg.Erasure,
+		subject.ReasonSessionsRevoked: pg.SessionsRevoked, subject.ReasonAccountAtRisk: pg.AccountAtRisk,
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
@@ -39,13 +41,13 @@ func TestIncidentsEndWhatIsDeclared(t *testing.T) {
 			for range 2 { // repeating it has no effect
 				require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error { return void.Open(t.Context(), q) }))
 			}
-			for _, table := range models.SubjectTables {
+			for _, table := range pg.SubjectTables() {
 				open := openRows[table.Name]
 				if open == "" {
 					continue
 				}
 				left := b.texts(t, open, v.UID)[0]
-				require.Equal(t, table.EndsAt(incident), left == "0", "%s at %s: %s open", table.Name, incident, left)
+				require.Equal(t, table.Subject.EndsAt(incident), left == "0", "%s at %s: %s open", table.Name, incident, left)
 				require.NotEqual(t, "0", b.texts(t, open, neighbour.UID)[0], table.Name)
 			}
 		})

@@ -34,8 +34,8 @@ func (p *Process) newAPI(base context.Context) (*fiber.App, error) {
 		},
 		Pages: site.Mount,
 		Services: api.Services{
-			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, Changes: v.changes, Teams: p.Teams, Lists: p.Lists, Evaluations: v.evaluations,
-			Proofs: p.Signing, Subjects: v.subjects, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Hub: v.hub,
+			Actions: v.actions, Tenancy: p.Tenancy, Legacy: v.legacy, Sessions: v.sessions, Enrollments: v.enrollments, Templates: v.templates, Model: v.assessor.Model, Authorizations: v.authorizations, Challenges: v.challenges, Holds: v.holds, AfterReviews: v.afterReviews, Standing: v.standing, StandingLinks: v.standingLinks, Changes: v.changes, Teams: p.Teams, Directories: p.Directories, Lists: p.Lists, Evaluations: v.evaluations,
+			Proofs: p.Signing, Subjects: v.subjects, Aliases: v.aliases, Signals: p.Signals, Passkeys: v.passkeys, Recoveries: v.recoveries, Endpoints: v.endpoints, Destinations: p.LogDestinations, Hub: v.hub,
 			AuditSigner: p.Signing, Workflows: p.Flows, Ready: p.capabilities,
 		},
 	})

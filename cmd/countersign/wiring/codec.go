@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/delivery/histories"
-	"github.com/countersign-dev/countersign/web/console"
+	"github.com/countersign-dev/countersign/web/console/shell"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -28,7 +28,7 @@ const maxCodecHeaders = 16 << 10
 func (p *Process) codec(origin string) http.Handler {
 	return workflows.AuditorsCodec{
 		Codec: workflows.NewCodec(p.Keys), Service: histories.New(p.Store, p.Clock, p.People, p.Identity), Log: p.Log,
-		Origin: origin, Cookie: console.SessionCookie(p.BaseURL),
+		Origin: origin, Cookie: shell.SessionCookie(p.BaseURL),
 	}
 }
 

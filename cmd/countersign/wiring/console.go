@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/durable"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/console"
+	"github.com/countersign-dev/countersign/web/console/health"
 	"github.com/countersign-dev/countersign/workflows"
 )
 
@@ -21,12 +22,15 @@ func (p *Process) console() web.Section {
 		Log: p.Log, Clock: p.Clock, People: p.People, SSO: p.SSO, Credentials: p.Identity, Tally: s.tally,
 		Reader:         reads.New(p.Store, p.Clock, s.authorizations),
 		Holds:          s.holds,
+		AfterReviews:   s.afterReviews,
+		Standing:       s.standing,
 		Lists:          p.Lists,
 		Notices:        s.notices,
 		Changes:        s.changes,
 		Decider:        change.NewDecider(s.changes, p.Flows),
 		Authorizations: s.authorizations, Actions: s.actions, Evaluations: s.evaluations, Endpoints: s.endpoints, Hub: s.hub,
 		Signing: p.Signing, Tenancy: p.Tenancy, Teams: p.Teams, Closer: evaluation.NewCloser(s.evaluations, p.Flows),
+		Retention: p.options.retention(), Signals: p.Signals, Destinations: p.LogDestinations,
 		Exports: listexport.New(p.Store, p.Clock, p.Log),
 		Checks:  p.readiness, Workers: p.pollers, TemporalUI: p.runsAt(),
 	})
@@ -44,13 +48,13 @@ func (p *Process) runsAt() string {
 	return strings.TrimSuffix(p.options.TemporalUI, "/") + "/namespaces/" + space
 }
 
-func (p *Process) readiness(ctx context.Context) []console.Check {
+func (p *Process) readiness(ctx context.Context) []health.Check {
 	ready := p.Ops.readiness(ctx)
-	out := make([]console.Check, 0, len(ready.checks))
+	out := make([]health.Check, 0, len(ready.checks))
 	for name, state := range ready.checks {
-		out = append(out, console.Check{Name: name, State: state, Starting: ready.starting[name], Loss: ready.lost[name]})
+		out = append(out, health.Check{Name: name, State: state, Starting: ready.starting[name], Loss: ready.lost[name]})
 	}
-	slices.SortFunc(out, func(a, b console.Check) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b health.Check) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -10,19 +10,26 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/countersign-dev/countersign/internal/account/directory"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
+	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/behavior/scoring"
+	"github.com/countersign-dev/countersign/internal/delivery/destination"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/keys"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/alias"
+	"github.com/countersign-dev/countersign/internal/subject/signal"
 )
 
 // Settings are the settings that every part needs.
@@ -46,6 +53,8 @@ type Settings struct {
 	Statements pgx.QueryTracer
 	// Providers restricts the addresses of identity providers of the console.
 	Providers webhook.Policy
+	// Destinations restricts the addresses of destinations of the log.
+	Destinations webhook.Policy
 }
 
 // Core is the part of the service that every command with a database uses.
@@ -59,6 +68,12 @@ type Core struct {
 	Teams    *team.Service
 	Lists    *lists.Service
 	SSO      *sso.Service
+	// Directories provision staff by SCIM.
+	Directories *directory.Service
+	// Signals receive security events about subjects.
+	Signals *signal.Service
+	// LogDestinations are where the log is pushed to.
+	LogDestinations *destination.Service
 
 	following *clock.Following // Clock if it follows the database's; nil otherwise
 }
@@ -84,6 +99,11 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 	}
 	proofs := signing.New(st, s.Keys, s.Clock, s.BaseURL, s.Signers...)
 	people := staff.New(st, s.Keys, s.Clock, s.BaseURL)
+	directories := directory.New(directory.Deps{Store: st, Keys: s.Keys, Clock: s.Clock, People: people, BaseURL: s.BaseURL})
+	signals := signal.New(signal.Deps{
+		Store: st, Keys: s.Keys, Clock: s.Clock, Aliases: alias.New(st, s.Keys, s.Clock), BaseURL: s.BaseURL, Client: s.Providers.Client(), CheckURL: s.Providers.CheckURL,
+		Subjects: subject.New(st, s.Keys, assurance.New(scoring.Default(), s.Keys), s.Clock),
+	})
 	return &Core{
 		Settings: s, Store: st, Signing: proofs, following: following,
 		Identity: identity.New(st, s.Keys, s.Clock),
@@ -92,7 +112,13 @@ func Open(ctx context.Context, s Settings) (*Core, error) {
 		Lists:    lists.New(st, s.Clock, s.Keys),
 		People:   people,
 		SSO: sso.New(sso.Deps{
-			Store: st, Keys: s.Keys, Clock: s.Clock, People: people, BaseURL: s.BaseURL, Client: s.Providers.Client(), CheckURL: s.Providers.CheckURL,
+			Store: st, Keys: s.Keys, Clock: s.Clock, People: people, BaseURL: s.BaseURL, Directory: directories, Client: s.Providers.Client(),
+			CheckURL: s.Providers.CheckURL,
+		}),
+		Directories: directories,
+		Signals:     signals,
+		LogDestinations: destination.New(destination.Deps{
+			Store: st, Keys: s.Keys, Clock: s.Clock, Policy: s.Destinations, Log: s.Log, BaseURL: s.BaseURL,
 		}),
 	}, nil
 }

@@ -2,11 +2,14 @@ package wiring
 
 import (
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	"github.com/countersign-dev/countersign/internal/authz/statuslink"
 	"github.com/countersign-dev/countersign/web"
 	challengepage "github.com/countersign-dev/countersign/web/challenge"
 	"github.com/countersign-dev/countersign/web/hosted"
 	"github.com/countersign-dev/countersign/web/reference"
 	"github.com/countersign-dev/countersign/web/register"
+	"github.com/countersign-dev/countersign/web/standing"
+	"github.com/countersign-dev/countersign/web/status"
 )
 
 // Pages builds what people open in a browser.
@@ -39,6 +42,16 @@ func (p *Process) sections() ([]web.Section, error) {
 	if err != nil {
 		return nil, err
 	}
+	waiting, err := status.Section(status.Deps{
+		Holds: p.services.holds, Links: statuslink.New(p.Keys, p.BaseURL), Hub: p.services.hub, Languages: languages,
+	})
+	if err != nil {
+		return nil, err
+	}
+	approvals, err := standing.Section(standing.Deps{Links: p.services.standingLinks, Clock: p.Clock, Languages: languages})
+	if err != nil {
+		return nil, err
+	}
 	tries, err := p.trySection()
-	return append([]web.Section{challenges, registrations, p.console(), docs}, tries...), err
+	return append([]web.Section{challenges, registrations, waiting, approvals, p.console(), docs}, tries...), err
 }

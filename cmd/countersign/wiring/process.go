@@ -7,11 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 	"go.temporal.io/sdk/client"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,9 +21,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/durable"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject/upkeep"
 	"github.com/countersign-dev/countersign/internal/transport/linger"
-	"github.com/countersign-dev/countersign/web/console"
+	"github.com/countersign-dev/countersign/web/console/shell"
 	"github.com/countersign-dev/countersign/worker"
 	"github.com/countersign-dev/countersign/workflows"
 )
@@ -61,6 +64,9 @@ type Options struct {
 	// OnlyWorks is for a worker, which serves no requests: it is ready while it takes tasks from Temporal. With a wrong
 	// address, credential or namespace it never becomes ready, so that a rollout stops at it.
 	OnlyWorks bool
+	// ServeOn is how long a stopping API serves on: it accepts no connection, so that a proxy takes the next server, and each of its responses
+	// closes its connection, so that few are idle when the rest is closed: a request may be on its way on one.
+	ServeOn time.Duration
 	// TryKey is a server key of a sandbox: the page under /try works with it. Empty for no such page.
 	TryKey string
 }
@@ -97,7 +103,7 @@ func New(c *Core, o Options) (*Process, error) {
 		return nil, fmt.Errorf("the Temporal client: %w", err)
 	}
 	p := &Process{Core: c, Temporal: tc, Flows: workflows.NewStartingClient(tc, o.Temporal.Namespace, o.Startup), options: o}
-	p.Flows.LinkTo(c.BaseURL + console.Prefix)
+	p.Flows.LinkTo(c.BaseURL + shell.Prefix)
 	if o.Worker.Deployment != "" {
 		p.Flows.StartLazily()
 	}
@@ -136,6 +142,8 @@ func (p *Process) checks() []Check {
 		{Name: "schema", Run: p.Store.CheckSchema},
 		{Name: "writes", Run: limited(probeEvery, p.Clock, p.Store.ProbeWrite), Loss: "Nothing is recorded: the database takes no writes. Reads are served."},
 		{Name: "temporal", Run: p.Flows.Ping, Loss: "Challenges, holds, enrollments and webhooks wait: Temporal does not answer."},
+		{Name: "search_attributes", Run: limited(attributesEvery, p.Clock, p.attributes), Loss: p.attributesLoss()},
+		{Name: "workers", Run: limited(attributesEvery, p.Clock, p.served), Loss: "Challenges, holds, enrollments and webhooks wait: no worker receives tasks."},
 		{Name: "master_key", Run: p.keyState.masters, Loss: "What another master key sealed cannot be read: this process lacks that key."},
 		{Name: "signing", Run: p.keyState.sign, Loss: "Enforced allows are refused: no environment has a signing key that can be opened."},
 	}
@@ -143,6 +151,56 @@ func (p *Process) checks() []Check {
 		checks = append(checks, Check{Name: "worker", Run: p.takesTasks})
 	}
 	return checks
+}
+
+// attributesEvery is how long what Temporal says of the namespace and its workers is believed.
+const attributesEvery = 5 * time.Second
+
+// attributesLoss is empty for a worker, which is not ready without the search attributes.
+func (p *Process) attributesLoss() string {
+	if p.options.OnlyWorks {
+		return ""
+	}
+	return "Completions and reviews are refused: the Temporal namespace lacks search attributes."
+}
+
+// attributes is the check of the namespace's search attributes. While Temporal is unavailable another check fails.
+func (p *Process) attributes(ctx context.Context) error {
+	missing, err := p.Flows.MissingAttributes(ctx)
+	if err == nil && len(missing) > 0 {
+		return fmt.Errorf("the Temporal namespace lacks the search attributes %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// served is the check that some worker receives tasks. While Temporal is unavailable, or this process is the worker, other checks fail.
+func (p *Process) served(ctx context.Context) error {
+	reason, err := p.Flows.Unserved(ctx)
+	if err == nil && reason != "" && !p.polls.Load() {
+		return errors.New(reason)
+	}
+	return nil
+}
+
+// ensureAttributes adds the search attributes that the namespace lacks, again and again until it has them: a namespace may be made after
+// the worker has started.
+func (p *Process) ensureAttributes(ctx context.Context) {
+	for said := false; ; {
+		err := p.Flows.EnsureAttributes(ctx)
+		if err == nil {
+			return
+		}
+		if problem.As(err) == nil && !said { // Temporal is there and refuses
+			said = true
+			p.Log.ErrorContext(ctx, "the Temporal namespace lacks search attributes, and this worker may not add them: add "+
+				strings.Join(workflows.SearchAttributes(), ", ")+" as Keyword", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(attributesEvery):
+		}
+	}
 }
 
 // takesTasks is the check of a worker, which does nothing without tasks: it fails before the worker asks Temporal for tasks, and
@@ -208,12 +266,18 @@ func (p *Process) StartAPI(ctx context.Context, failed chan<- error, listeners .
 		cut()
 		return nil, err
 	}
-	for _, l := range listeners {
-		go p.answer(app, l, failed)
+	p.leave(app)
+	for i, l := range listeners {
+		listeners[i] = linger.NewListener(l)
+		go p.answer(app, listeners[i], failed)
 	}
 	loops := p.startLoops(base)
 	return func() {
 		p.Ops.Drain()
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+		<-time.After(p.options.ServeOn)
 		p.services.hub.Stop() // streams never end by themselves
 		if err := app.ShutdownWithTimeout(drainWithin); err != nil {
 			p.Log.Warn("requests under way were cut off", "error", err)
@@ -223,8 +287,20 @@ func (p *Process) StartAPI(ctx context.Context, failed chan<- error, listeners .
 	}, nil
 }
 
+// leave makes every response of a stopping process the last on its connection.
+func (p *Process) leave(app *fiber.App) {
+	server := app.Server()
+	handle := server.Handler
+	server.Handler = func(c *fasthttp.RequestCtx) {
+		handle(c)
+		if p.Ops.draining.Load() {
+			c.SetConnectionClose()
+		}
+	}
+}
+
 func (p *Process) answer(app *fiber.App, l net.Listener, failed chan<- error) {
-	if err := app.Listener(linger.NewListener(l)); err != nil {
+	if err := app.Listener(l); err != nil {
 		failed <- fmt.Errorf("the API at %s ended: %w", l.Addr(), err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tally"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/afterreview"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
@@ -14,11 +15,13 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
+	"github.com/countersign-dev/countersign/internal/authz/standing"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/events/stream"
 	"github.com/countersign-dev/countersign/internal/subject"
+	"github.com/countersign-dev/countersign/internal/subject/alias"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
@@ -38,6 +41,9 @@ type services struct {
 	passkeys       *passkey.Service
 	challenges     *challenge.Service
 	holds          *hold.Service
+	afterReviews   *afterreview.Service
+	standing       *standing.Service
+	standingLinks  *standing.Links
 	changes        *change.Service
 	evaluations    *evaluation.Service
 	research       *research.Service
@@ -49,6 +55,7 @@ type services struct {
 	backgrounds    *backgrounds.Service
 	subjects       *subject.Service
 	recoveries     *recovery.Service
+	aliases        *alias.Service
 	sender         *webhook.Sender
 	endpoints      *webhook.Endpoints
 	notices        *notify.Service
@@ -69,6 +76,7 @@ func newServices(p *Process) services {
 	s.authorizations = authorization.New(p.Store, p.Clock, s.actions, s.assessor, p.Signing, p.Keys)
 	// A process that decides caches environments: its own changes of settings must apply at once.
 	p.Tenancy = tenancy.New(p.Store, p.Signing, p.Clock, s.authorizations.ForgetEnvironment)
+	s.aliases = alias.New(p.Store, p.Keys, p.Clock)
 	s.recoveries = recovery.New(p.Store, p.Clock, backgrounds.NewCounter(s.assessor))
 	s.research = research.New(p.Store, p.Keys, p.options.Research)
 	s.sessions = session.New(p.Store, p.Clock, s.assessor, s.research)
@@ -88,9 +96,13 @@ func newServices(p *Process) services {
 		Store: p.Store, Clock: p.Clock, Decide: s.authorizations.FollowUp, Signable: p.Signing.Signable, Proofs: p.Signing,
 		Vault: display.NewVault(p.Keys), Notes: reviewnote.NewVault(p.Keys),
 	})
+	s.standing = standing.New(p.Store, p.Clock, p.Keys)
+	s.standingLinks = standing.NewLinks(s.standing, p.Keys, s.passkeys, p.BaseURL)
+	s.afterReviews = afterreview.New(p.Store, p.Clock, reviewnote.NewVault(p.Keys))
 	s.endpoints = webhook.NewEndpoints(s.webhooks(p))
 	s.changes = change.New(change.Deps{
-		Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Lists: p.Lists, Simulate: s.authorizations, Endpoints: s.endpoints,
+		Store: p.Store, Clock: p.Clock, Actions: s.actions, Tenancy: p.Tenancy, Teams: p.Teams, Lists: p.Lists, Simulate: s.authorizations, Endpoints: s.endpoints, Signals: p.Signals,
+		Destinations: p.LogDestinations,
 	})
 	s.notices = notify.New(notify.Deps{
 		Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Holds: s.holds, People: p.People, Sender: s.sender, Mail: p.options.Mail, BaseURL: p.BaseURL, Log: p.Log,
@@ -100,5 +112,5 @@ func newServices(p *Process) services {
 
 // webhooks are the dependencies of everything that delivers webhooks.
 func (s services) webhooks(p *Process) webhook.Deps {
-	return webhook.Deps{Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log}
+	return webhook.Deps{Store: p.Store, Clock: p.Clock, Keyring: p.Keys, Sender: s.sender, Waker: p.Flows, Log: p.Log, Tracing: p.Tracing}
 }

@@ -19,7 +19,7 @@ func (p *Process) tryPage() *try.Page {
 	}
 	v := p.services
 	return try.New(try.Deps{
-		Key: p.options.TryKey, BaseURL: p.BaseURL, Clock: p.Clock, Keys: p.Keys, Store: p.Store.Subjects(), Identity: p.Identity, Limiter: v.limiter,
+		Key: p.options.TryKey, BaseURL: p.BaseURL, Clock: p.Clock, Keys: p.Keys, Store: p.Store, Identity: p.Identity, Limiter: v.limiter,
 		Subjects: v.subjects, Sessions: v.sessions, Completer: enrollment.NewCompleter(v.enrollments, p.Flows), Actions: v.actions, Authorizations: v.authorizations,
 		Challenges: v.challenges, Proofs: p.Signing,
 		Starting: func() string {

@@ -53,16 +53,22 @@ func (p *Process) workerDeps() worker.Deps {
 			Endpoints: webhook.NewDeliverer(s.webhooks(p), webhook.DeliverOptions{Observer: figures}),
 			Upkeep:    p.upkeep,
 		},
-		Background: []func(context.Context){fanOut.Run, sealer.Run, s.tally.Run, s.activation.Follow, p.followSigningKeys, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
+		Background: []func(context.Context){p.ensureAttributes, fanOut.Run, sealer.Run, p.pollSignals, p.pushLog, s.tally.Run, s.activation.Follow, p.followSigningKeys, worker.KeepSchedules(p.Flows, p.upkeep.Tasks(), p.Log)},
 	}
 }
+
+// pollSignals polls the security events that issuers do not push.
+func (p *Process) pollSignals(ctx context.Context) { p.Signals.Poll(ctx, p.Log) }
+
+// pushLog sends the log to its destinations.
+func (p *Process) pushLog(ctx context.Context) { p.LogDestinations.Run(ctx, p.options.Version) }
 
 // newUpkeep gathers the tasks that recur, each on a schedule of its own.
 func (p *Process) newUpkeep() (*upkeep.Service, error) {
 	s := p.services
 	return upkeep.New(slices.Concat(
 		upkeep.CoreTasks(upkeep.CoreDeps{
-			Store: p.Store, Challenges: s.challenges, Holds: s.holds, Changes: s.changes, Evaluations: s.evaluations, Keys: p.Signing,
+			Store: p.Store, Challenges: s.challenges, Holds: s.holds, AfterReviews: s.afterReviews, Standing: s.standing, Changes: s.changes, Evaluations: s.evaluations, Keys: p.Signing,
 		}),
 		upkeep.SubjectTasks(upkeep.SubjectDeps{Store: p.Store, Recoveries: s.recoveries}),
 		upkeep.TemplateTasks(s.templates, s.backgrounds),

@@ -147,7 +147,12 @@ func (s *Service) Rotate(ctx context.Context, scope pg.Scope, in Rotation, actor
 	now := s.clock.Now()
 	var out Issued
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		c, err := getCredential(ctx, q, scope, in.ID)
+		// The lock comes before every check: of two rotations at once, the second sees the key of the first.
+		locked, err := lockCredential(ctx, q, scope, in.ID)
+		if err != nil {
+			return err
+		}
+		c, err := locked.Whole(in.ID)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}

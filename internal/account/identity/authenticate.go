@@ -37,9 +37,9 @@ type Service struct {
 	keys  *keyring.Keyring
 	clock clock.Clock
 
-	cache  cache.Cache[cached] // by the MAC under the active master key
-	limits cache.Cache[int]    // limit of the largest key of an environment, by its id
-	gate   *admission.Gate     // limits concurrent lookups
+	cache  cache.Cache[cached]  // by the MAC under the active master key
+	limits cache.Cache[servers] // of an environment, by its id
+	gate   *admission.Gate      // limits concurrent lookups
 }
 
 type cached struct {
@@ -50,7 +50,7 @@ type cached struct {
 // New returns the service.
 func New(st *pg.Store, keys *keyring.Keyring, c clock.Clock) *Service {
 	return &Service{
-		store: st, keys: keys, clock: c, cache: cache.Cache[cached]{Max: cacheMax}, limits: cache.Cache[int]{Max: cacheMax},
+		store: st, keys: keys, clock: c, cache: cache.Cache[cached]{Max: cacheMax}, limits: cache.Cache[servers]{Max: cacheMax},
 		gate: admission.New(lookupsAtOnce, lookupsAtOnce, lookupsQueue),
 	}
 }
@@ -115,7 +115,7 @@ func (s *Service) lookup(ctx context.Context, k Key, now time.Time) (cached, err
 	if env.Kind != k.kind.environment || found.principal.Publishable != k.kind.publishable {
 		return cached{}, errUnauthenticated()
 	}
-	found.principal.SharedLimit, err = s.sharedLimit(ctx, env, now)
+	found.principal.SharedLimit, found.principal.Servers, err = s.shared(ctx, env, now)
 	if found.principal.fromBrowser() {
 		found.principal.SharedLimit *= clientShare
 	}

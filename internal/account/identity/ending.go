@@ -42,6 +42,7 @@ func EndKeys(ctx context.Context, q *pg.Q, e Ending) ([]models.Credential, error
 	for i, c := range rows {
 		ids[i] = c.ID
 	}
+	q = q.AsStored()
 	if _, err := lockCredential(ctx, q, e.Scope, ids...); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (s *Service) Rooted(ctx context.Context, scope pg.Scope, person string, rem
 
 // Under returns the keys that rest on these and would end with them, the highest first.
 func (s *Service) Under(ctx context.Context, scope pg.Scope, ids ...string) ([]models.Credential, error) {
-	return credentialsUnder(ctx, s.store.Q, scope, ids...)
+	return credentialsUnder(ctx, s.store.AsStored(), scope, ids...)
 }
 
 // Orphans returns the keys that are in force although the key or the person that they rest on is not.
@@ -103,6 +104,9 @@ func (s *Service) Revoke(ctx context.Context, scope pg.Scope, in Revocation, act
 	now := s.clock.Now()
 	var ended []models.Credential
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if in.ChildrenTo == "" { // children that are given to another key are not ended
+			q = q.AsStored()
+		}
 		locked, err := lockCredential(ctx, q, scope, slices.DeleteFunc([]string{in.ID, in.ChildrenTo}, func(id string) bool { return id == "" })...)
 		if err != nil {
 			return err

@@ -27,8 +27,10 @@ type Principal struct {
 	Client        *ClientGrant       // set for a client token
 	Person        string             // id of the signed-in member of staff, for requests of the console
 	Page          string             // id of the ticket or grant, for visitors of a hosted page, who have no credential
+	Passkey       string             // with which a visitor of a hosted page was identified as the subject
 	RateLimit     int                // requests an hour
 	SharedLimit   int                // requests an hour of all server keys of the environment, or of everything that browsers have
+	Servers       int                // keys that share it, if it is that of the servers
 	ExpiresAt     *time.Time         // of the credential or of its key, whichever is earlier; nil is never
 	RequestID     string
 	TraceID       string
@@ -127,6 +129,8 @@ func (p Principal) Actor() string {
 	switch {
 	case p.Person != "":
 		return "person:" + p.Person
+	case p.Passkey != "":
+		return "passkey:" + p.Passkey
 	case p.Page != "":
 		return "page:" + p.Page
 	case p.Client != nil:

@@ -59,6 +59,25 @@ const (
 	QuotaKey     = "key"     // not shared: that of one credential or client token
 )
 
+// reserve is the part of the servers' quota (1/5) that is divided among their keys: what one key uses beyond its share comes from the rest,
+// so that each key has its share however much the others use.
+const reserve = 5
+
+// divides begins the names of buckets that only divide the quota of an environment's servers: no event says that they are nearly used up.
+const divides = "divided/"
+
+// Shares returns the buckets of which one request of a server counts against one: the part of the shared quota that all keys use, or, once
+// that is used up, the key's own share of the rest. It returns false for a caller that has no share, as browsers.
+func (p Principal) Shares() (common, share ratelimit.Bucket, divided bool) {
+	if p.Servers == 0 || p.fromBrowser() {
+		return common, share, false
+	}
+	each := p.SharedLimit / reserve / p.Servers
+	common = ratelimit.Bucket{Name: divides + QuotaPrefix(p.EnvironmentID) + "common", Limit: p.SharedLimit - each*p.Servers}
+	share = ratelimit.Bucket{Name: divides + QuotaPrefix(p.EnvironmentID) + p.CredentialID, Limit: each}
+	return common, share, each > 0
+}
+
 // Quotas returns the buckets that a request of the caller counts against: its own and one that it shares with its environment.
 // Keys and client tokens are free to create, so that their own buckets alone limit no one.
 func (p Principal) Quotas() (own, shared ratelimit.Bucket) {
@@ -81,17 +100,20 @@ func QuotaPrefix(environment string) string { return environment + "/" }
 // QuotaOf returns which quota of its environment a bucket is, and the credential or client token whose own it is.
 func QuotaOf(bucket string) (quota, owner string) {
 	_, name, _ := strings.Cut(bucket, "/")
-	if name == QuotaServers || name == QuotaClients {
+	switch {
+	case strings.HasPrefix(bucket, divides):
+		return QuotaServers, ""
+	case name == QuotaServers, name == QuotaClients:
 		return name, ""
 	}
 	return QuotaKey, name
 }
 
-// RecordNearlyUsed records quota.nearly_used for each of the buckets, except for those of single client tokens.
+// RecordNearlyUsed records quota.nearly_used for each of the buckets, except for those of single client tokens and those that divide a quota.
 func (s *Service) RecordNearlyUsed(ctx context.Context, p Principal, buckets []ratelimit.Bucket) error {
 	for _, b := range buckets {
 		quota, owner := QuotaOf(b.Name)
-		if quota == QuotaKey && p.Client != nil {
+		if quota == QuotaKey && p.Client != nil || strings.HasPrefix(b.Name, divides) {
 			continue
 		}
 		data := events.QuotaNearlyUsedData{Quota: quota, Credential: owner, Limit: b.Limit, UsedPercent: nearlyUsedPercent}
@@ -106,26 +128,36 @@ func (s *Service) RecordNearlyUsed(ctx context.Context, p Principal, buckets []r
 // nearlyUsedPercent is the share of a bucket from which it is nearly used up (ratelimit.QuotaUse).
 const nearlyUsedPercent = 80
 
-// sharedLimit returns the quota of the environment's servers together, in requests an hour: that which the operator set, or the
-// limit of the environment's largest key.
-func (s *Service) sharedLimit(ctx context.Context, env models.Environment, now time.Time) (int, error) {
-	if env.RateLimit != nil {
-		return *env.RateLimit, nil
-	}
-	largest, until := s.limits.Get(env.ID)
-	if now.Before(until) {
-		return largest, nil
-	}
-	return s.limits.Fetch(ctx, env.ID, now.Add(cacheFor), func(ctx context.Context) (int, error) {
-		all, err := rateLimits(ctx, s.store.Q, pg.Scope{Tenant: env.TenantID, Environment: env.ID}, now)
-		largest := effectiveLimit(nil, "", env)
-		for i, c := range all {
-			if limit := effectiveLimit(c.RateLimit, c.CreatedBy, env); i == 0 || limit > largest {
-				largest = limit
-			}
+// servers are the server and admin keys of an environment.
+type servers struct {
+	keys    int
+	largest int // the limit of the largest, in requests an hour
+}
+
+// shared returns the quota of the environment's servers together, in requests an hour, and how many keys share it. The quota is that which the
+// operator set, or the limit of the environment's largest key and as much more as the keys' shares are.
+func (s *Service) shared(ctx context.Context, env models.Environment, now time.Time) (limit, keys int, err error) {
+	found, until := s.limits.Get(env.ID)
+	if !now.Before(until) {
+		if found, err = s.limits.Fetch(ctx, env.ID, now.Add(cacheFor), func(ctx context.Context) (servers, error) { return s.servers(ctx, env, now) }); err != nil {
+			return 0, 0, err
 		}
-		return largest, err
-	})
+	}
+	if env.RateLimit != nil {
+		return *env.RateLimit, found.keys, nil
+	}
+	return found.largest + found.largest/(reserve-1), found.keys, nil
+}
+
+func (s *Service) servers(ctx context.Context, env models.Environment, now time.Time) (servers, error) {
+	all, err := rateLimits(ctx, s.store.Q, pg.Scope{Tenant: env.TenantID, Environment: env.ID}, now)
+	out := servers{keys: len(all), largest: effectiveLimit(nil, "", env)}
+	for i, c := range all {
+		if limit := effectiveLimit(c.RateLimit, c.CreatedBy, env); i == 0 || limit > out.largest {
+			out.largest = limit
+		}
+	}
+	return out, err
 }
 
 // effectiveLimit returns the quota that applies to a credential, in requests an hour. A lowered ceiling applies to existing

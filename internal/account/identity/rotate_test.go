@@ -1,7 +1,10 @@
 package identity
 
 import (
+	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,4 +106,28 @@ func TestRotationIsForTheOwner(t *testing.T) {
 	}
 	_, err := b.Rotate(t.Context(), b.scope, Rotation{ID: full.id}, "cli:test", "")
 	require.NoError(t, err, "the operator rotates every key")
+}
+
+// Concurrent rotations leave two keys, the new and the previous one.
+func TestConcurrentRotationsLeaveTwoKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mine := b.operators(t)
+	made := make(chan string, 8)
+	var all sync.WaitGroup
+	for range cap(made) {
+		all.Go(func() {
+			out, err := b.Rotate(context.WithoutCancel(t.Context()), b.scope, Rotation{ID: mine.id, Overlap: time.Hour, Issuer: &mine.Principal}, mine.Actor(), "")
+			if err == nil {
+				made <- out.Key
+			}
+		})
+	}
+	all.Wait()
+	close(made)
+	require.Len(t, made, 1)
+	var keys int
+	require.NoError(t, b.store.Pool().QueryRow(t.Context(), "select count(*) from credential_keys where credential_id = $1", mine.id).Scan(&keys))
+	require.Equal(t, 2, keys)
+	require.True(t, b.holds(t, <-made))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -100,11 +101,11 @@ func clientTokenByMAC(ctx context.Context, q *pg.Q, macs [][]byte) (t models.Cli
 	return t, issuer, e, err
 }
 
-// RevokeClientTokensOfSubject revokes the client tokens of a subject, notifies every process and returns how many of them had not
+// RevokeClientTokensOfSubject revokes the client tokens of a subject of before a time, notifies every process and returns how many of them had not
 // expired.
-func RevokeClientTokensOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (held int, err error) {
-	revoked, err := pg.Change[models.ClientToken](ctx, q, "subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null",
-		"revoked_at = @at", map[string]any{"at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment})
+func RevokeClientTokensOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, before, at time.Time) (held int, err error) {
+	revoked, err := pg.Change[models.ClientToken](ctx, q, "subject_uid = @uid and tenant_id = @tenant and environment_id = @environment and revoked_at is null and created_at <= @before",
+		"revoked_at = @at", map[string]any{"before": before, "at": at, "uid": uid, "tenant": s.Tenant, "environment": s.Environment})
 	issuers := map[string]bool{}
 	for _, t := range revoked {
 		if at.Before(t.ExpiresAt) {
@@ -255,6 +256,7 @@ func listCredentials(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]mod
 // revokeCredential revokes credentials with all that rest on them and notifies every process. It returns those that were not revoked before, the
 // highest first. The caller has locked them.
 func revokeCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, at time.Time) ([]models.Credential, error) {
+	q = q.AsStored()
 	ended, err := tenancy.ChangeCredentials(ctx, q,
 		"tenant_id = @tenant and environment_id = @environment and revoked_at is null and (id = any(@ids) or issuers && @ids)", "revoked_at = @at",
 		map[string]any{"ids": models.Strings(ids), "at": at, "tenant": s.Tenant, "environment": s.Environment})
@@ -265,12 +267,11 @@ func revokeCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, at
 }
 
 // rotateKey adds a key and lets the other keys of the credential expire at overlapEnds. It returns false and changes
-// nothing while an earlier rotation still overlaps.
+// nothing while an earlier rotation still overlaps. The caller must have locked the credential.
 func rotateKey(ctx context.Context, q *pg.Q, k models.CredentialKey, preview string, overlapEnds time.Time) (bool, error) {
 	if _, err := pg.Remove[models.CredentialKey](ctx, q, "credential_id = ? and expires_at <= ?", k.CredentialID, k.CreatedAt); err != nil {
 		return false, err
 	}
-	// The update locks the credential, so that the second of two concurrent rotations sees the first.
 	n, err := q.Exec(ctx, `update credentials c set preview = $2 where id = $1 and revoked_at is null
 		and not exists (select 1 from credential_keys where credential_id = c.id and expires_at is not null)`, k.CredentialID, preview)
 	if err != nil || n == 0 {
@@ -309,20 +310,6 @@ const (
 // ErrNoPrincipal is returned for an actor that counts as no one, such as a client token.
 var ErrNoPrincipal = errors.New("store: the actor has no principal")
 
-// Behind is who is behind an actor. Former is set for a credential that was given to an issuer of a different principal: the former
-// one may still have the key. Such a credential is barred as both and approves as neither.
-type Behind struct{ Principal, Former string }
-
-// Meets reports whether two actors are or were of one principal.
-func (b Behind) Meets(other Behind) bool {
-	for _, one := range []string{other.Principal, other.Former} {
-		if one != "" && (one == b.Principal || one == b.Former) {
-			return true
-		}
-	}
-	return false
-}
-
 // PrincipalsBehind returns who is behind credentials, by credential id, as it is stored. All keys that one key issued are one principal with it, and those
 // that a person issued are that person. A key made at the command line is a principal of its own, because it is given to one party. An
 // unknown credential is its own principal.
@@ -343,7 +330,17 @@ func PrincipalsBehind(ctx context.Context, q *pg.Q, s pg.Scope, credentials []st
 		}
 		out[c.ID] = b
 	}
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	return out, addAccounts(ctx, q, s.Tenant, out)
+}
+
+// KeysOf returns the ids of the credentials of an environment that are or were of a principal, for display only.
+func KeysOf(ctx context.Context, q *pg.Q, s pg.Scope, principal string) ([]string, error) {
+	var ids []string
+	err := q.Gorm(ctx).Model(&models.Credential{}).Where(pg.InScope+" and (principal = ? or former_principal = ?)", s.Tenant, s.Environment, principal, principal).Pluck("id", &ids).Error
+	return ids, err
 }
 
 // PrincipalBehind returns who is behind an actor: the stored principal of a credential or of a person, and otherwise the actor itself. It returns ErrNoPrincipal for client tokens and
@@ -353,15 +350,11 @@ func PrincipalBehind(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (Be
 		return Behind{}, ErrNoPrincipal
 	}
 	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
-		p, err := personOf(ctx, q, s.Tenant, id)
-		if errors.Is(err, pg.ErrNotFound) {
-			return Behind{Principal: actor}, nil
-		}
-		return Behind{Principal: p.CountsAs()}, err
+		return personBehind(ctx, q, s.Tenant, id)
 	}
 	id, ok := strings.CutPrefix(actor, actorCredential)
 	if !ok {
-		return Behind{Principal: actor}, nil
+		return Behind{Principal: principalOf(actor)}, nil
 	}
 	all, err := PrincipalsBehind(ctx, q, s, []string{id})
 	return all[id], err
@@ -408,7 +401,7 @@ func HoldPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (stri
 // of the person are not linked until the transaction ends.
 func QueueSamePrincipal(b *pgx.Batch, s pg.Scope, actor, principal string) {
 	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
-		b.Queue(`select 1 / (count(*) filter (where coalesce(same.principal, $3) <> $4) = 0)::int
+		b.Queue(`select guard(count(*) filter (where coalesce(same.principal, $3) <> $4) = 0)
 			from (select principal from people where tenant_id = $1 and id = $2 for share) same`, s.Tenant, id, actor, principal)
 	}
 }
@@ -426,10 +419,6 @@ func IsConfirmed(ctx context.Context, q *pg.Q, s pg.Scope, principal string, at 
 	return p.ConfirmedAt != nil && !p.ConfirmedAt.After(at), err
 }
 
-// ConfirmedPerson is the condition that a principal of a tenant is no person, or one who was confirmed by a time.
-const ConfirmedPerson = `(@principal not like 'person:%' or exists (select from people p where p.tenant_id = @tenant
-	and p.id = substr(@principal, 8) and p.confirmed_at <= @since))`
-
 // LinkPrincipals makes one principal of people of a tenant count as another: their accounts, their credentials, and what they asked for or approved
 // that is open. The caller has the rows of the people locked. It returns the credentials.
 func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]string, error) {
@@ -439,6 +428,9 @@ func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]st
 	}
 	if _, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and coalesce(principal, 'person:' || id) = @to",
 		"confirmed_at = (select max(confirmed_at) from people where tenant_id = @tenant and coalesce(principal, 'person:' || id) = @to)", of); err != nil {
+		return nil, err
+	}
+	if err := renameInSets(ctx, q, tenant, from, to); err != nil {
 		return nil, err
 	}
 	environments, err := tenancy.ListEnvironments(ctx, q, tenant)
@@ -451,7 +443,8 @@ func LinkPrincipals(ctx context.Context, q *pg.Q, tenant, from, to string) ([]st
 			map[string]any{"environment": env.ID}); err != nil {
 			return nil, err
 		}
-		if _, err := q.Exec(ctx, "update changes set principal = $3 where environment_id = $1 and principal = $2 and status = 'pending'", env.ID, from, to); err != nil {
+		if _, err := pg.Change[models.Change](ctx, q, "environment_id = @environment and principal = @from and status = 'pending'", "principal = @to", of,
+			map[string]any{"environment": env.ID}); err != nil {
 			return nil, err
 		}
 	}
@@ -527,7 +520,7 @@ func RolesIn(ctx context.Context, q *pg.Q, person, environment string) ([]models
 // SubjectByUID returns the subject with our id.
 func SubjectByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
 	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Where(pg.InScopeNotErasing+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+	return pg.OrNotFound(row, q.Gorm(ctx).Where(subjectrow.InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
 // lockSubjectNoKey is like LockByUID with a weaker lock: other transactions can insert rows that refer to the subject, but
@@ -535,7 +528,7 @@ func SubjectByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.
 func lockSubjectNoKey(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
 	var row models.Subject
 	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
-		Where(pg.InScopeNotErasing+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+		Where(subjectrow.InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
 // RequestEnrollment records when the subject's next enrollment was requested explicitly: by a server key, or by a client

@@ -123,7 +123,7 @@ func (l *Limiter) take(ctx context.Context, of Bucket) (Decision, error) {
 	defer b.mu.Unlock()
 	b.limit = of.Limit
 	d, now := Decision{Bucket: of}, l.clock.Now()
-	if b.reserved == 0 && !now.Before(b.usedUp) {
+	if b.reserved == 0 && !b.refuses(now) {
 		nearly, err := l.reserve(ctx, of, b, now)
 		if err != nil {
 			return d, err
@@ -141,6 +141,11 @@ func (l *Limiter) take(ctx context.Context, of Bucket) (Decision, error) {
 	d.Remaining = min(of.free(b.fullAt, now)+b.reserved, of.Limit-1)
 	d.Reset = max(b.fullAt.Sub(now), 0)
 	return d, nil
+}
+
+// refuses reports whether the bucket was found to be used up within usedUpFor. A clock that was ahead then does not count.
+func (b *bucket) refuses(now time.Time) bool {
+	return now.Before(b.usedUp) && b.usedUp.Sub(now) <= usedUpFor
 }
 
 // reserve takes a batch of requests from the source, or what is left if that is less. It reports whether that used most of the
@@ -198,7 +203,7 @@ func (l *Limiter) bucket(name string) *bucket {
 
 // Sweep returns reservations that have been unused for reservationLife, and drops buckets that have been idle for an hour.
 func (l *Limiter) Sweep(ctx context.Context) error {
-	return l.release(ctx, func(b *bucket, now time.Time) bool { return now.Sub(b.reservedAt) > reservationLife })
+	return l.release(ctx, func(b *bucket, now time.Time) bool { return now.Sub(b.reservedAt).Abs() > reservationLife })
 }
 
 // Drain returns every reservation. It is called once, when the process stops: otherwise the reserved requests count as
@@ -236,7 +241,7 @@ func (l *Limiter) releaseBucket(ctx context.Context, name string, b *bucket, now
 	}
 	b.fullAt = b.fullAt.Add(-time.Duration(b.reserved) * Bucket{name, b.limit}.cost())
 	b.reserved = 0
-	if now.Sub(b.reservedAt) > Window {
+	if now.Sub(b.reservedAt).Abs() > Window {
 		l.mu.Lock()
 		delete(l.buckets, name)
 		l.mu.Unlock()

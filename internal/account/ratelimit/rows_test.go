@@ -54,3 +54,32 @@ func TestQuotasRefillContinuously(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, other)
 }
+
+// The database's clock was ahead while requests were counted and is right again: what was counted stays counted, and nothing else is refused.
+func TestQuotasOutlastAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	for name, ahead := range map[string]time.Duration{"minutes": 20 * time.Minute, "an hour": time.Hour, "hours": 3 * time.Hour, "days": 72 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := testenv.Store(t)
+			at := time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)
+			take := func(at time.Time, n int) QuotaUse {
+				use, err := takeFromQuota(t.Context(), q.Q, "env_1/servers", at, n, 10)
+				require.NoError(t, err)
+				return use
+			}
+			require.True(t, take(at, 2).Taken)
+			require.True(t, take(at.Add(ahead), 6).Taken)
+			counted := take(at, 3)
+			require.True(t, counted.Taken)
+			require.LessOrEqual(t, counted.FullAt.Sub(at), Window+time.Millisecond)
+			found, err := NearlyUsedQuotas(t.Context(), q.Q, "env_1/", at)
+			require.NoError(t, err)
+			for _, f := range found {
+				require.LessOrEqual(t, f.FullAt.Sub(at), Window+time.Millisecond)
+			}
+			require.False(t, take(at, 10).Taken)
+			require.True(t, take(at.Add(time.Hour), 10).Taken)
+		})
+	}
+}

@@ -6,12 +6,15 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/platform/foreignjwt"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -28,10 +31,13 @@ func (c claims) text(name string) string {
 	return out
 }
 
-// list returns a claim that is a list of strings, or one string.
+// list returns a claim that is a list of strings, or one string. A list of more than maxGroups gives none, rather than the first of them.
 func (c claims) list(name string) []string {
 	var out []string
 	if json.Unmarshal(c[name], &out) == nil {
+		if len(out) > maxGroups {
+			return nil
+		}
 		return out
 	}
 	if one := c.text(name); one != "" {
@@ -46,13 +52,14 @@ func (s *Service) account(ctx context.Context, p *provider, row models.IdentityP
 	if raw == "" {
 		return staff.Account{}, refuse(ReasonIDToken, nil)
 	}
+	bounded, err := idToken.Read(raw)
+	if err != nil {
+		return staff.Account{}, refuse(reasonOfForm(err), err)
+	}
+	c := claims(bounded)
 	verified, err := s.verifier(p, row).Verify(ctx, raw)
 	if err != nil {
 		return staff.Account{}, refuse(reasonOf(err), err)
-	}
-	var c claims
-	if err := verified.Claims(&c); err != nil {
-		return staff.Account{}, refuse(ReasonIDToken, err)
 	}
 	// The token may be for several clients; only the one that it was issued to may use it (azp).
 	// Without that claim, a token for several clients could come from any of them.
@@ -61,7 +68,7 @@ func (s *Service) account(ctx context.Context, p *provider, row models.IdentityP
 		return staff.Account{}, refuse(ReasonAudience, nil)
 	case !same(verified.Nonce, nonce):
 		return staff.Account{}, refuse(ReasonNonce, nil)
-	case verified.Subject == "" || len(verified.Subject) > 255: // section 2: at most 255 ASCII characters
+	case verified.Subject == "" || verified.IssuedAt.After(s.Clock.Now().Add(foreignjwt.Ahead)):
 		return staff.Account{}, refuse(ReasonIDToken, nil)
 	}
 	// The access token reads the groups at the userinfo endpoint, so it must belong to this ID token.
@@ -73,10 +80,17 @@ func (s *Service) account(ctx context.Context, p *provider, row models.IdentityP
 	if c, err = s.complete(ctx, p, row, token, c); err != nil {
 		return staff.Account{}, err
 	}
-	roles, err := rolesOf(row, c.list(row.GroupsClaim))
+	grants, err := row.GroupGrants()
+	if err != nil {
+		return staff.Account{}, err
+	}
 	return staff.Account{
-		Provider: row, Subject: verified.Subject, Session: c.text("sid"), Name: cmp.Or(c.text("name"), c.text("preferred_username")), Roles: roles, Address: c.address(),
-	}, err
+		Provider: row, Subject: verified.Subject, Session: c.text("sid"), Name: cmp.Or(c.text("name"), c.text("preferred_username")),
+		Roles: RolesOf(grants, c.list(row.GroupsClaim)), Address: c.address(),
+		Directory: func(ctx context.Context, q *pg.Q) (staff.Provisioned, error) {
+			return s.Directory.Lookup(ctx, q, row, verified.Subject)
+		},
+	}, nil
 }
 
 // address returns the e-mail address that the provider has verified (OpenID Connect Core 1.0, section 5.1); empty for any other.
@@ -94,19 +108,31 @@ func (s *Service) complete(ctx context.Context, p *provider, row models.Identity
 	if _, listed := c[row.GroupsClaim]; listed || p.UserInfoEndpoint() == "" {
 		return c, nil
 	}
-	info, err := p.UserInfo(oidc.ClientContext(ctx, s.Client), oauth2.StaticTokenSource(token))
+	raw, err := foreignjwt.Get(ctx, s.Client, foreignjwt.Request{
+		URL: p.UserInfoEndpoint(), Limit: maxIDToken, Header: http.Header{"Authorization": {"Bearer " + token.AccessToken}, "Accept": {"application/json"}},
+	})
 	if err != nil {
 		return nil, refuse(ReasonUserInfo, err)
 	}
-	// Section 5.3.2: without this comparison the response could be another person's.
-	if !same(info.Subject, c.text("sub")) {
-		return nil, refuse(ReasonUserInfo, nil)
+	found, err := foreignjwt.ReadClaims(raw)
+	if err == nil {
+		err = found.Bounded()
 	}
-	var more claims
-	if err := info.Claims(&more); err != nil {
+	if err != nil {
 		return nil, refuse(ReasonUserInfo, err)
 	}
-	for _, name := range []string{row.GroupsClaim, "name", "preferred_username", "email", "email_verified"} {
+	more := claims(found)
+	// Section 5.3.2: without this comparison the response could be another person's.
+	if !same(more.text("sub"), c.text("sub")) {
+		return nil, refuse(ReasonUserInfo, nil)
+	}
+	names := []string{row.GroupsClaim, "name", "preferred_username"}
+	// What verifies an address comes with it.
+	if _, has := c["email"]; !has {
+		delete(c, "email_verified")
+		names = append(names, "email", "email_verified")
+	}
+	for _, name := range names {
 		if _, has := c[name]; !has {
 			c[name] = more[name]
 		}
@@ -153,19 +179,28 @@ func (s *Service) Logout(ctx context.Context, tenant, name, raw, requestID strin
 	if err != nil {
 		return err
 	}
-	token, err := s.verifier(p, row).VerifyLogout(ctx, raw)
-	if err != nil {
-		reason := reasonOf(err)
+	refused := func(reason Reason, err error) error {
 		if reason == ReasonIDToken {
 			reason = ReasonLogoutToken
 		}
 		return refuse(reason, err)
 	}
-	if token.IssuedAt.IsZero() {
-		return refuse(ReasonLogoutToken, nil)
+	now := s.Clock.Now()
+	c, err := logoutToken.Read(raw)
+	if err == nil {
+		err = claims(c).logsOut(now)
 	}
+	if err != nil {
+		return refused(reasonOfForm(err), err)
+	}
+	token, err := s.verifier(p, row).VerifyLogout(ctx, raw)
+	if err != nil {
+		return refused(reasonOf(err), err)
+	}
+	// A token is too old before the record of its use ends, whatever its exp.
+	ends := now.Add(2 * (logoutWithin + foreignjwt.Ahead))
 	digest := sha256.Sum256([]byte(token.TokenID))
-	err = s.People.SignOutFrom(ctx, staff.Logout{Provider: row, Subject: token.Subject, Session: token.SessionID, Token: digest[:], ExpiresAt: token.Expiry}, requestID)
+	err = s.People.SignOutFrom(ctx, staff.Logout{Provider: row, Subject: token.Subject, Session: token.SessionID, Token: digest[:], ExpiresAt: ends}, requestID)
 	if problem.Is(err, problem.Conflict) {
 		return refuse(ReasonLogoutToken, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/countersign-dev/countersign/internal/platform/foreignjwt"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -20,16 +21,11 @@ const (
 	failureAge = 5 * time.Second
 )
 
-// algorithms are the signatures that are accepted: asymmetric ones only. With a symmetric one, a public key could pass for the
-// secret; none is no signature.
-var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
-}
-
 // provider is the fetched metadata of an identity provider, or the failure to fetch it.
 type provider struct {
 	*oidc.Provider
 	issuer    string
+	keys      oidc.KeySet
 	namesSelf bool // the authorization response has the parameter iss (RFC 9207)
 	inBody    bool // the token endpoint takes the client secret in the body only
 	logout    bool // the provider supports back-channel logout
@@ -91,6 +87,7 @@ func (s *Service) fetch(ctx context.Context, issuer string) (*provider, error) {
 		NamesSelf bool     `json:"authorization_response_iss_parameter_supported"`
 		Methods   []string `json:"token_endpoint_auth_methods_supported"`
 		Logout    bool     `json:"backchannel_logout_supported"`
+		Keys      string   `json:"jwks_uri"`
 	}
 	if err := found.Claims(&claims); err != nil {
 		return nil, err
@@ -100,13 +97,13 @@ func (s *Service) fetch(ctx context.Context, issuer string) (*provider, error) {
 		return nil, errors.New("sso: authorization_endpoint: " + fault)
 	}
 	inBody := len(claims.Methods) > 0 && !slices.Contains(claims.Methods, "client_secret_basic")
-	return &provider{Provider: found, issuer: issuer, namesSelf: claims.NamesSelf, inBody: inBody, logout: claims.Logout}, nil
+	return &provider{Provider: found, issuer: issuer, keys: s.keys.At(claims.Keys), namesSelf: claims.NamesSelf, inBody: inBody, logout: claims.Logout}, nil
 }
 
 // verifier returns the verifier of a provider's tokens for a client. go-oidc checks issuer, audience, expiry and signature; nonce,
 // authorized party and access token are checked by account, because go-oidc leaves them to the caller.
 func (s *Service) verifier(p *provider, row models.IdentityProvider) *oidc.IDTokenVerifier {
-	return p.Verifier(&oidc.Config{ClientID: row.ClientID, SupportedSigningAlgs: algorithms, Now: s.Clock.Now})
+	return oidc.NewVerifier(p.issuer, p.keys, &oidc.Config{ClientID: row.ClientID, SupportedSigningAlgs: foreignjwt.Algorithms, Now: s.Clock.Now})
 }
 
 // client returns the OAuth client of a provider. The secret is set only for the exchange of a code.

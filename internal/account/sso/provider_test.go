@@ -49,6 +49,9 @@ type fakeProvider struct {
 	userinfo object                      // nil: no groups there
 	fetches  atomic.Int32                // of the keys
 
+	typ       string      // of tokens; empty for none
+	withdrawn atomic.Bool // the key is published no more
+
 	nonce, challenge string // of the last authorization request
 	used             map[string]bool
 }
@@ -66,7 +69,9 @@ func newFakeProvider(t *testing.T, now func() time.Time) *fakeProvider {
 		require.NoError(t, err)
 		require.NoError(t, public.Set(jwk.KeyIDKey, "k1"))
 		set := jwk.NewSet()
-		require.NoError(t, set.AddKey(public))
+		if !f.withdrawn.Load() {
+			require.NoError(t, set.AddKey(public))
+		}
 		reply(w, 200, set)
 	})
 	mux.HandleFunc("POST /token", f.token)
@@ -140,6 +145,9 @@ func (f *fakeProvider) with(alg jwa.SignatureAlgorithm, key any, payload []byte)
 	f.t.Helper()
 	header := jws.NewHeaders()
 	require.NoError(f.t, header.Set(jws.KeyIDKey, "k1"))
+	if f.typ != "" {
+		require.NoError(f.t, header.Set(jws.TypeKey, f.typ))
+	}
 	out, err := jws.Sign(payload, jws.WithKey(alg, key, jws.WithProtectedHeaders(header)))
 	require.NoError(f.t, err)
 	return string(out)

@@ -10,8 +10,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// identityProviderNamed returns the provider of a tenant with the name. It never returns a removed one.
-func identityProviderNamed(ctx context.Context, q *pg.Q, tenant, name string) (models.IdentityProvider, error) {
+// Named returns the provider of a tenant with the name. It never returns a removed one.
+func Named(ctx context.Context, q *pg.Q, tenant, name string) (models.IdentityProvider, error) {
 	var p models.IdentityProvider
 	return pg.OrNotFound(p, q.Gorm(ctx).Where("tenant_id = ? and name = ? and removed_at is null", tenant, name).Take(&p).Error)
 }

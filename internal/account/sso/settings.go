@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -56,11 +57,14 @@ func (s *Service) Set(ctx context.Context, tenant string, in Settings, actor str
 	}
 	var out models.IdentityProvider
 	err := s.Store.Write(ctx, func(q *pg.Q) error {
+		if err := staff.LockStaff(ctx, q, tenant); err != nil {
+			return err
+		}
 		environments, err := tenancy.ListEnvironments(ctx, q, tenant)
 		if err != nil {
 			return err
 		}
-		if err := checkEnvironments(in.Grants, environments); err != nil {
+		if err := CheckGrants(in.Grants, environments); err != nil {
 			return err
 		}
 		if out, err = s.save(ctx, q, tenant, in, actor); err != nil {
@@ -82,6 +86,9 @@ func (s *Service) save(ctx context.Context, q *pg.Q, tenant string, in Settings,
 	fresh := errors.Is(err, pg.ErrNotFound)
 	switch {
 	case fresh:
+		if err := refuseIssuer(ctx, q, tenant, in); err != nil {
+			return p, err
+		}
 		p = models.IdentityProvider{ID: ids.New(ids.IdentityProvider), TenantID: tenant, Name: in.Name, Issuer: in.Issuer, CreatedAt: now}
 	case err != nil:
 		return p, err
@@ -89,6 +96,8 @@ func (s *Service) save(ctx context.Context, q *pg.Q, tenant string, in Settings,
 		// The subjects of a different issuer could be those of people whom this one named.
 		return p, problem.New(problem.Conflict, "issuer cannot be changed. Remove the provider and set it up again; its people then sign in as new ones.")
 	}
+	// With a new client, a provider may name its accounts differently: those of before keep nothing until they sign in again.
+	renamed := !fresh && p.ClientID != in.ClientID
 	// The id is part of the sealed value: a secret copied to another row cannot be opened.
 	if in.ClientSecret != "" {
 		if p.ClientSecret, err = s.Keys.Seal(secretPurpose, []byte(in.ClientSecret), []byte(p.ID)); err != nil {
@@ -110,7 +119,18 @@ func (s *Service) save(ctx context.Context, q *pg.Q, tenant string, in Settings,
 	if err != nil {
 		return p, err
 	}
-	return p, s.People.Dismiss(ctx, q, dismissal(p, actor, false))
+	return p, s.People.Dismiss(ctx, q, dismissal(p, actor, renamed))
+}
+
+// refuseIssuer refuses a second provider of one issuer: a person would have an account of each.
+func refuseIssuer(ctx context.Context, q *pg.Q, tenant string, in Settings) error {
+	rows, err := listIdentityProviders(ctx, q, tenant)
+	for _, p := range rows {
+		if staff.SameIssuer(p.Issuer, in.Issuer) {
+			return problem.Newf(problem.Conflict, "The tenant has the issuer already, as the provider %q. An issuer stands once in a tenant: change that provider, or remove it first.", p.Name)
+		}
+	}
+	return err
 }
 
 // List returns the providers of a tenant by name.
@@ -126,6 +146,10 @@ func (s *Service) Listed(ctx context.Context) ([]models.IdentityProvider, error)
 // Remove removes a provider. Its people lose their roles and sessions at once.
 func (s *Service) Remove(ctx context.Context, tenant, name, actor string) error {
 	return s.Store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
+		if err := staff.LockStaff(ctx, q, tenant); err != nil {
+			return err
+		}
 		p, err := lockIdentityProvider(ctx, q, tenant, name)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
@@ -177,11 +201,12 @@ func (s *Service) check(in Settings) error {
 	if len(in.Scopes) > maxScopes || slices.ContainsFunc(in.Scopes, func(scope string) bool { return !validScope.MatchString(scope) }) {
 		return bad("scopes must be at most %d names of printable ASCII characters without spaces.", maxScopes)
 	}
-	return checkGrants(in.Grants)
+	return nil
 }
 
-// checkGrants rejects grants that are too many, have no role, or name a group that a person could not read in the audit log.
-func checkGrants(grants []models.ProviderGrant) error {
+// CheckGrants rejects grants that are too many, have no role, name a group that a person could not read in the audit log, or an environment that is
+// not the tenant's.
+func CheckGrants(grants []models.ProviderGrant, environments []models.Environment) error {
 	if len(grants) < 1 || len(grants) > maxGrants {
 		return problem.Newf(problem.BadRequest, "groups must map 1 to %d groups to roles; it maps %d.", maxGrants, len(grants))
 	}
@@ -192,13 +217,9 @@ func checkGrants(grants []models.ProviderGrant) error {
 		if len(g.Roles) == 0 || slices.ContainsFunc(g.Roles, func(r models.Role) bool { return !slices.Contains(validRoles, r) }) {
 			return problem.New(problem.BadRequest, "A group needs at least one role: reviewer, operator or auditor.")
 		}
-	}
-	return nil
-}
-
-// checkEnvironments rejects a grant in an environment that is not the tenant's.
-func checkEnvironments(grants []models.ProviderGrant, environments []models.Environment) error {
-	for _, g := range grants {
+		if len(g.Teams) > 0 && !slices.Contains(g.Roles, models.RoleReviewer) {
+			return problem.New(problem.BadRequest, "A group whose members join a team needs the role reviewer: others cannot be members.")
+		}
 		if !slices.ContainsFunc(environments, func(e models.Environment) bool { return e.ID == g.Environment }) {
 			return problem.New(problem.BadRequest, "A group names an environment that is not one of the tenant's. countersign tenant list shows them.")
 		}

@@ -44,6 +44,7 @@ type flow struct {
 	Verifier string `json:"v"` // of PKCE (RFC 7636)
 	Next     string `json:"t"` // page to open afterwards
 	Ends     int64  `json:"e"` // milliseconds
+	Test     bool   `json:"x,omitempty"`
 }
 
 // Begun is a sign-in that begins: the address to send the browser to and the cookie that it must bring back.
@@ -79,6 +80,15 @@ func (s *Service) Surplus(cookies map[string]string) []string {
 
 // Begin begins a sign-in with a tenant's provider. next is the page to open afterwards; a very long one is left out.
 func (s *Service) Begin(ctx context.Context, tenant, name, next string) (Begun, error) {
+	return s.begin(ctx, tenant, name, flow{Next: next})
+}
+
+// BeginTest begins a test sign-in, which opens no session and changes nothing: it ends with what the provider says of the account (Finished.Tested).
+func (s *Service) BeginTest(ctx context.Context, tenant, name, next string) (Begun, error) {
+	return s.begin(ctx, tenant, name, flow{Next: next, Test: true})
+}
+
+func (s *Service) begin(ctx context.Context, tenant, name string, f flow) (Begun, error) {
 	row, err := s.named(ctx, tenant, name)
 	if err != nil {
 		return Begun{}, err
@@ -87,14 +97,11 @@ func (s *Service) Begin(ctx context.Context, tenant, name, next string) (Begun, 
 	if err != nil {
 		return Begun{}, err
 	}
-	if len(next) > maxNext {
-		next = ""
+	if len(f.Next) > maxNext {
+		f.Next = ""
 	}
 	// The nonce binds the ID token to this browser, the verifier binds the code to it, and the state binds the response.
-	f := flow{
-		Provider: row.ID, State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: next,
-		Ends: s.Clock.Now().Add(FlowLife).UnixMilli(),
-	}
+	f.Provider, f.State, f.Nonce, f.Verifier, f.Ends = row.ID, rand.Text(), rand.Text(), oauth2.GenerateVerifier(), s.Clock.Now().Add(FlowLife).UnixMilli()
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return Begun{}, err
@@ -124,6 +131,7 @@ type Finished struct {
 	Provider models.IdentityProvider
 	Opened   staff.Opened
 	Next     string
+	Tested   *staff.Account // what the provider says of the account, after a test sign-in, which opens no session; nil otherwise
 }
 
 // Finish completes a sign-in: it checks the response, exchanges the code, verifies the ID token and opens a session. ReasonOf
@@ -143,6 +151,10 @@ func (s *Service) Finish(ctx context.Context, tenant, name string, in Callback, 
 		return out, err
 	}
 	out.Next = f.Next
+	if f.Test {
+		out.Tested = &account
+		return out, nil
+	}
 	out.Opened, err = s.People.SignInFrom(ctx, account, requestID)
 	return out, err
 }
@@ -220,7 +232,7 @@ func (s *Service) exchange(ctx context.Context, p *provider, row models.Identity
 }
 
 func (s *Service) named(ctx context.Context, tenant, name string) (models.IdentityProvider, error) {
-	row, err := identityProviderNamed(ctx, s.Store.Q, tenant, name)
+	row, err := Named(ctx, s.Store.Q, tenant, name)
 	if errors.Is(err, pg.ErrNotFound) {
 		return row, problem.NewNotFound()
 	}

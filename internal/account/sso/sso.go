@@ -14,13 +14,14 @@
 package sso
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"net/http"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
+	"github.com/countersign-dev/countersign/internal/platform/foreignjwt"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -43,20 +44,28 @@ type Deps struct {
 	// Client makes the requests to providers. It must check the address of every connection: a provider's metadata names
 	// further URLs.
 	Client *http.Client
+	// Directory says what the company's directory knows of an account.
+	Directory Directory
 	// CheckURL returns a sentence that says why the Client would refuse a URL; empty if it would not.
 	CheckURL func(url string) string
+}
+
+// Directory is the directory that provisions a tenant's staff (package directory).
+type Directory interface {
+	Lookup(ctx context.Context, q *pg.Q, provider models.IdentityProvider, subject string) (staff.Provisioned, error)
 }
 
 // Service signs staff in with identity providers. It is safe for concurrent use.
 type Service struct {
 	Deps
 	known cache.Cache[*provider] // by id of the identity provider
+	keys  *foreignjwt.Keys
 }
 
 // New returns a service.
 func New(d Deps) *Service {
-	d.Client = bounded(d.Client, d.CheckURL, d.Clock)
-	return &Service{Deps: d, known: cache.Cache[*provider]{Max: maxDocuments}}
+	d.Client = foreignjwt.Client(d.Client, d.CheckURL, d.Clock)
+	return &Service{Deps: d, known: cache.Cache[*provider]{Max: foreignjwt.MaxDocuments}, keys: foreignjwt.NewKeys(d.Client, d.Clock)}
 }
 
 // Reason says why a sign-in or a logout was refused. It contains nothing that the provider or the browser sent.
@@ -141,13 +150,9 @@ func (s *Service) AddressesOf(tenant, name string) Addresses {
 	return Addresses{SignIn: at, Callback: at + "/callback", Logout: at + "/logout"}
 }
 
-// rolesOf returns the roles that groups give, by environment. Groups without a grant are ignored: a provider lists all groups of
+// RolesOf returns the roles that groups give, by environment. Groups without a grant are ignored: a provider lists all groups of
 // a person, most of which have nothing to do with the console.
-func rolesOf(p models.IdentityProvider, groups []string) (map[string][]models.Role, error) {
-	var grants []models.ProviderGrant
-	if err := json.Unmarshal(p.Grants, &grants); err != nil {
-		return nil, err
-	}
+func RolesOf(grants []models.ProviderGrant, groups []string) map[string][]models.Role {
 	member := make(map[string]bool, len(groups))
 	for _, g := range groups {
 		member[g] = true
@@ -158,5 +163,5 @@ func rolesOf(p models.IdentityProvider, groups []string) (map[string][]models.Ro
 			out[g.Environment] = union(out[g.Environment], g.Roles)
 		}
 	}
-	return out, nil
+	return out
 }

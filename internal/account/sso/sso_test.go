@@ -16,6 +16,7 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwa"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/directory"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -47,6 +48,7 @@ func setup(t *testing.T) *bundle {
 	b.people = staff.New(st, ring, c, "https://console.example")
 	b.service = sso.New(sso.Deps{
 		Store: st, Keys: ring, Clock: c, People: b.people, BaseURL: "https://console.example", Client: http.DefaultClient,
+		Directory: directory.New(directory.Deps{Store: st, Keys: ring, Clock: c, People: b.people, BaseURL: "https://console.example"}),
 		CheckURL: func(raw string) string {
 			if u, err := url.Parse(raw); err != nil || u.Hostname() != "127.0.0.1" {
 				return "url must be this machine's."
@@ -79,6 +81,7 @@ func (b *bundle) set(in sso.Settings) models.IdentityProvider {
 
 func (b *bundle) begin(name string) sso.Begun {
 	b.t.Helper()
+	b.clock.Advance(time.Microsecond) // a role that is given again has a later time
 	begun, err := b.service.Begin(b.t.Context(), b.env.TenantID, name, "/console/x")
 	require.NoError(b.t, err)
 	return begun
@@ -230,7 +233,8 @@ func TestStaffCannotInviteAPersonOfAProvider(t *testing.T) {
 	b := setup(t)
 	ada := b.signedIn().Session.Person.ID
 	scope := storetest.Scope(b.env)
-	_, err := b.people.InviteAgainAs(t.Context(), scope, ada, staff.By{Person: "prs_other"})
+	b.fake.change = func(c object) { c["sub"] = "another" }
+	_, err := b.people.InviteAgainAs(t.Context(), scope, ada, staff.By{Person: b.signedIn().Session.Person.ID})
 	require.True(t, problem.Is(err, problem.Conflict), "%v", err)
 }
 
@@ -550,7 +554,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"client id":         {func(s *sso.Settings) { s.ClientID = "" }, "client_id must have 1"},
 		"issuer":            {func(s *sso.Settings) { s.Issuer = "https://10.0.0.1" }, "issuer cannot be used"},
 		"changed issuer":    {func(s *sso.Settings) { s.Issuer += "/realm" }, "issuer cannot be changed"},
-		"secret of the new": {func(s *sso.Settings) { s.Name, s.ClientSecret = "new", "" }, "client_secret is not set"},
+		"secret of the new": {func(s *sso.Settings) { s.Name, s.Issuer, s.ClientSecret = "new", s.Issuer+"/new", "" }, "client_secret is not set"},
 		"scope":             {func(s *sso.Settings) { s.Scopes = []string{"a b"} }, "scopes must be"},
 		"no group":          {func(s *sso.Settings) { s.Grants = nil }, "groups must map 1 to 100"},
 		"role":              {func(s *sso.Settings) { s.Grants[0].Roles = []models.Role{"owner"} }, "reviewer, operator or auditor"},

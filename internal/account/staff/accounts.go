@@ -12,12 +12,15 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Accounts are not people. Each person who sees the link of an invitation, or chose the address that it was mailed to, can be the account, so the approvals of an invited account count where two
-// people are asked for only from the time on at which someone else confirmed it; an account of an identity provider is confirmed by the
-// provider. And one person can have an account of each kind: linked accounts count as one principal.
+// Accounts are not people. Everyone who saw the link of an invitation, or chose the address that it was mailed to, can be the account, and so can
+// everyone who may be one of them. models.Person.MayBe lists them all. Confirming, linking, counting and self-review read that list and nothing else
+// (identity.Behind). An account that is not confirmed counts for nothing where two people are asked for, and manages no one.
 //
-// A hold asks for two people if it requires more than one approval or its environment has second_approver_required, and every change
-// request does. Package store counts (Holds.CountsPerson, Principals.Confirmed).
+// An identity provider confirms its own accounts. It knows them apart from each other, but not from people who were invited or who come by another
+// provider: until an operator links or confirms them, the two kinds do not count together.
+//
+// A hold asks for two people if it requires more than one approval, bars self-review, or its environment has second_approver_required; every change
+// request does.
 
 // maxCandidates is how many accounts the form that links two offers.
 const maxCandidates = 200
@@ -25,26 +28,52 @@ const maxCandidates = 200
 // ConfirmIdentity is ConfirmIdentityAs at the command line. Whom the command line invited, it confirms only as the first operator
 // of an environment, who then confirms the others.
 func (s *Service) ConfirmIdentity(ctx context.Context, scope pg.Scope, id, actor string) error {
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
 		}
 		op := operation{q: q, actor: actor, at: s.clock.Now()}
-		operators, err := confirmedOperators(ctx, q, scope, id)
+		first, err := op.isFirstOperator(ctx, scope, p)
 		if err != nil {
 			return err
 		}
-		roles, err := identity.RolesIn(ctx, q, id, scope.Environment)
-		if err != nil {
-			return err
-		}
-		return op.confirm(ctx, scope, p, operators == 0 && slices.Contains(roles, models.RoleOperator))
+		return op.confirm(ctx, scope, p, first)
 	})
 }
 
+// isFirstOperator reports whether a person is an operator of an environment that has no other confirmed operator.
+func (op operation) isFirstOperator(ctx context.Context, scope pg.Scope, p models.Person) (bool, error) {
+	operators, err := confirmedOperators(ctx, op.q, scope, p.ID)
+	if err != nil || operators > 0 {
+		return false, err
+	}
+	roles, err := identity.RolesIn(ctx, op.q, p.ID, scope.Environment)
+	return slices.Contains(roles, models.RoleOperator), err
+}
+
+// confirmFirst confirms the first operator of an environment, whom the command line invited, when they join: without it no one could be confirmed.
+func (op operation) confirmFirst(ctx context.Context, p models.Person, invitedBy string) error {
+	held, err := grantsOf(ctx, op.q, p)
+	if err != nil || !strings.HasPrefix(invitedBy, "cli:") {
+		return err
+	}
+	for _, g := range held {
+		scope := pg.Scope{Tenant: p.TenantID, Environment: g.Environment.ID}
+		first, err := op.isFirstOperator(ctx, scope, p)
+		if err != nil {
+			return err
+		}
+		if first {
+			op.actor = invitedBy
+			return op.confirm(ctx, scope, p, true)
+		}
+	}
+	return nil
+}
+
 // ConfirmIdentityAs records that the member of staff knows the person of an account, whose approvals count from now on where two people are
-// asked for. It refuses the person, those who saw a link of theirs, and an operator who is not confirmed.
+// asked for. It refuses the person, everyone who may be the person, and an operator who is not confirmed.
 func (s *Service) ConfirmIdentityAs(ctx context.Context, scope pg.Scope, id string, by By) error {
 	return s.managed(ctx, scope, id, by, func(op operation, p models.Person, _, _ []models.Role) error {
 		if err := op.mayVouch(ctx, scope, by, p); err != nil {
@@ -54,37 +83,53 @@ func (s *Service) ConfirmIdentityAs(ctx context.Context, scope pg.Scope, id stri
 	})
 }
 
-// confirm confirms a locked person. alone permits an actor who saw a link of the person.
+// confirm confirms a locked person. alone permits an actor who may be the person.
 func (op operation) confirm(ctx context.Context, scope pg.Scope, p models.Person, alone bool) error {
 	if p.JoinedAt == nil {
 		return problem.New(problem.Conflict, "The person has not joined yet. Confirm them after they have registered a passkey.")
 	}
-	saw, err := op.saw(ctx, scope, p)
+	may, err := op.mayBe(ctx, scope, p, false)
 	if err != nil {
 		return err
 	}
-	if saw && !alone {
-		return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of this person, or chose the address that it was mailed to, cannot confirm them: it could be their own. A different operator does, in the console under People.")
+	if may && !alone {
+		return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of this person, or chose the address that it was mailed to, cannot confirm them, nor can anyone who may be "+
+			"one of them: it could be their own account. An operator who was invited confirms no one whom an identity provider signs in. A different operator does, in the console under People.")
 	}
 	confirmed, err := confirmPerson(ctx, op.q, p, op.actor, op.at)
 	if err != nil || !confirmed {
 		return err
 	}
-	return op.append(ctx, p, events.PersonIdentityConfirmedData{Person: p.ID, ShownTo: p.ShownTo, MailedBy: p.MailedBy})
+	return op.append(ctx, p, events.PersonIdentityConfirmedData{Person: p.ID, ShownTo: p.MayBe, MailedBy: p.MailedBy})
 }
 
-// mayVouch refuses a member of staff who is one of the people, is not confirmed, or is not an operator wherever the people have a role.
-func (op operation) mayVouch(ctx context.Context, scope pg.Scope, by By, people ...models.Person) error {
+// mayManage refuses a member of staff who is no operator of the environment any more, or is not confirmed: such an account may be anyone who
+// invited it.
+func (op operation) mayManage(ctx context.Context, scope pg.Scope, by By) error {
+	roles, err := identity.RolesIn(ctx, op.q, by.Person, scope.Environment)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(roles, models.RoleOperator) {
+		return problem.New(problem.Forbidden, "Your roles changed, and you manage no people in this environment any more.")
+	}
 	own, err := op.principal(ctx, scope, "person:"+by.Person)
 	if err != nil {
 		return err
 	}
 	confirmed, err := identity.IsConfirmed(ctx, op.q, scope, own, op.at)
+	if err == nil && !confirmed {
+		err = problem.New(problem.Forbidden, "You were invited by a link that others saw, and no second operator has confirmed you yet, so you cannot manage people. Ask one to confirm you first, "+
+			"under People; countersign person confirm confirms the first operator of an environment.")
+	}
+	return err
+}
+
+// mayVouch refuses a member of staff who is one of the people, or is not an operator wherever the people have a role.
+func (op operation) mayVouch(ctx context.Context, scope pg.Scope, by By, people ...models.Person) error {
+	own, err := op.principal(ctx, scope, "person:"+by.Person)
 	if err != nil {
 		return err
-	}
-	if !confirmed {
-		return problem.New(problem.Forbidden, "You were invited by a link that others saw, and no second operator has confirmed you yet. Ask one to confirm you first, under People.")
 	}
 	mine, err := RolesOf(ctx, op.q, by.Person)
 	if err != nil {
@@ -109,38 +154,130 @@ func (op operation) mayVouch(ctx context.Context, scope pg.Scope, by By, people 
 	return nil
 }
 
-// saw reports whether the actor saw a link that registered a passkey of an account of the person, or chose the address that it was mailed to.
-func (op operation) saw(ctx context.Context, scope pg.Scope, p models.Person) (bool, error) {
-	own, err := op.principal(ctx, scope, op.actor)
+// mayBe reports whether the actor may be a person, as far as the invitations of all their accounts say, confirmed or not. Unless invitedOnly is
+// set, it counts a person of an identity provider as possibly anyone who came in a different way.
+func (op operation) mayBe(ctx context.Context, scope pg.Scope, p models.Person, invitedOnly bool) (bool, error) {
+	own, err := identity.PrincipalBehind(ctx, op.q, scope, op.actor)
 	if err != nil {
 		return false, err
 	}
-	accounts, err := accountsOfPerson(ctx, op.q, p.TenantID, p.CountsAs())
+	person, err := identity.PrincipalBehind(ctx, op.q, scope, "person:"+p.ID)
 	if err != nil {
 		return false, err
 	}
-	for _, a := range accounts {
-		for _, actor := range slices.Concat(a.ShownTo, a.MailedBy) {
-			principal, err := op.principal(ctx, scope, actor)
-			if err != nil || principal == own {
-				return err == nil, err
-			}
+	if person.MayBe, err = op.everyone(ctx, p.TenantID, p.CountsAs()); err != nil {
+		return false, err
+	}
+	if invitedOnly {
+		own.ByProvider, person.ByProvider = false, false
+	}
+	if own.MayBeSame(person) {
+		return true, nil
+	}
+	// An operator who may be one of those is refused too, such as one who was invited and whom an identity provider signs in as well.
+	for _, principal := range person.MayBe {
+		if principal == identity.CommandLine || invitedOnly {
+			continue
+		}
+		one, err := identity.PrincipalBehind(ctx, op.q, scope, principal)
+		if err != nil || own.MayBeSame(one) {
+			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
+// everyone returns the principals that may be one of a principal's accounts: those whom their sets list, and those whom the sets of these list, for
+// sets that version 1.0 stored. The command line invites everyone at first, so that it counts only if it made the account itself.
+func (op operation) everyone(ctx context.Context, tenant, principal string) ([]string, error) {
+	var out []string
+	next, direct := []string{principal}, true
+	for len(next) > 0 {
+		accounts, err := identity.AccountsOf(ctx, op.q, tenant, next)
+		if err != nil {
+			return nil, err
+		}
+		next = nil
+		for _, a := range accounts {
+			for _, one := range identity.SetOf(a) {
+				if one == principal || slices.Contains(out, one) || one == identity.CommandLine && !direct {
+					continue
+				}
+				out = append(out, one)
+				if strings.HasPrefix(one, "person:") {
+					next = append(next, one)
+				}
+			}
+		}
+		direct = false
+	}
+	return out, nil
+}
+
+// shown records who may be the account from now on, because an actor saw a link that registered a passkey of it or chose the address that the link
+// was mailed to. It ends the confirmation of the person, and those that the person gave.
+func (op operation) shown(ctx context.Context, p models.Person, actor string) error {
+	scope := pg.Scope{Tenant: p.TenantID}
+	one, err := identity.PrincipalBehind(ctx, op.q, scope, actor)
+	if err != nil {
+		return err
+	}
+	behind, err := op.everyone(ctx, p.TenantID, one.Principal)
+	if err != nil {
+		return err
+	}
+	set := identity.SetOf(p)
+	for _, principal := range append([]string{one.Principal}, behind...) {
+		if principal != p.CountsAs() && !slices.Contains(set, principal) && (principal == one.Principal || principal != identity.CommandLine) {
+			set = append(set, principal)
+		}
+	}
+	if err := putSet(ctx, op.q, p, set); err != nil {
+		return err
+	}
+	return op.unconfirm(ctx, p)
+}
+
+// unconfirm ends the confirmation of a person and, because an unconfirmed account confirms no one, those that the person gave.
+func (op operation) unconfirm(ctx context.Context, p models.Person) error {
+	ended, err := unconfirm(ctx, op.q, p, op.at)
+	if err != nil {
+		return err
+	}
+	for _, account := range ended {
+		if err := op.append(ctx, account, events.PersonConfirmationEndedData{Person: account.ID}); err != nil {
+			return err
+		}
+		if err := op.endConfirmations(ctx, account, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endConfirmations ends the confirmations that a person gave and could not give any more: of the people with a role in an environment, or of all if
+// it is empty.
+func (op operation) endConfirmations(ctx context.Context, giver models.Person, environment string) error {
+	confirmed, err := confirmedBy(ctx, op.q, giver, environment)
+	if err != nil {
+		return err
+	}
+	for _, p := range confirmed {
+		if err := op.unconfirm(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // principal returns the principal of an actor; all commands of the command line are one.
 func (op operation) principal(ctx context.Context, scope pg.Scope, actor string) (string, error) {
-	if strings.HasPrefix(actor, "cli:") {
-		return "cli", nil
-	}
 	return identity.GetPrincipal(ctx, op.q, scope, actor)
 }
 
 // Link is LinkAs at the command line.
 func (s *Service) Link(ctx context.Context, scope pg.Scope, id, other, actor string) error {
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
 		return s.link(ctx, operation{q: q, actor: actor, at: s.clock.Now()}, scope, [2]string{id, other}, func([2]models.Person) error { return nil })
 	})
 }
@@ -148,8 +285,11 @@ func (s *Service) Link(ctx context.Context, scope pg.Scope, id, other, actor str
 // LinkAs makes two accounts count as one principal, because they are one person's: their roles and sign-ins stay apart, but what both approve
 // counts once, also in what is still open. The member of staff must be able to confirm both. It cannot be undone.
 func (s *Service) LinkAs(ctx context.Context, scope pg.Scope, id, other string, by By) error {
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
 		op := by.operation(q, s.clock.Now())
+		if err := op.mayManage(ctx, scope, by); err != nil {
+			return err
+		}
 		return s.link(ctx, op, scope, [2]string{id, other}, func(both [2]models.Person) error {
 			if err := op.mayVouch(ctx, scope, by, both[:]...); err != nil {
 				return err
@@ -164,12 +304,13 @@ func (s *Service) LinkAs(ctx context.Context, scope pg.Scope, id, other string, 
 						return err
 					}
 				}
-				saw, err := op.saw(ctx, scope, p)
+				may, err := op.mayBe(ctx, scope, p, true)
 				if err != nil {
 					return err
 				}
-				if saw {
-					return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of one of the accounts, or chose the address that it was mailed to, cannot link them. A different operator does.")
+				if may {
+					return problem.New(problem.SelfApproval, "Those who saw a link that registered a passkey of one of the accounts, or chose the address that it was mailed to, cannot link them, nor can anyone who may be "+
+						"one of them. A different operator does.")
 				}
 			}
 			return nil

@@ -72,6 +72,121 @@ func TestSecondOperatorConfirmsWhomTheFirstInvited(t *testing.T) {
 	require.NoError(t, confirm(second))
 }
 
+// An account that no one else confirmed may be its inviter, and so may those whom it would invite.
+func TestUnconfirmedAccountManagesNoOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.operator(t)
+	bob, puppet := b.invitedBy(t, first, models.RoleReviewer), b.invitedBy(t, first, models.RoleOperator)
+	by := staff.By{Person: puppet}
+	for name, do := range map[string]func() error{
+		"invite": func() error {
+			_, err := b.service.InviteAs(t.Context(), b.scope, staff.Invitee{Name: "Cat", Roles: []models.Role{models.RoleOperator}}, by)
+			return err
+		},
+		"invite again": func() error { _, err := b.service.InviteAgainAs(t.Context(), b.scope, bob, by); return err },
+		"confirm":      func() error { return b.service.ConfirmIdentityAs(t.Context(), b.scope, bob, by) },
+		"change roles": func() error {
+			return b.service.ChangeRolesAs(t.Context(), b.scope, bob, []models.Role{models.RoleOperator}, by)
+		},
+		"remove": func() error { return b.service.RemoveAs(t.Context(), b.scope, bob, by) },
+		"link":   func() error { return b.service.LinkAs(t.Context(), b.scope, bob, first, by) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := do()
+			requireCode(t, problem.Forbidden, err)
+			require.ErrorContains(t, err, "confirmed you yet")
+		})
+	}
+}
+
+// Everyone who may be one of those who invited an account may be the account, however many invitations lie between.
+func TestNoOneConfirmsAlongAChainOfInvitations(t *testing.T) {
+	t.Parallel()
+	for name, mailed := range map[string]bool{"links": false, "mail": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			first, second := b.operator(t), b.operator(t)
+			confirm := func(id, by string) error {
+				return b.service.ConfirmIdentityAs(t.Context(), b.scope, id, staff.By{Person: by})
+			}
+			chain := []string{first}
+			for i := range 3 {
+				in := staff.Invitee{Name: "Next", Roles: []models.Role{models.RoleOperator}}
+				if mailed {
+					in.Address = "next" + string(rune('a'+i)) + "@bank.example"
+				}
+				next, err := b.service.InviteAs(t.Context(), b.scope, in, staff.By{Person: chain[i]})
+				require.NoError(t, err)
+				if mailed {
+					next.URL = b.arrives(t, next.Person.ID).URL
+				}
+				b.accept(t, next)
+				for _, before := range chain {
+					requireCode(t, problem.SelfApproval, confirm(next.Person.ID, before))
+				}
+				require.False(t, b.isConfirmed(t, next.Person.ID))
+				require.NoError(t, confirm(next.Person.ID, second))
+				chain = append(chain, next.Person.ID)
+			}
+			requireCode(t, problem.SelfApproval, b.service.LinkAs(t.Context(), b.scope, chain[2], chain[3], staff.By{Person: first}))
+		})
+	}
+}
+
+// A confirmation ends with the authority to give it, and with it those that rest on it. Nothing revives it.
+func TestConfirmationEndsWithTheAuthorityOfItsGiver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(t *testing.T, b *bundle, giver, other string) error
+		ends bool
+	}{
+		"revoked at the command line": {func(t *testing.T, b *bundle, giver, _ string) error {
+			return b.service.Revoke(t.Context(), b.scope.Tenant, giver, "cli:person revoke")
+		}, true},
+		"removed in the console": {func(t *testing.T, b *bundle, giver, other string) error {
+			return b.service.RemoveAs(t.Context(), b.scope, giver, staff.By{Person: other})
+		}, true},
+		"no operator any more": {func(t *testing.T, b *bundle, giver, other string) error {
+			if err := b.service.ChangeRolesAs(t.Context(), b.scope, giver, []models.Role{models.RoleReviewer}, staff.By{Person: other}); err != nil {
+				return err
+			}
+			return b.service.Grant(t.Context(), b.scope, giver, []models.Role{models.RoleOperator}, "cli:person grant")
+		}, true},
+		"a new link was shown to someone": {func(t *testing.T, b *bundle, giver, _ string) error {
+			in, err := b.service.Invite(t.Context(), b.scope, giver, "", "cli:person invite")
+			b.accept(t, in)
+			return err
+		}, true},
+		"a role that confirms no one": {func(t *testing.T, b *bundle, giver, _ string) error {
+			if err := b.service.Grant(t.Context(), b.scope, giver, []models.Role{models.RoleAuditor}, "cli:person grant"); err != nil {
+				return err
+			}
+			return b.service.Withdraw(t.Context(), b.scope, giver, []models.Role{models.RoleAuditor}, "cli:person withdraw")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			first, other := b.operator(t), b.operator(t)
+			confirm := func(id, by string) {
+				require.NoError(t, b.service.ConfirmIdentityAs(t.Context(), b.scope, id, staff.By{Person: by}))
+			}
+			giver := b.invitedBy(t, first, models.RoleOperator)
+			confirm(giver, other)
+			bob := b.invitedBy(t, first, models.RoleOperator)
+			confirm(bob, giver)
+			cat := b.invitedBy(t, first, models.RoleReviewer)
+			confirm(cat, bob)
+			require.NoError(t, c.end(t, b, giver, other))
+			require.Equal(t, !c.ends, b.isConfirmed(t, bob))
+			require.Equal(t, !c.ends, b.isConfirmed(t, cat), "confirmed by one who is no longer confirmed")
+			require.True(t, b.isConfirmed(t, first))
+		})
+	}
+}
+
 // The command line confirms whom others invited. Of its own people it confirms the first operator, who confirms the others.
 func TestCommandLineConfirmsItsFirstOperatorOnly(t *testing.T) {
 	t.Parallel()

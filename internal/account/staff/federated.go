@@ -1,9 +1,11 @@
 package staff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +57,8 @@ type Account struct {
 	Roles    map[string][]models.Role // by environment, as the account's groups give them
 	Address  string                   // e-mail address that the provider has verified; empty if there is none
 	SignIn   []byte                   // unique for each sign-in; a second use is rejected
+	// Directory returns what the company's directory says of the account, in the transaction of the sign-in; nil if there is no directory.
+	Directory func(ctx context.Context, q *pg.Q) (Provisioned, error)
 }
 
 // SignInFrom signs in the person of an account and makes the person if there is none. The person has exactly the account's
@@ -66,7 +70,7 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 	var out Opened
 	var refusal error
 	var p models.Person
-	err := s.store.Write(ctx, func(q *pg.Q) error {
+	err := s.staffWrite(ctx, a.Provider.TenantID, func(q *pg.Q) error {
 		op.q = q
 		unchanged, err := holdIdentityProvider(ctx, q, a.Provider.TenantID, a.Provider.ID, a.Provider.UpdatedAt)
 		if err != nil {
@@ -74,6 +78,9 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 		}
 		if !unchanged {
 			return problem.New(problem.Conflict, "The settings of the identity provider have changed. Start the sign-in again.")
+		}
+		if a, err = a.directed(ctx, q); err != nil {
+			return err
 		}
 		p, err = s.personOf(ctx, op, a)
 		if err != nil {
@@ -96,9 +103,25 @@ func (s *Service) SignInFrom(ctx context.Context, a Account, requestID string) (
 	return out, identified(err, p)
 }
 
-// personOf returns the person of an account, with the row locked. It makes one if the account has a role.
+// directed returns the account with the roles that the company's directory gives it, or why the directory keeps it out.
+func (a Account) directed(ctx context.Context, q *pg.Q) (Account, error) {
+	if a.Directory == nil {
+		return a, nil
+	}
+	d, err := a.Directory(ctx, q)
+	if err != nil {
+		return a, err
+	}
+	if d.Known {
+		a.Roles = d.Roles
+	}
+	return a, d.refusal()
+}
+
+// personOf returns the person of an account, with the row locked. It makes one if the account has a role. A person is known by issuer and subject, so
+// that one who was revoked stays so whatever name the provider has by now.
 func (s *Service) personOf(ctx context.Context, op operation, a Account) (models.Person, error) {
-	p, err := lockFederatedPerson(ctx, op.q, a.Provider.TenantID, a.Provider.ID, a.Subject)
+	p, err := op.known(ctx, a)
 	if errors.Is(err, pg.ErrNotFound) {
 		if len(a.Roles) == 0 {
 			return p, errNoGroup()
@@ -111,11 +134,68 @@ func (s *Service) personOf(ctx context.Context, op operation, a Account) (models
 	if p.RevokedAt != nil {
 		return p, problem.New(problem.Forbidden, "Your access to this console was revoked. Ask an operator of this service for an invitation.")
 	}
+	if *p.IdentityProviderID != a.Provider.ID {
+		p.IdentityProviderID = &a.Provider.ID
+		if err := adoptFederatedPerson(ctx, op.q, p, a.Provider.ID); err != nil {
+			return p, err
+		}
+	}
+	if err := confirmByProvider(ctx, op.q, p, op.at); err != nil {
+		return p, err
+	}
 	if name := displayName(a.Name); name != p.Name {
 		p.Name = name
 		return p, renameFederatedPerson(ctx, op.q, p.TenantID, p.ID, name)
 	}
 	return p, nil
+}
+
+// known returns the person of an account's issuer and subject: a revoked one before others, and that of the provider before one of an earlier name.
+// One whom the directory ended, and brought back as a new account, is not considered.
+func (op operation) known(ctx context.Context, a Account) (models.Person, error) {
+	providers, err := providersOf(ctx, op.q, a.Provider.TenantID)
+	if err != nil {
+		return models.Person{}, err
+	}
+	var same []string
+	for _, p := range providers {
+		if SameIssuer(p.Issuer, a.Provider.Issuer) {
+			same = append(same, p.ID)
+		}
+	}
+	people, err := lockPeopleOfSubject(ctx, op.q, a.Provider.TenantID, same, a.Subject)
+	if err != nil || len(people) == 0 {
+		return models.Person{}, cmp.Or(err, pg.ErrNotFound)
+	}
+	if live := slices.DeleteFunc(slices.Clone(people), EndedByDirectory); len(live) > 0 {
+		people = live
+	}
+	for _, is := range []func(models.Person) bool{
+		func(p models.Person) bool { return p.RevokedAt != nil },
+		func(p models.Person) bool { return *p.IdentityProviderID == a.Provider.ID },
+	} {
+		if i := slices.IndexFunc(people, is); i >= 0 {
+			return people[i], nil
+		}
+	}
+	return people[0], nil
+}
+
+// SameIssuer reports whether two issuers are one: the case of scheme and host, a default port and a slash at the end do not make a second.
+func SameIssuer(a, b string) bool { return normalIssuer(a) == normalIssuer(b) }
+
+func normalIssuer(issuer string) string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return issuer
+	}
+	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	if port == "" || strings.EqualFold(u.Scheme, "https") && port == "443" || strings.EqualFold(u.Scheme, "http") && port == "80" {
+		port = ""
+	} else {
+		port = ":" + port
+	}
+	return strings.ToLower(u.Scheme) + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // provision makes the person of an account. Of two concurrent first sign-ins, one makes the person and both sign in.

@@ -55,7 +55,7 @@ func (s *Service) Create(ctx context.Context, scope pg.Scope, in Invitee, actor 
 		return Invited{}, err
 	}
 	var out Invited
-	err = s.store.Write(ctx, func(q *pg.Q) error {
+	err = s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
 		out, err = s.create(ctx, operation{q: q, actor: actor, at: p.CreatedAt}, p, scope, in)
 		return err
 	})
@@ -93,7 +93,7 @@ func (s *Service) create(ctx context.Context, op operation, p models.Person, sco
 func (s *Service) Invite(ctx context.Context, scope pg.Scope, id, address, actor string) (Invited, error) {
 	now := s.clock.Now()
 	var out Invited
-	err := s.store.Write(ctx, func(q *pg.Q) error {
+	err := s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -187,8 +187,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, token string, response j
 	if err != nil {
 		return Opened{}, err
 	}
+	_, who, err := s.usableInvitation(ctx, s.store.Q, token, false)
+	if err != nil {
+		return Opened{}, err
+	}
 	var out Opened
-	err = s.store.Write(ctx, func(q *pg.Q) error {
+	err = s.staffWrite(ctx, who.TenantID, func(q *pg.Q) error {
 		i, p, err := s.usableInvitation(ctx, q, token, true)
 		if err != nil {
 			return err
@@ -220,6 +224,9 @@ func (s *Service) verifyRegistration(ctx context.Context, q *pg.Q, rp *webauthn.
 	keys, err := passkeysOfPerson(ctx, q, p.ID)
 	if err != nil {
 		return nil, err
+	}
+	if len(keys) >= MaxPasskeys { // several registrations may have begun
+		return nil, problem.Newf(problem.Conflict, "You have %d passkeys, which is the maximum.", MaxPasskeys)
 	}
 	u := user{p, keys}
 	_, session, err := beginRegistration(rp, u, challenge)
@@ -268,6 +275,12 @@ func (s *Service) registerPasskey(ctx context.Context, q *pg.Q, i models.PersonI
 	if err := op.append(ctx, p, events.PersonJoinedData{Person: p.ID, Passkey: key.ID, Invitation: i.ID}); err != nil {
 		return Opened{}, err
 	}
+	if p.JoinedAt == nil {
+		p.JoinedAt = &now
+	}
+	if err := op.confirmFirst(ctx, p, i.CreatedBy); err != nil {
+		return Opened{}, err
+	}
 	return s.openSession(ctx, op, verifiedAssertion{person: p, key: key, ceremony: s.newCeremony("", now)}.start(now))
 }
 
@@ -280,7 +293,7 @@ func (op operation) reached(ctx context.Context, p models.Person, i models.Perso
 	case i.CreatedBy == "person:"+p.ID:
 		return nil
 	default:
-		return MarkShown(ctx, op.q, p, i.CreatedBy)
+		return op.shown(ctx, p, i.CreatedBy)
 	}
 }
 
@@ -314,7 +327,7 @@ func (s *Service) usableInvitation(ctx context.Context, q *pg.Q, token string, l
 	return i, p, err
 }
 
-// stands reports whether the author of an invitation could make it now: the command line, the person themselves, or an operator of an
+// stands reports whether the author of an invitation could make it now: the command line, the person themselves, or a confirmed operator of an
 // environment in which the person has a role.
 func stands(ctx context.Context, q *pg.Q, i models.PersonInvitation, p models.Person) (bool, error) {
 	author, byStaff := strings.CutPrefix(i.CreatedBy, "person:")
@@ -322,7 +335,7 @@ func stands(ctx context.Context, q *pg.Q, i models.PersonInvitation, p models.Pe
 		return true, nil
 	}
 	found, err := peopleByID(ctx, q, p.TenantID, []string{author})
-	if err != nil || len(found) == 0 || found[0].RevokedAt != nil {
+	if err != nil || len(found) == 0 || found[0].RevokedAt != nil || found[0].ConfirmedAt == nil {
 		return false, err
 	}
 	roles, err := RolesOf(ctx, q, p.ID, author)

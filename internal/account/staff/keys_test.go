@@ -9,6 +9,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -62,7 +63,7 @@ func (b *bundle) issues(t *testing.T, person string, roles []models.Role) issued
 	require.Equal(t, "person:"+person, out.child.Principal)
 	out.stream, err = b.keys.Authenticate(t.Context(), out.child.Key)
 	require.NoError(t, err)
-	subject, err := b.store.Subjects().Get(t.Context(), b.scope, "ada")
+	subject, err := subjectrow.Get(t.Context(), b.store.Q, b.scope, "ada")
 	require.NoError(t, err)
 	out.token, _, err = b.keys.ClientToken(t.Context(), out.stream, identity.TokenRequest{Subject: subject, Origin: "https://app.example.com", TTL: time.Hour})
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestWhatEndsWhat(t *testing.T) {
 			return opened.Session.Person.ID
 		}
 	}
-	boss := staff.By{Person: invited(t)}
+	boss := staff.By{Person: b.operator(t)}
 	for _, c := range []struct {
 		name   string
 		person func(t *testing.T) string

@@ -3,10 +3,12 @@ package staff
 import (
 	"context"
 	"errors"
-	"net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -24,32 +26,41 @@ const (
 	addressPurpose = "person-address" // of the keyring
 	// maxAddress is the maximum length of an address in bytes (RFC 5321, section 4.5.3.1.3, without the angle brackets).
 	maxAddress = 254
+	// maxLocalPart is that of the part before the @ (section 4.5.3.1.1).
+	maxLocalPart = 64
 	// mailEvery limits the invitations that are mailed to one person.
 	mailEvery = time.Minute
 	// mailsAnHour limits those of a tenant: their authors choose whom the service writes to.
 	mailsAnHour = 200
 )
 
+// localPart is the form of what precedes the @ of an address: a dot-atom (RFC 5322, section 3.2.3). The quoted form is refused: no mailbox needs it, and
+// what compares addresses would have to know it.
+var localPart = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+([.][A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$")
+
 // CheckAddress refuses a text that is not one address that mail can be sent to.
 func CheckAddress(text string) error {
-	fault := ""
-	parsed, err := mail.ParseAddress(text)
-	if err != nil || parsed.Address != text || len(text) > maxAddress {
-		fault = "The address must be one e-mail address of at most 254 characters and no name, such as ann@example.com."
-	}
-	// Mail goes to the host that the address names: no address literal reaches a machine behind the mail server.
-	if _, err := webname.Host(text[strings.LastIndex(text, "@")+1:]); err != nil && fault == "" {
-		fault = "The address must name a host after the @, such as example.com."
-	}
-	for _, r := range text {
-		if r <= ' ' || r > '~' {
-			fault = "The address must consist of ASCII characters; write an internationalised domain in its xn-- form."
-		}
-	}
-	if fault == "" {
+	at := strings.LastIndex(text, "@")
+	host, err := webname.Host(text[at+1:])
+	switch {
+	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return badValue("address", "The address must consist of ASCII characters without spaces; write an internationalised domain in its xn-- form.")
+	case at < 1 || len(text) > maxAddress || at > maxLocalPart || !localPart.MatchString(text[:at]):
+		return badValue("address", "The address must be one e-mail address of at most 254 characters and no name, such as ann@example.com.")
+	case err != nil || !isMailDomain(host):
+		return badValue("address", "The address must name a fully qualified host after the @, such as example.com.")
+	default:
 		return nil
 	}
-	return badValue("address", "%s", fault)
+}
+
+// isMailDomain reports whether mail can be sent to a host from elsewhere: it is fully qualified, no public suffix such as co.uk, and none of the names that
+// are never registered (RFC 6761, RFC 7686). Mail goes to the host that the address names: no address literal and no bare name reaches a machine
+// behind the mail server.
+func isMailDomain(host string) bool {
+	last := host[strings.LastIndex(host, ".")+1:]
+	suffix, registry := publicsuffix.PublicSuffix(host)
+	return last != host && (suffix != host || !registry) && !slices.Contains([]string{"localhost", "invalid", "onion", "arpa"}, last)
 }
 
 // SealAddress seals the address of a person. The person's id is the additional data, so that it cannot be moved to another row. It is sealed even though
@@ -112,7 +123,7 @@ func (s *Service) nameAddress(ctx context.Context, op operation, p models.Person
 		return err
 	}
 	// Of two invitations at once that name one address, the second sees the first.
-	if err := lockAddresses(ctx, op.q, p.TenantID); err != nil {
+	if err := LockStaff(ctx, op.q, p.TenantID); err != nil {
 		return err
 	}
 	all, err := s.addresses(ctx, op.q, p.TenantID)
@@ -216,14 +227,14 @@ func (op operation) arrived(ctx context.Context, p models.Person, i models.Perso
 	row, err := addressOf(ctx, op.q, p.ID)
 	switch {
 	case errors.Is(err, pg.ErrNotFound) || err == nil && row.ChangedAt.After(i.CreatedAt):
-		return markMailed(ctx, op.q, p, i.CreatedBy)
+		return op.shown(ctx, p, i.CreatedBy)
 	case err != nil:
 		return err
 	}
 	if err := confirmAddress(ctx, op.q, row, op.at); err != nil || row.NamedBy == nil {
 		return err
 	}
-	return markMailed(ctx, op.q, p, *row.NamedBy)
+	return op.shown(ctx, p, *row.NamedBy)
 }
 
 // sameAddress returns, by person, the others with the same confirmed address who count as someone else.

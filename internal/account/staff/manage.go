@@ -3,6 +3,7 @@ package staff
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
@@ -92,7 +93,8 @@ func state(p models.Person, keys int, invited bool) string {
 // the person must be created again. Revoking twice has no effect.
 func (s *Service) Revoke(ctx context.Context, tenant, id, actor string) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, tenant, func(q *pg.Q) error {
+		q = q.AsStored()
 		p, err := LockPerson(ctx, q, tenant, id)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
@@ -114,6 +116,9 @@ func (s *Service) revoke(ctx context.Context, op operation, p models.Person) err
 		return err
 	}
 	if err := deleteSavedFiltersOf(ctx, op.q, p.ID); err != nil {
+		return err
+	}
+	if err := op.endConfirmations(ctx, p, ""); err != nil {
 		return err
 	}
 	if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
@@ -139,13 +144,19 @@ func (op operation) endKeys(ctx context.Context, scope pg.Scope, person string, 
 	return err
 }
 
-// endKeysWithoutRoles ends the API keys that the person's roles in the environment do not cover any more, after roles were withdrawn.
-func (op operation) endKeysWithoutRoles(ctx context.Context, scope pg.Scope, person string) error {
-	remaining, err := identity.RolesIn(ctx, op.q, person, scope.Environment)
+// endWithoutRoles ends the API keys and the confirmations that a person's roles in the environment do not cover any more, after roles were
+// withdrawn.
+func (op operation) endWithoutRoles(ctx context.Context, scope pg.Scope, p models.Person) error {
+	remaining, err := identity.RolesIn(ctx, op.q, p.ID, scope.Environment)
 	if err != nil {
 		return err
 	}
-	return op.endKeys(ctx, scope, person, remaining, identity.CauseRolesChanged)
+	if !slices.Contains(remaining, models.RoleOperator) {
+		if err := op.endConfirmations(ctx, p, scope.Environment); err != nil {
+			return err
+		}
+	}
+	return op.endKeys(ctx, scope, p.ID, remaining, identity.CauseRolesChanged)
 }
 
 // endSessions ends all sessions of a person whose row is locked, with the links for a first passkey that were issued in them, and
@@ -172,7 +183,7 @@ func (s *Service) Grant(ctx context.Context, scope pg.Scope, id string, roles []
 		return err
 	}
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -208,7 +219,8 @@ func (s *Service) Withdraw(ctx context.Context, scope pg.Scope, id string, roles
 		return err
 	}
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
+		q = q.AsStored()
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -238,10 +250,21 @@ func (op operation) withdraw(ctx context.Context, p models.Person, scope pg.Scop
 	if len(taken) == 0 {
 		return false, nil
 	}
-	if err := op.endKeysWithoutRoles(ctx, scope, p.ID); err != nil {
+	if err := op.endWithoutRoles(ctx, scope, p); err != nil {
 		return false, err
 	}
 	return true, op.appendTo(ctx, scope, events.PersonRolesChangedData{Person: p.ID, Withdrawn: taken})
+}
+
+// staffWrite is a transaction that changes who may do what in a tenant. One runs at a time, so that what it reads of the author still holds when it
+// commits.
+func (s *Service) staffWrite(ctx context.Context, tenant string, f func(q *pg.Q) error) error {
+	return s.store.Write(ctx, func(q *pg.Q) error {
+		if err := LockStaff(ctx, q, tenant); err != nil {
+			return err
+		}
+		return f(q)
+	})
 }
 
 // lockActive locks the row of a person and rejects one whose access was revoked.

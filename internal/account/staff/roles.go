@@ -31,11 +31,15 @@ func (s *Service) InviteAs(ctx context.Context, scope pg.Scope, in Invitee, by B
 		return Invited{}, err
 	}
 	var out Invited
-	err = s.store.Write(ctx, func(q *pg.Q) error {
+	err = s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
+		op := by.operation(q, p.CreatedAt)
+		if err := op.mayManage(ctx, scope, by); err != nil {
+			return err
+		}
 		if err := refuseAlone(ctx, q, scope); err != nil {
 			return err
 		}
-		out, err = s.create(ctx, by.operation(q, p.CreatedAt), p, scope, in)
+		out, err = s.create(ctx, op, p, scope, in)
 		return err
 	})
 	return out, err
@@ -99,10 +103,17 @@ func (s *Service) RemoveAs(ctx context.Context, scope pg.Scope, id string, by By
 	})
 }
 
-// managed locks a person with a role in the environment and calls f with their roles there and elsewhere. Others are not found.
+// managed locks a person with a role in the environment and calls f with their roles there and elsewhere. Others are not found. It refuses a member
+// of staff who is not confirmed.
 func (s *Service) managed(ctx context.Context, scope pg.Scope, id string, by By, f func(op operation, p models.Person, here, elsewhere []models.Role) error) error {
 	now := s.clock.Now()
-	return s.store.Write(ctx, func(q *pg.Q) error {
+	return s.staffWrite(ctx, scope.Tenant, func(q *pg.Q) error {
+		if id == by.Person {
+			return problem.New(problem.Conflict, "You cannot change your own roles. Ask another operator.")
+		}
+		if err := by.operation(q, now).mayManage(ctx, scope, by); err != nil {
+			return err
+		}
 		p, err := s.lockActive(ctx, q, scope.Tenant, id)
 		if err != nil {
 			return err
@@ -119,11 +130,8 @@ func (s *Service) managed(ctx context.Context, scope pg.Scope, id string, by By,
 				elsewhere = append(elsewhere, g.Roles...)
 			}
 		}
-		switch {
-		case len(here) == 0:
+		if len(here) == 0 {
 			return problem.NewNotFound()
-		case id == by.Person:
-			return problem.New(problem.Conflict, "You cannot change your own roles. Ask another operator.")
 		}
 		return f(by.operation(q, now), p, here, elsewhere)
 	})
@@ -156,7 +164,7 @@ func (s *Service) change(ctx context.Context, op operation, p models.Person, sco
 		if err := s.endSessions(ctx, op.q, p.ID, op.at); err != nil {
 			return err
 		}
-		if err := op.endKeysWithoutRoles(ctx, scope, p.ID); err != nil {
+		if err := op.endWithoutRoles(ctx, scope, p); err != nil {
 			return err
 		}
 	}

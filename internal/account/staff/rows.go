@@ -51,13 +51,13 @@ func confirmConsoleSession(ctx context.Context, q *pg.Q, id string, ceremony []b
 
 // endConsoleSession ends one session. It returns false if it had ended.
 func endConsoleSession(ctx context.Context, q *pg.Q, id string, at time.Time) (bool, error) {
-	ended, err := pg.Change[models.ConsoleSession](ctx, q, "id = @id and ended_at is null", "ended_at = @at", map[string]any{"id": id, "at": at})
+	ended, err := pg.Change[models.ConsoleSession](ctx, q.AsStored(), "id = @id and ended_at is null", "ended_at = @at", map[string]any{"id": id, "at": at})
 	return len(ended) == 1, err
 }
 
 // EndConsoleSessions ends all sessions of a person and returns their ids.
 func EndConsoleSessions(ctx context.Context, q *pg.Q, person string, at time.Time) ([]string, error) {
-	ended, err := pg.Change[models.ConsoleSession](ctx, q, "person_id = @person and ended_at is null", "ended_at = @at", map[string]any{"person": person, "at": at})
+	ended, err := pg.Change[models.ConsoleSession](ctx, q.AsStored(), "person_id = @person and ended_at is null", "ended_at = @at", map[string]any{"person": person, "at": at})
 	ids := make([]string, len(ended))
 	for i, s := range ended {
 		ids[i] = s.ID
@@ -90,8 +90,45 @@ func createFederatedPerson(ctx context.Context, q *pg.Q, p models.Person) (bool,
 func lockFederatedPerson(ctx context.Context, q *pg.Q, tenant, provider, subject string) (models.Person, error) {
 	var p models.Person
 	tx := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where("tenant_id = ? and identity_provider_id = ? and provider_subject = ?", tenant, provider, subject)
+		Where("tenant_id = ? and identity_provider_id = ? and provider_subject = ?", tenant, provider, subject).Order("revoked_at desc nulls first")
 	return pg.OrNotFound(p, tx.Take(&p).Error)
+}
+
+// lockPeopleOfSubject returns the people of a subject at any of the providers, the oldest first, and locks the rows until the transaction ends.
+func lockPeopleOfSubject(ctx context.Context, q *pg.Q, tenant string, providers []string, subject string) ([]models.Person, error) {
+	var rows []models.Person
+	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and identity_provider_id in ? and provider_subject = ?", tenant, providers, subject).
+		Order("created_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// PersonOfSubject returns the id of the person of a provider's subject, of one who has access before others; empty if there is none.
+func PersonOfSubject(ctx context.Context, q *pg.Q, tenant, provider, subject string) (string, error) {
+	var p models.Person
+	err := q.Gorm(ctx).Where("tenant_id = ? and identity_provider_id = ? and provider_subject = ?", tenant, provider, subject).
+		Order("revoked_at desc nulls first").Limit(1).Find(&p).Error
+	return p.ID, err
+}
+
+// providersOf returns the identity providers of a tenant, removed ones too.
+func providersOf(ctx context.Context, q *pg.Q, tenant string) ([]models.IdentityProvider, error) {
+	var rows []models.IdentityProvider
+	err := q.Gorm(ctx).Where("tenant_id = ?", tenant).Order("created_at, id").Find(&rows).Error
+	return rows, err
+}
+
+// adoptFederatedPerson moves a person to the provider that signs them in now: the same issuer under a different name.
+func adoptFederatedPerson(ctx context.Context, q *pg.Q, p models.Person, provider string) error {
+	_, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and id = @id", "identity_provider_id = @provider",
+		map[string]any{"tenant": p.TenantID, "id": p.ID, "provider": provider})
+	return err
+}
+
+// confirmByProvider records that the provider of a person confirms them, if no one else saw a link of theirs.
+func confirmByProvider(ctx context.Context, q *pg.Q, p models.Person, at time.Time) error {
+	_, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and id = @id and principal is null and confirmed_at is null and shown_to = '{}' and mailed_by = '{}'",
+		"confirmed_at = @at, confirmed_by = 'identity_provider:' || identity_provider_id", map[string]any{"tenant": p.TenantID, "id": p.ID, "at": at})
+	return err
 }
 
 // peopleOfIdentityProvider returns the people of a provider who have access, in the order of their ids, at most limit from after on.
@@ -164,7 +201,7 @@ func mintInvitation(ctx context.Context, q *pg.Q, id string, mac []byte, at time
 
 // discardInvitation ends an unused invitation that goes by mail.
 func discardInvitation(ctx context.Context, q *pg.Q, id string, at time.Time) error {
-	_, err := pg.Change[models.PersonInvitation](ctx, q, "id = @id and mailed and used_at is null", "used_at = @at", map[string]any{"id": id, "at": at})
+	_, err := pg.Change[models.PersonInvitation](ctx, q.AsStored(), "id = @id and mailed and used_at is null", "used_at = @at", map[string]any{"id": id, "at": at})
 	return err
 }
 
@@ -175,8 +212,8 @@ func mailedSince(ctx context.Context, q *pg.Q, p models.Person, own, all time.Ti
 	return person, tenant, err
 }
 
-// lockAddresses lets one transaction at a time choose an address for a person of a tenant.
-func lockAddresses(ctx context.Context, q *pg.Q, tenant string) error {
+// LockStaff lets one transaction at a time change who may do what in a tenant. It comes before the lock of any person.
+func LockStaff(ctx context.Context, q *pg.Q, tenant string) error {
 	_, err := q.Exec(ctx, "select from tenants where id = $1 for no key update", tenant)
 	return err
 }
@@ -210,14 +247,14 @@ func confirmAddress(ctx context.Context, q *pg.Q, a models.PersonAddress, at tim
 
 // voidInvitationsOf ends the unused invitations that a person issued for themselves, in a session.
 func voidInvitationsOf(ctx context.Context, q *pg.Q, person string, at time.Time) error {
-	_, err := pg.Change[models.PersonInvitation](ctx, q, "person_id = @person and created_by = 'person:' || person_id and used_at is null", "used_at = @at",
+	_, err := pg.Change[models.PersonInvitation](ctx, q.AsStored(), "person_id = @person and created_by = 'person:' || person_id and used_at is null", "used_at = @at",
 		map[string]any{"person": person, "at": at})
 	return err
 }
 
 // voidInvitations ends the unused invitations of a person.
 func voidInvitations(ctx context.Context, q *pg.Q, person string, at time.Time) error {
-	_, err := pg.Change[models.PersonInvitation](ctx, q, "person_id = @person and used_at is null", "used_at = @at", map[string]any{"person": person, "at": at})
+	_, err := pg.Change[models.PersonInvitation](ctx, q.AsStored(), "person_id = @person and used_at is null", "used_at = @at", map[string]any{"person": person, "at": at})
 	return err
 }
 
@@ -307,6 +344,32 @@ func peopleByID(ctx context.Context, q *pg.Q, tenant string, ids []string) ([]mo
 	return rows, err
 }
 
+// positionsOf returns the positions of the accounts of a person, of those who have access.
+func positionsOf(ctx context.Context, q *pg.Q, tenant, person string) ([]models.PersonPosition, error) {
+	var rows []models.PersonPosition
+	err := q.Gorm(ctx).Where(`tenant_id = @tenant and person_id in (select id from people where tenant_id = @tenant and revoked_at is null
+		and coalesce(principal, 'person:' || id) = (select coalesce(principal, 'person:' || id) from people where tenant_id = @tenant and id = @person))`,
+		map[string]any{"tenant": tenant, "person": person}).Order("person_id").Find(&rows).Error
+	return rows, err
+}
+
+// getPosition returns the position of one account.
+func getPosition(ctx context.Context, q *pg.Q, tenant, person string) (models.PersonPosition, error) {
+	var row models.PersonPosition
+	return pg.OrNotFound(row, q.Gorm(ctx).Where("tenant_id = ? and person_id = ?", tenant, person).Take(&row).Error)
+}
+
+func createPosition(ctx context.Context, q *pg.Q, p models.PersonPosition) error {
+	return q.Gorm(ctx).Create(&p).Error
+}
+
+// changePosition replaces the position of an account.
+func changePosition(ctx context.Context, q *pg.Q, p models.PersonPosition) error {
+	_, err := pg.Change[models.PersonPosition](ctx, q, "tenant_id = @TenantID and person_id = @PersonID",
+		"manager_id = @ManagerID, department = @Department, changed_at = @ChangedAt", p)
+	return err
+}
+
 // NamesOfPeople returns the names of people of the tenant, by id.
 func NamesOfPeople(ctx context.Context, q *pg.Q, tenant string, ids []string) (map[string]string, error) {
 	var rows []models.Person
@@ -328,7 +391,7 @@ func PeopleNamed(ctx context.Context, q *pg.Q, tenant, name string) ([]string, e
 // revokePerson revokes a person's access, and forgets their e-mail address and their notices. It returns false if it was revoked before. The caller ends the sessions
 // (ConsoleSessions.EndAll).
 func revokePerson(ctx context.Context, q *pg.Q, tenant, id, by string, at time.Time) (bool, error) {
-	revoked, err := pg.Change[models.Person](ctx, q, "tenant_id = @tenant and id = @id and revoked_at is null", "revoked_at = @at, revoked_by = @by",
+	revoked, err := pg.Change[models.Person](ctx, q.AsStored(), "tenant_id = @tenant and id = @id and revoked_at is null", "revoked_at = @at, revoked_by = @by",
 		map[string]any{"tenant": tenant, "id": id, "by": by, "at": at})
 	if err != nil || len(revoked) == 0 {
 		return false, err
@@ -345,42 +408,42 @@ func markJoined(ctx context.Context, q *pg.Q, person string, at time.Time) error
 // countAs is the condition of the accounts of a principal.
 const countAs = "tenant_id = @tenant and coalesce(principal, 'person:' || id) = @principal"
 
-// MarkShown records that a link was shown to an actor that registered a passkey of an account: that actor may be the account, so that
-// its principal has to be confirmed anew.
-func MarkShown(ctx context.Context, q *pg.Q, p models.Person, actor string) error {
-	if _, err := pg.Change[models.Person](ctx, q, "id = @id", "shown_to = array_append(array_remove(shown_to, @actor), @actor)",
-		map[string]any{"id": p.ID, "actor": actor}); err != nil {
-		return err
-	}
-	return unconfirm(ctx, q, p)
-}
-
-// markMailed is MarkShown for an actor who chose the address that the link was mailed to.
-func markMailed(ctx context.Context, q *pg.Q, p models.Person, actor string) error {
-	if _, err := pg.Change[models.Person](ctx, q, "id = @id", "mailed_by = array_append(array_remove(mailed_by, @actor), @actor)",
-		map[string]any{"id": p.ID, "actor": actor}); err != nil {
-		return err
-	}
-	return unconfirm(ctx, q, p)
-}
-
-func unconfirm(ctx context.Context, q *pg.Q, p models.Person) error {
-	_, err := pg.Change[models.Person](ctx, q, countAs, "confirmed_at = null, confirmed_by = null", map[string]any{"tenant": p.TenantID, "principal": p.CountsAs()})
+// putSet stores who may be an account.
+func putSet(ctx context.Context, q *pg.Q, p models.Person, set []string) error {
+	_, err := pg.Change[models.Person](ctx, q, "id = @id", "shown_to = @set", map[string]any{"id": p.ID, "set": models.Strings(set)})
 	return err
 }
 
-// confirmPerson records that the accounts of a principal are of a person of its own. It returns false if they were confirmed before.
+// unconfirm ends the confirmation of the accounts of a principal and returns those that are not confirmed any more. Accounts that no one else saw fall
+// back to their identity provider, which still confirms them.
+func unconfirm(ctx context.Context, q *pg.Q, p models.Person, at time.Time) ([]models.Person, error) {
+	of := map[string]any{"tenant": p.TenantID, "principal": p.CountsAs(), "at": at}
+	ended, err := pg.Change[models.Person](ctx, q, countAs+" and confirmed_at is not null", "confirmed_at = null, confirmed_by = null", of)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := pg.Change[models.Person](ctx, q, countAs+` and revoked_at is null and not exists (select from people o where o.tenant_id = @tenant
+			and coalesce(o.principal, 'person:' || o.id) = @principal and (o.identity_provider_id is null or o.shown_to <> '{}' or o.mailed_by <> '{}'))`,
+		"confirmed_at = @at, confirmed_by = 'identity_provider:' || identity_provider_id", of)
+	if len(kept) > 0 {
+		ended = nil
+	}
+	return ended, err
+}
+
+// confirmPerson records that the accounts of a principal are of a person of its own. It returns false if they were confirmed before, by someone other than
+// their identity provider.
 func confirmPerson(ctx context.Context, q *pg.Q, p models.Person, by string, at time.Time) (bool, error) {
-	confirmed, err := pg.Change[models.Person](ctx, q, countAs+" and confirmed_at is null", "confirmed_at = @at, confirmed_by = @by",
+	confirmed, err := pg.Change[models.Person](ctx, q, countAs+" and (confirmed_at is null or confirmed_by like 'identity_provider:%')", "confirmed_at = @at, confirmed_by = @by",
 		map[string]any{"tenant": p.TenantID, "principal": p.CountsAs(), "at": at, "by": by})
 	return len(confirmed) > 0, err
 }
 
-// accountsOfPerson locks the accounts of a principal until the transaction ends, and returns them, the first one first.
-func accountsOfPerson(ctx context.Context, q *pg.Q, tenant, principal string) ([]models.Person, error) {
+// confirmedBy returns the people whom a person confirmed, in the order of their ids: those with a role in an environment, or all if it is empty.
+func confirmedBy(ctx context.Context, q *pg.Q, giver models.Person, environment string) ([]models.Person, error) {
 	var rows []models.Person
-	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("tenant_id = ? and coalesce(principal, 'person:' || id) = ?", tenant, principal).
-		Order("created_at, id").Find(&rows).Error
+	err := q.Gorm(ctx).Where(`tenant_id = ? and confirmed_by = 'person:' || ?::text and (? = '' or exists
+		(select from person_roles r where r.person_id = people.id and r.environment_id = ?))`, giver.TenantID, giver.ID, environment, environment).Order("id").Find(&rows).Error
 	return rows, err
 }
 
@@ -398,6 +461,14 @@ func confirmedOperators(ctx context.Context, q *pg.Q, s pg.Scope, except string)
 	err := q.QueryRow(ctx, `select count(*) from people p join person_roles r on r.person_id = p.id and r.environment_id = $2 and r.role = 'operator'
 		where p.tenant_id = $1 and p.revoked_at is null and p.confirmed_at is not null and p.id <> $3`, s.Tenant, s.Environment, except).Scan(&n)
 	return n, err
+}
+
+// ableOperators returns the environments of a tenant with an operator who is confirmed and has a passkey, and can therefore act.
+func ableOperators(ctx context.Context, q *pg.Q, tenant string) ([]string, error) {
+	var out []string
+	err := q.Gorm(ctx).Raw(`select distinct r.environment_id from people p join person_roles r on r.person_id = p.id and r.role = 'operator'
+		where p.tenant_id = ? and p.revoked_at is null and p.confirmed_at is not null and p.joined_at is not null`, tenant).Find(&out).Error
+	return out, err
 }
 
 // signedIn records a sign-in of a person of an identity provider, from which the lapse of their credentials is counted.

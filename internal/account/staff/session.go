@@ -350,6 +350,7 @@ func (s *Service) StillValid(ctx context.Context, in Session) (bool, error) {
 func (s *Service) SignOut(ctx context.Context, in Session, requestID string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		// The person comes first: FirstPasskey issues no link between the end of the session and that of its links.
 		if _, err := LockPerson(ctx, q, in.Person.TenantID, in.Person.ID); err != nil {
 			return err

@@ -26,7 +26,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/webname"
-	"github.com/countersign-dev/countersign/models"
 )
 
 const (
@@ -111,7 +110,7 @@ func New(d Deps) *Recorder {
 	}), altered: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "countersign_altered_records_total", Help: "Stored records that this process refused because they were changed outside of the service, each at most once a second.",
 	}, []string{"table"})}
-	for _, t := range models.AttestedTables {
+	for _, t := range pg.AttestedTables() {
 		r.altered.WithLabelValues(t.Name) // an alert on the increase needs the series before
 	}
 	d.Metrics.MustRegister(r.unwritten, r.altered)

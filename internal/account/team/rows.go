@@ -27,7 +27,7 @@ func deputiesOverlap(ctx context.Context, q *pg.Q, d models.Deputy) (bool, error
 
 // endDeputy ends a deputyship of the person that has not ended, and reports whether it did. One that has not begun never begins.
 func endDeputy(ctx context.Context, q *pg.Q, s pg.Scope, person, id string, at time.Time) (models.Deputy, bool, error) {
-	ended, err := pg.Change[models.Deputy](ctx, q, `tenant_id = @tenant and environment_id = @environment and person_id = @person and id = @id
+	ended, err := pg.Change[models.Deputy](ctx, q.AsStored(), `tenant_id = @tenant and environment_id = @environment and person_id = @person and id = @id
 		and ends_at > @at and ends_at > starts_at`, "ends_at = greatest(starts_at, @at)",
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "person": person, "id": id, "at": at})
 	if err != nil || len(ended) == 0 {
@@ -157,9 +157,10 @@ func ReviewersOfTeams(ctx context.Context, q *pg.Q, s pg.Scope, actors []string,
 	var out []string
 	err := q.Gorm(ctx).Raw(`select 'credential:' || c.id from credentials c where c.tenant_id = @tenant and c.environment_id = @environment
 			and 'credential:' || c.id in @actors and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at) and c.former_principal is null
-			and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
+			and `+pg.NotEnded("credentials", "c")+` and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
 		union all select 'person:' || p.id from people p join person_roles r on r.person_id = p.id
 			where p.tenant_id = @tenant and 'person:' || p.id in @actors and p.revoked_at is null
+			and `+pg.NotEnded("people", "p")+` and `+pg.NotEnded("person_roles", "r")+`
 			and r.environment_id = @environment and r.role = 'reviewer'`,
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "actors": actors, "at": at}).Find(&out).Error
 	return out, err
@@ -168,9 +169,9 @@ func ReviewersOfTeams(ctx context.Context, q *pg.Q, s pg.Scope, actors []string,
 // UsesOfTeam describes what names a team: active policy versions of actions that are not archived, and pending holds, which could not be approved without it.
 func UsesOfTeam(ctx context.Context, q *pg.Q, s pg.Scope, key string) (policies, holds int, err error) {
 	err = q.QueryRow(ctx, `select (select count(*) from policy_versions v join actions a on a.id = v.action_id and a.archived_at is null
-			where v.tenant_id = $1 and v.environment_id = $2 and v.status = 'active' and jsonb_path_exists(requirements, '$.**.group ? (@ == $key)', jsonb_build_object('key', $3::text))),
+			where v.tenant_id = $1 and v.environment_id = $2 and v.status = 'active' and jsonb_path_exists(requirements, '$.** ? (@.group == $key || @.fallback == $key)', jsonb_build_object('key', $3::text))),
 		(select count(*) from holds h join hold_teams t on t.authorization_id = h.authorization_id and t.environment_id = h.environment_id
-			where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and $3 in (t.team, t.escalate_team))`,
+			where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and $3 in (t.team, t.escalate_team, t.fallback_team))`,
 		s.Tenant, s.Environment, key).Scan(&policies, &holds)
 	return policies, holds, err
 }
@@ -186,7 +187,7 @@ func candidatesForTeam(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, l
 			where p.tenant_id = @tenant and p.revoked_at is null and r.environment_id = @environment and r.role = 'reviewer'
 		union all select 1, 'credential:' || c.id, coalesce(c.name, '') from credentials c where c.tenant_id = @tenant
 			and c.environment_id = @environment and c.revoked_at is null and (c.ends_at is null or c.ends_at > @at) and c.former_principal is null
-			and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
+			and `+pg.NotEnded("credentials", "c")+` and c.scope in ('server', 'admin') and (c.permissions is null or 'review' = any(c.permissions))
 		) c order by place, lower(name), actor limit @limit`,
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at, "limit": limit}).Find(&out).Error
 	return out, err
@@ -234,11 +235,12 @@ type Requirement struct {
 // are one.
 func requirementsWithTeams(ctx context.Context, q *pg.Q, s pg.Scope) ([]Requirement, error) {
 	var out []Requirement
-	err := q.Gorm(ctx).Raw(`select distinct e->>'group' as team, a.id as action_id, a.key as action, (e->>'approvals')::int as approvals,
+	err := q.Gorm(ctx).Raw(`select distinct e->>'group' as team, a.id as action_id, a.key as action, coalesce((e->>'approvals')::int, 1) as approvals,
 			coalesce(e->'escalate'->>'group', '') as escalate_team, coalesce((e->'escalate'->>'after_seconds')::bigint, 0) as after_seconds
 		from policy_versions v join actions a on a.id = v.action_id
-		cross join lateral jsonb_path_query(v.requirements, '$.**.review[*]') e
-		where v.tenant_id = ? and v.environment_id = ? and v.status = 'active' and a.archived_at is null
+		cross join lateral (select jsonb_path_query(v.requirements, '$.**.review[*]') as e
+			union all select jsonb_path_query(v.requirements, '$.**.review.steps[*].entries[*]')) listed
+		where e->>'group' is not null and v.tenant_id = ? and v.environment_id = ? and v.status = 'active' and a.archived_at is null
 		order by 1, 3, 4, 6`, s.Tenant, s.Environment).Find(&out).Error
 	return out, err
 }
@@ -256,7 +258,7 @@ func pendingHoldsOfTeam(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time) 
 			where h.tenant_id = @tenant and h.environment_id = @environment and h.status = 'pending' and h.due_at > @at)
 		select team, sum(waiting) as waiting, sum(escalated) as escalated from (
 			select team, 1 as waiting, 0 as escalated from waiting
-			union all select escalate_team, 0, 1 from waiting where escalate_at <= @at) w group by team`,
+			union all select escalate_team, 0, 1 from waiting where escalate_at <= @at or escalated_at <= @at) w group by team`,
 		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "at": at}).Find(&out).Error
 	return out, err
 }

@@ -31,6 +31,8 @@ func checkCaseLink(template string) error {
 	host, _, _ := strings.Cut(strings.TrimPrefix(template, "https://"), "/")
 	u, err := url.Parse(placeholder.ReplaceAllString(template, "x"))
 	switch {
+	case strings.ContainsFunc(template, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return refuse("case_link must consist of ASCII characters: write an internationalised host in its xn-- form, and encode the rest with percent signs.")
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil:
 		return refuse("case_link must be an https URL with a host and without a user name.")
 	case strings.ContainsAny(host, "{}"):

@@ -16,15 +16,17 @@ func TestCaseLinkIsAnHTTPSTemplate(t *testing.T) {
 	made, err := svc.Create(t.Context(), tenancy.Spec{Name: "Example Bank", RPID: "bank.example", Origins: []string{"https://bank.example"}}, "cli:test")
 	require.NoError(t, err)
 	for name, c := range map[string]struct{ link, refused string }{
-		"path and query":      {"https://cases.example/{action}/find?q={decision_id}&s={subject}", ""},
-		"none":                {"", ""},
-		"not https":           {"http://cases.example/{decision_id}", "must be an https URL"},
-		"a script":            {"javascript:alert(1)", "must be an https URL"},
-		"no host":             {"https:///{decision_id}", "must be an https URL"},
-		"a user name":         {"https://a:b@cases.example/", "must be an https URL"},
-		"unknown placeholder": {"https://cases.example/{amount}", "unknown placeholder {amount}"},
-		"host of a request":   {"https://{subject}.example/", "not in the host"},
-		"open brace":          {"https://cases.example/{decision_id", "brace"},
+		"path and query":          {"https://cases.example/{action}/find?q={decision_id}&s={subject}", ""},
+		"none":                    {"", ""},
+		"not https":               {"http://cases.example/{decision_id}", "must be an https URL"},
+		"a script":                {"javascript:alert(1)", "must be an https URL"},
+		"no host":                 {"https:///{decision_id}", "must be an https URL"},
+		"a user name":             {"https://a:b@cases.example/", "must be an https URL"},
+		"unknown placeholder":     {"https://cases.example/{amount}", "unknown placeholder {amount}"},
+		"host of a request":       {"https://{subject}.example/", "not in the host"},
+		"a host that looks alike": {"https://c\u0430ses.example/{decision_id}", "ASCII"},
+		"what is not seen":        {"https://cases.example/\u202e{decision_id}", "ASCII"},
+		"open brace":              {"https://cases.example/{decision_id", "brace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,10 +44,10 @@ func checkApp(origin string) error {
 
 // canonical sets every host name and origin to its canonical form, or returns a validation problem that names the first one that has none.
 func (in *Passkeys) canonical() (err error) {
-	if in.RPIDs, err = parseAll(in.RPIDs, webname.RPID, "passkeys", "rp_ids"); err != nil {
+	if in.RPIDs, err = parseAll(in.RPIDs, forms["passkeys.rp_ids"], "passkeys", "rp_ids"); err != nil {
 		return err
 	}
-	in.RelatedOrigins, err = parseAll(in.RelatedOrigins, pageOrigin, "passkeys", "related_origins")
+	in.RelatedOrigins, err = parseAll(in.RelatedOrigins, forms["passkeys.related_origins"], "passkeys", "related_origins")
 	return err
 }
 

@@ -1,6 +1,7 @@
 package tenancy_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	_ "github.com/countersign-dev/countersign/internal/testing/tables"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
-	"github.com/countersign-dev/countersign/models"
 )
 
 // direct opens a database as a command does: its statements run over all environments.
@@ -31,7 +32,7 @@ func direct(t *testing.T, url string, keys *keyring.Keyring) *pg.Store {
 func contents(t *testing.T, st *pg.Store) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, table := range append(append([]string{"outbox"}, models.ReferenceTables...), models.DistributedTables...) {
+	for _, table := range slices.Concat([]string{"outbox"}, pg.TablesPlaced(pg.Everywhere), pg.TablesPlaced(pg.ByEnvironment)) {
 		out[table] = strings.Join(storetest.Texts(t, st, "select x::text from "+table+" x order by 1"), "\n")
 	}
 	return out

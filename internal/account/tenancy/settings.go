@@ -218,22 +218,15 @@ func (in Settings) declared(env *models.Environment) Settings {
 
 // checkTexts checks the texts and lists that in gives, and sets their canonical forms.
 func (in Settings) checkTexts(env *models.Environment) error {
-	for name, list := range map[string]struct {
-		of    *models.Strings
-		parse func(string) (string, error)
-	}{
-		"origins":         {&env.RPOrigins, passkeyOrigin},
-		"return_origins":  {&env.ReturnOrigins, pageOrigin},
-		"frame_ancestors": {&env.FrameAncestors, pageOrigin},
-	} {
+	for name, list := range map[string]*models.Strings{"origins": &env.RPOrigins, "return_origins": &env.ReturnOrigins, "frame_ancestors": &env.FrameAncestors} {
 		if !in.has(name) {
 			continue
 		}
-		parsed, err := parseAll(*list.of, list.parse, name)
+		parsed, err := parseAll(*list, forms[name], name)
 		if err != nil {
 			return err
 		}
-		*list.of = parsed
+		*list = parsed
 	}
 	if in.has("case_link") {
 		if err := checkCaseLink(env.CaseLink); err != nil {
@@ -257,7 +250,7 @@ func (in Settings) checkPages(env *models.Environment) error {
 		}
 		return nil
 	}
-	origin, err := passkeyOrigin(*env.PageOrigin)
+	origin, err := forms["page_origin"](*env.PageOrigin)
 	if err != nil {
 		return problem.Invalid([]any{"body", "page_origin"}, err.Error(), "value_error")
 	}

@@ -60,8 +60,8 @@ type Create struct {
 }
 
 // checkTexts checks what people read of an action before they approve a request; nil is not given.
-func checkTexts(name, consequence *string, audiences []string) error {
-	for field, text := range map[string]*string{"name": name, "consequence": consequence} {
+func checkTexts(name, consequence, resourceType *string, audiences []string) error {
+	for field, text := range map[string]*string{"name": name, "consequence": consequence, "resource_type": resourceType} {
 		if text == nil {
 			continue
 		}
@@ -74,7 +74,7 @@ func checkTexts(name, consequence *string, audiences []string) error {
 
 // Create creates an action in mode test without an active policy. A key that exists is refused with action_key_exists.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (models.Action, error) {
-	if err := checkTexts(&in.Name, &in.Consequence, in.AllowedAudiences); err != nil {
+	if err := checkTexts(&in.Name, &in.Consequence, in.ResourceType, in.AllowedAudiences); err != nil {
 		return models.Action{}, err
 	}
 	schema, err := checkContextSchema(in.ContextSchema)
@@ -128,6 +128,7 @@ func (s *Service) Archive(ctx context.Context, p identity.Principal, id string) 
 	now := s.clock.Now()
 	var a models.Action
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		var err error
 		if a, err = LockAction(ctx, q, p.Store(), id); errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()

@@ -59,7 +59,7 @@ func UpdateIn(ctx context.Context, q *pg.Q, by Author, id string, c Change) (mod
 }
 
 func update(ctx context.Context, q *pg.Q, by Author, id string, c Change, g guard) (models.Action, error) {
-	if err := checkTexts(c.Name, c.Consequence, nil); err != nil {
+	if err := checkTexts(c.Name, c.Consequence, nil, nil); err != nil {
 		return models.Action{}, err
 	}
 	before, err := lock(ctx, q, by.Scope, id)

@@ -97,6 +97,28 @@ func TestCheckContextSchemaRefusesExpensiveSchemas(t *testing.T) {
 	}
 }
 
+// A regular expression that RE2 cannot match is named with its place. What only looks like one is none.
+func TestUnusablePatternsAreNamedWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"properties": {"iban": {"type": "string", "pattern": "^(?=.*[0-9])[A-Z]+$"}}}`:      "context_schema/properties/iban/pattern: the regular expression",
+		`{"properties": {"a": {"items": [{"pattern": "(a)\\1"}]}}}`:                           "context_schema/properties/a/items/0/pattern: ",
+		`{"patternProperties": {"(?<!x)y": {}}}`:                                              "context_schema/patternProperties: ",
+		`{"$defs": {"a/b": {"anyOf": [{}, {"pattern": "[z-a]"}]}}}`:                           "context_schema/$defs/a~1b/anyOf/1/pattern: ",
+		`{"properties": {"pattern": {"type": "string"}, "x": {"const": {"pattern": "(?="}}}}`: "",
+		`{"properties": {"x": {"pattern": "^[A-Z]{2}\\d{2}$"}}}`:                              "",
+	} {
+		_, err := checkContextSchema(json.RawMessage(schema))
+		if want == "" {
+			require.NoError(t, err, schema)
+			continue
+		}
+		p := problem.As(err)
+		require.NotNil(t, p, schema)
+		require.Contains(t, p.Fields[0].Msg, want)
+	}
+}
+
 func TestExpensiveStoredSchemasRefuseEveryContext(t *testing.T) {
 	for name, raw := range bombs {
 		t.Run(name, func(t *testing.T) {

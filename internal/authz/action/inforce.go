@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
+	"github.com/countersign-dev/countersign/internal/authz/people"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
@@ -39,13 +41,18 @@ type InForce struct {
 	Contract policy.Contract
 	Display  display.Plan      // what a person is shown of a request
 	Kept     storedvalues.Plan // the values of a request that are kept for simulations
+	// Waiting are those that are kept of a request that waits: the rules that limit its resource read them again.
+	Waiting storedvalues.Plan
 	// Aggregates are the values of a request by which rules count.
 	Aggregates aggregate.Plan
-	Rules      *rules.Set // of the contract's requirements
+	People     people.Plan // the values of a request that name members of staff
+	Rules      *rules.Set  // of the contract's requirements
 	// Lists are those that the rules read, by name; the version and the number of entries may have changed.
 	Lists  map[string]models.List
 	schema contextSchema
 	weight int // bytes in the cache
+	// missing are the lists that the rules read and the environment does not have.
+	missing []string
 }
 
 // ContextFaults returns the violations of the contract's context_schema in a request's context, and the amounts that cannot be added up.
@@ -111,7 +118,16 @@ func (s *Service) lookup(ctx context.Context, scope pg.Scope, key string) (*InFo
 	if a.ActivePolicyVersion == nil {
 		return nil, problem.Newf(problem.NoActivePolicy, "The action %q has no active policy version: create one and activate it.", key)
 	}
-	return s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
+	f, err := s.At(ctx, s.store.Q, scope, a, *a.ActivePolicyVersion)
+	if err != nil || len(f.missing) == 0 {
+		return f, err
+	}
+	// No list that a version in force reads is deleted. Unless the version is another by now, someone else renamed or deleted it.
+	now, err := actionByKey(ctx, s.store.Q, scope, key)
+	if err == nil && now.ActivePolicyVersion != nil && *now.ActivePolicyVersion == f.Version {
+		err = s.store.Missing(scope, "lists", scope.Environment+" "+f.missing[0]) // names are not unique
+	}
+	return f, err
 }
 
 // At returns an action with a given version of its contract.
@@ -145,16 +161,23 @@ func (s *Service) At(ctx context.Context, q *pg.Q, scope pg.Scope, a models.Acti
 	if err != nil && !errors.As(err, &unusable) {
 		return nil, err
 	}
+	named, err := people.Parse(v.ContextSchema)
+	if err != nil && !errors.As(err, &unusable) {
+		return nil, err
+	}
 	read, err := lists.ByName(ctx, q, scope, v.Lists)
 	if err != nil {
 		return nil, err
 	}
+	missing := slices.DeleteFunc(slices.Clone([]string(v.Lists)), func(name string) bool { _, there := read[name]; return there })
+	set := rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema)
+	again := set.Recount()
 	// The shape of a set grows with its rules and with the schema.
 	weight := cacheEach + len(v.ContextSchema) + len(contract.Requirements.Rules)*cacheRule
 	return &InForce{
-		Rules:  rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema),
-		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values, Aggregates: counted, Lists: read,
-		schema: schema, weight: weight,
+		Rules: set, Waiting: values.With(again.Context, again.Resource),
+		Action: a, Version: v.Version, Hash: v.ContentHash, Contract: contract, Display: shown, Kept: values, Aggregates: counted, People: named, Lists: read,
+		schema: schema, weight: weight, missing: missing,
 	}, nil
 }
 

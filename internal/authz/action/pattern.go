@@ -1,12 +1,17 @@
 package action
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/countersign-dev/countersign/internal/authz/annotation"
 )
 
 // maxPatternWork bounds the total size of the regular expressions of a schema: their characters, their expanded Unicode classes,
@@ -103,4 +108,52 @@ func clip(s string, most int) string {
 		return string(runes[:most]) + "..."
 	}
 	return s
+}
+
+// unusablePattern returns the place of the first regular expression of a schema that RE2 cannot match, and why; empty if it can match all.
+func unusablePattern(v any, place string) string {
+	switch v := v.(type) {
+	case []any:
+		for i, item := range v {
+			if why := unusablePattern(item, fmt.Sprintf("%s/%d", place, i)); why != "" {
+				return why
+			}
+		}
+	case map[string]any:
+		if text, is := v["pattern"].(string); is {
+			if why := patternFault(text, place+"/pattern"); why != "" {
+				return why
+			}
+		}
+		if named, is := v["patternProperties"].(map[string]any); is {
+			for _, text := range slices.Sorted(maps.Keys(named)) {
+				if why := patternFault(text, place+"/patternProperties"); why != "" {
+					return why
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if slices.Contains([]string{"const", "enum", "default", "examples"}, name) { // values, which may have any members
+				continue
+			}
+			if why := unusablePattern(v[name], place+"/"+annotation.Escape(name)); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// patternFault returns why RE2 cannot match an expression; empty if it can, or if the expression is too large, which is refused as that.
+func patternFault(text, place string) string {
+	if len(text) > maxPatternWork {
+		return ""
+	}
+	_, err := syntax.Parse(text, syntax.Perl)
+	var fault *syntax.Error
+	if !errors.As(err, &fault) {
+		return ""
+	}
+	return fmt.Sprintf("%s: the regular expression %q cannot be used: %s: %q. It is matched by RE2, which has no look-ahead, no look-behind and no back-references.",
+		place, clip(text, 80), fault.Code, clip(fault.Expr, 40))
 }

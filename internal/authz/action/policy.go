@@ -40,7 +40,7 @@ type CreateVersion struct {
 // CreateVersion creates a draft.
 func (s *Service) CreateVersion(ctx context.Context, p identity.Principal, actionID string, in CreateVersion) (models.PolicyVersion, error) {
 	kind := policy.EnvironmentKind(p.Kind)
-	if err := errors.Join(checkTexts(nil, nil, in.AllowedAudiences), CheckReason(in.Reason)); err != nil {
+	if err := errors.Join(checkTexts(nil, nil, nil, in.AllowedAudiences), CheckReason(in.Reason)); err != nil {
 		return models.PolicyVersion{}, err
 	}
 	if err := checkRequirements(in.Requirements, kind); err != nil {
@@ -125,6 +125,12 @@ func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a mo
 		return v, err
 	}
 	if v.Lists, err = checkLists(ctx, q, p.Store(), used); err != nil {
+		return v, err
+	}
+	if err := checkApprovers(requirements, v.ContextSchema); err != nil {
+		return v, err
+	}
+	if err := checkStanding(requirements.Standing, v.ContextSchema); err != nil {
 		return v, err
 	}
 	if err := checkTeams(ctx, q, p.Store(), requirements); err != nil {

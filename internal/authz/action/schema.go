@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/annotation"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/people"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -58,6 +59,9 @@ func checkContextSchema(raw json.RawMessage) (models.JSON, error) {
 	if _, err := compileSchema(raw); errors.As(err, &complexity) {
 		return nil, invalidSchema("context_schema costs too much to check: "+complexity.why+".", "schema_too_complex")
 	} else if err != nil {
+		if why := unusablePattern(doc, "context_schema"); why != "" {
+			return nil, invalidSchema(why, "json_schema_invalid")
+		}
 		return nil, invalidSchema("context_schema is not valid JSON Schema 2020-12: "+firstLine(err), "json_schema_invalid")
 	}
 	return models.JSON(raw), checkAnnotations(raw)
@@ -78,6 +82,11 @@ func checkAnnotations(raw []byte) error {
 	}
 	if _, err := aggregate.Parse(raw); errors.As(err, &fault) {
 		return invalidSchema(fault.Error()+".", "aggregate_invalid")
+	} else if err != nil {
+		return err
+	}
+	if _, err := people.Parse(raw); errors.As(err, &fault) {
+		return invalidSchema(fault.Error()+".", "people_invalid")
 	} else if err != nil {
 		return err
 	}

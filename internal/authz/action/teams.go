@@ -6,11 +6,38 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/authz/people"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
+
+// checkApprovers refuses requirements that name an approver by a property which the schema does not mark as one.
+func checkApprovers(r policy.Requirements, schema []byte) error {
+	named := slices.DeleteFunc(r.Approvers(), func(by string) bool { return by == policy.ManagerOfRequester })
+	if len(named) == 0 {
+		return nil
+	}
+	plan, err := people.Parse(schema)
+	if err != nil {
+		return err
+	}
+	var fields []problem.Field
+	for _, by := range named {
+		if plan.HasApprover(by) {
+			continue
+		}
+		msg := fmt.Sprintf("review names the approver %q, and no property of context_schema of this name has %q: true; mark it, or correct the name", by, people.ApproverAnnotation)
+		for _, loc := range placesOf(r, by) {
+			fields = append(fields, problem.Field{Loc: append([]any{"body", "requirements"}, loc...), Msg: msg, Type: "unknown_approver"})
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return problem.InvalidFields(fields[:min(len(fields), maxFaults)])
+}
 
 // checkTeams refuses requirements that name a team which the environment does not have. The teams stay locked until the
 // transaction ends, so that none is deleted before the version is stored or active.
@@ -40,21 +67,40 @@ func checkTeams(ctx context.Context, q *pg.Q, scope pg.Scope, r policy.Requireme
 	return problem.InvalidFields(fields[:min(len(fields), maxFaults)])
 }
 
-// placesOf returns where requirements name a team, relative to them, so that the response points at every place to correct.
+// placesOf returns where requirements name a team or an approver, relative to them, so that the response points at every place to correct.
 func placesOf(r policy.Requirements, group string) [][]any {
 	var out [][]any
-	search := func(prefix []any, entries []policy.TeamReview) {
-		for i, t := range entries {
-			at := append(slices.Clone(prefix), "review", i)
-			if t.Group == group {
-				out = append(out, append(slices.Clone(at), "group"))
+	search := func(prefix []any, review policy.Review) {
+		for n, step := range review {
+			place := append(slices.Clone(prefix), "review")
+			if review.Stepped() {
+				place = append(place, "steps", n)
+				if step.OnTimeout.Group == group {
+					out = append(out, append(slices.Clone(place), "on_timeout", "group"))
+				}
+				place = append(place, "entries")
 			}
-			if t.Escalate != nil && t.Escalate.Group == group {
-				out = append(out, append(slices.Clone(at), "escalate", "group"))
+			for i, e := range step.Entries {
+				at := append(slices.Clone(place), i)
+				if e.Group == group {
+					out = append(out, append(slices.Clone(at), "group"))
+				}
+				if e.Fallback == group {
+					out = append(out, append(slices.Clone(at), "fallback"))
+				}
+				if e.Approver == group {
+					out = append(out, append(slices.Clone(at), "approver"))
+				}
+				if e.Escalate != nil && e.Escalate.Group == group {
+					out = append(out, append(slices.Clone(at), "escalate", "group"))
+				}
 			}
 		}
 	}
 	search(nil, r.Review)
+	if r.BreakGlass != nil && r.BreakGlass.Group == group {
+		out = append(out, []any{"break_glass", "group"})
+	}
 	for i, rule := range r.Rules {
 		search([]any{"rules", i, "requirements"}, rule.Requirements.Review)
 	}

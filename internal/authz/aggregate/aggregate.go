@@ -165,8 +165,42 @@ func (p Plan) Values(context []byte) ([]Value, error) {
 	return out, nil
 }
 
-// Text returns the form of a distinct value by which it is compared.
-func Text(value any) ([]byte, error) { return canonical.JSON(value) }
+// Text returns the form of a distinct value by which it is compared: a text has its normal form, as in lists.
+func Text(value any) ([]byte, error) {
+	if text, is := value.(string); is {
+		value = canonical.Normal(text)
+	}
+	return canonical.JSON(value)
+}
+
+// Texts returns the forms by which a value may have been stored: that of Text, and the text as it was sent, which version 1.0.0 stored.
+func Texts(value any) ([][]byte, error) {
+	normal, err := Text(value)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := canonical.JSON(value)
+	if err != nil || bytes.Equal(sent, normal) {
+		return [][]byte{normal}, err
+	}
+	return [][]byte{normal, sent}, nil
+}
+
+// ResourceDigests returns the digests under which requests about a resource are counted: first that of the id's normal form, under which
+// they are stored, then that of the id as it was sent, under which version 1.0.0 stored them. They are not the digest in proofs.
+func ResourceDigests(resourceType, id string) ([]string, error) {
+	var out []string
+	for _, written := range []string{canonical.Normal(id), id} {
+		digest, err := canonical.ResourceDigest(resourceType, written)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, digest) {
+			out = append(out, digest)
+		}
+	}
+	return out, nil
+}
 
 // Fault is a value that a sum cannot take.
 type Fault struct {
@@ -203,6 +237,9 @@ func amount(value any) string {
 	case string:
 		return amountForm.FindString(v)
 	case float64:
+		if v == 0 { // also of -0, which is the same number
+			return "0"
+		}
 		return amountForm.FindString(strconv.FormatFloat(v, 'f', -1, 64))
 	case json.Number: // the digits that were sent, unless they have an exponent, whose digits nothing bounds, or are too many
 		if exact := amountForm.FindString(v.String()); exact != "" {
@@ -228,8 +265,10 @@ func (f Field) currency(context map[string]any) string {
 	return text
 }
 
-// CurrencyOf returns the currency of a field's amounts in the context of a request, which has no faults.
-func (p Plan) CurrencyOf(name string, context map[string]any) string {
+// CurrencyOf returns the currency of a field's amounts in the context of a request, which has no faults. It returns false if sums in this
+// currency are not known, because ISO 4217 does not have it: a request could otherwise begin a sum of its own by inventing a currency.
+func (p Plan) CurrencyOf(name string, context map[string]any) (code string, known bool) {
 	f, _ := p.Field(name)
-	return f.currency(context)
+	code = f.currency(context)
+	return code, !f.InCurrency() || display.KnownCurrency(code)
 }

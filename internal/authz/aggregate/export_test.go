@@ -6,4 +6,4 @@ import (
 )
 
 // Queries are the statements by which decisions read numbers.
-var Queries = append(slices.Collect(maps.Values(numberQueries)), seenQuery)
+var Queries = append(slices.Collect(maps.Values(numberQueries)), seenQuery, firstQuery)

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func QueueInsert(b *pgx.Batch, values []models.AggregateValue) {
 		return
 	}
 	v := values[0] // they have the decision in common
-	args := []any{v.RequestID, v.TenantID, v.EnvironmentID, v.SubjectUID, v.ResourceDigest, v.ActionKey, v.Decision, v.DecidedAt, v.Reserved}
+	args := []any{v.RequestID, v.TenantID, v.EnvironmentID, v.SubjectUID, v.ResourceDigest, v.ActionKey, v.Decision, v.DecidedAt, v.Reserved, v.ResourceUntil}
 	rows := make([]string, len(values))
 	for i, v := range values {
 		n := len(args)
@@ -50,8 +51,8 @@ func QueueInsert(b *pgx.Batch, values []models.AggregateValue) {
 		args = append(args, v.Field, v.Currency, v.Amount, v.Digest)
 	}
 	b.Queue(`insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first,
-			currency, amount, digest, decided_at, reserved, reserved_at)
-		select $1, $2, $3, $4, $5, v.field, $6, $7, true, v.currency, v.amount, v.digest, $8::timestamptz, $9, $8
+			currency, amount, digest, decided_at, reserved, reserved_at, resource_until)
+		select $1, $2, $3, $4, $5, v.field, $6, $7, true, v.currency, v.amount, v.digest, $8::timestamptz, $9, $8, $10::timestamptz
 		from (values `+strings.Join(rows, ", ")+`) v (field, currency, amount, digest)`, args...)
 }
 
@@ -59,23 +60,45 @@ func QueueInsert(b *pgx.Batch, values []models.AggregateValue) {
 const requestOf = `select r.id from authorizations r where r.environment_id = $1 and r.parent_id is null and r.nonce = `
 
 // QueueFollowUp adds the values of a follow-up decision, which are those of the request. From then on the follow-up decision counts
-// towards caps, and no earlier one. A request counts once for each of the decisions about it.
-func QueueFollowUp(b *pgx.Batch, a models.Authorization) {
+// towards caps, and no earlier one. A request counts once for each of the decisions about it. If it still waits, it counts towards the limits of
+// its resource until a time, unless that has no end.
+func QueueFollowUp(b *pgx.Batch, a models.Authorization, until *time.Time) {
 	reserved := Reserved(a.Mode, a.Decision)
 	b.Queue(`update aggregate_values set reserved = 'no', reserved_at = $4
 		where environment_id = $1 and request_id = (`+requestOf+`$2) and decision <> $3 and reserved <> 'no' and ($3 <> 'deny' or reserved <> 'executed')`,
 		a.EnvironmentID, a.Nonce, a.Decision, a.DecidedAt)
 	b.Queue(`insert into aggregate_values (request_id, tenant_id, environment_id, subject_uid, resource_digest, field, action_key, decision, first,
-			currency, amount, digest, decided_at, reserved, reserved_at)
+			currency, amount, digest, decided_at, reserved, reserved_at, resource_until)
 		select distinct on (v.field) v.request_id, v.tenant_id, v.environment_id, v.subject_uid, v.resource_digest, v.field, v.action_key, $3, false,
-			v.currency, v.amount, v.digest, $4::timestamptz, $5, $4
-		from aggregate_values v where v.environment_id = $1 and v.request_id = (`+requestOf+`$2) order by v.field
-		on conflict (request_id, field, decision, environment_id) do update set reserved = excluded.reserved, reserved_at = excluded.reserved_at`,
-		a.EnvironmentID, a.Nonce, a.Decision, a.DecidedAt, reserved)
+			v.currency, v.amount, v.digest, $4::timestamptz, $5, $4, case when v.resource_until is not null then $6::timestamptz end
+		from aggregate_values v where v.environment_id = $1 and v.request_id = (`+requestOf+`$2) order by v.field, v.resource_until
+		on conflict (request_id, field, decision, environment_id) do update set reserved = excluded.reserved, reserved_at = excluded.reserved_at,
+			resource_until = excluded.resource_until`,
+		a.EnvironmentID, a.Nonce, a.Decision, a.DecidedAt, reserved, until)
 }
 
-// Release gives back what the requests of decisions count towards caps: they will not be executed. One that was reported as executed
-// stays.
+// Waiting is a request that waits and counts towards the limits of its resource for a limited time.
+type Waiting struct {
+	Request  string // the first decision about it
+	Subject  string // the relying party's id
+	Resource string // the digest under which its resource is counted
+}
+
+// WaitingRequest returns the request with a nonce; false if it does not wait, or reserves what it needs of its resource until it is settled.
+func WaitingRequest(ctx context.Context, q *pg.Q, s pg.Scope, nonce string) (Waiting, bool, error) {
+	var w Waiting
+	err := q.QueryRow(ctx, `select v.request_id, s.external_id, v.resource_digest
+		from aggregate_values v join subjects s on s.environment_id = $1 and s.uid = v.subject_uid
+		where v.environment_id = $1 and v.request_id = (`+requestOf+`$2) and v.reserved = 'open' and v.resource_until is not null and v.resource_digest is not null
+		limit 1`, s.Environment, nonce).Scan(&w.Request, &w.Subject, &w.Resource)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return w, false, nil
+	}
+	return w, err == nil, err
+}
+
+// Release gives back what the requests of decisions count towards caps: they will not be executed. One that was reported as executed, or
+// whose proof was consumed, stays.
 func Release(ctx context.Context, q *pg.Q, environment string, at time.Time, decisions ...string) error {
 	if len(decisions) == 0 {
 		return nil
@@ -85,11 +108,16 @@ func Release(ctx context.Context, q *pg.Q, environment string, at time.Time, dec
 	return q.Batch(ctx, b)
 }
 
-// release is the statement of Release, with the environment, the decisions, the time and the outcomes of what was executed.
-const release = `update aggregate_values set reserved = 'released', reserved_at = $3
-		where environment_id = $1 and reserved in ('open', 'final') and request_id in (` + requestOf + `any (select d.nonce from authorizations d
-			where d.environment_id = $1 and d.id = any ($2) and (d.outcome is null or d.outcome <> all ($4)))
-			and (r.outcome is null or r.outcome <> all ($4)))`
+// release is the statement of Release, with the environment, the decisions, the time and the outcomes of what was executed. A request
+// stays counted if any decision about it was executed or its proof was consumed; a consumption at the same time is waited for.
+const release = `with recursive request (id, root, outcome) as (
+		select r.id, r.id, r.outcome from authorizations r where r.environment_id = $1 and r.parent_id is null
+			and r.nonce = any (select d.nonce from authorizations d where d.environment_id = $1 and d.id = any ($2))
+		union all select a.id, p.root, a.outcome from request p join authorizations a on a.environment_id = $1 and a.parent_id = p.id),
+	signed as (select q.root, p.status from request q join proofs p on p.environment_id = $1 and p.authorization_id = q.id for update of p)
+	update aggregate_values set reserved = 'released', reserved_at = $3
+	where environment_id = $1 and reserved in ('open', 'final') and request_id in (select root from request
+		except select root from request where outcome = any ($4) except select root from signed where status = 'consumed')`
 
 // QueueRelease adds Release to a batch.
 func QueueRelease(b *pgx.Batch, environment string, at time.Time, decisions ...string) {
@@ -102,11 +130,14 @@ var (
 	notExecuted = []string{"not_executed", "manually_rejected"}
 )
 
-// Report applies the outcome of a decision: a request that was not executed is given back, and one that was executed although it was
-// denied, has expired or still waits counts. It reports whether something was given back: then the request must not be executed any more.
+// NotExecuted reports whether an outcome says that the request was not executed.
+func NotExecuted(outcome string) bool { return slices.Contains(notExecuted, outcome) }
+
+// Report applies the outcome of a decision: a request that was not executed is given back, unless its proof was consumed, and one that
+// was executed although it was denied, has expired or still waits counts. It reports whether something was given back: then the request must not be executed any more.
 func Report(ctx context.Context, q *pg.Q, environment, decision, outcome string, at time.Time) (givenBack bool, err error) {
 	switch {
-	case slices.Contains(notExecuted, outcome):
+	case NotExecuted(outcome):
 		n, err := q.Exec(ctx, release, environment, []string{decision}, at, executed)
 		return n > 0, err
 	case slices.Contains(executed, outcome):
@@ -119,8 +150,8 @@ func Report(ctx context.Context, q *pg.Q, environment, decision, outcome string,
 	}
 }
 
-// lockWait is how long a decision waits for the others under the same cap.
-const lockWait = 3 * time.Second
+// LockWait is how long a decision waits for the others under the same cap.
+const LockWait = 3 * time.Second
 
 // Lock is a cap: of a field of the subject, or of the resource.
 type Lock struct {
@@ -146,12 +177,14 @@ func QueueLocks(b *pgx.Batch, of Of, locks []Lock, at time.Time) {
 	if len(locks) == 0 {
 		return
 	}
-	b.Queue("select set_config('lock_timeout', $1, true)", fmt.Sprint(lockWait.Milliseconds()))
+	b.Queue("select set_config('lock_timeout', $1, true)", fmt.Sprint(LockWait.Milliseconds()))
 	const locked = ` on conflict (environment_id, subject_uid, resource_digest, field) do update set locked_at = excluded.locked_at`
 	for _, l := range slices.SortedFunc(slices.Values(locks), compareLocks) {
 		if l.Resource {
-			b.Queue(`insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at)
-				values ($1, $2, '', $3, $4, $5)`+locked, of.Scope.Tenant, of.Scope.Environment, of.ResourceDigest, l.Field, at)
+			for _, digest := range slices.Sorted(slices.Values(of.Resource)) {
+				b.Queue(`insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at)
+					values ($1, $2, '', $3, $4, $5)`+locked, of.Scope.Tenant, of.Scope.Environment, digest, l.Field, at)
+			}
 			continue
 		}
 		b.Queue(`insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at)
@@ -169,9 +202,10 @@ func DropLocks(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, err
 
 // Of is whose values are read.
 type Of struct {
-	Scope          pg.Scope
-	Subject        string // the relying party's id
-	ResourceDigest string
+	Scope    pg.Scope
+	Subject  string   // the relying party's id
+	Resource []string // ResourceDigests
+	Carried  []string // Vault.CarriedResource of them
 }
 
 // Read is a number that a rule reads: of the subject, or of the resource.
@@ -186,10 +220,16 @@ type Read struct {
 	Reserved bool
 	Currency string
 	Since    time.Time
+	// At is when a reserved number is read: what waits counts towards the limits of its resource for a limited time. Except is a request that
+	// does not count: the one that is decided about again.
+	At     time.Time
+	Except string
 	// Above is from where on the number may be any that is higher; empty for an exact one.
 	Above *string
 	// Seen are digests of a value: the number is 0 unless a request with one of them was allowed. It is nil for a number.
 	Seen [][]byte
+	// First makes the number how many microseconds before At the first of them was made; 0 for none.
+	First bool
 }
 
 // maxRead is how many values one number is made of. A number of more is not known.
@@ -200,13 +240,17 @@ const few = 1000
 
 // QueueRead adds the statement of one number, which set receives: a decimal, or nil if it is not known.
 func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
-	holder := of.Subject
+	var holder any = of.Subject
 	if r.Resource {
-		holder = of.ResourceDigest
+		holder = slices.Concat(of.Resource, of.Carried)
 	}
 	args := []any{of.Scope.Tenant, of.Scope.Environment, holder, r.Field}
 	if r.Seen != nil {
-		b.Queue(seenQuery, append(args[:3:3], r.Seen, r.Since)...).QueryRow(func(row pgx.Row) error {
+		query, args := seenQuery, append(args[:3:3], r.Seen, r.Since)
+		if r.First {
+			query, args = firstQuery, append(args, r.At)
+		}
+		b.Queue(query, args...).QueryRow(func(row pgx.Row) error {
 			var n string
 			err := row.Scan(&n)
 			set(&n)
@@ -215,9 +259,15 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 		return
 	}
 	args = append(args, r.Action, r.Currency, r.Since)
-	v := variant{resource: r.Resource, reserved: r.Reserved, each: !r.Reserved && r.Decision == "", bounded: r.Above != nil, kind: r.Kind}
-	if !v.reserved && !v.each {
+	v := variant{resource: r.Resource, reserved: r.Reserved, each: !r.Reserved && r.Decision == "", bounded: r.Above != nil, again: r.Except != "", kind: r.Kind}
+	switch {
+	case v.reserved && v.resource:
+		args = append(args, r.At)
+	case !v.reserved && !v.each:
 		args = append(args, r.Decision)
+	}
+	if v.again {
+		args = append(args, r.Except)
 	}
 	if v.bounded {
 		args = append(args, *r.Above)
@@ -238,47 +288,71 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 }
 
 // Whose values are read: $1 is the tenant, $2 the environment, and $3 the relying party's id of the subject, which the planner looks up
-// once, or the digest of the resource.
+// once, or the digests of the resource, each of which is h.digest in turn.
 const (
 	ofSubject  = `v.subject_uid = (select s.uid from subjects s where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing')`
-	ofResource = `v.tenant_id = $1 and v.resource_digest = $3`
+	ofResource = `v.tenant_id = $1 and v.resource_digest = h.digest`
 )
 
 // seenQuery reads the newest request with each digest. The order makes it read one entry of the index, also for a value that most
 // requests have.
 const seenQuery = `select count(*)::text from unnest($4::bytea[]) d(digest), lateral (select from aggregate_values v where v.environment_id = $2
 	and ` + ofSubject + ` and v.digest = d.digest and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5
+	and v.request_id not like '` + carriedPrefix + `%'
 	order by v.decided_at desc limit 1) newest`
 
+// firstQuery reads the oldest request with each digest, as seenQuery does the newest.
+const firstQuery = `select coalesce(max((extract(epoch from $6::timestamptz - oldest.decided_at) * 1000000)::bigint), 0)::text
+	from unnest($4::bytea[]) d(digest), lateral (select v.decided_at from aggregate_values v where v.environment_id = $2
+	and ` + ofSubject + ` and v.digest = d.digest and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5
+	order by v.decided_at limit 1) oldest`
+
 // variant selects a statement of numberQueries. A bounded one may stop above a limit.
+// One that is read again leaves the request itself out.
 type variant struct {
-	resource, reserved, each, bounded bool
-	kind                              Kind
+	resource, reserved, each, bounded, again bool
+	kind                                     Kind
 }
 
-// numberQueries are the statements of numbers. What is open counts towards a cap however old it is: it may be executed any time.
+// numberQueries are the statements of numbers. What is open counts towards a cap of its subject however old it is: it may be executed any time. A
+// cap of its resource is counted again before that, so that it counts for a limited time.
 // No estimate depends on the time, so that Postgres plans each statement once and not for each request. The order makes it read the
 // rows of the holder by their index, of which others with the same window are no part, and which has all that is read.
 var numberQueries = func() map[variant]string {
 	const since, newest = "(select $7::timestamptz)", " order by v.decided_at desc limit %[1]d"
 	out := map[variant]string{}
-	for n := range 1 << 4 {
-		v := variant{resource: n&1 > 0, reserved: n&2 > 0, each: n&4 > 0, bounded: n&8 > 0}
-		holder, limit := ofSubject, "$8"
+	for n := range 1 << 5 {
+		v := variant{resource: n&1 > 0, reserved: n&2 > 0, each: n&4 > 0, bounded: n&8 > 0, again: n&16 > 0}
+		next := 8 // the number of the next argument
+		arg := func() string { next++; return "$" + strconv.Itoa(next-1) }
+		holder, open, decision := ofSubject, "v.reserved = 'open'", ""
 		if v.resource {
 			holder = ofResource
 		}
+		switch {
+		case v.reserved && v.resource:
+			open = "v.reserved = 'open' and (v.resource_until is null or v.resource_until > (select " + arg() + "::timestamptz))"
+		case !v.reserved && !v.each:
+			decision = arg()
+		}
 		rows := `select v.amount, v.digest from aggregate_values v where v.environment_id = $2 and ` + holder + `
 			and v.field = $4 and v.action_key = $5 and v.currency = $6 and `
+		if v.again {
+			rows += "v.request_id <> " + arg() + " and "
+		}
+		limit := arg()
 		switch {
 		case v.reserved:
 			rows = `(` + rows + `v.decision = 'allow' and v.decided_at > ` + since + ` and v.reserved = 'final'` + newest + `) union all (` +
-				rows + `v.reserved in ('open', 'executed') and (v.reserved = 'open' or v.reserved_at > ` + since + `) limit %[1]d)`
+				rows + `v.reserved in ('open', 'executed') and (` + open + ` or v.reserved = 'executed' and v.reserved_at > ` + since + `) limit %[1]d)`
 		case v.each:
 			rows = `select v.amount, v.digest from unnest(array['allow', 'challenge', 'hold', 'deny']) d, lateral (` +
 				rows + `v.decision = d and v.decided_at > ` + since + ` and v.first` + newest + `) v`
 		default:
-			rows, limit = rows+`v.decision = $8 and v.decided_at > `+since+newest, "$9"
+			rows += "v.decision = " + decision + " and v.decided_at > " + since + newest
+		}
+		if v.resource {
+			rows = `select v.amount, v.digest from unnest($3::text[]) h(digest), lateral (` + rows + `) v`
 		}
 		for kind, number := range map[Kind]string{Sum: "coalesce(sum(r.amount), 0)", Distinct: "count(distinct r.digest)"} {
 			v.kind = kind

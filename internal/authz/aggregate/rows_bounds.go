@@ -19,8 +19,7 @@ const (
 
 // Past is a number as stored decisions read it when they were made.
 type Past struct {
-	Read     // without Since and Above
-	Span     time.Duration
+	Read              // without Since and Above
 	Measured string   // the key of the action whose requests must all have been made under one of the policies of Stored
 	Stored   []string // the content hashes of the policies that store the field
 }
@@ -29,7 +28,8 @@ type Past struct {
 type Moment struct {
 	ID       string
 	Currency string
-	Seen     [][]byte // as of Read
+	Since    time.Time // when the window began
+	Seen     [][]byte  // as of Read
 }
 
 // Bounds are the least and the most that a number can have been. What was done at the same time, or has changed since, may have counted or
@@ -40,14 +40,15 @@ type Bounds struct{ Least, Most *big.Rat }
 func (p Past) Before(ctx context.Context, q *pg.Q, s pg.Scope, of []Moment) (map[string]Bounds, error) {
 	var ids, currencies []string
 	var digests [][]byte
+	var since []time.Time
 	for _, m := range of {
 		for _, digest := range append(m.Seen, nil)[:max(len(m.Seen), 1)] {
-			ids, currencies, digests = append(ids, m.ID), append(currencies, m.Currency), append(digests, digest)
+			ids, currencies, since, digests = append(ids, m.ID), append(currencies, m.Currency), append(since, m.Since), append(digests, digest)
 		}
 	}
 	query, args, err := pgx.NamedArgs{
-		"tenant": s.Tenant, "environment": s.Environment, "ids": ids, "currencies": currencies, "digests": digests, "field": p.Field, "action": p.Action,
-		"decision": p.Decision, "span": p.Span, "simultaneous": simultaneous, "late": late, "measured": p.Measured, "stored": p.Stored, "most": maxRead + 1,
+		"tenant": s.Tenant, "environment": s.Environment, "ids": ids, "currencies": currencies, "digests": digests, "field": p.Field, "action": p.Action, "resource": p.Resource,
+		"decision": p.Decision, "since": since, "simultaneous": simultaneous, "late": late, "measured": p.Measured, "stored": p.Stored, "most": maxRead + 1,
 	}.RewriteQuery(ctx, nil, pastQuery(p), nil)
 	if err != nil {
 		return nil, err
@@ -74,28 +75,33 @@ func (p Past) Before(ctx context.Context, q *pg.Q, s pg.Scope, of []Moment) (map
 // pastQuery returns the statement of a number.
 func pastQuery(p Past) string {
 	const (
-		within  = `v.decided_at > a.decided_at - @span::interval`
-		perhaps = `v.decided_at > a.decided_at - @span::interval - @simultaneous::interval and v.decided_at < a.decided_at + @simultaneous::interval`
+		within  = `v.decided_at > w.since`
+		perhaps = `v.decided_at > w.since - @simultaneous::interval and v.decided_at < a.decided_at + @simultaneous::interval`
 		written = `v.decided_at < a.decided_at - case when v.first then @simultaneous::interval else @late::interval end`
 		settled = `v.reserved_at < a.decided_at - case when v.first and v.reserved_at = v.decided_at then @simultaneous::interval else @late::interval end`
-		counted = `(v.reserved = 'open' or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > a.decided_at - @span::interval
-			or v.reserved = 'executed' and v.reserved_at > a.decided_at - @span::interval)`
-		counts = `(v.reserved = 'open' or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > a.decided_at - @span::interval - @simultaneous::interval
-			or v.reserved = 'executed' and v.reserved_at > a.decided_at - @span::interval - @simultaneous::interval)`
+		counted = `(v.reserved = 'open' and (not @resource or v.resource_until is null or v.resource_until > a.decided_at) or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > w.since
+			or v.reserved = 'executed' and v.reserved_at > w.since)`
+		counts = `(v.reserved = 'open' and (not @resource or v.resource_until is null or v.resource_until > a.decided_at - @simultaneous::interval) or v.decision = 'allow' and v.reserved = 'final' and v.decided_at > w.since - @simultaneous::interval
+			or v.reserved = 'executed' and v.reserved_at > w.since - @simultaneous::interval)`
 	)
+	// A request is counted under the digest of its row; version 1.0.0 counted under that of the decision.
+	const own = `(select o.resource_digest from aggregate_values o where o.environment_id = @environment and o.request_id = a.id and o.resource_digest is not null limit 1)`
 	holder := "v.subject_uid = a.subject_uid"
 	if p.Resource {
-		holder = "v.resource_digest = a.resource_digest"
+		holder = "v.resource_digest in (a.resource_digest, " + own + ")"
 	}
 	number := map[Kind][2]string{
 		Sum:      {"coalesce(sum(v.amount) filter (where v.certain), 0)", "coalesce(sum(v.amount), 0)"},
 		Distinct: {"count(distinct v.digest) filter (where v.certain)", "count(distinct v.digest)"},
 	}[p.Kind]
+	if p.First {
+		number = [2]string{"coalesce(max(v.ago) filter (where v.certain), 0)", "greatest(coalesce(max(v.ago), 0), 0)"}
+	}
 	of := "v.field = @field and v.action_key = @action and v.currency = w.currency and "
 	certain, possible := within+" and "+written, perhaps+" and "
 	switch {
 	case p.Seen != nil:
-		of = "v.digest = w.digest and v.decision = 'allow' and "
+		of = "v.digest = w.digest and v.decision = 'allow' and v.request_id not like '" + carriedPrefix + "%' and "
 		certain += " and (v.reserved in ('no', 'final') or v.reserved <> 'released' and " + settled + ")"
 		possible += "(v.reserved <> 'released' or not " + settled + ")"
 	case p.Reserved: // one that became no at once was superseded by a row that counts instead
@@ -109,10 +115,10 @@ func pastQuery(p Past) string {
 	}
 	return `select a.id, ` + number[0] + `::text, ` + number[1] + `::text, count(v.certain),
 			exists (select from authorizations b where b.environment_id = @environment and b.subject_uid = a.subject_uid and b.action_key = @measured and b.parent_id is null
-				and b.id <> a.id and b.decided_at > a.decided_at - @span::interval - @simultaneous::interval and b.decided_at < a.decided_at + @simultaneous::interval
+				and b.id <> a.id and b.decided_at > w.since - @simultaneous::interval and b.decided_at < a.decided_at + @simultaneous::interval
 				and b.policy_hash <> all (@stored))
-		from unnest(@ids::text[], @currencies::text[], @digests::bytea[]) w(id, currency, digest) join authorizations a on a.environment_id = @environment and a.id = w.id
-			left join lateral (select v.amount, v.digest, ` + certain + ` as certain from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
+		from unnest(@ids::text[], @currencies::text[], @since::timestamptz[], @digests::bytea[]) w(id, currency, since, digest) join authorizations a on a.environment_id = @environment and a.id = w.id
+			left join lateral (select v.amount, v.digest, (extract(epoch from a.decided_at - v.decided_at) * 1000000)::bigint as ago, ` + certain + ` as certain from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
 				and ` + holder + ` and v.request_id <> a.id and ` + of + possible + ` limit @most) v on true
-		group by a.id, a.subject_uid, a.decided_at`
+		group by a.id, a.subject_uid, a.decided_at, w.since`
 }

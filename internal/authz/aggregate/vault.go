@@ -16,7 +16,12 @@ func (v Vault) Digest(environment, field string, text []byte) []byte {
 	return v.keys.MAC(digestPurpose, []byte(environment), []byte(field), text)
 }
 
-// Digests returns the digests that a value may have been stored by: under each key of the keyring.
-func (v Vault) Digests(environment, field string, text []byte) [][]byte {
-	return v.keys.MACs(digestPurpose, []byte(environment), []byte(field), text)
+// Digests returns the digests that a value may have been stored by: of each of its Texts, under each key of the keyring.
+func (v Vault) Digests(environment, field string, value any) ([][]byte, error) {
+	texts, err := Texts(value)
+	var out [][]byte
+	for _, text := range texts {
+		out = append(out, v.keys.MACs(digestPurpose, []byte(environment), []byte(field), text)...)
+	}
+	return out, err
 }

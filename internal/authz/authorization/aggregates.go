@@ -1,24 +1,39 @@
 package authorization
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
+// counting is the request for which numbers are read.
+type counting struct {
+	environment string
+	context     map[string]any
+	except      string // the request itself, if it counts already
+}
+
 // reads returns the aggregates of a request's rules and what they are read from, in the same order. One that seeks a value which the
-// request does not have is not read.
-func (s *Service) reads(force *action.InForce, r *request, wanted []rules.Aggregate, now time.Time) (aggregates []rules.Aggregate, out []aggregate.Read, err error) {
+// request does not have, and a sum of a currency that ISO 4217 does not have, are not read, so that they are not known.
+func (s *Service) reads(force *action.InForce, c counting, wanted []rules.Aggregate, now time.Time) (aggregates []rules.Aggregate, out []aggregate.Read, err error) {
 	for _, g := range wanted {
 		read := aggregate.Read{
-			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved, Since: now.Add(-g.Span()),
+			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved, Since: g.Since(now),
+			At: now, Except: c.except,
 		}
 		if g.IsSum() {
-			read.Kind, read.Currency = aggregate.Sum, force.Aggregates.CurrencyOf(g.Field, r.context)
+			currency, known := force.Aggregates.CurrencyOf(g.Field, c.context)
+			if !known {
+				continue
+			}
+			read.Kind, read.Currency = aggregate.Sum, currency
 		}
 		if above := force.Rules.Above(g); above != nil {
 			digits, _ := above.FloatPrec()
@@ -26,15 +41,15 @@ func (s *Service) reads(force *action.InForce, r *request, wanted []rules.Aggreg
 			read.Above = &text
 		}
 		if g.IsSeen() {
-			value, given := g.Sought(r.context)
+			read.First = g.IsFirst()
+			value, given := g.Sought(c.context)
 			if !given {
 				continue
 			}
-			text, err := aggregate.Text(value)
-			if err != nil {
+			var err error
+			if read.Seen, err = s.digests.Digests(c.environment, g.Field, value); err != nil {
 				return nil, nil, err
 			}
-			read.Seen = s.digests.Digests(r.principal.EnvironmentID, g.Field, text)
 		}
 		aggregates, out = append(aggregates, g), append(out, read)
 	}
@@ -68,12 +83,19 @@ func numbered(aggregates []rules.Aggregate, numbers []*string) map[rules.Aggrega
 }
 
 // addAggregates adds the values by which rules count the request from now on. A follow-up decision has those of its request.
-func (s *Service) addAggregates(d *decision) error {
+func (s *Service) addAggregates(ctx context.Context, q *pg.Q, d *decision) error {
+	if d.in.opens != nil { // nothing of it will be executed
+		return nil
+	}
 	in, a := d.in, d.row.Authorization
+	until, err := s.reservedUntil(ctx, q, d)
+	if err != nil {
+		return err
+	}
 	counted := in.force.Rules.Aggregates()
 	bySubject := slices.ContainsFunc(counted, func(g rules.Aggregate) bool { return g.Field == rules.SubjectField })
 	if in.request == nil {
-		d.row.Counted = bySubject || !in.force.Aggregates.Empty()
+		d.row.Counted, d.row.ReservedUntil = bySubject || !in.force.Aggregates.Empty(), until
 		return nil
 	}
 	values, err := in.force.Aggregates.Values(in.request.Context)
@@ -85,7 +107,10 @@ func (s *Service) addAggregates(d *decision) error {
 		ActionKey: a.ActionKey, Decision: a.Decision, First: true, DecidedAt: a.DecidedAt, Reserved: aggregate.Reserved(a.Mode, a.Decision), ReservedAt: a.DecidedAt,
 	}
 	if slices.ContainsFunc(counted, func(g rules.Aggregate) bool { return g.Resource }) {
-		row.ResourceDigest = &a.ResourceDigest
+		row.ResourceDigest = &in.request.countedAs[0]
+		if again := in.force.Rules.Recount(); len(again.Aggregates) > 0 && waits(a) && d.in.kept.KnowsAll(again.Context, again.Resource) {
+			row.ResourceUntil = until
+		}
 	}
 	for _, v := range values {
 		row.Field, row.Currency, row.Amount, row.Digest = v.Field, v.Currency, nil, nil
@@ -101,4 +126,29 @@ func (s *Service) addAggregates(d *decision) error {
 		d.row.Aggregates = append(d.row.Aggregates, row)
 	}
 	return nil
+}
+
+// waits reports whether a decision reserves what its request may still come to.
+func waits(a models.Authorization) bool {
+	return a.Mode == models.ModeEnforce && (a.Decision == string(policy.Challenge) || a.Decision == string(policy.Hold))
+}
+
+// reservedUntil returns until when a request that waits reserves the room of its resource; nil for one that does not wait.
+func (s *Service) reservedUntil(ctx context.Context, q *pg.Q, d *decision) (*time.Time, error) {
+	if !waits(d.row.Authorization) {
+		return nil, nil
+	}
+	env, err := s.settings(ctx, q, d)
+	until := d.now.Add(time.Duration(env.ResourceReservationSeconds) * time.Second)
+	return &until, err
+}
+
+// keepWaiting adds the values that the rules which limit the resource read again, if the request waits.
+func (d *decision) keepWaiting() error {
+	if d.in.request == nil || d.in.opens != nil || !waits(d.row.Authorization) {
+		return nil
+	}
+	var err error
+	d.in.kept, err = d.in.force.Waiting.Values(d.in.request.Resource.ID, d.in.request.Context)
+	return err
 }

@@ -11,12 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -82,7 +84,7 @@ func TestExplanationNamesSumsOfShownAmounts(t *testing.T) {
 	require.Equal(t, policy.Deny, denied.Decision)
 	amount := policy.ShownValue{Label: "Amount", Value: "100.00 EUR"}
 	for rule, want := range map[string][]policy.ShownValue{
-		"limit":   {amount, {Label: "Amount in 24 hours", Value: "940.00 EUR of 1,000.00 EUR"}},
+		"limit":   {amount, {Label: "Amount in 24 hours", Value: "940.00 EUR + 100.00 EUR of 1,000.00 EUR"}},
 		"half":    {{Label: "Amount in 24 hours", Value: "more than 500.00 EUR"}},
 		"fees":    nil, // it is not shown
 		"account": {{Label: "Amount to this resource in 1 hour, any", Value: "more than 1.00 EUR"}},
@@ -139,6 +141,60 @@ func TestRuleCountsOfTheResource(t *testing.T) {
 	require.Equal(t, policy.Allow, got.Decision, "another resource")
 }
 
+// A limit is for an account, a payee and a currency, and not for one of their spellings.
+func TestLimitsCountEverySpellingTogether(t *testing.T) {
+	t.Parallel()
+	b := counting(t,
+		denyRule("account", `resource.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 1000`, true),
+		denyRule("payees", `subject.distinct("payee", "payments.transfer", "allow", "24h") >= 2 && !subject.seen("payee", context.payee, "24h")`, false),
+	)
+	pay := func(account, payee, currency string) policy.Effect {
+		t.Helper()
+		r := b.request()
+		r.Resource.ID, r.Context = account, json.RawMessage(fmt.Sprintf(`{"amount": "400", "currency": %q, "payee": %q}`, currency, payee))
+		got, err := b.authorize(t, r)
+		require.NoError(t, err)
+		return got.Decision
+	}
+	require.Equal(t, policy.Allow, pay("GB33BUKB20201555555555", "Zoë Ltd", "EUR"))
+	require.Equal(t, policy.Allow, pay("gb33 bukb 2020 1555 5555 55", "ZOE\u0308\u00a0LTD", "EUR"))
+	for _, spelling := range []string{"GB33 BUKB 2020 1555 5555 55", "gb33bukb20201555555555", "ＧＢ33BUKB20201555555555", "GB33\u200bBUKB\u00a020201555555555", "GB\u0663\u0663BUKB20201555555555", "gb\u0969\u0969bukb\u2777\u24ff201555555555"} {
+		require.Equal(t, policy.Deny, pay(spelling, "Zoë Ltd", "EUR"), "%q", spelling)
+	}
+	require.Equal(t, policy.Allow, pay("GB94BARC10201530093459", "Second", "EUR"))
+	for _, amount := range []string{"\u0664\u0660\u0660", "４００", "4\u0966\u0966.00", "-\u0664"} {
+		r := b.request()
+		r.Context = json.RawMessage(fmt.Sprintf(`{"amount": %q, "currency": "EUR", "payee": "a"}`, amount))
+		_, err := b.authorize(t, r)
+		require.Equal(t, []any{"body", "context", "amount"}, problem.As(err).Fields[0].Loc, amount)
+	}
+	require.Equal(t, policy.Deny, pay("DE89370400440532013000", "Third", "EUR"))
+	require.Equal(t, policy.Allow, pay("DE89370400440532013000", "zoe\u0308ltd", "EUR"), "a payee of before")
+	for _, invented := range []string{"EUX", "QQQ", "EU1", "BTC"} {
+		require.Equal(t, policy.Deny, pay("FR1420041010050500013M02606", "Zoë Ltd", invented), "the sum of %s is not known", invented)
+	}
+	require.Equal(t, policy.Allow, pay("FR1420041010050500013M02606", "Zoë Ltd", "JPY"))
+}
+
+// What version 1.0.0 stored under the spelling of a request still counts for requests with that spelling.
+func TestLimitCountsWhatWasStoredAsWritten(t *testing.T) {
+	t.Parallel()
+	b := counting(t, denyRule("account", `resource.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 1000`, true))
+	r := b.request()
+	r.Resource.ID, r.Context = "Acc 7", json.RawMessage(`{"amount": "900", "currency": "EUR", "payee": "a"}`)
+	got, err := b.authorize(t, r)
+	require.NoError(t, err)
+	b.Exec("update aggregate_values v set resource_digest = a.resource_digest from authorizations a where a.id = v.request_id and a.id = $1", got.ID)
+	for spelling, want := range map[string]policy.Effect{"Acc 7": policy.Deny, "acc7": policy.Allow} {
+		next := b.request()
+		next.Resource.ID, next.Context = spelling, json.RawMessage(`{"amount": "101", "currency": "EUR", "payee": "a"}`)
+		got, err := b.authorize(t, next)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Decision, spelling)
+		b.Exec("delete from authorizations where id = $1", got.ID)
+	}
+}
+
 func TestAmountThatCannotBeAddedUpIsRefused(t *testing.T) {
 	t.Parallel()
 	b := counting(t)
@@ -172,6 +228,7 @@ func (b *bundle) left(t *testing.T) string {
 		r.Context = json.RawMessage(fmt.Sprintf(`{"amount": %q, "currency": "EUR", "payee": "probe"}`, amount))
 		got, err := b.authorize(t, r)
 		require.NoError(t, err)
+		b.Exec("delete from aggregate_values where request_id = $1", got.ID)
 		b.Exec("delete from authorizations where id = $1", got.ID)
 		if got.Decision == policy.Allow {
 			return amount
@@ -207,6 +264,19 @@ func TestCapCountsUntilTheAmountIsGivenBack(t *testing.T) {
 		"allowed":              {policy.Stricter{}, func(*testing.T, world) {}, "100"},
 		"allowed, a day later": {policy.Stricter{}, func(_ *testing.T, w world) { w.clock.Advance(24 * time.Hour) }, "1000"},
 		"not executed":         {policy.Stricter{}, func(t *testing.T, w world) { report(t, w, w.first.ID, "not_executed") }, "1000"},
+		"its proof was consumed, then not executed": {policy.Stricter{}, func(t *testing.T, w world) {
+			w.Exec("update proofs set status = 'consumed', consumed_at = now() where authorization_id = $1", w.first.ID)
+			report(t, w, w.first.ID, "not_executed")
+		}, "100"},
+		"the follow-up executed, the request not executed": {challenges, func(t *testing.T, w world) {
+			report(t, w, followUp(t, w, settle.FollowUp{ChallengeMethod: "sandbox_confirm"}).ID, "executed")
+			report(t, w, w.first.ID, "not_executed")
+		}, "100"},
+		"the follow-up's proof was consumed, the request not executed": {challenges, func(t *testing.T, w world) {
+			second := followUp(t, w, settle.FollowUp{ChallengeMethod: "sandbox_confirm"})
+			w.Exec("update proofs set status = 'consumed', consumed_at = now() where authorization_id = $1", second.ID)
+			report(t, w, w.first.ID, "not_executed")
+		}, "100"},
 		"not executed, reported twice": {policy.Stricter{}, func(t *testing.T, w world) {
 			report(t, w, w.first.ID, "not_executed")
 			report(t, w, w.first.ID, "not_executed")
@@ -264,6 +334,135 @@ func TestCapCountsUntilTheAmountIsGivenBack(t *testing.T) {
 			require.Equal(t, c.left, w.left(t))
 		})
 	}
+}
+
+// account limits what all subjects together pay to an account.
+var account = denyRule("account", `context.payee != "free" && resource.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 1000`, true)
+
+// heldFor decides a payment of 900 that waits for a reviewer, and the approval of it after a time in which others used what was left.
+func heldFor(t *testing.T, wait time.Duration, meanwhile ...string) (b *bundle, denied []policy.Effect, approved models.Authorization) {
+	t.Helper()
+	b = counting(t, account, toHold("held", policy.Stricter{HoldOn: []string{reason.RuleMatched}}))
+	first := b.pay(t, `{"amount": "900", "currency": "EUR", "payee": "held"}`)
+	require.Equal(t, policy.Hold, first.Decision)
+	b.clock.Advance(wait)
+	for _, amount := range meanwhile {
+		denied = append(denied, b.send(t, amount, "other"))
+	}
+	approved, err := b.Service.FollowUp(t.Context(), b.Store.Q, settle.FollowUp{
+		Scope: b.Scope, Parent: first.ID, At: b.clock.Now(), Actor: "test", HoldApproved: true})
+	require.NoError(t, err)
+	return b, denied, approved
+}
+
+// A request that waits for a reviewer keeps others from an account for a limited time, and is denied if there is no room for it later.
+func TestWaitingRequestReservesTheLimitOfItsAccountForALimitedTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		wait      time.Duration
+		meanwhile []string
+		decided   []policy.Effect
+		approval  string
+	}{
+		"within the time":             {14 * time.Minute, []string{"100", "0.01"}, []policy.Effect{policy.Allow, policy.Deny}, "allow"},
+		"after it, with room":         {16 * time.Minute, []string{"100"}, []policy.Effect{policy.Allow}, "allow"},
+		"after it, to the cent":       {16 * time.Minute, []string{"100.01"}, []policy.Effect{policy.Allow}, "deny"},
+		"after it, without room":      {70 * time.Hour, []string{"1000", "0.01"}, []policy.Effect{policy.Allow, policy.Deny}, "deny"},
+		"after it, no one else asked": {70 * time.Hour, nil, nil, "allow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, decided, approved := heldFor(t, c.wait, c.meanwhile...)
+			require.Equal(t, c.decided, decided)
+			require.Equal(t, c.approval, approved.Decision)
+			require.Equal(t, 1, b.Count("select count(*) from (select sum(amount) from aggregate_values where reserved = 'final' having sum(amount) <= 1000) x"))
+			if c.approval == "deny" {
+				got, found := b.explained(t, approved.ID, "account")
+				require.True(t, found)
+				require.NotContains(t, got.Found, "when it was requested")
+			}
+		})
+	}
+}
+
+// The time is a setting of the environment, and only limits of a resource have it.
+func TestReservationOfAnAccountIsASetting(t *testing.T) {
+	t.Parallel()
+	b := counting(t, account, limit, toHold("held", policy.Stricter{HoldOn: []string{reason.RuleMatched}}))
+	env, err := tenancy.GetEnvironment(t.Context(), b.Store.Q, b.Scope)
+	require.NoError(t, err)
+	require.Equal(t, 900, env.ResourceReservationSeconds)
+	_, err = tenancy.New(b.Store, nil, b.clock, func(string) {}).UpdateSettings(t.Context(), b.Scope, tenancy.Settings{"resource_reservation_seconds": 60}, "test", "")
+	require.NoError(t, err)
+	b.ForgetEnvironment(b.Scope.Environment)
+	require.Equal(t, policy.Hold, b.send(t, "900", "held"))
+	b.clock.Advance(61 * time.Second)
+	require.Equal(t, policy.Deny, b.send(t, "500", "other"), "the subject's own limit is reserved until the hold is settled")
+	other := storetest.Subject(t, b.Store, models.Environment{ID: b.Scope.Environment, TenantID: b.Scope.Tenant}, "user_other")
+	r := b.request()
+	r.Subject, r.Context = other.ExternalID, json.RawMessage(`{"amount": "500", "currency": "EUR", "payee": "other"}`)
+	got, err := b.authorize(t, r)
+	require.NoError(t, err)
+	require.Equal(t, policy.Allow, got.Decision)
+}
+
+// The limit does not apply to every request: what the rule reads of the request is known again. It is denied once that is not.
+func TestWaitingRequestIsCountedByWhatItsRuleReads(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		payee, sql, approval string
+	}{
+		"the rule does not apply":         {"free", "select 1", "allow"},
+		"what it reads is gone":           {"paid", "delete from kept_values", "deny"},
+		"reserved until it is settled":    {"paid", "update aggregate_values set resource_until = null", "allow"},
+		"reported as executed meanwhile":  {"paid", "update aggregate_values set reserved = 'executed' where reserved = 'open'", "allow"},
+		"its values are still as written": {"paid", "select 1", "deny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := counting(t, account, policy.Rule{Name: "held", When: `decimal(context.amount) > 800`, Requirements: policy.Stricter{HoldOn: []string{reason.RuleMatched}}, Reason: "Held"})
+			first := b.pay(t, fmt.Sprintf(`{"amount": "900", "currency": "EUR", "payee": %q}`, c.payee))
+			require.Equal(t, policy.Hold, first.Decision)
+			b.clock.Advance(time.Hour)
+			b.Exec(c.sql)
+			if c.sql == "select 1" {
+				require.Equal(t, policy.Allow, b.send(t, "700", "other"))
+			}
+			approved, err := b.Service.FollowUp(t.Context(), b.Store.Q, settle.FollowUp{
+				Scope: b.Scope, Parent: first.ID, At: b.clock.Now(), Actor: "test", HoldApproved: true})
+			require.NoError(t, err)
+			require.Equal(t, c.approval, approved.Decision)
+		})
+	}
+}
+
+// Approvals and requests that meet at one account never exceed its limit.
+func TestApprovalsAndRequestsAtOnceNeverExceedTheLimitOfAnAccount(t *testing.T) {
+	t.Parallel()
+	b := counting(t, account, toHold("held", policy.Stricter{HoldOn: []string{reason.RuleMatched}}))
+	var held []string
+	for range 6 {
+		held = append(held, b.pay(t, `{"amount": "300", "currency": "EUR", "payee": "held"}`).ID)
+		b.clock.Advance(16 * time.Minute)
+	}
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			if i%2 == 1 {
+				r := b.request()
+				r.Context = json.RawMessage(`{"amount": "70", "currency": "EUR", "payee": "other"}`)
+				_, _ = b.authorize(t, r)
+				return
+			}
+			_ = settle.Retry(func() error {
+				_, err := b.Service.FollowUp(t.Context(), b.Store.Q, settle.FollowUp{Scope: b.Scope, Parent: held[i/2], At: b.clock.Now(), Actor: "test", HoldApproved: true})
+				return err
+			})
+		})
+	}
+	wg.Wait()
+	require.Positive(t, b.Count("select count(*) from aggregate_values where reserved = 'final' and not first"))
+	require.Equal(t, 1, b.Count("select count(*) from (select sum(amount) from aggregate_values where reserved = 'final' having sum(amount) between 700 and 1000) x"))
 }
 
 // Test and shadow reserve nothing, and a rule that does not reserve counts what was allowed, whatever became of it.

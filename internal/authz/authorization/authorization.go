@@ -15,6 +15,8 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/authz/standing"
+	"github.com/countersign-dev/countersign/internal/authz/statuslink"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
@@ -41,8 +43,12 @@ type Service struct {
 	kept     storedvalues.Vault
 	digests  aggregate.Vault
 	lists    lists.Vault
+	standing standing.Vault
 	envs     cache.Cache[models.Environment] // settings, which change rarely
 	replays  *admission.Gate                 // limits concurrent simulations
+	turns    turns                           // of decisions under one limit
+	status   statuslink.Links
+	keys     *keyring.Keyring
 }
 
 // New returns a Service.
@@ -50,7 +56,10 @@ func New(st *pg.Store, c clock.Clock, actions *action.Service, assessor *assuran
 	return &Service{
 		store: st, clock: c, actions: actions, assessor: assessor, proofs: proofs,
 		vault: display.NewVault(keys), kept: storedvalues.NewVault(keys), digests: aggregate.NewVault(keys), lists: lists.NewVault(keys),
-		replays: admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
+		standing: standing.NewVault(keys),
+		keys:     keys,
+		status:   statuslink.New(keys, proofs.BaseURL()),
+		replays:  admission.New(simulationsAtOnce, simulationsEach, simulationsQueue),
 	}
 }
 
@@ -118,6 +127,18 @@ type Response struct {
 	// Proof and ProofID are nil unless an action in mode enforce was allowed.
 	Proof   *string `json:"proof"`
 	ProofID *string `json:"proof_id"`
+	// Hold is nil unless the decision waits for reviewers.
+	Hold *HoldDescriptor `json:"hold,omitempty"`
+	// StandingApproval is the one that allowed the request; nil if none did.
+	StandingApproval *string `json:"standing_approval,omitempty"`
+
+	people map[string]string // ids of the people whom the request names, by field; empty for one who is not known
+}
+
+// HoldDescriptor has what the relying party may show the person who waits.
+type HoldDescriptor struct {
+	// StatusURL opens the status page. It is stored without its token.
+	StatusURL string `json:"status_url"`
 }
 
 // ChallengeDescriptor identifies the challenge that the decision opened.

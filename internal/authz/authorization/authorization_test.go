@@ -44,6 +44,7 @@ type bundle struct {
 	clock     *clock.Fake
 	actions   *action.Service
 	lists     *lists.Service
+	subjects  *subject.Service
 	principal identity.Principal
 	requests  int
 }
@@ -63,6 +64,7 @@ func setupOn(t *testing.T, st *pg.Store, r policy.Requirements, signers ...keys.
 	require.NoError(t, proofs.Establish(t.Context(), b.Store.Q, b.Scope, "cli:test"))
 	b.actions = action.New(b.Store, b.clock)
 	b.lists = lists.New(b.Store, b.clock, ring)
+	b.subjects = subject.New(b.Store, ring, nil, b.clock)
 	b.Service = authorization.New(b.Store, b.clock, b.actions, assurance.New(scoring.Default(), ring), proofs, ring)
 	b.activate(t, action.CreateVersion{Requirements: r})
 	return b
@@ -234,9 +236,10 @@ func TestAuthorizeDecidesConcurrentRetriesOnce(t *testing.T) {
 func TestAuthorizeDeniesARevokedSubject(t *testing.T) {
 	t.Parallel()
 	b := setup(t, allowing)
-	revoked, err := subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, b.Subject.UID, b.clock.Now())
-	require.NoError(t, err)
-	require.True(t, revoked)
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.Scope, b.Subject.UID, b.clock.Now())
+		return err
+	}))
 	got, err := b.authorize(t, b.request())
 	require.NoError(t, err)
 	require.Equal(t, policy.Deny, got.Decision)

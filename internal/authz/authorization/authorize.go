@@ -11,6 +11,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -55,7 +56,7 @@ func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Reques
 
 // wanted returns which facts the request needs.
 func (r *request) wanted() Wanted {
-	return Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, ResourceDigest: r.resourceDigest}
+	return Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Resource: r.countedAs}
 }
 
 // attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
@@ -73,10 +74,11 @@ func (s *Service) attempt(ctx context.Context, r *request) (answer Answer, done 
 	if len(p.wanted.Locks) == 0 {
 		answer, err = s.attemptOn(ctx, s.store.Q, r, p)
 	} else {
-		err = s.store.Write(ctx, func(q *pg.Q) (err error) {
-			answer, err = s.attemptOn(ctx, q, r, p)
-			return err
-		})
+		answer, err = s.attemptUnderLimit(ctx, r, p)
+	}
+	if errors.Is(err, errStanding) {
+		p.wanted.Standing = true
+		answer, err = s.attemptUnderLimit(ctx, r, p)
 	}
 	var before repeated
 	switch {
@@ -87,8 +89,8 @@ func (s *Service) attempt(ctx context.Context, r *request) (answer Answer, done 
 	case errors.As(err, &before):
 		answer, err = s.replay(ctx, r.principal.Store(), before.decision, r.hash)
 		return answer, true, err
-	case pg.IsLocked(err):
-		return Answer{}, false, problem.NewUnavailable("Other requests under the same limit are being decided. Nothing was decided; retry the request.", err)
+	case isBusy(err):
+		return Answer{}, false, busy(err)
 	case err != nil:
 		return Answer{}, false, err
 	}
@@ -98,10 +100,35 @@ func (s *Service) attempt(ctx context.Context, r *request) (answer Answer, done 
 	return answer, true, nil
 }
 
+// isBusy reports whether the wait for the other decisions under a limit was too long.
+func isBusy(err error) bool { return pg.IsLocked(err) || errors.Is(err, errTurn) }
+
+// busy returns the refusal of a decision that waited too long.
+func busy(err error) error {
+	return problem.NewUnavailable("Other requests under the same limit are being decided. Nothing was decided; retry the request.", err)
+}
+
+// attemptUnderLimit reads, decides and writes in one transaction that has the limit's locks. Decisions of this process wait for each other
+// before they take a connection.
+func (s *Service) attemptUnderLimit(ctx context.Context, r *request, p prepared) (answer Answer, err error) {
+	pass, err := s.turns.take(ctx, turnsOf(r.principal.EnvironmentID, p.wanted), aggregate.LockWait)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer pass()
+	err = s.store.Write(ctx, func(q *pg.Q) (err error) {
+		answer, err = s.attemptOn(ctx, q, r, p)
+		return err
+	})
+	return answer, err
+}
+
 // The ends of an attempt in which nothing was decided. What follows uses another connection, which a transaction must not wait for.
 var (
 	errAgain = errors.New("authorization: the request is to be decided again")
 	errNonce = errors.New("authorization: the nonce is used already")
+	// errStanding says that a standing approval may allow the request, whose use is counted in a transaction.
+	errStanding = errors.New("authorization: the request is to be decided by a standing approval")
 )
 
 // repeated is the end of an attempt that found the decision about the same request.
@@ -130,7 +157,11 @@ func (s *Service) count(ctx context.Context, r *request, p *prepared) error {
 	if p.wanted.Lookup, err = s.lists.Lookup(p.force.Lists, p.force.Rules.ListedFor(ctx, known)); err != nil {
 		return err
 	}
-	p.aggregates, p.wanted.Reads, err = s.reads(p.force, r, p.force.Rules.AggregatesFor(ctx, known), p.began)
+	of := counting{environment: r.principal.EnvironmentID, context: r.context}
+	p.aggregates, p.wanted.Reads, err = s.reads(p.force, of, p.force.Rules.AggregatesFor(ctx, known), p.began)
+	if slices.ContainsFunc(p.aggregates, func(g rules.Aggregate) bool { return g.Resource }) {
+		p.wanted.Carried = s.digests.CarriedResource(r.principal.EnvironmentID, r.countedAs)
+	}
 	return err
 }
 
@@ -160,6 +191,9 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 	}
 	in.counts, in.aggregates, in.lookup = p.counts, p.aggregates, p.wanted.Lookup
 	d, err := s.decide(ctx, q, in, now)
+	if err == nil {
+		d, err = s.tryStanding(ctx, q, d, p.wanted)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -204,7 +238,7 @@ func (s *Service) replay(ctx context.Context, scope pg.Scope, prior *models.Auth
 	if !bytes.Equal(prior.RequestHash, hash) {
 		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
-	r, err := readStored(prior)
+	r, err := s.readStored(prior)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -268,7 +302,7 @@ func (s *Service) input(force *action.InForce, r *request, facts Facts) (decisio
 	}
 	values, err := force.Kept.Values(r.Resource.ID, r.Context)
 	return decisionInput{
-		force: force, facts: facts, request: r, start: r.start, details: details, kept: values,
+		force: force, facts: facts, request: r, start: r.start, details: details, kept: values, named: force.People.Names(r.values, r.Subject),
 		base: models.Authorization{
 			TenantID: r.principal.TenantID, EnvironmentID: r.principal.EnvironmentID, CredentialID: r.principal.CredentialID,
 			ActionID: force.Action.ID, ActionKey: force.Action.Key, SubjectUID: facts.Subject.UID, Actor: actor,

@@ -9,7 +9,9 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
+	"github.com/countersign-dev/countersign/internal/authz/people"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
@@ -31,10 +33,13 @@ type decisionInput struct {
 	kept       *storedvalues.Values // of the request; nil for an action that keeps none
 	aggregates []rules.Aggregate    // those of facts.Numbers
 	facts      Facts
-	counts     []rules.Count   // those of facts.Tallies
-	lookup     *lists.Lookup   // nil if the rules ask no list
-	request    *request        // nil for a follow-up decision
-	earlier    []rules.Earlier // the rules that applied to the decision that this one follows
+	counts     []rules.Count     // those of facts.Tallies
+	named      map[string]string // values of the request that name people, by field; nil for a follow-up decision
+	people     map[string]string // ids of the people whom the first decision's request names; nil for the first decision
+	lookup     *lists.Lookup     // nil if the rules ask no list
+	request    *request          // nil for a follow-up decision
+	earlier    []rules.Earlier   // the rules that applied to the decision that this one follows
+	again      rules.Again       // whether a follow-up decision evaluates the limits of the resource anew, with kept
 	kind       policy.EnvironmentKind
 	env        *models.Environment // the current settings; nil to use the cached ones
 	archived   bool
@@ -42,6 +47,8 @@ type decisionInput struct {
 	actor      string // for the events
 	requestID  string
 	workflowID string
+	standing   *models.StandingApproval                         // the one that the request uses, its use counted; nil for none
+	opens      *opening                                         // the standing approval that the request asks for; nil for none
 	cause      func(followUp models.Authorization) events.Entry // of a follow-up decision; nil adds none
 }
 
@@ -51,6 +58,8 @@ type decision struct {
 	now     time.Time
 	profile assurance.Profile
 	verdict policy.Decision
+	// question has the facts behind verdict.
+	question policy.Input
 	// requirements are those of the policy and of the rules that matched.
 	requirements policy.Requirements
 	row          Decision // everything to write, in one transaction
@@ -74,25 +83,30 @@ func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now tim
 	if err != nil {
 		return nil, err
 	}
-	question := question(in, profile, usable)
-	question.Rules, question.Lists = s.matched(ctx, in, profile, now), in.lookup.Reads()
+	question := question(in, profile, usable, now)
+	if in.opens == nil { // what a rule reads of a request, the request for a standing approval does not have; each use has it
+		question.Rules, question.Lists = s.matched(ctx, in, profile, now), in.lookup.Reads()
+	}
 	verdict := policy.Decide(question)
 	a, err := record(in, profile, verdict, now)
 	if err != nil {
 		return nil, err
 	}
 	d := &decision{
-		in: in, now: now, profile: profile, verdict: verdict, requirements: question.Effective(),
+		in: in, now: now, profile: profile, verdict: verdict, question: question, requirements: question.Effective(),
 		row:      Decision{Authorization: a, SubjectAsOf: in.facts.Subject.UpdatedAt},
 		response: respond(&a, profile, remainder{HumanReadable: verdict.HumanReadable}),
 	}
 	if d.row.Details, err = s.shownDetails(a, in.details, question.Rules); err != nil {
 		return nil, err
 	}
-	if d.row.Kept, err = s.keptValues(a, in.kept); err != nil {
+	if err := d.keepWaiting(); err != nil {
 		return nil, err
 	}
-	if err := s.addAggregates(d); err != nil {
+	if d.row.Kept, err = s.keptValues(a, d.in.kept); err != nil {
+		return nil, err
+	}
+	if err := s.addAggregates(ctx, q, d); err != nil {
 		return nil, err
 	}
 	if err := s.addConsequences(ctx, q, d); err != nil {
@@ -101,6 +115,9 @@ func (s *Service) decide(ctx context.Context, q *pg.Q, in decisionInput, now tim
 	// Nothing is written here: the caller writes the rows in one transaction, so that a decision is written atomically.
 	if d.row.Authorization.Response, err = json.Marshal(d.response.remainder()); err != nil {
 		return nil, err
+	}
+	if h := d.response.Hold; h != nil {
+		h.StatusURL = s.status.Complete(h.StatusURL)
 	}
 	if d.body, err = json.Marshal(d.response); err != nil {
 		return nil, err
@@ -138,16 +155,22 @@ func (s *Service) keptValues(a models.Authorization, values *storedvalues.Values
 }
 
 // question returns the facts that the policy decides on; passkeys is the number that the subject could complete a challenge with.
-func question(in decisionInput, profile assurance.Profile, passkeys int) policy.Input {
+func question(in decisionInput, profile assurance.Profile, passkeys int, now time.Time) policy.Input {
 	q := policy.Input{
 		Requirements: in.force.Contract.Requirements, Environment: in.kind, Mode: policy.Mode(in.base.Mode), Assurance: profile.Facts(),
-		SubjectRevoked: in.facts.Subject.Status != models.SubjectActive, ActionArchived: in.archived,
-		ChallengesUsed: in.base.ChallengesUsed, HoldApproved: in.base.HoldApproved,
+		SubjectRevoked: in.facts.Subject.Status != models.SubjectActive, SubjectSuspected: in.facts.Subject.Suspected(now), ActionArchived: in.archived,
+		ChallengesUsed: in.base.ChallengesUsed, HoldApproved: in.base.HoldApproved, BreakGlass: in.base.BreakGlass,
 	}
 	if in.base.ChallengeCompleted != nil {
 		q.ChallengeCompleted = policy.Method(*in.base.ChallengeCompleted)
 	}
 	q.UsableMethods = policy.Usable(passkeys, in.kind)
+	if in.opens != nil {
+		q.StandingAsked = policy.StandingSource(in.opens.row.Source)
+	}
+	if in.standing != nil {
+		q.Standing = &policy.GivenStanding{Source: policy.StandingSource(in.standing.Source)}
+	}
 	return q
 }
 
@@ -174,10 +197,13 @@ func record(in decisionInput, profile assurance.Profile, verdict policy.Decision
 // proofs as well.
 func (s *Service) addConsequences(ctx context.Context, q *pg.Q, d *decision) error {
 	mode := d.in.base.Mode
+	if err := s.namePeople(ctx, q, d); err != nil {
+		return err
+	}
 	switch {
 	case mode == models.ModeShadow:
 		return nil
-	case d.verdict.Effect == policy.Allow && mode == models.ModeEnforce:
+	case d.verdict.Effect == policy.Allow && mode == models.ModeEnforce && d.in.opens == nil:
 		return s.addProof(ctx, q, d)
 	case d.verdict.Effect == policy.Challenge:
 		return s.addChallenge(ctx, q, d)
@@ -271,15 +297,24 @@ func (s *Service) addHold(ctx context.Context, q *pg.Q, d *decision) error {
 	if err != nil {
 		return err
 	}
-	life := time.Duration(env.HoldTTLSeconds) * time.Second
 	d.row.Hold = &models.Hold{
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ActionID, SubjectUID: a.SubjectUID,
 		RiskClass: d.in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: d.now,
 		ApprovalsRequired: d.requirements.Approvals(), SelfReviewBarred: d.requirements.BarsSelfReview() || env.BarSelfReview,
-		RemindAt: d.now.Add(life / 2), DueAt: d.now.Add(life),
+		RepeatApprovers: d.requirements.RepeatApprovers,
 	}
-	d.addTeams()
+	if requester := d.response.people[people.Requester]; requester != "" {
+		d.row.Hold.RequesterPerson = &requester
+	}
+	if glass := d.requirements.BreakGlass; glass != nil && d.in.opens == nil {
+		d.row.Hold.GlassTeam, d.row.Hold.GlassApprovals, d.row.Hold.GlassSeconds = &glass.Group, glass.AfterReview.Approvals, glass.AfterReview.WithinSeconds
+	}
+	d.addSteps(time.Duration(env.HoldTTLSeconds) * time.Second)
+	if err := hold.FixApprovers(ctx, q, *d.row.Hold, d.row.Teams, 0); err != nil {
+		return err
+	}
 	d.start(topicHold, a.ID)
+	d.response.Hold = &HoldDescriptor{StatusURL: s.status.Prefix(env, a.ID)}
 	return nil
 }
 
@@ -316,6 +351,10 @@ func eventRows(d *decision) ([]models.Event, error) {
 	}
 	entry.Data = decided
 	entries = append(entries, entry)
+	if data := standingData(d); data != nil {
+		entry.Data = data
+		entries = append(entries, entry)
+	}
 	if c := row.Challenge; c != nil {
 		if digest, err = pg.Made(c); err != nil {
 			return nil, err
@@ -326,12 +365,16 @@ func eventRows(d *decision) ([]models.Event, error) {
 		entries = append(entries, entry)
 	}
 	if h := row.Hold; h != nil {
-		if digest, err = pg.MadeHold(*h, row.Teams); err != nil {
+		if digest, err = pg.MadeHold(*h, row.Steps, row.Teams); err != nil {
 			return nil, err
 		}
-		entry.Data = events.HoldOpenedData{
+		opened := events.HoldOpenedData{
 			RiskClass: h.RiskClass, DueAt: apitime.Time(h.DueAt), ApprovalsRequired: &h.ApprovalsRequired, ReasonCodes: reasons, RecordDigest: digest,
 		}
+		if len(row.Steps) > 0 {
+			opened.Step, opened.StepDueAt, opened.Approvers = row.Steps[0].Name, apitime.Time(*row.Steps[0].DueAt), models.FixedOf(row.Teams, 0)
+		}
+		entry.Data = opened
 		entries = append(entries, entry)
 	}
 	rows := make([]models.Event, len(entries))

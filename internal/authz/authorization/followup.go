@@ -2,15 +2,18 @@ package authorization
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/authz/storedvalues"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -21,64 +24,178 @@ import (
 // FollowUp decides the parent's request again. It assesses the subject as of r.At, applies the
 // policy version that decided the parent, and reads anew whether the action is archived or the subject revoked: a follow-up
 // decision may be a denial. It has the parent's nonce and hashes and a proof of its own. FollowUp is a settle.Decider.
+//
+// A limit of the resource is counted anew, in one transaction that has the limit's locks: what the request reserved of it has an end.
 func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (models.Authorization, error) {
-	now, scope := r.At, r.Scope
-	parent, err := parentOf(ctx, q, scope, r.Parent)
+	p, err := s.prepareFollowUp(ctx, q, r)
 	if err != nil {
-		return parent, err
+		return p.in.base, err
 	}
-	act, err := action.GetActionOrArchived(ctx, q, scope, parent.ActionID)
+	var out models.Authorization
+	switch {
+	case p.in.opens != nil:
+		err = s.store.Write(ctx, func(q *pg.Q) (err error) {
+			out, err = s.followUpOn(ctx, q, r, p)
+			return err
+		})
+	case len(p.wanted.Locks) == 0:
+		out, err = s.followUpOn(ctx, q, r, p)
+	default:
+		out, err = s.followUpUnderLimit(ctx, r, p)
+	}
+	if err == nil {
+		s.store.Wake(pg.ChannelOutbox, "")
+	}
+	return out, err
+}
+
+// followUpUnderLimit decides as attemptUnderLimit does.
+func (s *Service) followUpUnderLimit(ctx context.Context, r settle.FollowUp, p preparedFollowUp) (out models.Authorization, err error) {
+	pass, err := s.turns.take(ctx, turnsOf(r.Scope.Environment, p.wanted), aggregate.LockWait)
+	if err == nil {
+		defer pass()
+		err = s.store.Write(ctx, func(q *pg.Q) (err error) {
+			out, err = s.followUpOn(ctx, q, r, p)
+			return err
+		})
+	}
+	if isBusy(err) {
+		err = busy(err)
+	}
+	return out, err
+}
+
+// preparedFollowUp has everything that is known of a follow-up decision before its facts are read.
+type preparedFollowUp struct {
+	in     decisionInput
+	wanted Wanted
+}
+
+// prepareFollowUp reads what the parent's request is decided by.
+func (s *Service) prepareFollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (p preparedFollowUp, err error) {
+	parent, err := parentOf(ctx, q, r.Scope, r.Parent)
+	if p.in.base = parent; err != nil {
+		return p, err
+	}
+	act, err := action.GetActionOrArchived(ctx, q, r.Scope, parent.ActionID)
 	if err != nil {
-		return parent, err
+		return p, err
 	}
-	force, err := s.actions.At(ctx, q, scope, act, parent.PolicyVersion)
+	force, err := s.actions.At(ctx, q, r.Scope, act, parent.PolicyVersion)
 	if err != nil {
-		return parent, err
+		return p, err
 	}
-	env, err := tenancy.GetEnvironment(ctx, q, scope) // not from the cache: a worker does not follow notifications of changed settings
+	env, err := tenancy.GetEnvironment(ctx, q, r.Scope) // not from the cache: a worker does not follow notifications of changed settings
 	if err != nil {
-		return parent, err
+		return p, err
 	}
-	var pinned *string
-	if parent.SessionPinned {
-		pinned = parent.SessionID
+	p.in = decisionInput{
+		base: followingUp(parent, r), force: force, counts: force.Rules.AgainCounts(), kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
+		start: r.At, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID, cause: r.Cause,
 	}
+	if parent.OpensStanding != nil {
+		p.in.opens = &opening{}
+	}
+	if p.in.details, err = s.detailsOf(ctx, q, force, parent); err != nil {
+		return p, err
+	}
+	if p.in.kept, err = s.keptOf(ctx, q, force, parent); err != nil {
+		return p, err
+	}
+	if p.in.earlier, err = earlierRules(parent.Explanation); err != nil {
+		return p, err
+	}
+	response, err := s.readStored(&parent)
+	if err != nil {
+		return p, err
+	}
+	p.in.people = response.people
 	// Without a pinned session the latest session counts: it includes what the user did since the first decision.
-	counts := force.Rules.AgainCounts()
-	wanted := Wanted{Subject: parent.SubjectUID, Session: pinned, Tallies: tallies(force.Rules, counts, now)}
-	facts, err := ReadFactsForFollowUp(ctx, q, scope, wanted)
-	if errors.Is(err, pg.ErrNotFound) {
-		return parent, problem.NewNotFound()
+	p.wanted = Wanted{Subject: parent.SubjectUID, Tallies: tallies(force.Rules, p.in.counts, r.At), At: r.At}
+	if parent.SessionPinned {
+		p.wanted.Session = parent.SessionID
 	}
-	if err != nil {
-		return parent, err
-	}
-	details, err := s.detailsOf(ctx, q, force, parent)
-	if err != nil {
-		return parent, err
-	}
-	values, err := s.keptOf(ctx, q, force, parent)
-	if err != nil {
-		return parent, err
-	}
-	earlier, err := earlierRules(parent.Explanation)
-	if err != nil {
-		return parent, err
-	}
-	base := parent
-	base.ParentID, base.IdempotencyKey, base.Mode = &parent.ID, nil, parent.Mode
-	base.Outcome, base.OutcomeReportedAt, base.OutcomeNoteDigest = nil, nil, nil
-	base.HoldApproved = base.HoldApproved || r.HoldApproved
+	return p, s.countAgain(ctx, q, &p)
+}
+
+// followingUp returns what the row of a follow-up decision has of its parent's, and of what has changed since.
+func followingUp(parent models.Authorization, r settle.FollowUp) models.Authorization {
+	out := parent
+	out.ParentID, out.IdempotencyKey = &parent.ID, nil
+	out.Outcome, out.OutcomeReportedAt, out.OutcomeNoteDigest = nil, nil, nil
+	out.HoldApproved, out.BreakGlass = out.HoldApproved || r.HoldApproved, out.BreakGlass || r.BreakGlass
 	if r.ChallengeMethod != "" {
-		base.ChallengeCompleted = &r.ChallengeMethod
+		out.ChallengeCompleted = &r.ChallengeMethod
 	}
-	d, err := s.decide(ctx, q, decisionInput{
-		base: base, force: force, facts: facts, counts: counts, earlier: earlier, details: details, kept: values, kind: policy.EnvironmentKind(env.Kind), env: &env, archived: act.ArchivedAt != nil,
-		start: now, actor: r.Actor, requestID: r.RequestID, workflowID: r.WorkflowID,
-		cause: r.Cause,
-	}, now)
+	return out
+}
+
+// countAgain adds what the rules that limit the resource read anew. Nothing is added for a request that reserves what it needs until it is settled.
+func (s *Service) countAgain(ctx context.Context, q *pg.Q, p *preparedFollowUp) error {
+	in, again := &p.in, p.in.force.Rules.Recount()
+	if len(again.Aggregates) == 0 || in.opens != nil || in.base.Mode != models.ModeEnforce {
+		return nil
+	}
+	scope := pg.Scope{Tenant: in.base.TenantID, Environment: in.base.EnvironmentID}
+	waiting, waits, err := aggregate.WaitingRequest(ctx, q, scope, in.base.Nonce)
+	if err != nil || !waits {
+		return err
+	}
+	if !in.kept.KnowsAll(again.Context, again.Resource) {
+		in.again = rules.Forgotten
+		return nil
+	}
+	in.again = rules.Recounted
+	p.wanted.Waits, p.wanted.Resource = waiting.Subject, []string{waiting.Resource}
+	if in.base.ResourceDigest != waiting.Resource { // under which version 1.0.0 counted
+		p.wanted.Resource = append(p.wanted.Resource, in.base.ResourceDigest)
+	}
+	p.wanted.Carried = s.digests.CarriedResource(scope.Environment, p.wanted.Resource)
+	for _, l := range locks(in.force) {
+		if l.Resource {
+			p.wanted.Locks = append(p.wanted.Locks, l)
+		}
+	}
+	sent, resource := in.kept.Request()
+	of := counting{environment: scope.Environment, context: map[string]any{}, except: waiting.Request}
+	if err := json.Unmarshal(sent, &of.context); err != nil {
+		return err
+	}
+	if in.aggregates, p.wanted.Reads, err = s.reads(in.force, of, again.Aggregates, p.wanted.At); err != nil {
+		return err
+	}
+	known := rules.Vars{
+		Context: sent, Resource: rules.Resource{Type: in.base.ResourceType, ID: resource},
+		Action: actionVars(in.force, in.base.Mode), Audience: in.base.Audience, Environment: in.kind, Subject: rules.Subject{ID: waiting.Subject},
+	}
+	in.lookup, err = s.lists.Lookup(in.force.Lists, in.force.Rules.ListedFor(ctx, known))
+	p.wanted.Lookup = in.lookup
+	return err
+}
+
+// followUpOn reads the facts, decides and writes.
+func (s *Service) followUpOn(ctx context.Context, q *pg.Q, r settle.FollowUp, p preparedFollowUp) (models.Authorization, error) {
+	facts, err := ReadFactsForFollowUp(ctx, q, r.Scope, p.wanted)
+	if errors.Is(err, pg.ErrNotFound) {
+		return p.in.base, problem.NewNotFound()
+	}
 	if err != nil {
-		return parent, err
+		return p.in.base, err
+	}
+	p.in.facts = facts
+	if p.in.opens != nil {
+		if p.in.opens, err = openedBy(ctx, q, r, p.in.base); err != nil {
+			return p.in.base, err
+		}
+	}
+	d, err := s.decide(ctx, q, p.in, r.At)
+	if err != nil {
+		return p.in.base, err
+	}
+	if d.in.opens != nil {
+		if err := d.advance(ctx, q, r); err != nil {
+			return p.in.base, err
+		}
 	}
 	if r.Settle != nil {
 		d.row.Settle = func(b *pgx.Batch) error { return r.Settle(b, d.row.Authorization, d.body) }
@@ -87,17 +204,13 @@ func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (mod
 	if err == nil && !written {
 		err = settle.ErrChanged
 	}
-	if err != nil {
-		return parent, err
-	}
-	s.store.Wake(pg.ChannelOutbox, "")
-	return d.row.Authorization, nil
+	return d.row.Authorization, err
 }
 
 // detailsOf opens the details that the parent shows: a follow-up decision is about the same request and shows the same. They are
 // none if the action shows none, or if their retention has passed.
 func (s *Service) detailsOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) ([]display.Detail, error) {
-	if force.Display.Empty() {
+	if force.Display.Empty() && parent.OpensStanding == nil {
 		return nil, nil
 	}
 	sealed, err := challenge.ShownDetailsOf(ctx, q, pg.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)
@@ -110,7 +223,7 @@ func (s *Service) detailsOf(ctx context.Context, q *pg.Q, force *action.InForce,
 // keptOf opens the values that are kept of the parent's request: the follow-up decision keeps the same. They are none if the
 // action keeps none, or if their retention has passed.
 func (s *Service) keptOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) (*storedvalues.Values, error) {
-	if force.Kept.Empty() {
+	if force.Waiting.Empty() {
 		return nil, nil
 	}
 	sealed, err := keptValues(ctx, q, pg.Scope{Tenant: parent.TenantID, Environment: parent.EnvironmentID}, parent.ID)

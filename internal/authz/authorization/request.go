@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -70,6 +71,7 @@ type request struct {
 	context        map[string]any
 	hash           []byte
 	resourceDigest string
+	countedAs      []string // aggregate.ResourceDigests
 	contextDigest  string
 }
 
@@ -90,6 +92,9 @@ func (r *request) digest() error {
 	}
 	r.hash = sum[:]
 	if r.resourceDigest, err = canonical.ResourceDigest(r.Resource.Type, r.Resource.ID); err != nil {
+		return err
+	}
+	if r.countedAs, err = aggregate.ResourceDigests(r.Resource.Type, r.Resource.ID); err != nil {
 		return err
 	}
 	r.contextDigest, err = canonical.ContextDigest(r.context)

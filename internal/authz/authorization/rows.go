@@ -27,19 +27,23 @@ type Facts struct {
 // Wanted selects the facts of a decision.
 type Wanted struct {
 	Subject        string  // the relying party's id, or ours for a follow-up decision
+	Waits          string  // the relying party's id of the subject of a follow-up decision that counts again
 	Session        *string // nil for the latest
 	IdempotencyKey string  // of a first decision
 	Tallies        []DecisionTally
-	Reads          []aggregate.Read // of a first decision
+	Reads          []aggregate.Read
 	Locks          []aggregate.Lock // that the transaction takes first
-	ResourceDigest string
-	At             time.Time     // of the locks and the look-up
-	Lookup         *lists.Lookup // filled in; nil for none
+	Standing       bool             // a standing approval may be used, in a transaction
+	Resource       []string         // aggregate.ResourceDigests
+	Carried        []string         // aggregate.Vault.CarriedResource
+	At             time.Time        // of the locks and the look-up
+	Lookup         *lists.Lookup    // filled in; nil for none
 }
 
-// DecisionTally is a number of stored decisions about the subject: those about an action, with one of the effects, since a time. It is
-// counted up to Most, so that its cost is bounded.
+// DecisionTally is a number of stored decisions about the subject: those about an action, with one of the effects, since a time. Or it is the number of
+// security events of a type. It is counted up to Most, so that its cost is bounded.
 type DecisionTally struct {
+	Signal    string // the type of the events; empty for decisions
 	Action    string
 	Decisions []string
 	Since     time.Time
@@ -57,27 +61,32 @@ const (
 // session is not the subject's.
 func ReadFacts(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
 	f, b := Facts{Numbers: make([]*string, len(w.Reads))}, &pgx.Batch{}
-	of := aggregate.Of{Scope: s, Subject: w.Subject, ResourceDigest: w.ResourceDigest}
-	aggregate.QueueLocks(b, of, w.Locks, w.At)
-	for i, r := range w.Reads {
-		aggregate.QueueRead(b, of, r, func(number *string) { f.Numbers[i] = number })
+	columns, err := pg.Columns[models.Authorization](q)
+	if err != nil {
+		return f, err
 	}
-	b.Queue(`select id, request_hash, decision, mode, action_key, action_hash, policy_version, reason_codes, trace_id, decided_at, latency_ms,
-		assurance, response from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null`,
-		s.Environment, w.IdempotencyKey).Query(func(rows pgx.Rows) error {
-		a := models.Authorization{TenantID: s.Tenant, EnvironmentID: s.Environment}
-		_, err := pgx.ForEachRow(rows, []any{&a.ID, &a.RequestHash, &a.Decision, (*string)(&a.Mode), &a.ActionKey, &a.ActionHash,
-			&a.PolicyVersion, (*[]string)(&a.ReasonCodes), &a.TraceID, &a.DecidedAt, &a.LatencyMS, &a.Assurance, &a.Response}, func() error {
-			f.Prior = &a
-			return nil
+	queueNumbers(b, &f, aggregate.Of{Scope: s, Subject: w.Subject, Resource: w.Resource, Carried: w.Carried}, w)
+	b.Queue("select "+columns+" from authorizations where environment_id = $1 and idempotency_key = $2 and parent_id is null", s.Environment, w.IdempotencyKey).
+		Query(func(rows pgx.Rows) error {
+			found, err := pg.CollectVerified[models.Authorization](ctx, q, rows)
+			if len(found) > 0 {
+				f.Prior = &found[0]
+			}
+			return err
 		})
-		return err
-	})
-	err := queryFacts(ctx, q, &f, b, byExternalID, s, w)
+	err = queryFacts(ctx, q, &f, b, byExternalID, s, w)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, pg.ErrNotFound
 	}
 	return f, err
+}
+
+// queueNumbers adds the locks of a decision, and then the numbers that are read under them.
+func queueNumbers(b *pgx.Batch, f *Facts, of aggregate.Of, w Wanted) {
+	aggregate.QueueLocks(b, of, w.Locks, w.At)
+	for i, r := range w.Reads {
+		aggregate.QueueRead(b, of, r, func(number *string) { f.Numbers[i] = number })
+	}
 }
 
 // parentOf returns the authorization that a follow-up decision follows.
@@ -88,8 +97,9 @@ func parentOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Autho
 
 // ReadFactsForFollowUp returns what a follow-up decision about a subject (by our id) needs.
 func ReadFactsForFollowUp(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
-	f := Facts{}
-	err := queryFacts(ctx, q, &f, &pgx.Batch{}, byUID, s, w)
+	f, b := Facts{Numbers: make([]*string, len(w.Reads))}, &pgx.Batch{}
+	queueNumbers(b, &f, aggregate.Of{Scope: s, Subject: w.Waits, Resource: w.Resource, Carried: w.Carried}, w)
+	err := queryFacts(ctx, q, &f, b, byUID, s, w)
 	if err == nil && f.Subject.UID == "" {
 		return f, pg.ErrNotFound
 	}
@@ -100,24 +110,33 @@ func ReadFactsForFollowUp(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (F
 // written, nothing is written.
 func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which string, s pg.Scope, w Wanted) error {
 	of := []any{s.Tenant, s.Environment, w.Subject}
-	b.Queue(`select s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.claim_cap_until, s.created_at, s.updated_at
-		from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
+	b.Queue(`select s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.research_consent, s.claim_cap_until, s.challenge_until, s.created_at,
+		s.updated_at, s.revoked_at, s.reinstated_at, s.row_mac, `+pg.TableOf("subjects").Ended("s")+` from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
 		u := models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment}
-		_, err := pgx.ForEachRow(rows, []any{&u.UID, &u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.AdaptationFrozen,
-			&u.ClaimCapUntil, &u.CreatedAt, &u.UpdatedAt}, func() error {
+		var putBack bool
+		_, err := pgx.ForEachRow(rows, []any{&u.UID, &u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.AdaptationFrozen, &u.ResearchConsent,
+			&u.ClaimCapUntil, &u.ChallengeUntil, &u.CreatedAt, &u.UpdatedAt, &u.RevokedAt, &u.ReinstatedAt, &u.RowMAC, &putBack}, func() error {
+			if err := pg.Verify(ctx, q, u); err != nil {
+				return err
+			}
+			if putBack { // from before the subject was revoked
+				q.NotePutBack(s, "subjects", u.UID)
+				u.Status = models.SubjectRevoked
+			}
 			f.Subject = u
 			return nil
 		})
 		return err
 	})
-	b.Queue(`select e.id, e.subject_uid, e.device_class, e.status, e.last_activity_at, e.state
+	b.Queue(`select e.id, e.subject_uid, e.device_class, e.status, e.last_activity_at, e.state, e.legacy, e.started_at, e.row_mac
 		from subjects s join sessions e on e.environment_id = s.environment_id and e.subject_uid = s.uid
 		where `+which+` and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1`, append(of[:3:3], w.Session)...).
 		Query(func(rows pgx.Rows) error {
 			e := models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment}
-			_, err := pgx.ForEachRow(rows, []any{&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.State}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{&e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.State,
+				&e.Legacy, &e.StartedAt, &e.RowMAC}, func() error {
 				f.Session = &e
-				return nil
+				return pg.Verify(ctx, q, e)
 			})
 			return err
 		})
@@ -134,6 +153,10 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 	lists.QueueLookup(ctx, q, b, s, w.Lookup, w.At)
 	f.Tallies = make([]int, len(w.Tallies))
 	for i, t := range w.Tallies {
+		if t.Signal != "" {
+			b.Queue(factSignals(which), append(of[:3:3], t.Signal, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Tallies[i]) })
+			continue
+		}
 		for _, decision := range t.Decisions {
 			b.Queue(factTally(which), append(of[:3:3], t.Action, decision, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error {
 				var n int
@@ -147,10 +170,23 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 }
 
 // factTally is the statement that counts decisions about the subject. The order, and the subject as one value, make the planner read
-// authorizations_counts and stop at the limit, also for a subject with most of the table's rows.
+// authorizations_counts and stop at the limit, also for a subject with most of the table's rows. Decisions about an erased subject with the same
+// id are in aggregate_values.
 func factTally(which string) string {
-	return `select count(*) from (select from authorizations a where a.environment_id = $2 and a.subject_uid = (select s.uid from subjects s where ` + which + `)
-		and a.action_key = $4 and a.decision = $5 and a.decided_at > $6 order by a.decided_at desc limit $7) counted`
+	holder := `(select s.uid from subjects s where ` + which + `)`
+	return `select count(*) from ((select 1 from authorizations a where a.environment_id = $2 and a.subject_uid = ` + holder + `
+			and a.action_key = $4 and a.decision = $5 and a.decided_at > $6 order by a.decided_at desc limit $7)
+		union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = ` + holder + ` and v.field = '` + aggregate.DecisionsField + `'
+			and v.action_key = $4 and v.decision = $5 and v.currency = '' and v.decided_at > $6 order by v.decided_at desc limit $7)) counted`
+}
+
+// factSignals is the statement that counts security events about the subject, likewise by signals_counts.
+func factSignals(which string) string {
+	holder := `(select s.uid from subjects s where ` + which + `)`
+	return `select count(*) from ((select 1 from signals x where x.environment_id = $2 and x.subject_uid = ` + holder + `
+			and x.type = $4 and not x.eased and x.at > $5 order by x.at desc limit $6)
+		union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = ` + holder + ` and v.field = '` + aggregate.SignalsField + `'
+			and v.action_key = $4 and v.currency = '' and v.decided_at > $5 order by v.decided_at desc limit $6)) counted`
 }
 
 // ReportOutcome records the outcome of a decision. It returns false if an outcome is recorded already. Only unknown may be replaced, by
@@ -171,8 +207,18 @@ func ScopeOfDecision(ctx context.Context, q *pg.Q, id string) (pg.Scope, error) 
 
 // queueHoldTeam adds what a new hold requires of a team.
 func queueHoldTeam(b *pgx.Batch, t models.HoldTeam) {
-	b.Queue(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at, row_mac)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt, t.RowMAC)
+	b.Queue(`insert into hold_teams (authorization_id, tenant_id, environment_id, team, approvals, escalate_team, escalate_at, row_mac, step, escalate_after,
+			fallback_team, candidate, person, fallback_reason)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		t.AuthorizationID, t.TenantID, t.EnvironmentID, t.Team, t.Approvals, t.EscalateTeam, t.EscalateAt, t.RowMAC, t.Step, t.EscalateAfter,
+		t.FallbackTeam, t.Candidate, t.Person, t.FallbackReason)
+}
+
+// queueHoldStep adds a step of a new hold.
+func queueHoldStep(b *pgx.Batch, s models.HoldStep) {
+	b.Queue(`insert into hold_steps (authorization_id, tenant_id, environment_id, step, name, approvals, within_seconds, timeout_team, opened_at, due_at, row_mac)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		s.AuthorizationID, s.TenantID, s.EnvironmentID, s.Step, s.Name, s.Approvals, s.WithinSeconds, s.TimeoutTeam, s.OpenedAt, s.DueAt, s.RowMAC)
 }
 
 // countsOfModels returns for each of the decisions by id how many passkeys of the models its subject has now; none is left out.

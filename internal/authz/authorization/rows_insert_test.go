@@ -36,8 +36,8 @@ func TestADecisionIsReadInPlainSQL(t *testing.T) {
 		union all select 'response', response::text from d union all select 'resource_digest', resource_digest from d
 		union all select 'request_hash', request_hash from d union all select 'event', data::text from e
 		union all select 'event digest', digest from e union all select 'event salt', salt from e order by 1`))
-	require.Equal(t, [][2]string{{"proofs", "sealed"}, {"reviews", "row_mac"}}, storetest.Pairs(t, st, `select table_name, column_name from information_schema.columns
-		where table_schema = 'public' and table_name in ('authorizations', 'proofs', 'events', 'reviews') and data_type = 'bytea' order by 1`))
+	require.Equal(t, [][2]string{{"authorizations", "row_mac"}, {"proofs", "row_mac"}, {"proofs", "sealed"}, {"reviews", "row_mac"}}, storetest.Pairs(t, st, `select table_name, column_name from information_schema.columns
+		where table_schema = 'public' and table_name in ('authorizations', 'proofs', 'events', 'reviews') and data_type = 'bytea' order by 1, 2`))
 	facts, err := authorization.ReadFacts(t.Context(), st.Q, plainScope, authorization.Wanted{Subject: "user-1", IdempotencyKey: "key-1"})
 	require.NoError(t, err)
 	require.JSONEq(t, string(d.Authorization.Response), string(facts.Prior.Response))

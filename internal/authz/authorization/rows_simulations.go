@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -22,6 +25,7 @@ type Replayable struct {
 	ChallengesUsed     int
 	ChallengeCompleted *string
 	HoldApproved       bool
+	StandingSource     *string // of the standing approval that allowed it
 	ResourceType       string
 	ContextDigest      string
 	Audience           string
@@ -36,14 +40,15 @@ type Replayable struct {
 }
 
 const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
-		a.challenge_completed, a.hold_approved, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
+		a.challenge_completed, a.hold_approved,
+		(select g.source from standing_approvals g where g.environment_id = a.environment_id and g.id = a.standing_id) as standing_source, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
 			and (p.revoked_at is null or p.revoked_at > a.decided_at)) as passkeys_then
 	from authorizations a join subjects s on s.uid = a.subject_uid and s.environment_id = a.environment_id
 		left join kept_values k on k.authorization_id = a.id and k.environment_id = a.environment_id
-	where a.tenant_id = ? and a.environment_id = ? and `
+	where a.tenant_id = ? and a.environment_id = ? and a.opens_standing is null and `
 
 // listReplayables returns at most last of the action's newest decisions in [since, until). A nil bound is open.
 func listReplayables(ctx context.Context, q *pg.Q, s pg.Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
@@ -64,31 +69,41 @@ func queryReplayables(ctx context.Context, q *pg.Q, query string, args ...any) (
 	return rows, err
 }
 
-// SubjectCount is a number of decisions about a subject: about one action, with one of the outcomes, in a span of time.
+// SubjectCount is a number of decisions about the subject of a decision that were made before it: about one action, with one of the outcomes, since a
+// time. Place is that of the number among those of the decision.
 type SubjectCount struct {
+	ID       string
+	Place    int
 	Action   string
 	Outcomes []string
-	Span     time.Duration
+	Since    time.Time
 }
 
-// countsBefore returns, for each of the decisions by id, the counts of the decisions about its subject that were made before it,
-// each at most limit.
-func countsBefore(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, counts []SubjectCount, limit int) (map[string][]int, error) {
+// countsBefore returns the counts by id and place, each at most limit.
+func countsBefore(ctx context.Context, q *pg.Q, s pg.Scope, counts []SubjectCount, limit int) (map[string]map[int]int, error) {
 	q = q.Old(ctx)
-	actions, outcomes, spans := make([]string, len(counts)), make([]string, len(counts)), make([]float64, len(counts))
+	ids, places := make([]string, len(counts)), make([]int, len(counts))
+	actions, outcomes, since := make([]string, len(counts)), make([]string, len(counts)), make([]time.Time, len(counts))
 	for i, c := range counts {
-		actions[i], outcomes[i], spans[i] = c.Action, strings.Join(c.Outcomes, ","), c.Span.Seconds()
+		ids[i], places[i], actions[i], outcomes[i], since[i] = c.ID, c.Place, c.Action, strings.Join(c.Outcomes, ","), c.Since
 	}
-	rows, err := q.Query(ctx, `select a.id, c.place, (select count(*) from (select from authorizations b where b.environment_id = $2 and b.subject_uid = a.subject_uid
-				and b.decided_at < a.decided_at and b.decided_at >= a.decided_at - make_interval(secs => c.span)
-				and b.action_key = c.action and b.decision = any (string_to_array(c.outcomes, ',')) limit $7) counted)
-		from authorizations a cross join unnest($4::text[], $5::text[], $6::float8[]) with ordinality c (action, outcomes, span, place)
-		where a.tenant_id = $1 and a.environment_id = $2 and a.id = any ($3)`, s.Tenant, s.Environment, ids, actions, outcomes, spans, limit)
+	return collectCounts(q.Query(ctx, `select a.id, c.place, (select count(*) from ((select 1 from authorizations b where b.environment_id = $2 and b.subject_uid = a.subject_uid
+				and b.decided_at < a.decided_at and b.decided_at >= c.since
+				and b.action_key = c.action and b.decision = any (string_to_array(c.outcomes, ',')) limit $8)
+			union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = a.subject_uid and v.field = '`+aggregate.DecisionsField+`'
+				and v.decided_at < a.decided_at and v.decided_at >= c.since
+				and v.action_key = c.action and v.decision = any (string_to_array(c.outcomes, ',')) limit $8) limit $8) counted)
+		from unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::timestamptz[]) c (id, place, action, outcomes, since)
+		join authorizations a on a.tenant_id = $1 and a.environment_id = $2 and a.id = c.id`, s.Tenant, s.Environment, ids, places, actions, outcomes, since, limit))
+}
+
+// collectCounts returns the counts of rows of a decision's id, the place of the count, and the count.
+func collectCounts(rows pgx.Rows, err error) (map[string]map[int]int, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	out := make(map[string][]int, len(ids))
+	out := map[string]map[int]int{}
 	for rows.Next() {
 		var id string
 		var place, n int
@@ -96,11 +111,25 @@ func countsBefore(ctx context.Context, q *pg.Q, s pg.Scope, ids []string, counts
 			return nil, err
 		}
 		if out[id] == nil {
-			out[id] = make([]int, len(counts))
+			out[id] = map[int]int{}
 		}
-		out[id][place-1] = n
+		out[id][place] = n
 	}
 	return out, rows.Err()
+}
+
+// signalsBefore is countsBefore for security events about the subjects: those that happened since a time, and had been received.
+func signalsBefore(ctx context.Context, q *pg.Q, s pg.Scope, counts []SubjectCount, limit int) (map[string]map[int]int, error) {
+	ids, places, types, since := make([]string, len(counts)), make([]int, len(counts)), make([]string, len(counts)), make([]time.Time, len(counts))
+	for i, c := range counts {
+		ids[i], places[i], types[i], since[i] = c.ID, c.Place, c.Action, c.Since
+	}
+	return collectCounts(q.Old(ctx).Query(ctx, `select a.id, c.place, (select count(*) from ((select 1 from signals x where x.environment_id = $2 and x.subject_uid = a.subject_uid
+				and x.received_at < a.decided_at and x.at >= c.since and x.type = c.type and not x.eased limit $7)
+			union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = a.subject_uid and v.field = '`+aggregate.SignalsField+`'
+				and v.reserved_at < a.decided_at and v.decided_at >= c.since and v.action_key = c.type limit $7)) counted)
+		from unnest($3::text[], $4::int[], $5::text[], $6::timestamptz[]) c (id, place, type, since)
+		join authorizations a on a.tenant_id = $1 and a.environment_id = $2 and a.id = c.id`, s.Tenant, s.Environment, ids, places, types, since, limit))
 }
 
 // shortestRetention is the shortest time for which decisions can be stored (internal/subject/upkeep).

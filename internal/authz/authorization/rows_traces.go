@@ -20,6 +20,7 @@ type StoredTrace struct {
 	Challenge     *models.Challenge
 	Hold          *models.Hold
 	Proof         *models.Proof
+	Altered       bool   // one of these records was changed outside of the service
 	Details       []byte // sealed; nil for an action that shows none, and once they are past their retention
 }
 
@@ -35,8 +36,9 @@ type TraceFilter struct {
 	Now          time.Time
 }
 
-// TraceDecision returns one decision of the scope.
+// TraceDecision returns one decision of the scope as it is stored, and records what of it was altered.
 func TraceDecision(ctx context.Context, q *pg.Q, s pg.Scope, id string) (StoredTrace, error) {
+	q = q.AsStored()
 	var a models.Authorization
 	a, err := pg.OrNotFound(a, q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id = ?", s.Tenant, s.Environment, id).Take(&a).Error)
 	if err != nil {
@@ -51,7 +53,7 @@ func TraceDecision(ctx context.Context, q *pg.Q, s pg.Scope, id string) (StoredT
 
 // ListTraces lists decisions, newest first.
 func ListTraces(ctx context.Context, q *pg.Q, s pg.Scope, f TraceFilter, p pg.Page) ([]StoredTrace, string, error) {
-	q = q.Old(ctx)
+	q = q.Old(ctx).AsStored()
 	tx, err := tracePage(ctx, q, s, f, p)
 	if err != nil {
 		return nil, "", err
@@ -91,6 +93,9 @@ var otherThanAllow = []string{"challenge", "hold", "deny"}
 func tracesByEvent(_ *pg.Q, s pg.Scope, f TraceFilter, tx *gorm.DB, p pg.Page) (*gorm.DB, error) {
 	tx = tx.Select("authorizations.*").Joins(`join events e on e.authorization_id = authorizations.id and e.environment_id = ? and e.decision = ?
 		and e.decision in ('challenge', 'hold', 'deny') and e.type = 'authorization.decided'`, s.Environment, f.Decision)
+	if f.Action != "" {
+		tx = tx.Where("e.action = ?", f.Action) // events_decision_action
+	}
 	if tx = f.within(tx, "e.at"); p.After != "" {
 		at, _, err := pg.ParseCursor(p.After)
 		if err != nil {
@@ -217,16 +222,24 @@ func followTraces(ctx context.Context, q *pg.Q, s pg.Scope, rows []models.Author
 	in := func() *gorm.DB { return q.Gorm(ctx).Where(pg.InScope, s.Tenant, s.Environment) }
 	for _, read := range []func() error{
 		func() error { return in().Where("authorization_id in ?", ids).Find(&challenges).Error },
-		func() error { return pg.Unchecked(in()).Where("authorization_id in ?", ids).Find(&holds).Error },
+		func() error { return in().Where("authorization_id in ?", ids).Find(&holds).Error },
 		func() error { return in().Where("authorization_id in ?", ids).Find(&proofs).Error },
 		func() error { return in().Where("authorization_id in ?", ids).Find(&details).Error },
 		func() error {
-			return in().Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
+			return pg.Unchecked(in()).Select("uid", "external_id").Where("uid in ?", uids).Find(&subjects).Error
 		},
 	} {
 		if err := read(); err != nil {
 			return nil, err
 		}
+	}
+	if err := errors.Join(
+		pg.MarkAltered(ctx, q, rows, func(a *models.Authorization) { byID[a.ID].Altered = true }),
+		pg.MarkAltered(ctx, q, challenges, func(c *models.Challenge) { byID[c.AuthorizationID].Altered = true }),
+		pg.MarkAltered(ctx, q, holds, func(h *models.Hold) { byID[h.AuthorizationID].Altered = true }),
+		pg.MarkAltered(ctx, q, proofs, func(p *models.Proof) { p.Status, byID[p.AuthorizationID].Altered = models.ProofUnknown, true }),
+	); err != nil {
+		return nil, err
 	}
 	external := make(map[string]string, len(subjects))
 	for _, row := range subjects {

@@ -91,6 +91,7 @@ func TestTracesOfOneKindAreThoseOfAll(t *testing.T) {
 	for n := range 60 {
 		d := decision(plainNow.AddDate(0, 0, n/4), n) // four at a time
 		d.Authorization.Decision = kinds[n%len(kinds)]
+		d.Events[0].Action = &d.Authorization.ActionKey
 		other := d.Events[0]
 		other.ID, other.Type = other.ID+"_other", "outcome.reported"
 		d.Events = append(d.Events, other)

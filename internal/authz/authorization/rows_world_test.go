@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -31,6 +32,7 @@ func newPlainWorld(t *testing.T) *pg.Store {
 	st := storetest.New(t)
 	_, err := st.Pool().Exec(t.Context(), plainWorld)
 	require.NoError(t, err)
+	testenv.Attest(t, st)
 	return st
 }
 

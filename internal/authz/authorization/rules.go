@@ -21,7 +21,7 @@ import (
 func tallies(set *rules.Set, counts []rules.Count, now time.Time) []DecisionTally {
 	out := make([]DecisionTally, len(counts))
 	for i, c := range counts {
-		out[i] = DecisionTally{Action: c.Action, Decisions: c.Outcomes(), Since: now.Add(-c.Span()), Most: set.Most(c)}
+		out[i] = DecisionTally{Signal: c.Signal(), Action: c.Action, Decisions: c.Outcomes(), Since: c.Since(now), Most: set.Most(c)}
 	}
 	return out
 }
@@ -69,6 +69,9 @@ func (s *Service) matched(ctx context.Context, in decisionInput, profile assuran
 		RecentlyRecovered: subject.Capped(now),
 	}
 	if in.request == nil {
+		if v.Again = in.again; in.again == rules.Recounted {
+			v.Context, v.Resource.ID = in.kept.Request()
+		}
 		return described(set.MatchAgain(ctx, v, in.earlier), in.force.Display)
 	}
 	return described(set.Match(ctx, v), in.force.Display)

@@ -197,6 +197,48 @@ func TestFollowUpKeepsTheRulesOfTheRequest(t *testing.T) {
 	require.Equal(t, "matched: subject.age = 2h0m0s", now.Found)
 }
 
+// A rule on now looks at the follow-up decision, too; one that also reads the request looks at the request only. docs/policies.md says so.
+func TestRuleOnTheTimeLooksAtTheRequestOrAtTheFollowUp(t *testing.T) {
+	t.Parallel()
+	const late = `now.getHours("Europe/Berlin") >= 18`
+	deny := policy.Stricter{DenyOn: []string{reason.RuleMatched}}
+	for name, c := range map[string]struct {
+		when            string
+		asked, followed string
+		first, second   policy.Effect
+	}{
+		"it becomes late":                     {late, "2026-07-14T15:59:00Z", "2026-07-14T16:01:00Z", policy.Challenge, policy.Deny},
+		"it becomes late after the request":   {late + ` && context.amount >= 0`, "2026-07-14T15:59:00Z", "2026-07-14T16:01:00Z", policy.Challenge, policy.Allow},
+		"it was late":                         {late, "2026-07-14T21:59:00Z", "2026-07-14T22:01:00Z", policy.Deny, ""},
+		"the clocks go back in between":       {`now.getHours("Europe/Berlin") >= 2`, "2026-10-25T00:59:00Z", "2026-10-25T01:01:00Z", policy.Deny, ""},
+		"the clocks go forward in between":    {`now.getHours("Europe/Berlin") >= 3`, "2026-03-29T00:59:00Z", "2026-03-29T01:01:00Z", policy.Challenge, policy.Deny},
+		"a property that the request has not": {late + ` && !has(context.note)`, "2026-07-14T15:59:00Z", "2026-07-14T16:01:00Z", policy.Challenge, policy.Allow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := withRules(t, policy.Rule{Name: "late", When: c.when, Requirements: deny, Reason: "Late"},
+				policy.Rule{Name: "ask", When: "true", Requirements: policy.Stricter{ExplicitApprovalRequired: true}, Reason: "Ask"})
+			at := func(text string) time.Time {
+				out, err := time.Parse(time.RFC3339, text)
+				require.NoError(t, err)
+				return out
+			}
+			b.clock.Set(at(c.asked))
+			first := b.pay(t, `{"amount": 1}`)
+			require.Equal(t, c.first, first.Decision)
+			if c.second == "" {
+				return
+			}
+			b.clock.Set(at(c.followed))
+			second, err := b.Service.FollowUp(t.Context(), b.Store.Q, settle.FollowUp{
+				Scope: b.Scope, Parent: first.ID, ChallengeMethod: "sandbox_confirm", At: b.clock.Now(), Actor: "test",
+			})
+			require.NoError(t, err)
+			require.Equal(t, string(c.second), second.Decision)
+		})
+	}
+}
+
 func TestCreateVersionRefusesRulesWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t, allowing)

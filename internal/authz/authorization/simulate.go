@@ -163,13 +163,16 @@ func replayInput(row Replayable, r policy.Requirements, kind policy.EnvironmentK
 	in := policy.Input{
 		Requirements: r, Environment: kind, Mode: policy.Mode(row.Mode), Assurance: profile.Facts(),
 		SubjectRevoked: slices.Contains(row.ReasonCodes, reason.SubjectRevoked),
-		ActionArchived: slices.Contains(row.ReasonCodes, reason.ActionArchived),
+		ActionArchived: slices.Contains(row.ReasonCodes, reason.ActionArchived), SubjectSuspected: slices.Contains(row.ReasonCodes, reason.SecurityEvent),
 		ChallengesUsed: row.ChallengesUsed, HoldApproved: row.HoldApproved,
 		UsableMethods: policy.Usable(row.Passkeys, kind),
 	}
 	// The row counts the challenge that the decision itself opened; shadow opens none.
 	if row.Decision == string(policy.Challenge) && row.Mode != models.ModeShadow {
 		in.ChallengesUsed--
+	}
+	if row.StandingSource != nil && r.Standing != nil {
+		in.Standing = &policy.GivenStanding{Source: policy.StandingSource(*row.StandingSource)}
 	}
 	if row.ChallengeCompleted != nil {
 		in.ChallengeCompleted = policy.Method(*row.ChallengeCompleted)

@@ -129,29 +129,52 @@ func (r *replayer) simulatedLists() []SimulatedList {
 	return out
 }
 
-// count counts the decisions that were made before each decision. Where retention has removed some, the count is not known.
+// count counts the decisions that were made before each decision, and the security events that were received before it. Where retention has removed
+// some, the count is not known.
 func (r *replayer) count(ctx context.Context, q *pg.Q, scope pg.Scope) error {
-	needed := r.set.Counts()
+	var decisions, signals []rules.Count
+	for _, c := range r.set.Counts() {
+		if c.Signal() != "" {
+			signals = append(signals, c)
+		} else {
+			decisions = append(decisions, c)
+		}
+	}
+	r.counts = make(map[string]map[rules.Count]int, len(r.rows))
+	if err := r.countBy(ctx, q, scope, decisions, countsBefore, audit.ExpiringAuthorizations); err != nil {
+		return err
+	}
+	return r.countBy(ctx, q, scope, signals, signalsBefore, audit.ExpiringSignals)
+}
+
+// counter counts rows of a class of data before decisions.
+type counter func(ctx context.Context, q *pg.Q, s pg.Scope, counts []SubjectCount, limit int) (map[string]map[int]int, error)
+
+func (r *replayer) countBy(ctx context.Context, q *pg.Q, scope pg.Scope, needed []rules.Count, count counter, class audit.Expiring) error {
 	if len(needed) == 0 {
 		return nil
 	}
-	complete, err := completeSince(ctx, q, scope, audit.ExpiringAuthorizations)
+	complete, err := completeSince(ctx, q, scope, class)
 	if err != nil {
 		return err
 	}
-	asked := make([]SubjectCount, len(needed))
-	for i, c := range needed {
-		asked[i] = SubjectCount{Action: c.Action, Outcomes: c.Outcomes(), Span: c.Span()}
-	}
 	ids := slices.Collect(maps.Keys(r.rows))
-	r.counts = make(map[string]map[rules.Count]int, len(ids))
 	for batch := range slices.Chunk(ids, countsBatch) {
-		found, err := countsBefore(ctx, q, scope, batch, asked, rules.MaxCounted)
+		var asked []SubjectCount
+		for _, id := range batch {
+			for i, c := range needed {
+				asked = append(asked, SubjectCount{ID: id, Place: i, Action: c.Action, Outcomes: c.Outcomes(), Since: c.Since(r.rows[id].DecidedAt)})
+			}
+		}
+		found, err := count(ctx, q, scope, asked, rules.MaxCounted)
 		if err != nil {
 			return err
 		}
 		for id, numbers := range found {
-			r.counts[id] = known(needed, numbers, r.rows[id].DecidedAt, complete)
+			if r.counts[id] == nil {
+				r.counts[id] = map[rules.Count]int{}
+			}
+			maps.Copy(r.counts[id], known(needed, numbers, r.rows[id].DecidedAt, complete))
 		}
 	}
 	return nil
@@ -177,11 +200,11 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 	}
 	for _, g := range r.set.Aggregates() {
 		since := complete
-		past := aggregate.Past{Span: g.Span(), Read: aggregate.Read{
+		past := aggregate.Past{Read: aggregate.Read{
 			Resource: g.Resource, Field: g.Field, Kind: kindOf(g), Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved,
 		}}
 		if g.IsSeen() {
-			past.Decision, past.Seen = "", [][]byte{}
+			past.Decision, past.Seen, past.First = "", [][]byte{}, g.IsFirst()
 		}
 		switch {
 		case g.Resource && g.Action == act.Key:
@@ -201,8 +224,8 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 			if err != nil {
 				return err
 			}
-			if known && row.ParentID == nil && !row.DecidedAt.Add(-g.Span()).Before(since) {
-				m.ID = id
+			if known && row.ParentID == nil && !g.Since(row.DecidedAt).Before(since) {
+				m.ID, m.Since = id, g.Since(row.DecidedAt)
 				of = append(of, m)
 			}
 		}
@@ -329,8 +352,7 @@ func (r *replayer) moment(scope pg.Scope, row Replayable, g rules.Aggregate) (m 
 		if !given || !literal && !values.Knows(path) {
 			return m, false, nil
 		}
-		text, err := aggregate.Text(value)
-		m.Seen = r.digests.Digests(scope.Environment, g.Field, text)
+		m.Seen, err = r.digests.Digests(scope.Environment, g.Field, value)
 		return m, true, err
 	}
 	f, _ := r.plan.Field(g.Field)
@@ -338,16 +360,17 @@ func (r *replayer) moment(scope pg.Scope, row Replayable, g rules.Aggregate) (m 
 		return m, false, nil
 	}
 	if g.IsSum() {
-		m.Currency = r.plan.CurrencyOf(g.Field, context)
+		m.Currency, known = r.plan.CurrencyOf(g.Field, context)
+		return m, known, nil
 	}
 	return m, true, nil
 }
 
-// known returns the counts whose span is complete. Those that it leaves out are not known to a rule, which is different from zero.
-func known(needed []rules.Count, numbers []int, decidedAt, complete time.Time) map[rules.Count]int {
+// known returns the counts whose window is complete. Those that it leaves out are not known to a rule, which is different from zero.
+func known(needed []rules.Count, numbers map[int]int, decidedAt, complete time.Time) map[rules.Count]int {
 	out := make(map[rules.Count]int, len(needed))
 	for i, c := range needed {
-		if !decidedAt.Add(-c.Span()).Before(complete) {
+		if !c.Since(decidedAt).Before(complete) {
 			out[c] = numbers[i]
 		}
 	}

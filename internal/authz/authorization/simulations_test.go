@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/authz/signing"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -16,7 +17,7 @@ import (
 // One tenant simulates once at a time and a process twice; a further simulation is unavailable, with the time to retry after.
 func TestSimulationsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := New(nil, nil, nil, nil, nil, nil)
+	s := New(nil, nil, nil, nil, &signing.Service{}, nil)
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	// A version without content is refused after admission, so that a simulation ends at once.

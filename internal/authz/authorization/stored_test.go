@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
+	"github.com/countersign-dev/countersign/internal/authz/statuslink"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -28,6 +30,7 @@ func TestAStoredResponseIsWhatWasReturned(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
+	s := &Service{status: statuslink.New(testenv.Keys(), "https://trust.example")}
 	rapid.Check(t, func(t *rapid.T) {
 		a := models.Authorization{
 			ID: rapid.String().Draw(t, "id"), EnvironmentID: rapid.String().Draw(t, "environment"), Mode: rapid.Make[models.ActionMode]().Draw(t, "mode"),
@@ -37,11 +40,14 @@ func TestAStoredResponseIsWhatWasReturned(t *testing.T) {
 		}
 		r := respond(&a, rapid.Make[assurance.Profile]().Draw(t, "profile"), rapid.Make[remainder]().Draw(t, "rest"))
 		r.Proof = rapid.Ptr(rapid.String(), true).Draw(t, "proof")
+		a.Assurance, a.Response = respelt(t, r.Assurance), respelt(t, r.remainder())
+		if r.Hold != nil {
+			r.Hold.StatusURL = s.status.Complete(r.Hold.StatusURL)
+		}
 		want, err := json.Marshal(r)
 		require.NoError(t, err)
 		a.DecidedAt = a.DecidedAt.Truncate(time.Microsecond)
-		a.Assurance, a.Response = respelt(t, r.Assurance), respelt(t, r.remainder())
-		read, err := readStored(&a)
+		read, err := s.readStored(&a)
 		require.NoError(t, err)
 		read.Proof = r.Proof
 		got, err := json.Marshal(read)

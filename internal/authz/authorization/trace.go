@@ -17,6 +17,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -65,9 +66,12 @@ type Trace struct {
 	// ReviewedBy is the reviewer whose review resolved the hold.
 	ReviewedBy    *string `json:"reviewed_by"`
 	PolicyVersion int     `json:"policy_version"`
+	// StandingApproval is the one that allowed the request; nil if none did.
+	StandingApproval *string `json:"standing_approval,omitempty"`
 	// Explanation lists the result of every requirement, in the order of checking.
 	Explanation json.RawMessage `json:"explanation"`
 	Display     *Shown          `json:"display"` // null for an action that shows no details, and once they are past their retention
+	Altered     bool            `json:"-"`       // one of its records was changed outside of the service
 }
 
 // Shown are the details of the request that a person is shown.
@@ -110,6 +114,9 @@ func (s *Service) GetFor(ctx context.Context, p identity.Principal, id string) (
 		return out, err
 	}
 	compact, err := s.proofs.Compact(*t.Proof)
+	if errors.Is(err, keyring.ErrAuthentication) { // the row was altered, which the read recorded
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -150,6 +157,42 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, f TraceFilter, p pg.
 	return out, next, nil
 }
 
+// SearchLimit is the number of decisions that one page of a search reads. The details of a request are sealed and have no index: a search
+// opens those of each decision that it reads.
+const SearchLimit = 2000
+
+// searchBatch is the number of decisions that a search reads at once.
+const searchBatch = 250
+
+// Search returns a page of the decisions of the filter that match, newest first, among the next SearchLimit. The cursor goes on behind the last
+// one that was read: a page may be short, or empty, and have a cursor.
+func (s *Service) Search(ctx context.Context, scope pg.Scope, f TraceFilter, matches func(Trace) bool, p pg.Page) (found []Trace, next string, err error) {
+	f.Now = s.clock.Now()
+	next = p.After
+	for range SearchLimit / searchBatch {
+		var rows []StoredTrace
+		if rows, next, err = ListTraces(ctx, s.store.Q, scope, f, pg.Page{Limit: searchBatch, After: next}); err != nil {
+			return nil, "", err
+		}
+		for i, r := range rows {
+			t, err := s.trace(r, f.Now)
+			if err != nil {
+				return nil, "", err
+			}
+			if !matches(t) {
+				continue
+			}
+			if found = append(found, t); len(found) == p.Limit && (next != "" || i+1 < len(rows)) {
+				return found, pg.NextCursor(r.Authorization.DecidedAt, r.Authorization.ID), nil
+			}
+		}
+		if next == "" {
+			break
+		}
+	}
+	return found, next, nil
+}
+
 // trace returns the contract's view of a stored decision at a time.
 func (s *Service) trace(t StoredTrace, now time.Time) (Trace, error) {
 	a := t.Authorization
@@ -159,7 +202,7 @@ func (s *Service) trace(t StoredTrace, now time.Time) (Trace, error) {
 		RequestedAt: apitime.Time(a.RequestedAt), DecidedAt: apitime.Time(a.DecidedAt), Mode: a.Mode, Decision: policy.Effect(a.Decision),
 		ReasonCodes: append([]string{}, a.ReasonCodes...), Assurance: json.RawMessage(a.Assurance), LatencyMS: a.LatencyMS,
 		Parent: a.ParentID, Outcome: a.Outcome, OutcomeReportedAt: apitime.OptionalTime(a.OutcomeReportedAt),
-		PolicyVersion: a.PolicyVersion,
+		PolicyVersion: a.PolicyVersion, StandingApproval: a.StandingID, Altered: t.Altered,
 	}
 	details, totals, err := s.vault.OpenAll(a.ID, t.Details)
 	if err != nil {
@@ -243,7 +286,11 @@ func (s *Service) Outcome(ctx context.Context, p identity.Principal, id, outcome
 			return err
 		}
 		givenBack, err := aggregate.Report(ctx, q, a.EnvironmentID, a.ID, outcome, now)
-		if err != nil || !givenBack {
+		if err != nil {
+			return err
+		}
+		returned, err := returnUse(ctx, q, a, outcome, e)
+		if err != nil || !givenBack && !returned {
 			return err
 		}
 		return revokeProofs(ctx, q, e)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -142,9 +143,8 @@ func OfEnvironment(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.Environme
 // InUse returns the backgrounds that processes load: those in force and those that a template was trained with which is active or may be again.
 func InUse(ctx context.Context, q *pg.Q) ([]models.EnvironmentBackground, error) {
 	var rows []models.EnvironmentBackground
-	err := q.Gorm(ctx).Where(`status = 'active' or status = 'retired' and exists (select from templates t
-		where t.environment_id = environment_backgrounds.environment_id and t.modality = environment_backgrounds.modality
-		and t.model_version = environment_backgrounds.version and t.status <> 'retired')`).Order("environment_id, number").Find(&rows).Error
+	err := q.Gorm(ctx).Where(`status = 'active' or status = 'retired' and (environment_id, modality, version) in
+		(select environment_id, modality, model_version from templates where status <> 'retired' group by 1, 2, 3)`).Order("environment_id, number").Find(&rows).Error
 	return rows, err
 }
 
@@ -171,7 +171,7 @@ func activateLearnedBackground(ctx context.Context, q *pg.Q, s pg.Scope, version
 func LockSubjectByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
 	var row models.Subject
 	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(pg.InScopeNotErasing+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+		Where(subjectrow.InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
 const (

@@ -40,6 +40,9 @@ type Assertions interface {
 	// VerifyAssertion returns the passkey with the counter and backup state of the assertion; it writes nothing. Refusals
 	// have the codes assertion_*, or problem.ChallengeClosed if the assertion has settled the challenge meanwhile.
 	VerifyAssertion(ctx context.Context, scope pg.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error)
+	// OpeningOptions and VerifyOpening do the same for the ceremony that opens a link and confirms nothing.
+	OpeningOptions(ctx context.Context, scope pg.Scope, c models.Challenge, l models.ChallengeLink) (any, error)
+	VerifyOpening(ctx context.Context, scope pg.Scope, c models.Challenge, l models.ChallengeLink, assertion json.RawMessage) error
 }
 
 // Deps are the dependencies of a Service.

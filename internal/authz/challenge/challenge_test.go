@@ -1,6 +1,7 @@
 package challenge_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -40,6 +41,19 @@ type assertions struct {
 
 func (a *assertions) AssertionOptions(context.Context, pg.Scope, models.Challenge, string) (any, error) {
 	return map[string]string{"challenge": "AAAA"}, nil
+}
+
+func (a *assertions) OpeningOptions(_ context.Context, _ pg.Scope, _ models.Challenge, l models.ChallengeLink) (any, error) {
+	return l.Random, nil
+}
+
+// VerifyOpening accepts the bytes that OpeningOptions returned.
+func (a *assertions) VerifyOpening(_ context.Context, _ pg.Scope, _ models.Challenge, l models.ChallengeLink, raw json.RawMessage) error {
+	var signed []byte
+	if err := json.Unmarshal(raw, &signed); err != nil || !bytes.Equal(signed, l.Random) {
+		return problem.New(problem.AssertionChallenge, "other bytes")
+	}
+	return nil
 }
 
 func (a *assertions) VerifyAssertion(_ context.Context, _ pg.Scope, _ models.Challenge, raw json.RawMessage, _ time.Time) (models.Passkey, error) {
@@ -361,21 +375,21 @@ func TestLinkOpensItsChallengeUntilItExpires(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c, other := b.Challenge(life, "passkey"), b.Challenge(life, "passkey")
-	link, err := b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, "")
+	link, err := b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, challenge.LinkOptions{})
 	require.NoError(t, err)
 	ticket := ticketOf(t, b, link, c)
-	v, err := b.service.ByTicket(t.Context(), ticket)
+	v, err := b.service.ByTicket(t.Context(), ticket, "")
 	require.NoError(t, err)
 	require.Equal(t, b.Scope, v.Scope())
 	require.Equal(t, c.ID, v.ID)
 	require.NotEqual(t, other.ID, v.ID)
 	require.Equal(t, 0, b.Count("select count(*) from challenge_links where mac::text like '%' || $1 || '%'", ticket))
-	_, err = b.service.ByTicket(t.Context(), ticket[1:])
+	_, err = b.service.ByTicket(t.Context(), ticket[1:], "")
 	require.True(t, problem.Is(err, problem.NotFound), "%v", err)
 	b.clock.Advance(life)
-	_, err = b.service.ByTicket(t.Context(), ticket)
+	_, err = b.service.ByTicket(t.Context(), ticket, "")
 	require.True(t, problem.Is(err, problem.NotFound), "%v", err)
-	_, err = b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, "")
+	_, err = b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, challenge.LinkOptions{})
 	require.True(t, problem.Is(err, problem.ChallengeExpired), "%v", err)
 }
 

@@ -38,6 +38,6 @@ func TestCompletionsCostTheSameStatements(t *testing.T) {
 		})
 	}
 	require.Equal(t, map[string]storetest.Cost{
-		"prepare": {Statements: 2, RoundTrips: 2}, "complete": {Statements: 1, RoundTrips: 1}, "receipt of a repeat": {Statements: 1, RoundTrips: 1},
+		"prepare": {Statements: 3, RoundTrips: 3}, "complete": {Statements: 1, RoundTrips: 1}, "receipt of a repeat": {Statements: 1, RoundTrips: 1},
 	}, map[string]storetest.Cost{"prepare": preparing, "complete": completing, "receipt of a repeat": repeating})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,15 @@ const ticketPurpose = "challenge-link"
 // ticketSize is the number of random bytes of a ticket.
 const ticketSize = 32
 
+// ticketForm matches tickets: the random bytes in base64url.
+var ticketForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// IsTicket reports whether a text has the form of a ticket. Other values need not be looked up.
+func IsTicket(text string) bool { return ticketForm.MatchString(text) }
+
+// NewTicket returns a ticket, or any other secret of a link, that no one can guess.
+func NewTicket() string { return base64.RawURLEncoding.EncodeToString(RandomBytes()) }
+
 // LinkPath is the path of challenge links; the id of the challenge follows it. The ticket follows the id in the URL fragment,
 // so that no request carries it into the log of a server or a proxy.
 const LinkPath = "/challenge/"
@@ -35,9 +45,16 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// CreateLink creates a link. The ticket is only in the URL; the database stores its MAC. After the challenge the page sends the
-// user to returnURL, unless it is empty.
-func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, returnURL string) (Link, error) {
+// LinkOptions say what a link does.
+type LinkOptions struct {
+	ReturnURL string // where the page sends the user after the challenge; empty for nowhere
+	// ForClient makes a link that may pass through other hands, such as an agent's: the page shows the request only to a browser in which
+	// the subject used a passkey.
+	ForClient bool
+}
+
+// CreateLink creates a link. The ticket is only in the URL; the database stores its MAC.
+func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id string, o LinkOptions) (Link, error) {
 	c, err := readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
 		return Link{}, err
@@ -49,27 +66,36 @@ func (s *Service) CreateLink(ctx context.Context, p identity.Principal, id, retu
 	if err != nil {
 		return Link{}, err
 	}
-	back, err := AllowedReturn(env, returnURL)
+	back, err := AllowedReturn(env, o.ReturnURL)
 	if err != nil {
 		return Link{}, problem.Invalid([]any{"body", "return_url"}, err.Error(), "return_url_not_allowed")
 	}
-	raw := make([]byte, ticketSize)
-	_, _ = rand.Read(raw) // never fails: it ends the process instead
-	ticket := base64.RawURLEncoding.EncodeToString(raw)
+	ticket := NewTicket()
 	now := s.clock.Now()
 	row := models.ChallengeLink{
 		MAC: s.keyring.MAC(ticketPurpose, []byte(ticket)), EnvironmentID: c.EnvironmentID, ChallengeID: c.ID, CredentialID: p.CredentialID,
 		ReturnURL: back, CreatedAt: now, ExpiresAt: c.ExpiresAt,
 	}
+	data := events.ChallengeLinkCreatedData{Challenge: c.ID}
+	if o.ForClient {
+		row.ForClient, row.Random, data.For = true, RandomBytes(), "client"
+	}
 	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := insertLink(ctx, q, row); err != nil {
 			return err
 		}
-		e := c.entry(now, p.Actor(), events.ChallengeLinkCreatedData{Challenge: c.ID})
+		e := c.entry(now, p.Actor(), data)
 		e.RequestID = p.RequestID
 		return events.Append(ctx, q, e)
 	})
 	return Link{URL: s.linkPrefix(env) + c.ID + "#" + ticket, ExpiresAt: c.ExpiresAt}, err
+}
+
+// RandomBytes returns 32 bytes that no one can guess.
+func RandomBytes() []byte {
+	raw := make([]byte, ticketSize)
+	_, _ = rand.Read(raw) // never fails: it ends the process instead
+	return raw
 }
 
 func (s *Service) linkPrefix(env models.Environment) string {
@@ -81,10 +107,13 @@ func (s *Service) linkPrefix(env models.Environment) string {
 
 // Visit is a challenge that was opened with a link's ticket.
 type Visit struct {
+	// View has neither a display nor what follows from it while the link is closed.
 	View
 	Environment models.Environment
-	ReturnURL   string // still allowed; empty for none
-	Passkeys    int    // number of passkeys that the subject can use
+	// Closed reports that the link is for a client and this browser has not opened it: OpenLink does.
+	Closed    bool
+	ReturnURL string // still allowed; empty for none, and while the link is closed
+	Passkeys  int    // number of passkeys that the subject can use
 }
 
 // Scope returns the environment of the challenge.
@@ -102,23 +131,14 @@ func (s *Service) Framers(ctx context.Context, id string) ([]string, error) {
 	return env.FrameAncestors, err
 }
 
-// ByTicket returns the challenge that a link's ticket opens. A ticket that is wrong or has ended returns the same error, not_found.
-func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
-	link, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), s.clock.Now())
-	if notFound(err) {
-		return Visit{}, problem.NewNotFound()
-	}
+// ByTicket returns the challenge that a link's ticket opens. The secret is that of the browser, which OpenLink returned; empty for none. A
+// ticket that is wrong or has ended returns the same error, not_found.
+func (s *Service) ByTicket(ctx context.Context, ticket, secret string) (Visit, error) {
+	link, c, err := s.liveLink(ctx, ticket)
 	if err != nil {
 		return Visit{}, err
 	}
 	scope := pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
-	lives, err := identity.CredentialLives(ctx, s.store.Q, scope, link.CredentialID, s.clock.Now())
-	if err == nil && !lives {
-		err = problem.NewNotFound()
-	}
-	if err != nil {
-		return Visit{}, err
-	}
 	env, err := tenancy.BrandedEnvironment(ctx, s.store.Q, scope)
 	if err != nil {
 		return Visit{}, err
@@ -127,17 +147,38 @@ func (s *Service) ByTicket(ctx context.Context, ticket string) (Visit, error) {
 	if err != nil {
 		return Visit{}, err
 	}
-	shown, err := s.view(ctx, c)
-	if err != nil {
+	v := Visit{Environment: env, Passkeys: len(passkeys)}
+	if link.ForClient && !s.opened(link, secret) {
+		v.Closed = true
+		v.View = View{ID: c.ID, Status: Effective(c, s.clock.Now()), Methods: c.Methods, ExpiresAt: c.ExpiresAt}
+		return v, nil
+	}
+	if v.View, err = s.view(ctx, c); err != nil {
 		return Visit{}, err
 	}
-	v := Visit{View: shown, Environment: env, Passkeys: len(passkeys)}
 	if link.ReturnURL != nil {
 		if back, err := AllowedReturn(env, *link.ReturnURL); err == nil && back != nil { // the allowed origins may have changed since
 			v.ReturnURL = *back
 		}
 	}
 	return v, nil
+}
+
+// liveLink returns the link of a ticket and its challenge. A ticket that is wrong or has ended returns the same error, not_found.
+func (s *Service) liveLink(ctx context.Context, ticket string) (models.ChallengeLink, models.Challenge, error) {
+	now := s.clock.Now()
+	link, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), now)
+	if notFound(err) || err == nil && link.Failures >= MaxFailures {
+		return link, c, problem.NewNotFound()
+	}
+	if err != nil {
+		return link, c, err
+	}
+	lives, err := identity.CredentialLives(ctx, s.store.Q, pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}, link.CredentialID, now)
+	if err == nil && !lives {
+		err = problem.NewNotFound()
+	}
+	return link, c, err
 }
 
 // LinkState is the reason why a link opens nothing.
@@ -149,6 +190,7 @@ const (
 	LinkExpired   LinkState = "expired"   // the challenge expired or failed, or the credential has ended
 	LinkUsed      LinkState = "used"      // the challenge was completed
 	LinkCancelled LinkState = "cancelled" // the challenge was cancelled
+	LinkRefused   LinkState = "refused"   // too many attempts to open the link were refused; the challenge goes on
 )
 
 // EndedLink is a link that opens nothing.
@@ -159,7 +201,7 @@ type EndedLink struct {
 
 // Ended returns why the ticket of a challenge's link opens nothing. Only the holder of a real ticket learns anything about the challenge.
 func (s *Service) Ended(ctx context.Context, id, ticket string) (EndedLink, error) {
-	_, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), time.Time{})
+	link, c, err := challengeByLink(ctx, s.store.Q, s.keyring.MACs(ticketPurpose, []byte(ticket)), time.Time{})
 	if notFound(err) || err == nil && c.ID != id {
 		return EndedLink{State: LinkUnknown}, nil
 	}
@@ -173,7 +215,11 @@ func (s *Service) Ended(ctx context.Context, id, ticket string) (EndedLink, erro
 		out.State = LinkUsed
 	case models.ChallengeCancelled:
 		out.State = LinkCancelled
-	case models.ChallengeOpen, models.ChallengeExpired, models.ChallengeFailed:
+	case models.ChallengeOpen:
+		if link.Failures >= MaxFailures {
+			out.State = LinkRefused
+		}
+	case models.ChallengeExpired, models.ChallengeFailed:
 	}
 	return out, err
 }

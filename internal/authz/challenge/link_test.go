@@ -62,18 +62,18 @@ func TestLinkStoresReturnURL(t *testing.T) {
 	require.NoError(t, err)
 	back := env.RPOrigins[0] + "/payments/1"
 	c := b.Challenge(life, "passkey")
-	_, err = b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, "https://evil.example/")
+	_, err = b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, challenge.LinkOptions{ReturnURL: "https://evil.example/"})
 	require.True(t, problem.Is(err, problem.Unprocessable), "%v", err)
-	link, err := b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, back)
+	link, err := b.service.CreateLink(t.Context(), b.Principal("crd_1"), c.ID, challenge.LinkOptions{ReturnURL: back})
 	require.NoError(t, err)
 	ticket := ticketOf(t, b, link, c)
-	v, err := b.service.ByTicket(t.Context(), ticket)
+	v, err := b.service.ByTicket(t.Context(), ticket, "")
 	require.NoError(t, err)
 	require.Equal(t, back, v.ReturnURL)
 	require.Equal(t, 1, v.Passkeys)
 
 	b.Exec("update environments set rp_origins = '{https://elsewhere.example}'")
-	v, err = b.service.ByTicket(t.Context(), ticket)
+	v, err = b.service.ByTicket(t.Context(), ticket, "")
 	require.NoError(t, err)
 	require.Empty(t, v.ReturnURL, "what the environment no longer allows is not offered")
 }

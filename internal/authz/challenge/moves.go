@@ -85,6 +85,9 @@ var moveTo = map[string]models.ChallengeStatus{moveComplete: models.ChallengeCom
 // complete settles an open challenge with the follow-up decision, and raises the counter of the passkey.
 func (s *Service) complete(ctx context.Context, m Move, c Case) (Outcome, error) {
 	r := *c.Request
+	if err := pg.Verify(ctx, s.store.Q, c.Challenge); err != nil {
+		return Outcome{}, err
+	}
 	if err := offered(c.Challenge, *r.Method); err != nil {
 		return Outcome{}, err
 	}
@@ -98,7 +101,7 @@ func (s *Service) complete(ctx context.Context, m Move, c Case) (Outcome, error)
 		}
 	}
 	followUp, err := s.decide(ctx, s.store.Q, settle.FollowUp{
-		Scope: c.scope(), Parent: c.AuthorizationID, ChallengeMethod: *r.Method, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
+		Scope: c.scope(), Parent: c.AuthorizationID, ChallengeMethod: *r.Method, Passkey: r.PasskeyID, At: m.At, Actor: r.Actor, RequestID: r.RequestID, WorkflowID: m.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
 			return c.entryOf(m, r, events.ChallengeCompletedData{
 				Challenge: m.ID, Method: *r.Method, Strength: strength(*r.Method),
@@ -106,11 +109,12 @@ func (s *Service) complete(ctx context.Context, m Move, c Case) (Outcome, error)
 			})
 		},
 		Settle: func(b *pgx.Batch, followUp models.Authorization, _ []byte) error {
-			queueComplete(b, c.Challenge, completion{*r.Method, strength(*r.Method), m.Request, m.At, followUp.ID})
+			ending, err := endingOf(ctx, s.store.Q, c.Challenge, m.At)
+			queueComplete(b, c.Challenge, completion{*r.Method, strength(*r.Method), m.Request, m.At, followUp.ID, ending})
 			if r.PasskeyID != nil {
 				QueueSpend(b, r, m.At)
 			}
-			return nil
+			return err
 		},
 	})
 	return Outcome{Status: models.ChallengeCompleted, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision)}, err
@@ -118,8 +122,12 @@ func (s *Service) complete(ctx context.Context, m Move, c Case) (Outcome, error)
 
 // cancel settles an open challenge.
 func (s *Service) cancel(ctx context.Context, m Move, c Case) (Outcome, error) {
+	ending, err := endingOf(ctx, s.store.Q, c.Challenge, m.At)
+	if err != nil {
+		return Outcome{}, err
+	}
 	b := &pgx.Batch{}
-	queueCancel(b, c.Challenge, m.At)
+	queueCancel(b, c.Challenge, m.At, ending)
 	if err := events.Queue(b, c.entryOf(m, *c.Request, events.ChallengeCancelledData{Challenge: m.ID}), pg.Causes{}); err != nil {
 		return Outcome{}, err
 	}
@@ -142,8 +150,12 @@ func (s *Service) Expire(ctx context.Context, m Move) (out Outcome, err error) {
 			out, err = s.outcomeOf(ctx, c.Challenge)
 			return err
 		}
+		ending, err := endingOf(ctx, s.store.Q, c.Challenge, m.At)
+		if err != nil {
+			return err
+		}
 		b := &pgx.Batch{}
-		queueExpire(b, c.Challenge, m.At)
+		queueExpire(b, c.Challenge, m.At, ending)
 		aggregate.QueueRelease(b, c.EnvironmentID, m.At, c.AuthorizationID)
 		e := c.entryOf(m, models.MoveRequest{Actor: "workflow:" + m.WorkflowID}, events.ChallengeExpiredData{Challenge: m.ID, ExpiresAt: apitime.Time(c.ExpiresAt)})
 		if err := events.Queue(b, e, pg.Causes{}); err != nil {

@@ -69,6 +69,9 @@ func (s *Service) PrepareCompletion(ctx context.Context, p identity.Principal, i
 	if err := s.refuseUnlessOpen(ctx, p, c.Challenge, moveComplete); err != nil {
 		return Prepared{}, err
 	}
+	if err := c.verify(ctx, s.store.Q); err != nil {
+		return Prepared{}, err
+	}
 	if err := completable(c.Challenge, p, method, assertion); err != nil {
 		return Prepared{}, err
 	}
@@ -225,10 +228,18 @@ func receiptOf(c models.Challenge, digest []byte) *Receipt {
 	return &Receipt{Challenge: c.ID, Status: string(c.Status), Authorization: *c.ChildAuthorizationID, Method: *c.MethodUsed, CompletedAt: c.SettledAt}
 }
 
+// RefusedAssertion returns the refusal of an assertion, and nil for every other error: only such a refusal counts as an attempt.
+func RefusedAssertion(err error) *problem.Error {
+	if e := problem.As(err); e != nil && strings.HasPrefix(string(e.Code), "assertion_") {
+		return e
+	}
+	return nil
+}
+
 // countRefusal counts a refused assertion and returns the refusal. Errors that are no refusal are not counted.
 func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c Case, refusal error) error {
-	e := problem.As(refusal)
-	if e == nil || !strings.HasPrefix(string(e.Code), "assertion_") {
+	e := RefusedAssertion(refusal)
+	if e == nil {
 		return refusal
 	}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
@@ -244,6 +255,9 @@ func (s *Service) countRefusal(ctx context.Context, p identity.Principal, c Case
 			return events.Append(ctx, q, entry)
 		}
 		entry.Data = data
+		if err := EndVoided(ctx, q, c.scope(), "challenges", now, []Voided{{ID: c.ID, ExpiresAt: c.ExpiresAt}}); err != nil {
+			return err
+		}
 		if err := aggregate.Release(ctx, q, c.EnvironmentID, now, c.AuthorizationID); err != nil {
 			return err
 		}

@@ -52,7 +52,9 @@ type Service struct {
 	lists    *lists.Service
 	simulate Simulator
 
-	endpoints Endpoints
+	endpoints    Endpoints
+	signals      SignalStreams
+	destinations Destinations
 }
 
 // Deps are the dependencies of a Service.
@@ -65,12 +67,17 @@ type Deps struct {
 	Lists    *lists.Service
 	Simulate Simulator // nil if no change request is shown
 
-	Endpoints Endpoints // nil if no change of a webhook endpoint is made or shown
+	Endpoints    Endpoints     // nil if no change of a webhook endpoint is made or shown
+	Signals      SignalStreams // nil if no change of an issuer of security events is made or shown
+	Destinations Destinations  // nil if no change of a destination of the log is made or shown
 }
 
 // New returns a Service.
 func New(d Deps) *Service {
-	return &Service{store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, lists: d.Lists, simulate: d.Simulate, endpoints: d.Endpoints}
+	return &Service{
+		store: d.Store, clock: d.Clock, actions: d.Actions, tenancy: d.Tenancy, teams: d.Teams, lists: d.Lists, simulate: d.Simulate,
+		endpoints: d.Endpoints, signals: d.Signals, destinations: d.Destinations,
+	}
 }
 
 // Made is the result of a change: it is applied, or Requested is set and it waits for a second approver.
@@ -123,11 +130,11 @@ func (s *Service) Explain(ctx context.Context, p identity.Principal, id, reason 
 		if status := Effective(c, s.clock.Now()); status != models.ChangePending {
 			return refuseSettled(status, "")
 		}
-		_, own, err := requests(ctx, q, c, p.Actor())
+		by, requester, err := parties(ctx, q, c, p.Actor())
 		if err != nil {
 			return err
 		}
-		if !own {
+		if !requestedBy(c, by, requester) {
 			return problem.New(problem.Forbidden, "Only the requester says why a change is requested.")
 		}
 		return explainChange(ctx, q, c, reason)

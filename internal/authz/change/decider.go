@@ -62,7 +62,7 @@ func (d *Decider) Decide(ctx context.Context, p identity.Principal, id, resoluti
 
 // settled returns a change request that was resolved this way, and its refusal otherwise.
 func (d *Decider) settled(ctx context.Context, p identity.Principal, id, resolution string) (*View, error) {
-	row, err := d.changes.visible(ctx, p, id)
+	row, err := visible(ctx, d.changes.store.AsStored(), p, id)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -125,18 +126,21 @@ type targets struct {
 	environment func(ctx context.Context, q *pg.Q, s pg.Scope) (models.Environment, error)
 	team        func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Team, error)
 	endpoint    func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (Endpoint, error)
+	signals     func(ctx context.Context, q *pg.Q, s pg.Scope, name string) (SignalStream, error)
+	destination func(ctx context.Context, q *pg.Q, s pg.Scope, name string) (Destination, error)
 	list        func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.List, error)
+	subject     func(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Subject, error)
 	at          time.Time // decides who can review
 }
 
 // read reads without locks.
 func (s *Service) read(q *pg.Q, at time.Time) targets {
-	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, s.settingsOf(false), lists.Get, at}
+	return targets{q, action.GetAction, tenancy.BrandedEnvironment, team.GetTeam, s.settingsOf(false), s.signalsOf(false), s.destinationOf(false), lists.Get, subjectrow.Get, at}
 }
 
 // locked locks what it reads until the transaction ends.
 func (s *Service) locked(q *pg.Q, at time.Time) targets {
-	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, s.settingsOf(true), lists.Lock, at}
+	return targets{q, action.LockAction, tenancy.LockEnvironment, team.LockTeam, s.settingsOf(true), s.signalsOf(true), s.destinationOf(true), lists.Lock, subjectrow.Lock, at}
 }
 
 // inForce returns the state that a change request would be requested against now, and false if the change cannot be made any
@@ -148,8 +152,16 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 		return t.teamBase(ctx, c)
 	case isEndpoint(c.Kind):
 		return t.endpointBase(ctx, c)
+	case isSignals(c.Kind):
+		return t.signalsBase(ctx, c)
+	case isDestination(c.Kind):
+		return t.destinationBase(ctx, c)
 	case isList(c.Kind):
 		return t.listBase(ctx, c)
+	case c.Kind == models.ChangeSubjectReinstate:
+		return t.subjectBase(ctx, c)
+	case c.Kind == models.ChangePersonManager:
+		return t.managerBase(ctx, c)
 	}
 	if c.Kind == models.ChangeEnvironmentSettings {
 		var in tenancy.Settings
@@ -214,8 +226,16 @@ func (s *Service) apply(ctx context.Context, q *pg.Q, c models.Change, by action
 		return nil, applyTeam(ctx, q, c, by)
 	case models.ChangeWebhookCreate, models.ChangeWebhookUpdate:
 		return s.applyEndpoint(ctx, q, c, by)
+	case models.ChangeSignalsSet, models.ChangeSignalsRemove:
+		return nil, s.applySignals(ctx, q, c, by)
+	case models.ChangeDestinationSet, models.ChangeDestinationRemove:
+		return nil, s.applyDestination(ctx, q, c, by)
 	case models.ChangeListEntries, models.ChangeListDelete:
 		return nil, s.applyList(ctx, q, c, by)
+	case models.ChangeSubjectReinstate:
+		return nil, applySubject(ctx, q, c, by)
+	case models.ChangePersonManager:
+		return nil, applyManager(ctx, q, c, by)
 	default:
 		return nil, fmt.Errorf("change %s has the unknown kind %q", c.ID, c.Kind)
 	}
@@ -232,10 +252,12 @@ func found[T any](row T, err error) (T, error) {
 // permission returns the permission that a credential needs to make, and to approve, a change of the kind.
 func permission(k models.ChangeKind) models.Permission {
 	switch {
-	case k == models.ChangeEnvironmentSettings:
+	case k == models.ChangeEnvironmentSettings, k == models.ChangePersonManager, isSignals(k), isDestination(k):
 		return models.PermissionConfig
 	case isEndpoint(k):
 		return models.PermissionWebhooks
+	case k == models.ChangeSubjectReinstate:
+		return models.PermissionSubjects
 	default:
 		return models.PermissionPolicyActivate
 	}

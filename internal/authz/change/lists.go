@@ -139,32 +139,63 @@ func (t targets) listBase(ctx context.Context, c models.Change) (any, bool, erro
 
 // Forget removes entries from the change requests about lists of an environment; keys has that of each list. What is left of a pending
 // request can be approved.
-func Forget(ctx context.Context, q *pg.Q, scope pg.Scope, keys map[string]string) error {
-	for list, key := range keys {
-		rows, err := lockNaming(ctx, q, scope, list, key)
+func Forget(ctx context.Context, q *pg.Q, scope pg.Scope, keys map[string][]string) error {
+	for list, ofList := range keys {
+		for _, key := range ofList {
+			if err := forgetKey(ctx, q, scope, list, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forgetKey removes an entry from the change requests about a list.
+func forgetKey(ctx context.Context, q *pg.Q, scope pg.Scope, list, key string) error {
+	rows, err := lockNaming(ctx, q, scope, list, key)
+	if err != nil {
+		return err
+	}
+	return rewriteLists(ctx, q, rows, func(proposed *listProposed, base *listBase) {
+		proposed.Add = slices.DeleteFunc(proposed.Add, func(e lists.PreparedEntry) bool { return e.Key == key })
+		proposed.Remove = slices.DeleteFunc(proposed.Remove, func(k string) bool { return k == key })
+		base.Entries = slices.DeleteFunc(base.Entries, func(e listsEntry) bool { return e.Key == key })
+	})
+}
+
+// ForgetReasons replaces the reasons of entries that name an erased subject in the change requests about lists of an environment.
+func ForgetReasons(ctx context.Context, q *pg.Q, scope pg.Scope, subject string) error {
+	rows, err := lockMentioning(ctx, q, scope, subject)
+	if err != nil {
+		return err
+	}
+	return rewriteLists(ctx, q, rows, func(proposed *listProposed, _ *listBase) {
+		for i, e := range proposed.Add {
+			if lists.Mentions(e.Reason, subject) {
+				proposed.Add[i].Reason = lists.Forgotten
+			}
+		}
+	})
+}
+
+// rewriteLists edits what locked change requests about lists propose, and what it is compared with.
+func rewriteLists(ctx context.Context, q *pg.Q, rows []models.Change, edit func(*listProposed, *listBase)) error {
+	for _, c := range rows {
+		var proposed listProposed
+		var base listBase
+		if err := errors.Join(json.Unmarshal(c.Proposed, &proposed), json.Unmarshal(c.Base, &base)); err != nil {
+			return err
+		}
+		edit(&proposed, &base)
+		differences, err := proposed.differences(base)
 		if err != nil {
 			return err
 		}
-		for _, c := range rows {
-			var proposed listProposed
-			var base listBase
-			if err := errors.Join(json.Unmarshal(c.Proposed, &proposed), json.Unmarshal(c.Base, &base)); err != nil {
-				return err
-			}
-			proposed.Add = slices.DeleteFunc(proposed.Add, func(e lists.PreparedEntry) bool { return e.Key == key })
-			proposed.Remove = slices.DeleteFunc(proposed.Remove, func(k string) bool { return k == key })
-			base.Entries = slices.DeleteFunc(base.Entries, func(e listsEntry) bool { return e.Key == key })
-			differences, err := proposed.differences(base)
-			if err != nil {
-				return err
-			}
-			c, err := document(c, proposal{proposed: proposed, base: base, differences: differences})
-			if err != nil {
-				return err
-			}
-			if err := rewrite(ctx, q, c); err != nil {
-				return err
-			}
+		if c, err = document(c, proposal{proposed: proposed, base: base, differences: differences}); err != nil {
+			return err
+		}
+		if err := rewrite(ctx, q, c); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -50,6 +50,9 @@ func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	after := func() {}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if m.Resolution != Approve {
+			q = q.AsStored()
+		}
 		c, err := found(lockChange(ctx, q, m.Environment, m.ID))
 		if err != nil {
 			return err
@@ -78,7 +81,8 @@ func (s *Service) Decide(ctx context.Context, m Move) (Outcome, error) {
 // in good standing approves or rejects it, and approves only what a requester in good standing asks for.
 func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 	scope := scopeOf(c)
-	by, own, err := requests(ctx, q, c, m.Actor)
+	by, requester, err := parties(ctx, q, c, m.Actor)
+	own := requestedBy(c, by, requester)
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,11 @@ func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 	if m.Resolution == Reject {
 		return nil
 	}
-	// A change request asks for two people, and an account that the requester may have made is not a second one.
+	// A change request asks for two people, and an account that may be the requester's is not a second one.
+	if by.MayBeSame(requester) || by.Is(c.Principal) {
+		return problem.New(problem.SelfApproval, "The change requires a second person, and the approver may be the requester: one was invited by the other, or one was invited and "+
+			"an identity provider signs the other in. An operator who is neither confirms the account under People, or links the two.")
+	}
 	confirmed, err := identity.IsConfirmed(ctx, q, scope, by.Principal, c.CreatedAt)
 	if err != nil {
 		return err
@@ -121,20 +129,19 @@ func permit(ctx context.Context, q *pg.Q, c models.Change, m Move) error {
 	return err
 }
 
-// requests returns who is behind an actor, and whether they requested a change.
-func requests(ctx context.Context, q *pg.Q, c models.Change, actor string) (identity.Behind, bool, error) {
-	by, err := identity.PrincipalBehind(ctx, q, scopeOf(c), actor)
-	if err != nil {
-		return by, false, err
+// parties returns who is behind an actor and behind the requester of a change.
+func parties(ctx context.Context, q *pg.Q, c models.Change, actor string) (by, requester identity.Behind, err error) {
+	if by, err = identity.PrincipalBehind(ctx, q, scopeOf(c), actor); err != nil {
+		return by, requester, err
 	}
-	requester, err := identity.PrincipalBehind(ctx, q, scopeOf(c), c.ProposedBy)
-	return by, requestedBy(c, by, requester), err
+	requester, err = identity.PrincipalBehind(ctx, q, scopeOf(c), c.ProposedBy)
+	return by, requester, err
 }
 
 // requestedBy reports whether an actor requested a change. The requester's key may count as someone else by now; those of before and of now are
 // both barred.
 func requestedBy(c models.Change, by, requester identity.Behind) bool {
-	return by.Meets(requester) || by.Meets(identity.Behind{Principal: c.Principal})
+	return by.SamePrincipal(requester) || by.SamePrincipal(identity.Behind{Principal: c.Principal})
 }
 
 // settle moves a pending change request, whose row is locked, and makes the change if it is approved and still applies. It returns
@@ -205,6 +212,7 @@ func recordSettled(ctx context.Context, q *pg.Q, c models.Change, to models.Chan
 func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	var out Outcome
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		c, err := found(lockChange(ctx, q, m.Environment, m.ID))
 		if err != nil {
 			return err
@@ -241,7 +249,7 @@ func outcomeOf(c models.Change, status models.ChangeStatus) Outcome {
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
 	var c models.Change
 	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
-		c, err = lockChange(ctx, q, environment, id)
+		c, err = lockChange(ctx, q.AsStored(), environment, id)
 		return err
 	})
 	if errors.Is(err, pg.ErrNotFound) {
@@ -259,7 +267,11 @@ func workflowInput(c models.Change) WorkflowInput {
 // prepare checks that the principal may settle the change request this way now. It returns the input of its workflow, and true
 // if the change request is settled this way already.
 func (s *Service) prepare(ctx context.Context, p identity.Principal, id, resolution string) (WorkflowInput, bool, error) {
-	c, err := s.visible(ctx, p, id)
+	q := s.store.Q
+	if resolution != Approve {
+		q = q.AsStored()
+	}
+	c, err := visible(ctx, q, p, id)
 	if err != nil {
 		return WorkflowInput{}, false, err
 	}
@@ -268,5 +280,5 @@ func (s *Service) prepare(ctx context.Context, p identity.Principal, id, resolut
 		return WorkflowInput{}, true, refuseSettled(c.Status, resolution)
 	}
 	m := Move{ID: id, Resolution: resolution, Actor: p.Actor(), At: s.clock.Now()}
-	return workflowInput(c), false, permit(ctx, s.store.Q, c, m)
+	return workflowInput(c), false, permit(ctx, q, c, m)
 }

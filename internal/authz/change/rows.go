@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -11,12 +14,8 @@ import (
 
 // insertChange adds a pending change request. It returns false and inserts nothing if the same proposal is pending.
 func insertChange(ctx context.Context, q *pg.Q, c models.Change) (bool, error) {
-	n, err := q.Exec(ctx, `insert into changes (id, tenant_id, environment_id, kind, status, target, action, proposed, base, differences,
-		digest, proposed_by, principal, created_at, expires_at, reason)
-		values ($1, $2, $3, $4, 'pending', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) on conflict do nothing`,
-		c.ID, c.TenantID, c.EnvironmentID, string(c.Kind), c.Target, c.Action, c.Proposed, c.Base, c.Differences,
-		c.Digest, c.ProposedBy, c.Principal, c.CreatedAt, c.ExpiresAt, c.Reason)
-	return n == 1, err
+	res := q.Gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&c)
+	return res.RowsAffected == 1, res.Error
 }
 
 // getChange returns one change request of the environment.
@@ -29,14 +28,19 @@ func getChange(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Chan
 // lockChange returns a change request of an environment, for its workflow, and locks the row until the transaction ends.
 func lockChange(ctx context.Context, q *pg.Q, environment, id string) (models.Change, error) {
 	var row models.Change
-	return pg.OrNotFound(row, q.Gorm(ctx).Raw("select * from changes where environment_id = ? and id = ? for update", environment, id).Take(&row).Error)
+	return pg.OrNotFound(row, locked(ctx, q).Where("environment_id = ? and id = ?", environment, id).Take(&row).Error)
 }
 
 // lockPendingChanges returns the pending change request with a digest and locks it until the transaction ends.
 func lockPendingChanges(ctx context.Context, q *pg.Q, s pg.Scope, digest []byte) (models.Change, error) {
 	var row models.Change
-	return pg.OrNotFound(row, q.Gorm(ctx).Raw(`select * from changes where tenant_id = ? and environment_id = ? and digest = ?
-		and status = 'pending' for update`, s.Tenant, s.Environment, digest).Take(&row).Error)
+	return pg.OrNotFound(row, locked(ctx, q).Where("tenant_id = ? and environment_id = ? and digest = ? and status = 'pending'",
+		s.Tenant, s.Environment, digest).Take(&row).Error)
+}
+
+// locked begins a query that locks the rows until the transaction ends.
+func locked(ctx context.Context, q *pg.Q) *gorm.DB {
+	return q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"})
 }
 
 // ListFilter narrows a list of change requests. Now decides which pending ones count as expired.
@@ -87,10 +91,29 @@ func lockNaming(ctx context.Context, q *pg.Q, s pg.Scope, list, key string) ([]m
 	return rows, err
 }
 
+// lockMentioning returns the change requests about lists that propose an entry whose reason contains a text, and locks them.
+func lockMentioning(ctx context.Context, q *pg.Q, s pg.Scope, text string) ([]models.Change, error) {
+	var rows []models.Change
+	err := q.Gorm(ctx).Raw(`select * from changes where tenant_id = @tenant and environment_id = @environment and kind = 'list.entries'
+		and exists (select from jsonb_array_elements(case when jsonb_typeof(proposed -> 'add') = 'array' then proposed -> 'add' else '[]' end) e where strpos(e ->> 'reason', @text) > 0)
+		order by id for update`, map[string]any{"tenant": s.Tenant, "environment": s.Environment, "text": text}).Find(&rows).Error
+	return rows, err
+}
+
+// change updates a change request that meets a condition, with its MAC, and reports whether it did.
+func change(ctx context.Context, q *pg.Q, c models.Change, where, set string, args ...any) (bool, error) {
+	args = append([]any{map[string]any{"environment": c.EnvironmentID, "id": c.ID}}, args...)
+	rows, err := pg.Change[models.Change](ctx, q, "environment_id = @environment and id = @id and "+where, set, args...)
+	return len(rows) == 1, err
+}
+
+// unproposed is the digest of no proposal.
+const unproposed = "digest = sha256(id::bytea)"
+
 // rewrite replaces the content of a locked change request. Its digest is that of no proposal any more.
 func rewrite(ctx context.Context, q *pg.Q, c models.Change) error {
-	_, err := q.Exec(ctx, "update changes set proposed = $3, base = $4, differences = $5, digest = sha256(id::bytea) where environment_id = $1 and id = $2",
-		c.EnvironmentID, c.ID, c.Proposed, c.Base, c.Differences)
+	_, err := change(ctx, q, c, "true", "proposed = @proposed, base = @base, differences = @differences, "+unproposed,
+		map[string]any{"proposed": c.Proposed, "base": c.Base, "differences": c.Differences})
 	return err
 }
 
@@ -102,24 +125,29 @@ func pendingChanges(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) (in
 	return n, err
 }
 
+// forgetTarget removes the target of change requests of a kind, and the reasons, which may name it.
+func forgetTarget(ctx context.Context, q *pg.Q, s pg.Scope, kind models.ChangeKind, target string) error {
+	_, err := pg.Change[models.Change](ctx, q, "tenant_id = @tenant and environment_id = @environment and kind = @kind and target = @target",
+		"target = 'erased', reason = '', resolved_for = '', "+unproposed,
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "kind": kind, "target": target})
+	return err
+}
+
 // resolveChange moves a pending change request that is not due to a final status and reports whether it did.
 func resolveChange(ctx context.Context, q *pg.Q, c models.Change, to models.ChangeStatus, m Move) (bool, error) {
-	n, err := q.Exec(ctx, `update changes set status = $2, resolved_at = $3, resolved_by = $4, resolved_for = $6
-		where id = $1 and environment_id = $5 and status = 'pending' and expires_at > $3`, c.ID, string(to), m.At, m.Actor, c.EnvironmentID, m.Reason)
-	return n == 1, err
+	return change(ctx, q, c, "status = 'pending' and expires_at > @at", "status = @to, resolved_at = @at, resolved_by = @actor, resolved_for = @reason",
+		map[string]any{"to": to, "at": m.At, "actor": m.Actor, "reason": m.Reason})
 }
 
 // explainChange sets the requester's reason of a pending change request.
 func explainChange(ctx context.Context, q *pg.Q, c models.Change, reason string) error {
-	_, err := q.Exec(ctx, "update changes set reason = $3 where id = $1 and environment_id = $2 and status = 'pending'", c.ID, c.EnvironmentID, reason)
+	_, err := change(ctx, q, c, "status = 'pending'", "reason = @reason", map[string]any{"reason": reason})
 	return err
 }
 
 // expireChange moves a pending change request that is due to expired and reports whether it did.
 func expireChange(ctx context.Context, q *pg.Q, c models.Change, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update changes set status = 'expired', resolved_at = $2
-		where id = $1 and environment_id = $3 and status = 'pending' and expires_at <= $2`, c.ID, at, c.EnvironmentID)
-	return n == 1, err
+	return change(ctx, q, c, "status = 'pending' and expires_at <= @at", "status = 'expired', resolved_at = @at", map[string]any{"at": at})
 }
 
 // OverdueChanges returns at most limit change requests of any environment that should have expired before t.

@@ -32,6 +32,8 @@ type View struct {
 	Endpoint string
 	// List is the name of the list; empty for other kinds.
 	List string
+	// Subject is the relying party's id of the subject; empty for other kinds and once the subject is erased.
+	Subject string
 	// Own reports that the principal requested it. Approvable reports that the principal may approve it.
 	Own, Approvable bool
 	// Applies reports whether what it was requested against is in force; nil in lists and for a settled change request.
@@ -59,6 +61,9 @@ func view(c models.Change, now time.Time) (*View, error) {
 	}
 	if c.Kind == models.ChangeWebhookUpdate {
 		v.Endpoint = c.Target
+	}
+	if c.Kind == models.ChangeSubjectReinstate {
+		v.Subject = c.Target
 	}
 	if c.Kind != models.ChangePolicyActivate {
 		return &v, nil
@@ -96,7 +101,7 @@ func viewerOf(ctx context.Context, q *pg.Q, p identity.Principal, rows ...models
 // see adds what depends on the viewer.
 func (r viewer) see(v *View) *View {
 	v.Own = requestedBy(v.Change, r.by, r.requesters[v.ProposedBy])
-	v.Approvable = v.Status == models.ChangePending && !v.Own && r.by.Former == "" && administers(r.Principal) && r.Permissions.Has(permission(v.Kind))
+	v.Approvable = v.Status == models.ChangePending && !r.by.MayBeSame(r.requesters[v.ProposedBy]) && !v.Own && r.by.Former == "" && administers(r.Principal) && r.Permissions.Has(permission(v.Kind))
 	return v
 }
 
@@ -137,7 +142,7 @@ func (s *Service) List(ctx context.Context, p identity.Principal, f Filter, page
 		}
 		filter.Kinds = []models.ChangeKind{f.Kind}
 	}
-	rows, next, err := listChanges(ctx, s.store.Q, p.Store(), filter, page)
+	rows, next, err := listChanges(ctx, s.store.AsStored(), p.Store(), filter, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -164,7 +169,7 @@ func (s *Service) Pending(ctx context.Context, scope pg.Scope) (int64, error) {
 // Get returns one change request. A pending one is shown with whether it still applies and, for a policy version, with its
 // simulation.
 func (s *Service) Get(ctx context.Context, p identity.Principal, id string) (*View, error) {
-	row, err := s.visible(ctx, p, id)
+	row, err := visible(ctx, s.store.AsStored(), p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -205,8 +210,8 @@ func (s *Service) simulation(ctx context.Context, scope pg.Scope, v *View) (*aut
 }
 
 // visible returns a change request that the principal may see.
-func (s *Service) visible(ctx context.Context, p identity.Principal, id string) (models.Change, error) {
-	row, err := found(getChange(ctx, s.store.Q, p.Store(), id))
+func visible(ctx context.Context, q *pg.Q, p identity.Principal, id string) (models.Change, error) {
+	row, err := found(getChange(ctx, q, p.Store(), id))
 	if err == nil && !shows(p, row.Kind) {
 		return row, problem.NewNotFound()
 	}

@@ -48,8 +48,7 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 		}
 	}
 	var out []Detail
-	title := p.title()
-	for i, r := range p.rules {
+	for _, r := range p.rules {
 		value, given := any(resourceID), true
 		if r.Path != nil {
 			value, given = annotation.Lookup(values, r.Path)
@@ -57,9 +56,14 @@ func (p Plan) Details(resourceID string, context []byte) ([]Detail, error) {
 		if !given || value == nil {
 			continue
 		}
-		text, canonical := r.text(plainText(value), values)
+		plain := plainText(value)
+		text, canonical := r.text(plain, values)
+		shown := displaytext.Readable(text)
+		if r.Format == Masked { // what its end is read as depends on the rest
+			shown = masked(plain)
+		}
 		out = append(out, Detail{
-			Label: r.Label, Value: bounded(displaytext.Readable(text)), Format: r.Format, Canonical: canonical, Labels: r.Labels, Title: i == title,
+			Label: r.Label, Value: bounded(shown), Format: r.Format, Canonical: canonical, Labels: r.Labels, Title: r.Title,
 		})
 	}
 	return out, nil
@@ -74,18 +78,16 @@ func (r Rule) text(plain string, context map[string]any) (text, canonical string
 	case Number:
 		return grouped(plain, 0)
 	case Date:
-		if t, err := time.Parse(time.DateOnly, plain); err == nil {
+		if t, err := time.Parse(time.DateOnly, plain); err == nil && t.Year() > 0 { // browsers show the year 0 as the year 1 before Christ
 			return t.Format("2 January 2006"), plain
 		}
 	case DateTime:
-		if t, err := apitime.Parse(plain); err == nil {
+		if t, err := apitime.Parse(plain); err == nil && t.UTC().Year() > 0 {
 			return t.Format("2 January 2006, 15:04:05 UTC"), t.UTC().Format(time.RFC3339)
 		}
 	case Account:
 		return account(plain)
-	case Masked:
-		return masked(plain), ""
-	case Text:
+	case Masked, Text:
 	}
 	return plain, ""
 }
@@ -121,12 +123,10 @@ func (d Detail) Sent() bool {
 	return (d.Format == Text || d.Format == Account) && !altered.MatchString(d.Value)
 }
 
-// masked shows the last four characters, and of a short value less, so that most of it stays hidden.
+// masked shows the last four characters as a person reads them, and of a short value less, so that most of it stays hidden.
 func masked(s string) string {
 	const shown = 4
-	runes := []rune(s)
-	last := min(shown, len(runes)/3)
-	return "•••• " + string(runes[len(runes)-last:])
+	return "•••• " + displaytext.ReadableEnd(s, min(shown, utf8.RuneCountInString(s)/3))
 }
 
 // bounded cuts a value that is too long and says how long it was.

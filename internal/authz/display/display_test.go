@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -46,6 +47,8 @@ func TestDetailsFormatValues(t *testing.T) {
 		"number":                              {`{"label": "L", "format": "number"}`, `1234567.5`, "1,234,567.5"},
 		"number that is no number":            {`{"label": "L", "format": "number"}`, `true`, "true"},
 		"date":                                {`{"label": "L", "format": "date"}`, `"2026-11-02"`, "2 November 2026"},
+		"date in the year 0":                  {`{"label": "L", "format": "date"}`, `"0000-02-03"`, "0000-02-03"},
+		"datetime in the year 0 in UTC":       {`{"label": "L", "format": "datetime"}`, `"0001-01-01T00:30:00+02:00"`, "0001-01-01T00:30:00+02:00"},
 		"date that is none":                   {`{"label": "L", "format": "date"}`, `"2026-13-02"`, "2026-13-02"},
 		"datetime is shown in UTC":            {`{"label": "L", "format": "datetime"}`, `"2026-11-02T01:30:00+02:00"`, "1 November 2026, 23:30:00 UTC"},
 		"datetime with a comma":               {`{"label": "L", "format": "datetime"}`, `"2026-11-02T01:30:00,5Z"`, "2026-11-02T01:30:00,5Z"},
@@ -192,6 +195,8 @@ func TestOutlineNamesARequest(t *testing.T) {
 			require.NoError(t, err)
 			outline := display.Outlined(details)
 			require.Equal(t, c.title, outline.Title)
+			declared := slices.ContainsFunc(details, func(d display.Detail) bool { return d.Title })
+			require.Equal(t, name == "marked", declared, "a button that signs names what is declared and nothing else")
 			require.Equal(t, c.amount, outline.Amount)
 			var identifying []string
 			for _, d := range outline.Identifying {

@@ -11,7 +11,8 @@ import (
 // number matches what is written with grouped digits: at most 30 digits and no exponent that would make it longer.
 var number = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
 
-func knownCurrency(code string) bool { return currency.IsValid(code) }
+// KnownCurrency reports whether ISO 4217 has a currency.
+func KnownCurrency(code string) bool { return currency.IsValid(code) }
 
 // money writes an exact amount in major units with at least the minor units of its currency: 250 EUR is 250.00 EUR, 250 JPY is
 // 250 JPY, and an amount with more decimals than the currency has keeps them, for rounding would show what is not carried out.

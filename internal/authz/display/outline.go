@@ -4,7 +4,8 @@ import "slices"
 
 // Outline is a request in one line of a list. Its values are among the details.
 type Outline struct {
-	// Title names the request, such as the payee of a payment; empty if no detail does.
+	// Title names the request in lists: the detail that is declared as its title, such as the payee of a payment, and otherwise the first text,
+	// or the first account. It is empty if there is none. Only a declared title may name a request on a button that signs.
 	Title string
 	// Amount is the first amount of money; empty if there is none.
 	Amount string
@@ -15,9 +16,10 @@ type Outline struct {
 // Outlined returns the outline of a request from its details.
 func Outlined(details []Detail) Outline {
 	var out Outline
-	for _, d := range details {
+	title := titled(details)
+	for i, d := range details {
 		switch {
-		case d.Title:
+		case i == title:
 			out.Title = d.Value
 			out.Identifying = append(out.Identifying, d)
 		case d.Format == Money && out.Amount == "":
@@ -29,17 +31,26 @@ func Outlined(details []Detail) Outline {
 	return out
 }
 
-// title returns the index of the rule whose value names a request: the one that is marked, otherwise the first text of the context, and
-// otherwise the first value that is no amount. It returns -1 if there is none.
-func (p Plan) title() int {
-	for _, names := range []func(Rule) bool{
-		func(r Rule) bool { return r.Title },
-		func(r Rule) bool { return r.Format == Text && r.Path != nil },
-		func(r Rule) bool { return r.Format == Text || r.Format == Account || r.Format == Masked },
+// titled returns the index of the detail that names the request in lists; -1 if there is none.
+func titled(details []Detail) int {
+	for _, names := range []func(Detail) bool{
+		func(d Detail) bool { return d.Title },
+		func(d Detail) bool { return d.Format == Text },
+		func(d Detail) bool { return d.Format == Account || d.Format == Masked },
 	} {
-		if i := slices.IndexFunc(p.rules, names); i >= 0 {
+		if i := slices.IndexFunc(details, names); i >= 0 {
 			return i
 		}
 	}
 	return -1
+}
+
+// Untitled reports whether the plan shows an amount of money and declares no title, and if it declares one, its path from the context down.
+func (p Plan) Untitled() (missing bool, title []string) {
+	amount := slices.ContainsFunc(p.rules, func(r Rule) bool { return r.Format == Money })
+	i := slices.IndexFunc(p.rules, func(r Rule) bool { return r.Title })
+	if i < 0 {
+		return amount, nil
+	}
+	return false, p.rules[i].Path
 }

@@ -38,6 +38,9 @@ const (
 	Masked   Format = "masked"   // its last four characters
 )
 
+// Standing is the format of the sentence of a standing approval, which no schema gives: its canonical form has the parts of the sentence.
+const Standing Format = "standing"
+
 var formats = []Format{Text, Money, Number, Date, DateTime, Account, Masked}
 
 // Rule shows one value.
@@ -198,7 +201,7 @@ func (s setting) fault() string {
 		return `currency is required for money: an ISO 4217 code, or a JSON pointer into the context such as "/currency"`
 	case s.Format != Money && s.Currency != "":
 		return "currency is for the format money"
-	case s.Currency != "" && !strings.HasPrefix(s.Currency, "/") && !knownCurrency(s.Currency):
+	case s.Currency != "" && !strings.HasPrefix(s.Currency, "/") && !KnownCurrency(s.Currency):
 		return "currency must be an ISO 4217 code in capitals, or a JSON pointer that begins with /"
 	default:
 		return ""

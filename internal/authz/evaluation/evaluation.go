@@ -7,9 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -91,9 +95,28 @@ func Effective(e models.Evaluation, now time.Time) models.EvaluationStatus {
 	return e.Status
 }
 
+// checkNamesNoSubject refuses a name with the id of a subject: the name is part of the record, which an erasure does not change. A word of letters
+// alone is no id, so that an ordinary one is never refused.
+func (s *Service) checkNamesNoSubject(ctx context.Context, scope pg.Scope, name string) error {
+	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool {
+		return strings.IndexFunc(w, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+	})
+	for _, w := range words {
+		words = append(words, strings.Trim(w, `.,:;!?()[]"'`))
+	}
+	id, err := subjectrow.Named(ctx, s.store.Q, scope, words)
+	if err != nil || id == "" {
+		return err
+	}
+	return problem.Invalid([]any{"body", "name"}, "name contains the id of a user. It would stay after the user's data is erased: leave the id out.", "value_error")
+}
+
 // Create opens an evaluation. Its workflow is started through the outbox.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (View, error) {
 	if err := displaytext.Check("name", in.Name); err != nil {
+		return View{}, err
+	}
+	if err := s.checkNamesNoSubject(ctx, p.Store(), in.Name); err != nil {
 		return View{}, err
 	}
 	now := s.clock.Now()

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
+	"github.com/countersign-dev/countersign/internal/testing/storetest"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -69,15 +70,17 @@ func at(d time.Duration) *time.Time {
 func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	storetest.Subject(t, b.Store, models.Environment{ID: b.Scope.Environment, TenantID: b.Scope.Tenant}, "user_1")
 	for name, c := range map[string]struct {
 		in  evaluation.Create
 		loc []any
 		typ string
 	}{
-		"an unknown key":      {evaluation.Create{ActionKeys: []string{"payments.transfer", "nothing"}}, []any{"body", "action_keys", 1}, "unknown_action"},
-		"a repeated key":      {evaluation.Create{ActionKeys: []string{"payments.transfer", "payments.transfer"}}, []any{"body", "action_keys", 1}, "duplicate_item"},
-		"an end before start": {evaluation.Create{ActionKeys: []string{"payments.transfer"}, StartsAt: at(time.Hour), EndsAt: at(time.Minute)}, []any{"body", "ends_at"}, "window_invalid"},
-		"an end at the start": {evaluation.Create{ActionKeys: []string{"payments.transfer"}, EndsAt: at(0)}, []any{"body", "ends_at"}, "window_invalid"},
+		"an unknown key":                  {evaluation.Create{ActionKeys: []string{"payments.transfer", "nothing"}}, []any{"body", "action_keys", 1}, "unknown_action"},
+		"a repeated key":                  {evaluation.Create{ActionKeys: []string{"payments.transfer", "payments.transfer"}}, []any{"body", "action_keys", 1}, "duplicate_item"},
+		"an end before start":             {evaluation.Create{ActionKeys: []string{"payments.transfer"}, StartsAt: at(time.Hour), EndsAt: at(time.Minute)}, []any{"body", "ends_at"}, "window_invalid"},
+		"an end at the start":             {evaluation.Create{ActionKeys: []string{"payments.transfer"}, EndsAt: at(0)}, []any{"body", "ends_at"}, "window_invalid"},
+		"a name with the id of a subject": {evaluation.Create{Name: "Payments (user_1), autumn", ActionKeys: []string{"payments.transfer"}}, []any{"body", "name"}, "value_error"},
 	} {
 		_, err := b.service.Create(t.Context(), b.Principal("crd_1"), c.in)
 		p := problem.As(err)

@@ -3,7 +3,6 @@ package evaluation
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/settle"
@@ -115,9 +114,7 @@ type Window struct {
 func TallyDecisions(ctx context.Context, s *pg.Store, scope pg.Scope, w Window, limit time.Duration) (Tally, error) {
 	var t Tally
 	err := s.ReadOld(ctx, func(q *pg.Q) error {
-		var set string
-		err := q.QueryRow(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10)).Scan(&set)
-		if err != nil {
+		if err := q.LimitStatements(ctx, limit); err != nil {
 			return err
 		}
 		var raw []byte
@@ -147,9 +144,7 @@ type DayCount struct {
 func shadowDays(ctx context.Context, s *pg.Store, scope pg.Scope, w Window, limit time.Duration) ([]DayCount, error) {
 	var rows []DayCount
 	err := s.ReadOld(ctx, func(q *pg.Q) error {
-		var set string
-		err := q.QueryRow(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10)).Scan(&set)
-		if err != nil {
+		if err := q.LimitStatements(ctx, limit); err != nil {
 			return err
 		}
 		return q.Gorm(ctx).Raw(`select date_trunc('day', decided_at, 'UTC') as day, count(*) as count from authorizations

@@ -46,7 +46,7 @@ func TestAlteredHoldsAreNotApproved(t *testing.T) {
 			_, err := b.service.Review(t.Context(), approval)
 			require.ErrorAs(t, err, &altered)
 			require.Contains(t, alter, " "+altered.Table+" ")
-			_, err = b.service.PrepareReview(t.Context(), eve, h.AuthorizationID, hold.Approve, nil)
+			_, err = b.service.PrepareReview(t.Context(), eve, h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 			require.ErrorAs(t, err, &altered)
 			scopes, err := altered.Scopes(t.Context(), b.Store.Q)
 			require.NoError(t, err)

@@ -29,15 +29,17 @@ func (s *Service) Awaited(ctx context.Context, h models.Hold, people []string, e
 	if err != nil {
 		return nil, err
 	}
-	if b.teams, err = team.TeamsOf(ctx, s.store.Q, c.scope(), actorsOf(slices.Concat(approvers, candidates))); err != nil {
+	if b.membership, err = membersOf(ctx, s.store.Q, c.scope(), now, actorsOf(slices.Concat(approvers, candidates)), c.Teams...); err != nil {
 		return nil, err
 	}
 	// Whether a slot is open depends on who fills the others: members of several teams move between them.
 	given := b.count(approvers).Given
+	open, position := b.open(approvers)
 	var out []string
 	for _, c := range candidates {
-		approved := slices.ContainsFunc(approvers, func(a Approver) bool { return a.Principal == c.Principal })
-		if approved || b.bars(c.Principal) || escalated && !b.admitsByEscalation(c) {
+		c.Step = min(position, len(b.steps)-1)
+		approved := slices.ContainsFunc(approvers, func(a Approver) bool { return a.Principal == c.Principal && a.Step == c.Step })
+		if approved || b.barred.MayBeSame(c.behind()) || escalated && !open.admitsByEscalation(c) {
 			continue
 		}
 		if b.count(append(slices.Clone(approvers), c)).Given > given {
@@ -52,7 +54,7 @@ func (s *Service) candidates(ctx context.Context, c Case, people []string) (ball
 	scope, now := c.scope(), s.clock.Now()
 	b, err := ballotOf(ctx, s.store.Q, c, now)
 	// The ballot of a hold that requires no team does not say who requested it.
-	if err == nil && len(b.wanted) == 0 {
+	if err == nil && !b.requiresTeams() {
 		b.barred, err = barredFrom(ctx, s.store.Q, c)
 	}
 	if err != nil {
@@ -86,14 +88,14 @@ func (s *Service) candidates(ctx context.Context, c Case, people []string) (ball
 
 // admitsByEscalation reports whether the approver belongs to a team that a part of the hold is escalated to, or is the deputy of an absent
 // member.
-func (b ballot) admitsByEscalation(a Approver) bool {
+func (p poll) admitsByEscalation(a Approver) bool {
 	// The same rules for members and deputies apply to the second team as to the first, so that it stands in the first one's place.
 	var escalated []models.HoldTeam
-	for _, w := range b.wanted {
-		if w.EscalateAt != nil && !b.at.Before(*w.EscalateAt) {
+	for _, w := range p.wanted {
+		if w.EscalateAt != nil && !p.at.Before(*w.EscalateAt) {
 			escalated = append(escalated, models.HoldTeam{Team: *w.EscalateTeam, Approvals: w.Approvals})
 		}
 	}
-	fills := ballot{wanted: escalated, teams: b.teams, barred: b.barred, at: b.at}.fills(a, true)
+	fills := poll{step: step{wanted: escalated}, ballot: p.ballot}.fills(a, true)
 	return slices.Contains(fills[:len(escalated)], true)
 }

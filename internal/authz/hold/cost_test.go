@@ -15,8 +15,8 @@ import (
 func TestReviewsCostTheSameStatements(t *testing.T) {
 	t.Parallel()
 	for resolution, want := range map[string]map[string]storetest.Cost{
-		hold.Approve: {"prepare": {Statements: 3, RoundTrips: 3}, "resolve": {Statements: 3, RoundTrips: 3}, "receipt of a repeat": {Statements: 1, RoundTrips: 1}},
-		hold.Reject:  {"prepare": {Statements: 3, RoundTrips: 3}, "resolve": {Statements: 10, RoundTrips: 3}, "receipt of a repeat": {Statements: 1, RoundTrips: 1}},
+		hold.Approve: {"prepare": {Statements: 4, RoundTrips: 4}, "resolve": {Statements: 3, RoundTrips: 3}, "receipt of a repeat": {Statements: 1, RoundTrips: 1}},
+		hold.Reject:  {"prepare": {Statements: 3, RoundTrips: 3}, "resolve": {Statements: 11, RoundTrips: 3}, "receipt of a repeat": {Statements: 1, RoundTrips: 1}},
 	} {
 		t.Run(resolution, func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +31,7 @@ func TestReviewsCostTheSameStatements(t *testing.T) {
 				var p hold.Prepared
 				found["prepare"] = meter.Of(t.Context(), func(ctx context.Context) {
 					var err error
-					p, err = b.service.PrepareReview(ctx, reviewer, h.AuthorizationID, resolution, nil)
+					p, err = b.service.PrepareReview(ctx, reviewer, h.AuthorizationID, hold.Vote{Resolution: resolution})
 					require.NoError(t, err)
 				})
 				move := b.moved(t, p, h.AuthorizationID)

@@ -23,6 +23,8 @@ const (
 	GivenLife = time.Hour
 	// remarkLife is how long a remark is stored for a reviewer who does not read it.
 	remarkLife = 7 * 24 * time.Hour
+	// LateAfter is how long a worker needs at most to make a review, unless it fails. From then on its reviewer may withdraw it.
+	LateAfter = 5 * time.Second
 )
 
 // Given is the result of giving one review: it waits, or is refused (Err), or Done says that there is nothing left to do.
@@ -38,20 +40,20 @@ type givenBy struct {
 
 // Give stores the same review of each hold. They are made together after UndoTime, each as Reviewer.Review would make it then, unless the
 // reviewer undoes them. What Review would refuse now is refused now. A later review of the reviewer replaces one that waits.
-func (s *Service) Give(ctx context.Context, p identity.Principal, resolution string, note *string, ids ...string) ([]Given, error) {
+func (s *Service) Give(ctx context.Context, p identity.Principal, vote Vote, ids ...string) ([]Given, error) {
 	out := make([]Given, len(ids))
 	var rows []models.GivenReview
 	for i, id := range ids {
-		_, review, _, err := s.checkReview(ctx, p, id, resolution)
+		_, review, _, err := s.checkReview(ctx, p, id, vote)
 		out[i] = Given{Done: Reviewed{Receipt: review.Receipt, Pending: review.Pending}, Err: err}
 		if err != nil || review.done() {
 			continue
 		}
 		row := models.GivenReview{
-			AuthorizationID: id, EnvironmentID: p.EnvironmentID, TenantID: p.TenantID, Reviewer: p.Actor(), Resolution: resolution, RequestID: p.RequestID,
+			AuthorizationID: id, EnvironmentID: p.EnvironmentID, TenantID: p.TenantID, Reviewer: p.Actor(), Step: review.step, Resolution: vote.Resolution, RequestID: p.RequestID,
 		}
-		if note != nil {
-			if row.Note, err = s.notes.Seal(id, p.Actor(), *note); err != nil {
+		if vote.Note != nil {
+			if row.Note, err = s.notes.Seal(id, p.Actor(), *vote.Note); err != nil {
 				return nil, err
 			}
 		}
@@ -61,11 +63,15 @@ func (s *Service) Give(ctx context.Context, p identity.Principal, resolution str
 		return out, nil
 	}
 	now := s.clock.Now()
+	defer s.store.Wake(pg.ChannelDesk, p.EnvironmentID) // colleagues see that it waits
 	for i := range rows {
 		rows[i].GivenAt, rows[i].DueAt = now, now.Add(UndoTime)
 	}
 	return out, s.store.Write(ctx, func(q *pg.Q) error {
 		if err := insertGiven(ctx, q, rows, now.Add(-remarkLife)); err != nil {
+			return err
+		}
+		if err := stopApprovals(ctx, q, p.EnvironmentID, ids...); err != nil {
 			return err
 		}
 		for _, r := range rows {
@@ -85,16 +91,28 @@ func (s *Service) Given(ctx context.Context, p identity.Principal) ([]models.Giv
 	return givenBefore(ctx, s.store.Q, p.Store(), p.Actor())
 }
 
+// GivenByOthers returns the reviews of a hold by others than the caller that wait, the earliest first, for display only.
+func (s *Service) GivenByOthers(ctx context.Context, p identity.Principal, id string) ([]models.GivenReview, error) {
+	return waitingOf(ctx, s.store.Q, p.Store(), p.Actor(), id)
+}
+
 // Undone is a review that was taken back before it was made, or whose remark was read.
 type Undone struct {
 	models.GivenReview
 	Text string // of the note; empty for none
 }
 
-// Undo takes back reviews of the caller that no worker makes yet, and removes those whose remark was read. It returns them; the others are
-// made, or were.
+// Undo takes back reviews of the caller that no worker makes yet or could make, and removes those whose remark was read. It returns them; the
+// others are made, or were.
 func (s *Service) Undo(ctx context.Context, p identity.Principal, ids ...string) ([]Undone, error) {
-	rows, err := deleteGiven(ctx, s.store.Q, p.Store(), p.Actor(), ids)
+	var rows []models.GivenReview
+	err := s.store.Write(ctx, func(q *pg.Q) (err error) {
+		rows, err = deleteGiven(ctx, q, p.Store(), p.Actor(), ids, s.clock.Now().Add(-LateAfter))
+		return err
+	})
+	if len(rows) > 0 {
+		s.store.Wake(pg.ChannelDesk, p.EnvironmentID)
+	}
 	out := make([]Undone, len(rows))
 	for i, row := range rows {
 		out[i] = Undone{GivenReview: row}
@@ -112,6 +130,10 @@ func (r *Reviewer) Make(ctx context.Context, row models.Outbox) error {
 		return err
 	}
 	s := r.holds
+	// Two that were given at the same moment did not see each other.
+	if err := stopApprovals(ctx, s.store.Q, row.EnvironmentID, row.Ref); err != nil {
+		return err
+	}
 	given, err := takeGiven(ctx, s.store.Q, models.GivenReview{EnvironmentID: row.EnvironmentID, AuthorizationID: row.Ref, Reviewer: by.Reviewer}, s.clock.Now())
 	if errors.Is(err, pg.ErrNotFound) {
 		return nil
@@ -160,7 +182,7 @@ func (r *Reviewer) make(ctx context.Context, given models.GivenReview) (remark *
 		note = &text
 	}
 	p := identity.Principal{TenantID: given.TenantID, EnvironmentID: given.EnvironmentID, Kind: env.Kind, Person: personOf(given.Reviewer), RequestID: given.RequestID}
-	done, err := r.Review(ctx, p, given.AuthorizationID, given.Resolution, note)
+	done, err := r.Review(ctx, p, given.AuthorizationID, Vote{Resolution: given.Resolution, Note: note, given: &given})
 	if refused := problem.As(err); refused != nil && problem.Of(refused.Code).Status < http.StatusInternalServerError {
 		return &refused.Detail, nil
 	}

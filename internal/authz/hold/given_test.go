@@ -24,17 +24,19 @@ import (
 type atOnce struct {
 	*bundle
 	failing bool
+	last    hold.Move // that was asked for
 }
 
 func (w *atOnce) ReviewHold(ctx context.Context, in hold.WorkflowInput, _, request string) (hold.Outcome, error) {
-	if w.failing {
-		return hold.Outcome{}, problem.NewUnavailable("down", nil)
-	}
 	digest, err := hex.DecodeString(request)
 	if err != nil {
 		return hold.Outcome{}, err
 	}
-	return w.service.Review(ctx, hold.Move{ID: in.Authorization, Environment: in.Environment, Request: digest, At: w.clock.Now(), WorkflowID: "hold/" + in.Authorization})
+	w.last = hold.Move{ID: in.Authorization, Environment: in.Environment, Request: digest, At: w.clock.Now(), WorkflowID: "hold/" + in.Authorization}
+	if w.failing {
+		return hold.Outcome{}, problem.NewUnavailable("down", nil)
+	}
+	return w.service.Review(ctx, w.last)
 }
 
 func (w *atOnce) RestartHold(context.Context, hold.WorkflowInput) error {
@@ -65,7 +67,7 @@ func (d desk) give(t *testing.T, resolution string, holds ...models.Hold) []hold
 		chosen[i] = h.AuthorizationID
 	}
 	d.ann.RequestID = ids.New(ids.Request)
-	out, err := d.service.Give(t.Context(), d.ann, resolution, &note, chosen...)
+	out, err := d.service.Give(t.Context(), d.ann, hold.Vote{Resolution: resolution, Note: &note}, chosen...)
 	require.NoError(t, err)
 	return out
 }
@@ -174,6 +176,87 @@ func TestGivenReviewCanBeUndone(t *testing.T) {
 	d.clock.Advance(2 * time.Minute)
 	require.Equal(t, 1, d.work(t))
 	require.Equal(t, models.HoldApproved, d.status(t, h))
+}
+
+// A rejection within the time in which a colleague can undo their approval stops it, in both orders, and both see what waits.
+func TestRejectionStopsAnApprovalThatWaits(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	bob := d.person("prs_bob")
+	h, other := d.Hold(life, 1), d.Hold(life, 1)
+	reject := func(h models.Hold) {
+		out, err := d.service.Give(t.Context(), bob, hold.Vote{Resolution: hold.Reject}, h.AuthorizationID)
+		require.NoError(t, err)
+		require.NoError(t, out[0].Err)
+	}
+	d.give(t, hold.Approve, h)
+	seen, err := d.service.GivenByOthers(t.Context(), bob, h.AuthorizationID)
+	require.NoError(t, err)
+	require.Len(t, seen, 1)
+	require.Equal(t, d.ann.Actor(), seen[0].Reviewer)
+	d.clock.Advance(time.Second)
+	reject(h)
+	require.NotNil(t, d.remarks(t)[0], "Ann sees that hers was stopped")
+	d.late(t)
+	require.Equal(t, models.HoldRejected, d.status(t, h))
+
+	reject(other)
+	seen, err = d.service.GivenByOthers(t.Context(), d.ann, other.AuthorizationID)
+	require.NoError(t, err)
+	require.Len(t, seen, 1, "Ann sees the rejection that waits")
+	d.clock.Advance(time.Second)
+	d.give(t, hold.Approve, other)
+	require.NotNil(t, d.remarks(t)[0], "the approval does not wait beside it")
+	d.late(t)
+	require.Equal(t, models.HoldRejected, d.status(t, other))
+}
+
+// Two reviews that are given at the same moment do not see each other. The rejection wins although a worker comes to the approval first.
+func TestRejectionStopsAnApprovalOfTheSameMoment(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	h := d.Hold(life, 1)
+	d.give(t, hold.Approve, h)
+	_, err := d.service.Give(t.Context(), d.person("prs_bob"), hold.Vote{Resolution: hold.Reject}, h.AuthorizationID)
+	require.NoError(t, err)
+	_, err = d.Store.Pool().Exec(t.Context(), "update given_reviews set remark = null where resolution = $1", hold.Approve)
+	require.NoError(t, err)
+	require.Nil(t, d.remarks(t)[0])
+	d.late(t)
+	require.Equal(t, models.HoldRejected, d.status(t, h))
+	require.NotNil(t, d.remarks(t)[0])
+}
+
+// A review that no worker could make is withdrawn, also if an attempt reaches the workflow afterwards: nothing is approved, and the same review can
+// be given again.
+func TestLateReviewIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	h := d.Hold(life, 1)
+	d.workflow.failing = true
+	d.give(t, hold.Approve, h)
+	d.late(t)
+	require.Equal(t, 1, d.Count("select count(*) from move_requests where move = 'approve'"))
+	lost := d.workflow.last
+	d.clock.Advance(hold.LateAfter)
+	require.Empty(t, d.undo(t, h), "it may still be made")
+	d.clock.Advance(time.Second)
+	undone := d.undo(t, h)
+	require.Len(t, undone, 1)
+	require.Equal(t, "Called back.", undone[0].Text)
+
+	d.workflow.failing = false
+	_, err := d.service.Review(t.Context(), lost)
+	require.True(t, problem.Is(err, problem.Conflict), "%v", err)
+	d.clock.Advance(2 * time.Minute)
+	d.work(t)
+	require.Equal(t, models.HoldPending, d.status(t, h))
+	require.Empty(t, d.remarks(t))
+
+	d.give(t, hold.Approve, h)
+	d.late(t)
+	require.Equal(t, models.HoldApproved, d.status(t, h))
+	require.NotEqual(t, lost.Request, d.workflow.last.Request, "the workflow would return the result of the first")
 }
 
 // Giving a review twice makes it once, and a later one replaces one that waits and begins the time anew.

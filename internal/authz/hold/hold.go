@@ -33,6 +33,8 @@ import (
 const (
 	Approve = "approve"
 	Reject  = "reject"
+	// BreakGlass approves the hold alone, as a member of the team that the policy names, with a note that says why.
+	BreakGlass = "break_glass"
 )
 
 // Proofs restores the proof that a stored receipt of an approval was returned with (internal/authz/signing).
@@ -99,7 +101,18 @@ type Prepared struct {
 	Receipt    json.RawMessage // ManualReviewReceipt of a hold that is resolved this way already
 	Pending    *Pending        // the approval of this reviewer is counted already, and more are required
 	withProof  bool            // the reviewer may receive the proof of the decision that follows
-	ofTeams    bool            // the hold requires approvals of teams
+	detailed   bool            // the hold has steps, or requires approvals of teams
+	step       int             // the position of the step that is open
+}
+
+// Vote is a review that a reviewer gives.
+type Vote struct {
+	Resolution string // Approve, Reject or BreakGlass
+	Note       *string
+	// Step is the name of the step that it is for; empty for the open one. A reviewer who has approved an earlier step must name it.
+	Step string
+
+	given *models.GivenReview // that is made; nil for a review that was not given before
 }
 
 // Pending is ReviewPending.
@@ -113,6 +126,8 @@ type Pending struct {
 	Approvals Approvals `json:"approvals"`
 	// Teams are those that the hold requires, with what each has given; omitted if it requires none.
 	Teams []Wanted `json:"teams,omitempty"`
+	// Steps are those of the hold; omitted if it has none.
+	Steps []Stage `json:"steps,omitempty"`
 }
 
 // Approvals counts the distinct approvals of a hold.
@@ -124,25 +139,30 @@ type Approvals struct {
 // done reports whether there is nothing left to do.
 func (p Prepared) done() bool { return p.Receipt != nil || p.Pending != nil }
 
-// PrepareReview checks that the caller may review the hold and stores the review for the workflow. Refusals are not_held,
-// review_expired, review_resolved and self_review.
-func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Prepared, error) {
-	c, review, repeat, err := s.checkReview(ctx, p, id, resolution)
+// PrepareReview checks that the caller may review the hold and stores the review for the workflow. Refusals are validation_error, not_held,
+// review_expired, review_resolved, self_review, forbidden and, if the step is not open, conflict.
+func (s *Service) PrepareReview(ctx context.Context, p identity.Principal, id string, vote Vote) (Prepared, error) {
+	c, review, repeat, err := s.checkReview(ctx, p, id, vote)
 	if err != nil || review.done() {
 		return review, err
 	}
-	review.Request, err = s.saveRequest(ctx, p, c, reviewRequest{resolution: resolution, note: note, repeat: repeat})
+	review.Request, err = s.saveRequest(ctx, p, c, reviewRequest{resolution: vote.Resolution, note: vote.Note, step: review.step, repeat: repeat, given: vote.given})
 	return review, err
 }
 
 // checkReview checks that the caller may review the hold, and reports whether the review is recorded already and must be recorded again.
-func (s *Service) checkReview(ctx context.Context, p identity.Principal, id, resolution string) (c Case, review Prepared, repeat bool, err error) {
+func (s *Service) checkReview(ctx context.Context, p identity.Principal, id string, vote Vote) (c Case, review Prepared, repeat bool, err error) {
+	if err := checkReason(vote); err != nil {
+		return c, review, false, err
+	}
 	c, err = readCase(ctx, s.store.Q, p.Store(), id, nil)
 	if err != nil {
 		return c, review, false, refuseUnheld(ctx, s.store.Q, p, id, err)
 	}
-	review = Prepared{Workflow: workflowInput(c), Resolution: resolution, withProof: p.MayReceiveProof(c.CredentialID), ofTeams: len(c.Teams) > 0}
-	status, err := s.statusFor(ctx, p, c.Hold, resolution)
+	review = Prepared{
+		Workflow: workflowInput(c), Resolution: vote.Resolution, withProof: p.MayReceiveProof(c.CredentialID), detailed: len(c.Steps)+len(c.Teams) > 0,
+	}
+	status, err := s.statusFor(ctx, p, c.Hold, vote.Resolution)
 	if err != nil {
 		return c, review, false, err
 	}
@@ -150,31 +170,77 @@ func (s *Service) checkReview(ctx context.Context, p identity.Principal, id, res
 		review, err = s.settled(ctx, c, status, review)
 		return c, review, false, err
 	}
-	if err := s.refuseReviewer(ctx, p, c, resolution); err != nil {
+	if err := s.place(ctx, c, p, vote, &review); err != nil || review.Pending != nil {
 		return c, review, false, err
 	}
-	if review.Pending, repeat, err = s.counted(ctx, c, p, resolution); err != nil || review.Pending != nil {
+	if err := s.refuseReviewer(ctx, p, c, vote.Resolution, review.step); err != nil {
 		return c, review, false, err
 	}
-	return c, review, repeat, s.refuseUnsignable(ctx, c, resolution)
+	if review.Pending, repeat, err = s.counted(ctx, c, p, review); err != nil || review.Pending != nil {
+		return c, review, false, err
+	}
+	return c, review, repeat, s.refuseUnsignable(ctx, c, vote.Resolution)
+}
+
+// place finds the step that a review is for. An approval of a step that the reviewer has approved already changes nothing; one of a step that is
+// not open is refused. Without a name, a reviewer who has approved an earlier step repeats that approval.
+func (s *Service) place(ctx context.Context, c Case, p identity.Principal, vote Vote, to *Prepared) error {
+	if len(c.Steps) == 0 {
+		return nil
+	}
+	tally, err := s.tally(ctx, c, s.clock.Now())
+	if err != nil {
+		return err
+	}
+	to.step = min(tally.Open, len(c.Steps)-1)
+	if vote.Resolution != Approve {
+		return nil
+	}
+	asked, named := to.step, true
+	switch {
+	case vote.given != nil:
+		asked = vote.given.Step
+	case vote.Step != "":
+		asked = slices.IndexFunc(c.Steps, func(s models.HoldStep) bool { return s.Name == vote.Step })
+	default:
+		named = false
+	}
+	if slices.ContainsFunc(c.Reviews, func(r models.Review) bool {
+		return r.Reviewer == p.Actor() && r.Resolution == Approve && r.Step != to.step && (r.Step == asked || !named)
+	}) {
+		to.Pending = pendingOf(c.AuthorizationID, vote.Resolution, tally)
+		return nil
+	}
+	if asked != to.step {
+		return notOpen(c.stepName(to.step))
+	}
+	return nil
+}
+
+// notOpen refuses an approval of a step that is not open.
+func notOpen(open string) error {
+	return problem.Newf(problem.Conflict, "The step that the approval is for is not open; the step %q is. Read the hold again, and approve that step if you may.", open)
 }
 
 // refuseReviewer refuses a review of a pending hold by one who may not give it.
-func (s *Service) refuseReviewer(ctx context.Context, p identity.Principal, c Case, resolution string) error {
+func (s *Service) refuseReviewer(ctx context.Context, p identity.Principal, c Case, resolution string, step int) error {
 	behind, err := identity.ActorsBehind(ctx, s.store.Q, p.Store(), p.Actor(), c.requester())
 	if err != nil {
 		return err
 	}
-	if err := s.refuseSelfReview(ctx, c, behind[p.Actor()], behind[c.requester()]); err != nil {
+	if err := s.refuseSelfReview(ctx, c, behind[p.Actor()], behind[c.requester()], resolution); err != nil {
 		return err
 	}
-	if resolution != Approve {
+	if resolution == Reject {
 		return nil
 	}
-	if err := c.verify(ctx, s.store.Q); err != nil {
+	if err := errors.Join(c.verify(ctx, s.store.Q), settle.VerifyDecision(ctx, s.store.Q, c.EnvironmentID, c.AuthorizationID)); err != nil {
 		return err
 	}
 	approver := Approver{Review: models.Review{Reviewer: p.Actor(), Principal: behind[p.Actor()].Principal}}
+	if resolution == BreakGlass {
+		return refuseBreakGlass(ctx, s.store.Q, c, voteOn(c, approver, step, s.clock.Now()))
+	}
 	if err := s.refuseOutsider(ctx, c, approver); err != nil {
 		return err
 	}
@@ -199,7 +265,7 @@ func (s *Service) statusFor(ctx context.Context, p identity.Principal, h models.
 
 // settled returns the stored receipt of a hold that is resolved the same way, and a refusal otherwise.
 func (s *Service) settled(ctx context.Context, c Case, status models.HoldStatus, review Prepared) (Prepared, error) {
-	if err := refuseSettled(status, review.Resolution); err != nil {
+	if err := c.refuseSettled(status, review.Resolution); err != nil {
 		return Prepared{}, err
 	}
 	if c.Receipt == nil {
@@ -227,8 +293,11 @@ func refuseSettled(status models.HoldStatus, resolution string) error {
 
 // counted returns the state of the hold to a reviewer who has approved already. It returns true if the repeated approval must be
 // recorded again: an earlier reviewer has returned to good standing since, so that it now settles the hold.
-func (s *Service) counted(ctx context.Context, c Case, p identity.Principal, resolution string) (*Pending, bool, error) {
-	before := slices.ContainsFunc(c.Reviews, func(r models.Review) bool { return r.Reviewer == p.Actor() && r.Resolution == Approve })
+func (s *Service) counted(ctx context.Context, c Case, p identity.Principal, review Prepared) (*Pending, bool, error) {
+	resolution := review.Resolution
+	before := slices.ContainsFunc(c.Reviews, func(r models.Review) bool {
+		return r.Reviewer == p.Actor() && r.Resolution == Approve && r.Step == review.step
+	})
 	if c.ApprovalsRequired < 2 || resolution != Approve || !before {
 		return nil, false, nil
 	}
@@ -247,7 +316,7 @@ func (s *Service) refuseUnsignable(ctx context.Context, c Case, resolution strin
 			given++
 		}
 	}
-	if resolution != Approve || given < c.ApprovalsRequired {
+	if resolution == Reject || resolution == Approve && given < c.ApprovalsRequired {
 		return nil
 	}
 	return s.signable.Check(ctx, c.scope(), c.Mode)
@@ -266,7 +335,7 @@ func (s *Service) Waiting(ctx context.Context, scope pg.Scope, id, resolution st
 // pendingOf returns the response to a review that leaves the hold pending, with the teams that it requires.
 func pendingOf(id, resolution string, t Tally) *Pending {
 	out := PendingAt(id, resolution, t.Given, t.Required)
-	out.Teams = t.Teams
+	out.Teams, out.Steps = t.Teams, t.Stages
 	return out
 }
 
@@ -282,28 +351,36 @@ func PendingAt(id, resolution string, given, required int) *Pending {
 type reviewRequest struct {
 	resolution string
 	note       *string
+	step       int
 	repeat     bool // the same review is recorded already and must be recorded again
+	given      *models.GivenReview
 }
 
 // saveRequest stores the review under the digest of the whole request, which it returns and which is all that the workflow receives of it. The
-// time is part of the digest of a repeated review only: it makes the repetition a request of its own.
+// time is part of the digest of a repeated review, and of one that was given: it makes each a request of its own, whatever became of another.
 func (s *Service) saveRequest(ctx context.Context, p identity.Principal, c Case, in reviewRequest) (string, error) {
 	m := models.MoveRequest{
 		Target: c.AuthorizationID, EnvironmentID: c.EnvironmentID, AuthorizationID: c.AuthorizationID, Move: in.resolution, Actor: p.Actor(),
-		RequestID: p.RequestID, RequestedAt: s.clock.Now(),
+		RequestID: p.RequestID, RequestedAt: s.clock.Now(), Step: in.step,
 	}
 	var note *models.ReviewNote
 	if in.note != nil {
 		digest := canonical.DigestBytes([]byte(*in.note))
 		m.NoteDigest = &digest
 		var err error
-		if note, err = s.sealedNote(ctx, p, c.Hold, *in.note, digest); err != nil {
+		if note, err = s.sealedNote(ctx, p, c.Hold, noted{*in.note, digest, in.resolution == BreakGlass}); err != nil {
 			return "", err
 		}
 	}
 	request := map[string]any{"move": in.resolution, "authorization": c.AuthorizationID, "actor": p.Actor(), "note": m.NoteDigest}
+	if in.step > 0 {
+		request["step"] = in.step
+	}
 	if in.repeat {
 		request["at"] = apitime.Time(m.RequestedAt)
+	}
+	if in.given != nil {
+		request["given_at"] = apitime.Time(in.given.GivenAt)
 	}
 	body, err := canonical.JSON(request)
 	if err != nil {
@@ -311,14 +388,14 @@ func (s *Service) saveRequest(ctx context.Context, p identity.Principal, c Case,
 	}
 	digest := sha256.Sum256(body)
 	m.Digest = digest[:]
-	return hex.EncodeToString(m.Digest), insertRequest(ctx, s.store.Q, m, note)
+	return hex.EncodeToString(m.Digest), s.insertRequest(ctx, m, note, in.given)
 }
 
 // workflowInput returns what the workflow of a hold starts with.
 func workflowInput(c Case) WorkflowInput {
 	return WorkflowInput{
 		Authorization: c.AuthorizationID, Environment: c.EnvironmentID, Action: c.ActionKey, RemindAt: c.RemindAt.UTC(), DueAt: c.DueAt.UTC(),
-		EscalateAt: escalateAt(c.Hold, c.Teams),
+		EscalateAt: escalateAt(c),
 	}
 }
 

@@ -58,7 +58,7 @@ func setupOn(t *testing.T, st *pg.Store) *bundle {
 func (b *bundle) prepare(t *testing.T, reviewer, id, resolution string) hold.Move {
 	t.Helper()
 	note := "called back on the known number"
-	p, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, resolution, &note)
+	p, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, hold.Vote{Resolution: resolution, Note: &note})
 	require.NoError(t, err)
 	return b.moved(t, p, id)
 }
@@ -72,7 +72,7 @@ func (b *bundle) moved(t *testing.T, p hold.Prepared, id string) hold.Move {
 
 func (b *bundle) refused(t *testing.T, reviewer, id, resolution string, code problem.Code) {
 	t.Helper()
-	_, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, resolution, nil)
+	_, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), id, hold.Vote{Resolution: resolution})
 	require.True(t, problem.Is(err, code), "%v", err)
 }
 
@@ -90,7 +90,7 @@ func TestApproveMakesFollowUpDecision(t *testing.T) {
 
 	want := `{"authorization":"` + h.AuthorizationID + `","resolution":"approve","decision":{"id":"` + out.Authorization + `","decision":"allow"}}`
 	for _, reviewer := range []string{"crd_ann", "crd_bob"} {
-		repeated, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), h.AuthorizationID, hold.Approve, nil)
+		repeated, err := b.service.PrepareReview(t.Context(), b.Principal(reviewer), h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 		require.NoError(t, err)
 		require.JSONEq(t, want, string(repeated.Receipt), "the same resolution gets the stored receipt")
 	}
@@ -170,7 +170,7 @@ func TestSeveralApprovals(t *testing.T) {
 		require.Equal(t, 1, out.Approvals, "one reviewer is one approval")
 	}
 	require.Equal(t, 1, b.Events("hold.reviewed"), "a worker that lost the result repeats the review")
-	p, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Approve, nil)
+	p, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 	require.NoError(t, err)
 	require.Equal(t, hold.PendingAt(h.AuthorizationID, hold.Approve, 1, 2), p.Pending)
 	out, err := b.service.Review(t.Context(), b.prepare(t, "crd_bob", h.AuthorizationID, hold.Approve))
@@ -205,12 +205,12 @@ func TestReviewRefusesAuthorizationsNotHeld(t *testing.T) {
 	a := b.Authorization("allow")
 	b.Write(authorization.Decision{Authorization: a})
 	b.refused(t, "crd_ann", a.ID, hold.Approve, problem.NotHeld)
-	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), "azn_unknown", hold.Approve, nil)
+	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), "azn_unknown", hold.Vote{Resolution: hold.Approve})
 	require.ErrorIs(t, err, pg.ErrNotFound)
 	h := b.Hold(life, 1)
 	foreign := b.Principal("crd_ann")
 	foreign.EnvironmentID = "env_other"
-	_, err = b.service.PrepareReview(t.Context(), foreign, h.AuthorizationID, hold.Approve, nil)
+	_, err = b.service.PrepareReview(t.Context(), foreign, h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 	require.ErrorIs(t, err, pg.ErrNotFound)
 }
 

@@ -24,6 +24,7 @@ import (
 // The states of a hold and the moves between them:
 //
 //	pending --- Review (approve, the last one required) ---> approved, with a follow-up decision
+//	pending --- Review (break_glass) ----------------------> approved, with a follow-up decision and an after-review
 //	pending --- Review (reject) ---------------------------> rejected, with the outcome manually_rejected
 //	pending --- Expire (at DueAt) -------------------------> expired
 //	pending --- Review (approve, more required), Remind ---> pending
@@ -44,6 +45,7 @@ type Outcome struct {
 	RemindAt      time.Time         `json:"RemindAt,omitzero"` // zero once a reminder was sent
 	DueAt         time.Time         `json:"DueAt,omitzero"`
 	EscalateAt    time.Time         `json:"EscalateAt,omitzero"` // zero without a further escalation
+	BreakGlass    bool              `json:"BreakGlass,omitzero"` // approved by one person alone
 }
 
 // Gone is the status of a hold that was erased with its subject.
@@ -72,7 +74,7 @@ func (s *Service) review(ctx context.Context, m Move) (Outcome, error) {
 	}
 	// The hold may be due although its timer has not fired, or resolved by an earlier attempt of this very move.
 	if status := Effective(c.Hold, m.At); status != models.HoldPending {
-		if err := refuseSettled(status, r.Move); err != nil {
+		if err := c.refuseSettled(status, r.Move); err != nil {
 			return Outcome{}, err
 		}
 		return s.outcomeOf(ctx, c, m.At)
@@ -82,7 +84,7 @@ func (s *Service) review(ctx context.Context, m Move) (Outcome, error) {
 		return Outcome{}, err
 	}
 	v := review{Service: s, Case: c, move: m, requester: behind[c.requester()], vote: models.Review{
-		AuthorizationID: m.ID, EnvironmentID: m.Environment, Reviewer: r.Actor, Principal: behind[r.Actor].Principal,
+		AuthorizationID: m.ID, EnvironmentID: m.Environment, Reviewer: r.Actor, Step: r.Step, Principal: behind[r.Actor].Principal,
 		Resolution: r.Move, NoteDigest: r.NoteDigest, At: m.At,
 	}}
 	if err := pg.Sign(ctx, s.store.Q, &v.vote); err != nil {
@@ -91,10 +93,14 @@ func (s *Service) review(ctx context.Context, m Move) (Outcome, error) {
 	if v.digest, err = pg.Made(v.vote); err != nil {
 		return Outcome{}, err
 	}
-	if r.Move == Reject {
+	switch r.Move {
+	case Reject:
 		return v.reject(ctx)
+	case BreakGlass:
+		return v.breakGlass(ctx)
+	default:
+		return v.approve(ctx)
 	}
-	return v.approve(ctx)
 }
 
 // review is one review of a pending hold.
@@ -111,8 +117,13 @@ type review struct {
 // hold waited.
 func (v review) reject(ctx context.Context) (Outcome, error) {
 	b := &pgx.Batch{}
-	queueResolve(b, v.Hold, resolution{to: models.HoldRejected, by: v.vote.Reviewer, at: v.move.At})
+	ending, err := endingOf(ctx, v.store.Q, v.Hold, v.move.At)
+	if err != nil {
+		return Outcome{}, err
+	}
+	queueResolve(b, v.Hold, resolution{to: models.HoldRejected, by: v.vote.Reviewer, at: v.move.At, ending: ending})
 	aggregate.QueueRelease(b, v.EnvironmentID, v.move.At, v.move.ID)
+	queueToRequester(b, v.Hold, models.NoticeSettled, v.move.At)
 	outcome, at := "manually_rejected", v.move.At
 	if v.Outcome != nil && *v.Outcome != "unknown" {
 		outcome, at = *v.Outcome, *v.OutcomeReportedAt
@@ -127,7 +138,7 @@ func (v review) reject(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	v.queueVote(b, receipt)
-	if err := events.Queue(b, v.entry(events.HoldRejectedData{ResolvedBy: v.vote.Reviewer, Outcome: outcome, RecordDigest: v.digest}), pg.Causes{}); err != nil {
+	if err := events.Queue(b, v.entry(events.HoldRejectedData{ResolvedBy: v.vote.Reviewer, Outcome: outcome, Step: v.stepName(v.vote.Step), RecordDigest: v.digest}), pg.Causes{}); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Status: models.HoldRejected}, settle.Commit(ctx, v.store, b)
@@ -135,7 +146,7 @@ func (v review) reject(ctx context.Context) (Outcome, error) {
 
 // approve counts the approval with those of other reviewers in good standing. The last one required resolves the hold and makes the follow-up
 // decision, which may be a denial.
-func (v review) approve(ctx context.Context) (Outcome, error) {
+func (v *review) approve(ctx context.Context) (Outcome, error) {
 	if err := v.verify(ctx, v.store.Q); err != nil {
 		return Outcome{}, err
 	}
@@ -143,62 +154,156 @@ func (v review) approve(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	tally, err := tallyOf(ctx, v.store.Q, v.Case, v.move.At, given)
+	tally, err := v.tallyWith(ctx, given)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if tally.Given < v.ApprovalsRequired {
-		return pendingOutcome(v.Hold, v.Teams, tally.Given), v.record(ctx, tally.Given)
+		return v.record(ctx, tally)
 	}
 	if err := checkCounted(ctx, v.store.Q, given); err != nil {
 		return Outcome{}, err
 	}
-	selfReviewed := slices.ContainsFunc(given, func(a Approver) bool { return v.requester.Meets(identity.Behind{Principal: a.Principal}) })
+	selfReviewed := slices.ContainsFunc(given, func(a Approver) bool { return v.requester.SamePrincipal(identity.Behind{Principal: a.Principal}) })
+	out, err := v.followUp(ctx, settled{
+		data: events.HoldApprovedData{SelfReviewed: onlyTrue(selfReviewed), Approvals: &tally.Given},
+		queue: func(b *pgx.Batch) error {
+			if len(v.Steps) > 0 {
+				queueSatisfied(b, v.Steps[v.vote.Step], v.move.At)
+			}
+			return nil
+		},
+	})
+	out.Approvals = tally.Given
+	return out, err
+}
+
+// settled is how an approval settles the hold: what its event says besides, and further statements.
+type settled struct {
+	data  events.HoldApprovedData
+	queue func(b *pgx.Batch) error
+}
+
+// followUp approves the hold and makes the follow-up decision.
+func (v *review) followUp(ctx context.Context, by settled) (Outcome, error) {
+	selfReviewed, broken := by.data.SelfReviewed != nil, by.data.BreakGlass != nil
 	followUp, err := v.decide(ctx, v.store.Q, settle.FollowUp{
-		Scope: v.scope(), Parent: v.move.ID, HoldApproved: true, At: v.move.At, Actor: v.vote.Reviewer, RequestID: v.Request.RequestID, WorkflowID: v.move.WorkflowID,
+		Scope: v.scope(), Parent: v.move.ID, HoldApproved: true, BreakGlass: broken, At: v.move.At, Actor: v.vote.Reviewer, RequestID: v.Request.RequestID,
+		WorkflowID: v.move.WorkflowID,
 		Cause: func(followUp models.Authorization) events.Entry {
-			return v.entry(events.HoldApprovedData{
-				ResolvedBy: v.vote.Reviewer, SelfReviewed: onlyTrue(selfReviewed), Approvals: &tally.Given, ChildAuthorization: followUp.ID, ChildDecision: followUp.Decision,
-				RecordDigest: v.digest,
-			})
+			by.data.ResolvedBy, by.data.Step, by.data.RecordDigest = v.vote.Reviewer, v.stepName(v.vote.Step), v.digest
+			by.data.ChildAuthorization, by.data.ChildDecision = followUp.ID, followUp.Decision
+			return v.entry(by.data)
 		},
 		Settle: func(b *pgx.Batch, followUp models.Authorization, response []byte) error {
-			queueResolve(b, v.Hold, resolution{to: models.HoldApproved, by: v.vote.Reviewer, at: v.move.At, child: &followUp.ID})
+			ending, err := endingOf(ctx, v.store.Q, v.Hold, v.move.At)
+			if err != nil {
+				return err
+			}
+			queueResolve(b, v.Hold, resolution{to: models.HoldApproved, by: v.vote.Reviewer, at: v.move.At, child: &followUp.ID, ending: ending})
 			queueSameReviews(b, v.Case)
-			receipt, err := json.Marshal(approvedReceipt{Authorization: v.move.ID, Resolution: Approve, Decision: proof.Remove(response), SelfReviewed: selfReviewed})
+			queueToRequester(b, v.Hold, models.NoticeSettled, v.move.At)
+			if err := by.queue(b); err != nil {
+				return err
+			}
+			receipt, err := json.Marshal(approvedReceipt{
+				Authorization: v.move.ID, Resolution: Approve, Decision: proof.Remove(response), SelfReviewed: selfReviewed, BreakGlass: broken,
+			})
 			v.queueVote(b, receipt)
 			return err
 		},
 	})
 	return Outcome{
-		Status: models.HoldApproved, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision), Approvals: tally.Given, Required: v.ApprovalsRequired,
+		Status: models.HoldApproved, Authorization: followUp.ID, Decision: policy.Effect(followUp.Decision), Required: v.ApprovalsRequired,
 	}, err
 }
 
-// record records an approval after which more are required. A worker that lost the result of its review makes it again, and it is there.
-func (v review) record(ctx context.Context, given int) error {
+// tallyWith counts the approvals, the vote included. It refuses a vote for a step that was not open before it, unless it is recorded already.
+func (v review) tallyWith(ctx context.Context, given []Approver) (Tally, error) {
+	b, err := ballotOf(ctx, v.store.Q, v.Case, v.move.At)
+	if err != nil {
+		return Tally{}, err
+	}
+	if b.requiresTeams() {
+		if b.membership, err = membersOf(ctx, v.store.Q, v.scope(), v.move.At, actorsOf(given), v.Teams...); err != nil {
+			return Tally{}, err
+		}
+	}
+	before := slices.DeleteFunc(slices.Clone(given), func(a Approver) bool { return a.Reviewer == v.vote.Reviewer && a.Step == v.vote.Step })
+	if _, open := b.open(before); len(v.Steps) > 0 && open != v.vote.Step && !slices.ContainsFunc(v.Reviews, v.repeats) {
+		return Tally{}, notOpen(v.stepName(min(open, len(v.Steps)-1)))
+	}
+	return b.count(given), nil
+}
+
+// record records an approval after which more are required, and opens the next step if it was the last one of its step. A worker that lost the
+// result of its review makes it again, and it is there.
+func (v *review) record(ctx context.Context, t Tally) (Outcome, error) {
 	b := &pgx.Batch{}
 	queuePending(b, v.Hold, v.move.At)
 	queueSameReviews(b, v.Case)
 	if !slices.ContainsFunc(v.Reviews, v.repeats) {
 		v.queueVote(b, nil)
-		data := events.HoldReviewedData{Approvals: given, ApprovalsRequired: v.ApprovalsRequired, RecordDigest: v.digest}
-		if err := events.Queue(b, v.entry(data), pg.Causes{}); err != nil {
-			return err
+		data := []events.Data{events.HoldReviewedData{
+			Approvals: t.Given, ApprovalsRequired: v.ApprovalsRequired, Step: v.stepName(v.vote.Step), RecordDigest: v.digest,
+		}}
+		if t.Open > v.vote.Step {
+			further, err := v.openNext(ctx, b, t)
+			if err != nil {
+				return Outcome{}, err
+			}
+			data = append(data, further...)
+		}
+		for _, d := range data {
+			if err := events.Queue(b, v.entry(d), pg.Causes{}); err != nil {
+				return Outcome{}, err
+			}
 		}
 	}
-	return settle.Commit(ctx, v.store, b)
+	return pendingOutcome(v.Case, t.Given), settle.Commit(ctx, v.store, b)
+}
+
+// openNext adds the end of the step of the vote, and the opening of the one that waits for approvals now unless it is open. From then on the hold
+// expires with that step.
+func (v *review) openNext(ctx context.Context, b *pgx.Batch, t Tally) ([]events.Data, error) {
+	done, next := v.Steps[v.vote.Step], &v.Steps[t.Open]
+	queueSatisfied(b, done, v.move.At)
+	data := []events.Data{events.HoldStepApprovedData{Step: done.Name, Approvals: t.Given, ApprovalsRequired: v.ApprovalsRequired}}
+	if next.OpenedAt != nil {
+		return data, nil
+	}
+	due := pg.StepDue(*next, v.move.At, *v.EndsAt)
+	next.OpenedAt, next.DueAt, v.DueAt = &v.move.At, &due, pg.HoldDue(*next, v.move.At, *v.EndsAt)
+	if err := errors.Join(FixApprovers(ctx, v.store.Q, v.Hold, v.Teams, next.Step), pg.Sign(ctx, v.store.Q, next), pg.Sign(ctx, v.store.Q, &v.Hold)); err != nil {
+		return nil, err
+	}
+	queueOpen(b, v.Hold, *next)
+	for _, t := range v.Teams {
+		if t.Step != next.Step || t.NamedBy() == "" {
+			continue
+		}
+		if err := pg.Sign(ctx, v.store.Q, &t); err != nil {
+			return nil, err
+		}
+		queueApprover(b, t)
+	}
+	events.QueueOutbox(b, NoticeOf(v.Hold, models.NoticeOpened, v.move.At))
+	queueToRequester(b, v.Hold, models.NoticeNextStep, v.move.At)
+	return append(data, events.HoldStepOpenedData{
+		Step: next.Name, DueAt: apitime.Time(v.DueAt), StepDueAt: apitime.Time(due), RiskClass: v.RiskClass, Approvers: models.FixedOf(v.Teams, next.Step),
+	}), nil
 }
 
 // repeats reports whether the vote is an earlier review again.
 func (v review) repeats(before models.Review) bool {
-	return before.Reviewer == v.vote.Reviewer && before.Resolution == v.vote.Resolution && before.Principal == v.vote.Principal &&
+	return before.Reviewer == v.vote.Reviewer && before.Step == v.vote.Step && before.Resolution == v.vote.Resolution && before.Principal == v.vote.Principal &&
 		optional(before.NoteDigest) == optional(v.vote.NoteDigest)
 }
 
-// queueVote adds the record of the review, unless the reviewer's principal is another by now.
+// queueVote adds the record of the review, unless it was withdrawn or the principal of its reviewer is another by now.
 func (v review) queueVote(b *pgx.Batch, receipt []byte) {
 	identity.QueueSamePrincipal(b, v.scope(), v.vote.Reviewer, v.vote.Principal)
+	queueRequested(b, *v.Request)
 	v.vote.Receipt = receipt
 	queueReview(b, v.vote)
 }
@@ -236,15 +341,19 @@ func (s *Service) Remind(ctx context.Context, m Move) (Outcome, error) {
 func (s *Service) Escalate(ctx context.Context, m Move) (Outcome, error) {
 	return s.byTime(ctx, m, func(c *Case, b *pgx.Batch) (data []events.Data) {
 		for i, t := range c.Teams {
-			if Effective(c.Hold, m.At) == models.HoldPending && t.EscalatedAt == nil && t.EscalateAt != nil && !m.At.Before(*t.EscalateAt) {
-				c.Teams[i].EscalatedAt = &m.At
-				data = append(data, events.HoldEscalatedData{Team: t.Team, EscalatedTo: *t.EscalateTeam, DueAt: apitime.Time(c.DueAt), RiskClass: c.RiskClass})
+			at := c.escalatesAt(t)
+			if Effective(c.Hold, m.At) != models.HoldPending || t.EscalatedAt != nil || at == nil || m.At.Before(*at) {
+				continue
 			}
-		}
-		if len(data) > 0 {
-			queuePending(b, c.Hold, m.At)
-			queueEscalate(b, c.Hold, m.At, len(data))
-			events.QueueOutbox(b, NoticeOf(c.Hold, models.NoticeEscalated, m.At))
+			if len(data) == 0 {
+				queuePending(b, c.Hold, m.At)
+				events.QueueOutbox(b, NoticeOf(c.Hold, models.NoticeEscalated, m.At))
+			}
+			queueEscalate(b, t, m.At)
+			c.Teams[i].EscalatedAt = &m.At
+			data = append(data, events.HoldEscalatedData{
+				Team: t.Team, EscalatedTo: *t.EscalateTeam, Step: c.stepName(t.Step), DueAt: apitime.Time(c.DueAt), RiskClass: c.RiskClass,
+			})
 		}
 		return data
 	})
@@ -256,8 +365,9 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 		if c.Status != models.HoldPending || m.At.Before(c.DueAt) {
 			return nil
 		}
-		queueExpire(b, c.Hold, m.At)
+		queueExpire(b, c.Hold, m.At, c.ending)
 		aggregate.QueueRelease(b, c.EnvironmentID, m.At, m.ID)
+		queueToRequester(b, c.Hold, models.NoticeSettled, m.At)
 		c.Status = models.HoldExpired
 		return []events.Data{events.HoldExpiredData{OpenedAt: apitime.Time(c.OpenedAt), DueAt: apitime.Time(c.DueAt)}}
 	})
@@ -272,6 +382,9 @@ func (s *Service) byTime(ctx context.Context, m Move, make func(c *Case, b *pgx.
 			return nil
 		}
 		if err != nil {
+			return err
+		}
+		if c.ending, err = endingOf(ctx, s.store.Q, c.Hold, m.At); err != nil {
 			return err
 		}
 		b, causes := &pgx.Batch{}, pg.Causes{}
@@ -294,7 +407,7 @@ func (s *Service) byTime(ctx context.Context, m Move, make func(c *Case, b *pgx.
 // outcomeOf returns the state of a hold as an Outcome.
 func (s *Service) outcomeOf(ctx context.Context, c Case, at time.Time) (Outcome, error) {
 	tally, err := s.tally(ctx, c, at)
-	out := pendingOutcome(c.Hold, c.Teams, tally.Given)
+	out := pendingOutcome(c, tally.Given)
 	if err != nil || c.ChildAuthorizationID == nil {
 		return out, err
 	}
@@ -305,21 +418,21 @@ func (s *Service) outcomeOf(ctx context.Context, c Case, at time.Time) (Outcome,
 }
 
 // pendingOutcome returns the state of a hold without a follow-up decision.
-func pendingOutcome(h models.Hold, teams []models.HoldTeam, given int) Outcome {
-	out := Outcome{Status: h.Status, Approvals: given, Required: h.ApprovalsRequired, DueAt: h.DueAt.UTC(), EscalateAt: escalateAt(h, teams)}
-	if h.RemindedAt == nil {
-		out.RemindAt = h.RemindAt.UTC()
+func pendingOutcome(c Case, given int) Outcome {
+	out := Outcome{Status: c.Status, Approvals: given, Required: c.ApprovalsRequired, DueAt: c.DueAt.UTC(), EscalateAt: escalateAt(c)}
+	if c.RemindedAt == nil {
+		out.RemindAt = c.RemindAt.UTC()
 	}
 	return out
 }
 
 // escalateAt returns when the next escalation of a pending hold is due; zero if there is none before the hold is due, because one at
 // the deadline would wake the workflow for nothing.
-func escalateAt(h models.Hold, teams []models.HoldTeam) (next time.Time) {
-	for _, t := range teams {
-		if h.Status == models.HoldPending && t.EscalatedAt == nil && t.EscalateAt != nil && t.EscalateAt.Before(h.DueAt) &&
-			(next.IsZero() || t.EscalateAt.Before(next)) {
-			next = t.EscalateAt.UTC()
+func escalateAt(c Case) (next time.Time) {
+	for _, t := range c.Teams {
+		if at := c.escalatesAt(t); c.Status == models.HoldPending && t.EscalatedAt == nil && at != nil && at.Before(c.DueAt) &&
+			(next.IsZero() || at.Before(next)) {
+			next = at.UTC()
 		}
 	}
 	return next

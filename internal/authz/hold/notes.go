@@ -10,17 +10,23 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// noted is a note with its digest. Kept is stored even if the environment stores no notes.
+type noted struct {
+	text, digest string
+	kept         bool
+}
+
 // sealedNote returns the row of the note of a review. It is nil unless the environment stores notes, and for a note that colleagues could misread.
 // The review itself has the note's digest only, and so have the workflow and its history.
-func (s *Service) sealedNote(ctx context.Context, p identity.Principal, h models.Hold, text, digest string) (*models.ReviewNote, error) {
+func (s *Service) sealedNote(ctx context.Context, p identity.Principal, h models.Hold, n noted) (*models.ReviewNote, error) {
 	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
-	if err != nil || !env.ReviewNotes || displaytext.CheckLines("note", text) != nil {
+	if err != nil || !env.ReviewNotes && !n.kept || displaytext.CheckLines("note", n.text) != nil {
 		return nil, err
 	}
-	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), text)
+	sealed, err := s.notes.Seal(h.AuthorizationID, p.Actor(), n.text)
 	return &models.ReviewNote{
 		AuthorizationID: h.AuthorizationID, Reviewer: p.Actor(), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, SubjectUID: h.SubjectUID,
-		NoteDigest: digest, Note: sealed, WrittenAt: s.clock.Now(),
+		NoteDigest: n.digest, Note: sealed, WrittenAt: s.clock.Now(),
 	}, err
 }
 

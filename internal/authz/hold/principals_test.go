@@ -127,7 +127,7 @@ func TestApprovalsOfStaffRequireReviewerRole(t *testing.T) {
 
 func (b *bundle) approvesAs(t *testing.T, h models.Hold, p identity.Principal) hold.Outcome {
 	t.Helper()
-	prepared, err := b.service.PrepareReview(t.Context(), p, h.AuthorizationID, hold.Approve, nil)
+	prepared, err := b.service.PrepareReview(t.Context(), p, h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 	require.NoError(t, err)
 	out, err := b.service.Review(t.Context(), b.moved(t, prepared, h.AuthorizationID))
 	require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestQueueOfAKeyOfTwoPrincipalsHasNothingToApprove(t *testing.T) {
 	require.ElementsMatch(t, []string{anyone.AuthorizationID, dual.AuthorizationID}, approvable())
 	b.Exec("update credentials set former_principal = 'person:prs_eve' where id = 'crd_bob'")
 	require.Empty(t, approvable())
-	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_bob"), anyone.AuthorizationID, hold.Approve, nil)
+	_, err := b.service.PrepareReview(t.Context(), b.Principal("crd_bob"), anyone.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 	require.True(t, problem.Is(err, problem.Forbidden))
 }
 

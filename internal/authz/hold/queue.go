@@ -24,9 +24,27 @@ type Queued struct {
 	Outline display.Outline
 	// Teams are those that the hold requires, with what each has given; nil if it requires none.
 	Teams []Wanted
+	// Stages are the steps of the hold; nil for one without steps.
+	Stages []Stage
 	// Approvable reports whether an approval by this reviewer can count: false for one who belongs to none of the teams, and for a key that
 	// was given to a different principal.
 	Approvable bool
+}
+
+// Obstacle is why an approval by this reviewer would not count now; empty if it would.
+func (q Queued) Obstacle() string {
+	switch {
+	case q.Barred:
+		return ObstacleSelf
+	case q.OwnResolution != nil && *q.OwnResolution == Approve:
+		return ObstacleGiven
+	case !q.Counts:
+		return ObstacleUnconfirmed
+	case !q.Approvable:
+		return ObstacleTeam
+	default:
+		return ""
+	}
 }
 
 // Queue lists holds for a reviewer, newest first or soonest due first. Without a status it lists pending holds.
@@ -39,11 +57,12 @@ func (s *Service) Queue(ctx context.Context, p identity.Principal, f Filter, pag
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := queryQueue(ctx, s.store.Q, p.Store(), f, page)
+	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
 	if err != nil {
 		return nil, "", err
 	}
-	by, err := identity.PrincipalBehind(ctx, s.store.Q, p.Store(), p.Actor())
+	f.Principal = by.Principal
+	rows, next, err := queryQueue(ctx, s.store.Q, p.Store(), f, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -73,7 +92,17 @@ func (s *Service) Need(ctx context.Context, p identity.Principal) (*Need, error)
 		return nil, err
 	}
 	teams, err := reviewteams.TeamsOf(ctx, s.store.Q, p.Store(), []string{as.Reviewer, as.Absent})
-	return &Need{Reviewer: p.Actor(), Teams: slices.Concat(teams[as.Reviewer], teams[as.Absent])}, err
+	if err != nil {
+		return nil, err
+	}
+	env, err := tenancy.GetEnvironment(ctx, s.store.Q, p.Store())
+	if err != nil {
+		return nil, err
+	}
+	own, err := identity.KeysOf(ctx, s.store.Q, p.Store(), as.Principal)
+	return &Need{
+		Reviewer: p.Actor(), Principal: as.Principal, Absent: as.AbsentPrincipal, Teams: slices.Concat(teams[as.Reviewer], teams[as.Absent]), Own: own, SelfBarred: env.BarSelfReview,
+	}, err
 }
 
 // ownRequests returns the credentials of the reviewer among those that requested holds which bar self-review.
@@ -106,21 +135,29 @@ func (s *Service) Counts(ctx context.Context, scope pg.Scope, action, risk strin
 // bars reports whether self-review of a hold is barred: by its policy, or by the current settings of its environment.
 func bars(h bool, env models.Environment) bool { return h || env.BarSelfReview }
 
-// refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred, and a key that two principals may have.
-func (s *Service) refuseSelfReview(ctx context.Context, c Case, by, requester identity.Behind) error {
+// refuseSelfReview refuses a reviewer who owns the requesting credential, if self-review is barred, and a key that two principals may have. It
+// refuses the approval of one who may be the owner as well.
+func (s *Service) refuseSelfReview(ctx context.Context, c Case, by, requester identity.Behind, resolution string) error {
 	if by.Former != "" {
 		return problem.New(problem.Forbidden, "This key was given to a different principal, so it may request but not review. Review with a key that was issued to you.")
 	}
 	own, err := s.selfReview(ctx, c, by, requester)
-	if err == nil && own {
+	switch {
+	case err != nil || !own:
+		return err
+	case by.SamePrincipal(requester):
 		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester. Keys that one key issued count as that key.")
+	case resolution == Approve:
+		return problem.New(problem.SelfReview, "The hold requires a reviewer other than the requester, and you may be the requester: one of you was invited by the other, or one was invited "+
+			"and an identity provider signs the other in. An operator who is neither confirms the account under People, or links the two. You can reject the hold.")
+	default:
+		return nil
 	}
-	return err
 }
 
-// selfReview reports whether the caller owns the requesting credential and self-review is barred.
+// selfReview reports whether the caller owns the requesting credential, or may be its owner, and self-review is barred.
 func (s *Service) selfReview(ctx context.Context, c Case, by, requester identity.Behind) (bool, error) {
-	if !by.Meets(requester) {
+	if !by.MayBeSame(requester) {
 		return false, nil
 	}
 	return barsSelfReview(ctx, s.store.Q, c)
@@ -131,7 +168,7 @@ func (s *Service) ownedBy(ctx context.Context, scope pg.Scope, caller identity.B
 	requested, err := identity.PrincipalsBehind(ctx, s.store.Q, scope, requesters)
 	out := make(map[string]bool, len(requested))
 	for id, by := range requested {
-		out[id] = caller.Meets(by)
+		out[id] = caller.MayBeSame(by)
 	}
 	return out, err
 }

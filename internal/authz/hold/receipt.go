@@ -8,6 +8,7 @@ type approvedReceipt struct {
 	Resolution    string          `json:"resolution"`
 	Decision      json.RawMessage `json:"decision"`
 	SelfReviewed  bool            `json:"self_reviewed,omitempty"` // the requester is among those who approved
+	BreakGlass    bool            `json:"break_glass,omitempty"`   // one person approved alone
 }
 
 // rejectedReceipt is the contract's ReviewRejectedReceipt.
@@ -15,6 +16,13 @@ type rejectedReceipt struct {
 	Authorization string         `json:"authorization"`
 	Resolution    string         `json:"resolution"`
 	Outcome       outcomeReceipt `json:"outcome"`
+}
+
+// Withdrawn is the contract's ReviewWithdrawal.
+type Withdrawn struct {
+	Authorization string `json:"authorization"`
+	ReviewStatus  string `json:"review_status"`
+	WithdrawnAt   string `json:"withdrawn_at"`
 }
 
 // outcomeReceipt is the contract's OutcomeReceipt.

@@ -3,7 +3,6 @@ package hold
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/display"
@@ -66,12 +65,13 @@ func (s *Service) Related(ctx context.Context, scope pg.Scope, id string, outlin
 
 // Find returns the newest holds of any status that show a text, as a search of the queue finds it, and whether there are more than FindLimit.
 func (s *Service) Find(ctx context.Context, scope pg.Scope, text string) (found []RelatedHold, more bool, err error) {
-	if text = displaytext.Fold(text); text == "" {
+	typed := displaytext.Type(text)
+	if typed.Empty() {
 		return nil, false, nil
 	}
 	rows, err := s.newest(ctx, scope, "", findEach)
 	found = slices.DeleteFunc(rows, func(h RelatedHold) bool {
-		return !slices.ContainsFunc(h.Shown, func(d display.Detail) bool { return strings.Contains(displaytext.Fold(d.Value), text) })
+		return !slices.ContainsFunc(h.Shown, func(d display.Detail) bool { return typed.In(d.Value) })
 	})
 	return found[:min(len(found), FindLimit)], len(found) > FindLimit, err
 }

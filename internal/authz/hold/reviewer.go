@@ -37,8 +37,8 @@ type Reviewed struct {
 
 // Review approves or rejects a hold on behalf of the principal. Repeating a review returns the receipt of the first. A hold
 // that was resolved the other way, or expired, is refused with review_resolved or review_expired.
-func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolution string, note *string) (Reviewed, error) {
-	prepared, err := r.holds.PrepareReview(ctx, p, id, resolution, note)
+func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id string, vote Vote) (Reviewed, error) {
+	prepared, err := r.holds.PrepareReview(ctx, p, id, vote)
 	if err != nil || prepared.done() {
 		return Reviewed{Receipt: prepared.Receipt, Pending: prepared.Pending}, err
 	}
@@ -49,12 +49,12 @@ func (r *Reviewer) Review(ctx context.Context, p identity.Principal, id, resolut
 		return Reviewed{Pending: pending}, err
 	case reviewErr == nil && out.Status == models.HoldPending:
 		pending := PendingAt(id, prepared.Resolution, out.Approvals, out.Required)
-		if !prepared.ofTeams {
+		if !prepared.detailed {
 			return Reviewed{Pending: pending}, nil
 		}
 		now, err := r.holds.Waiting(ctx, p.Store(), id, prepared.Resolution)
 		if err == nil {
-			pending.Teams = now.Teams
+			pending.Teams, pending.Steps = now.Teams, now.Steps
 		}
 		return Reviewed{Pending: pending}, err
 	}

@@ -7,19 +7,25 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
+	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// wantedTeams returns what holds require of teams, by hold and team, for lists.
-func wantedTeams(ctx context.Context, q *pg.Q, s pg.Scope, holds ...string) ([]models.HoldTeam, error) {
-	var rows []models.HoldTeam
-	err := pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, holds).
-		Order("authorization_id, team").Find(&rows).Error
-	return rows, err
+// wantedOf returns what holds require of teams, by hold and team, and their steps in order, for lists.
+func wantedOf(ctx context.Context, q *pg.Q, s pg.Scope, holds ...string) (teams []models.HoldTeam, steps []models.HoldStep, err error) {
+	of := func() *gorm.DB {
+		return pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and authorization_id in ?", s.Tenant, s.Environment, holds)
+	}
+	if err := of().Order("authorization_id, team").Find(&teams).Error; err != nil {
+		return nil, nil, err
+	}
+	return teams, steps, of().Order("authorization_id, step").Find(&steps).Error
 }
 
 // Approver is an actor who approved a hold and is in good standing. Absent is the person for whom the actor was deputy at the time
@@ -28,6 +34,9 @@ type Approver struct {
 	models.Review
 	Absent          string // such as person:prs_...
 	AbsentPrincipal string // whom the absent person counts as
+	// ByProvider and Providers are those of identity.Behind: what says whether two approvers may be one person.
+	ByProvider bool
+	Providers  models.Strings
 
 	// The rows by which SQL counts the approval, which approversWith reads: the environment, who the actors are and what they may do. See checkCounted.
 	Environment models.Environment  `gorm:"serializer:rows"`
@@ -37,18 +46,32 @@ type Approver struct {
 	Deputies    []models.Deputy     `gorm:"serializer:rows"`
 }
 
+// behind returns who is behind an approver who is confirmed.
+func (a Approver) behind() identity.Behind {
+	return identity.Behind{Principal: a.Principal, ByProvider: a.ByProvider, Providers: a.Providers}
+}
+
 // TableName makes GORM check the MAC of the review.
 func (Approver) TableName() string { return "reviews" }
 
+// reviewerHasAccess is the condition that the role pr of a person p who has access is one of a reviewer, and that none of the rows is an earlier copy.
+var reviewerHasAccess = "p.revoked_at is null and pr.role = 'reviewer' and " + pg.NotEnded("people", "p") + " and " + pg.NotEnded("person_roles", "pr")
+
 // deputyAt selects the person in whose place the actor of the alias r could approve at the time r.at.
-const deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.principal, 'person:' || p.id) as absent_principal from deputies d join people p on p.id = d.person_id and p.revoked_at is null
-	join person_roles pr on pr.person_id = p.id and pr.environment_id = d.environment_id and pr.role = 'reviewer'
-	where d.tenant_id = h.tenant_id and d.environment_id = h.environment_id and 'person:' || d.deputy_id = r.reviewer
+var deputyAt = `(select 'person:' || d.person_id as absent, coalesce(p.principal, 'person:' || p.id) as absent_principal from deputies d join people p on p.id = d.person_id
+	join person_roles pr on pr.person_id = p.id and pr.environment_id = d.environment_id and ` + reviewerHasAccess + `
+	where ` + pg.NotEnded("deputies", "d") + ` and d.tenant_id = h.tenant_id and d.environment_id = h.environment_id and 'person:' || d.deputy_id = r.reviewer
 	and d.starts_at <= r.at and d.ends_at > r.at order by d.starts_at limit 1)`
 
+// joinedBy selects from where the principal of a review r of the hold h is known.
+const joinedBy = `exists (select from people j where j.tenant_id = h.tenant_id and coalesce(j.principal, 'person:' || j.id) = r.principal
+		and j.confirmed_at is not null and j.confirmed_by like 'identity_provider:%') as by_provider,
+	array(select j.identity_provider_id from people j where j.tenant_id = h.tenant_id and coalesce(j.principal, 'person:' || j.id) = r.principal
+		and j.identity_provider_id is not null) as providers`
+
 // approvers selects those whose approvals of holds count, from approvals named r of the holds named h, in the order of the approvals.
-const approvers = `select r.authorization_id, r.environment_id, r.reviewer, r.principal, r.resolution, r.at, r.row_mac, coalesce(d.absent, '') as absent,
-	coalesce(d.absent_principal, '') as absent_principal@counted from @approvals r
+var approvers = `select r.authorization_id, r.environment_id, r.reviewer, r.step, r.principal, r.resolution, r.at, r.row_mac, coalesce(d.absent, '') as absent,
+	coalesce(d.absent_principal, '') as absent_principal, ` + joinedBy + `@counted from @approvals r
 	join holds h on h.authorization_id = r.authorization_id and h.environment_id = r.environment_id left join lateral ` + deputyAt + ` d on true
 	where h.tenant_id = @tenant and h.environment_id = @environment and h.authorization_id in @holds and @standing order by r.at, r.reviewer`
 
@@ -72,16 +95,25 @@ func approversOf(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, holds .
 	return rows, err
 }
 
+// approversNow returns who approved a hold and has the authority for it at a time, whether or not the hold is settled. It fails if the review of one was
+// altered (pg.Altered).
+func approversNow(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, id string) ([]Approver, error) {
+	var rows []Approver
+	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", "(select * from reviews where environment_id = @environment and resolution = 'approve')", "@standing", hasAuthority, "@counted", countedRows).Replace(approvers),
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "holds": []string{id}, "at": at}).Find(&rows).Error
+	return rows, err
+}
+
 // approversWith is approversOf of one hold after a further approval, which replaces an earlier one of the reviewer. It fails if the review of
 // one was altered (pg.Altered).
 func approversWith(ctx context.Context, q *pg.Q, s pg.Scope, r models.Review) ([]Approver, error) {
 	var rows []Approver
-	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, principal, resolution, at, row_mac from reviews
-			where environment_id = @environment and authorization_id = @hold and resolution = 'approve' and reviewer <> @reviewer
-		union all select @hold, @environment, @reviewer, @principal, 'approve', cast(@at as timestamptz), @mac)`, "@standing", inGoodStanding, "@counted", countedRows).Replace(approvers),
+	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, step, principal, resolution, at, row_mac from reviews
+			where environment_id = @environment and authorization_id = @hold and resolution = 'approve' and (reviewer <> @reviewer or step <> @step)
+		union all select @hold, @environment, @reviewer, cast(@step as int), @principal, 'approve', cast(@at as timestamptz), @mac)`, "@standing", inGoodStanding, "@counted", countedRows).Replace(approvers),
 		map[string]any{
 			"tenant": s.Tenant, "environment": s.Environment, "holds": []string{r.AuthorizationID}, "hold": r.AuthorizationID, "at": r.At,
-			"reviewer": r.Reviewer, "principal": r.Principal, "mac": r.RowMAC,
+			"reviewer": r.Reviewer, "step": r.Step, "principal": r.Principal, "mac": r.RowMAC,
 		}).Find(&rows).Error
 	return rows, err
 }
@@ -89,9 +121,9 @@ func approversWith(ctx context.Context, q *pg.Q, s pg.Scope, r models.Review) ([
 // standingOf returns an actor as an approver at a time, whether or not the actor has approved anything.
 func standingOf(ctx context.Context, q *pg.Q, s pg.Scope, actor, principal string, at time.Time) (Approver, error) {
 	out := Approver{Review: models.Review{Reviewer: actor, Principal: principal}}
-	err := q.QueryRow(ctx, `select coalesce(d.absent, ''), coalesce(d.absent_principal, '') from (select $1::text as tenant_id, $2::text as environment_id) h
-		cross join (select $3::text as reviewer, $4::timestamptz as at) r left join lateral `+deputyAt+` d on true`, s.Tenant, s.Environment, actor, at).
-		Scan(&out.Absent, &out.AbsentPrincipal)
+	err := q.QueryRow(ctx, `select coalesce(d.absent, ''), coalesce(d.absent_principal, ''), `+joinedBy+` from (select $1::text as tenant_id, $2::text as environment_id) h
+		cross join (select $3::text as reviewer, $5::text as principal, $4::timestamptz as at) r left join lateral `+deputyAt+` d on true`,
+		s.Tenant, s.Environment, actor, at, principal).Scan(&out.Absent, &out.AbsentPrincipal, &out.ByProvider, (*[]string)(&out.Providers))
 	return out, err
 }
 
@@ -104,24 +136,33 @@ func standingOfHolds(ctx context.Context, q *pg.Q, s pg.Scope, actor string, at 
 	return standingOf(ctx, q, s, actor, principal, at)
 }
 
-// queueEscalate adds the record of the escalations of a hold that are due. It fails if they are not as many.
-func queueEscalate(b *pgx.Batch, h models.Hold, at time.Time, due int) {
-	b.Queue(`with escalated as (update hold_teams set escalated_at = $3 where environment_id = $1 and authorization_id = $2
-		and escalate_at <= $3 and escalated_at is null returning 1) select 1 / (count(*) = $4)::int from escalated`, h.EnvironmentID, h.AuthorizationID, at, due)
+// queueEscalate adds the record of the escalation of a team. It fails if it is recorded already.
+func queueEscalate(b *pgx.Batch, t models.HoldTeam, at time.Time) {
+	b.Queue(`with escalated as (update hold_teams set escalated_at = $5 where environment_id = $1 and authorization_id = $2
+		and step = $3 and team = $4 and escalated_at is null returning 1) select guard(count(*) > 0) from escalated`,
+		t.EnvironmentID, t.AuthorizationID, t.Step, t.Team, at)
 }
 
-// insertRequest stores a review for the workflow, and its note unless it is nil. A repeated request or note changes nothing.
-func insertRequest(ctx context.Context, q *pg.Q, m models.MoveRequest, n *models.ReviewNote) error {
+// insertRequest stores a review for the workflow, and its note unless it is nil. A repeated request or note changes nothing. A review that was
+// given is not stored once its reviewer has withdrawn it.
+func (s *Service) insertRequest(ctx context.Context, m models.MoveRequest, n *models.ReviewNote, given *models.GivenReview) error {
 	b := &pgx.Batch{}
+	if given != nil {
+		queueStillGiven(b, *given)
+	}
 	if n != nil {
 		b.Queue(`insert into review_notes (authorization_id, reviewer, tenant_id, environment_id, subject_uid, note_digest, note, written_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
 			n.AuthorizationID, n.Reviewer, n.TenantID, n.EnvironmentID, n.SubjectUID, n.NoteDigest, n.Note, n.WrittenAt)
 	}
-	if err := settle.QueueMove(ctx, q, b, m); err != nil {
+	if err := settle.QueueMove(ctx, s.store.Q, b, m); err != nil {
 		return err
 	}
-	return q.Batch(ctx, b)
+	err := s.store.Q.Batch(ctx, b)
+	if pg.Changed(err) {
+		return problem.New(problem.Conflict, "The review was withdrawn.")
+	}
+	return err
 }
 
 // notesOfHold returns the notes of the recorded reviews of a hold. A note whose review was not made is left out.
@@ -180,6 +221,13 @@ func viewersOf(ctx context.Context, q *pg.Q, s pg.Scope, authorizations []string
 		where h.tenant_id = ? and h.environment_id = ? and w.authorization_id in ? and w.seen_at > ? order by w.viewer`,
 		s.Tenant, s.Environment, authorizations, since).Find(&rows).Error
 	return rows, err
+}
+
+// queueToRequester adds the work of notifying the person who requests a hold, if they are known.
+func queueToRequester(b *pgx.Batch, h models.Hold, kind models.NoticeKind, at time.Time) {
+	if h.RequesterPerson != nil {
+		events.QueueOutbox(b, NoticeOf(h, kind, at))
+	}
 }
 
 // NoticeOf is the work of making the notices of a hold.

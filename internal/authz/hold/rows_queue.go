@@ -24,29 +24,63 @@ type Filter struct {
 	MostUrgent   bool       // soonest due first, instead of newest first
 	Assignee     string     // only holds assigned to this reviewer; empty for all
 	Need         *Need      // only holds that need this reviewer; nil for all
+	Beyond       *Need      // only holds that do not need this reviewer; nil for all
 	Only         []string   // only the holds of these authorizations; nil for all
 	Skip         int        // rows to leave out at the beginning, instead of a cursor
 	Reviewer     string     // the reviewer whose OwnResolution to return
+	Principal    string     // that of the reviewer
 	Now          time.Time
 
 	stored models.HoldStatus // of an expired hold: only those stored with this status; empty for all
 }
 
 // Need is a reviewer with the teams as whose member, or as the deputy of whose absent member, the reviewer may approve. A hold needs the
-// reviewer who has not approved it, has given no review that waits, and may fill one of its approvals.
+// reviewer who may approve it now: who has not approved it, has given no review that waits, may fill one of its approvals, did not request it
+// where self-review is barred, and is a confirmed person where two are asked for.
 type Need struct {
-	Reviewer string
-	Teams    []string
+	Reviewer, Principal string
+	Absent              string // the principal of the person whose deputy the reviewer is; empty for none
+	Teams               []string
+	Own                 []string // credentials whose requests are the reviewer's own
+	SelfBarred          bool     // the environment bars self-review
 }
 
+func (n Need) values(s pg.Scope, now time.Time) map[string]any {
+	return map[string]any{
+		"environment": s.Environment, "reviewer": n.Reviewer, "principal": n.Principal, "absent": n.Absent, "teams": append([]string{""}, n.Teams...), "now": now,
+		"own": append([]string{""}, n.Own...), "barred": n.SelfBarred,
+	}
+}
+
+// openStep is the position of the step of the hold h that waits for its first approval or for further ones.
+const openStep = `coalesce((select min(s.step) from hold_steps s where s.authorization_id = h.authorization_id and s.environment_id = h.environment_id
+	and s.satisfied_at is null), 0)`
+
+// ableApprover is the condition that the person of the row t, who is named as an approver, is a reviewer in good standing.
+var ableApprover = `exists (select from people p join person_roles pr on pr.person_id = p.id where p.tenant_id = t.tenant_id and p.id = t.person
+	and pr.environment_id = t.environment_id and ` + reviewerHasAccess + `)`
+
+// namedTeam is the team whose members may approve the row t: of one that names a person, the fallback team if the person may not approve.
+var namedTeam = `(case when t.fallback_team is null then t.team when t.person is not null and ` + ableApprover + ` then null else t.fallback_team end)`
+
+// namedPerson is the condition that the row t names the reviewer, or the absent person whose deputy the reviewer is.
+var namedPerson = `(t.person is not null and ` + ableApprover + ` and t.person in (select p.id from people p where p.tenant_id = t.tenant_id
+	and coalesce(p.principal, 'person:' || p.id) in (@principal, @absent)))`
+
 // needed is the condition that the hold h needs a reviewer with teams at a time.
-const needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id
-	and r.reviewer = @reviewer and r.resolution = 'approve')
+var needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id
+	and (r.reviewer = @reviewer or r.principal = @principal) and r.resolution = 'approve'
+	and (r.step = ` + openStep + ` or not h.repeat_approvers))
+	and not ((h.self_review_barred or @barred) and a.credential_id in @own)
+	and (` + forOne + ` or exists (select from (select cast(@principal as text) as principal) r where ` + confirmedReviewer + `))
 	and not exists (select from given_reviews g where g.authorization_id = h.authorization_id and g.environment_id = h.environment_id
 		and g.reviewer = @reviewer and g.remark is null)
-	and (h.approvals_required > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id)
-	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = @environment
-		and (t.team in @teams or t.escalate_team in @teams and t.escalate_at <= @now)))`
+	and (coalesce((select s.approvals from hold_steps s where s.authorization_id = h.authorization_id and s.environment_id = h.environment_id and s.step = ` + openStep + `),
+		h.approvals_required) > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id
+		and t.step = ` + openStep + `)
+	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = @environment and t.step = ` + openStep + `
+		and (` + namedTeam + ` in @teams or ` + namedPerson + ` or t.escalate_team in @teams and coalesce(t.escalate_at, (select s.opened_at + make_interval(secs => t.escalate_after) from hold_steps s
+			where s.authorization_id = t.authorization_id and s.environment_id = t.environment_id and s.step = t.step)) <= @now)))`
 
 // QueuedHold is a hold as reviewers see it.
 type QueuedHold struct {
@@ -64,11 +98,13 @@ type QueuedHold struct {
 	Status            models.HoldStatus
 	ApprovalsRequired int
 	SelfReviewBarred  bool
+	RepeatApprovers   bool
 	Approvals         int
 	AssignedTo        *string // the reviewer who took the hold; nil if no one has
 	OwnResolution     *string // of HoldFilter.Reviewer; nil if none
 	Details           []byte  // sealed; nil for an action that shows none
 	Stated            string  // the reasons that the author of the policy gave to the rules that applied
+	Counts            bool    // HoldFilter.Principal is a confirmed person, or the hold asks for one person only
 }
 
 // queryQueue lists holds, newest first or soonest due first.
@@ -101,11 +137,13 @@ const stated = `(select coalesce(string_agg(e->>'wanted', ' '), '') from json_ar
 func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) (*gorm.DB, error) {
 	tx := f.narrow(s, q.Gorm(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, h.action_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
-			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred,
+			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred, h.repeat_approvers,
 			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
-			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.reviewer = ?) as own_resolution,
+			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.reviewer = ?
+				order by r.step desc limit 1) as own_resolution,
 			`+stated+` as stated,
-			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = h.environment_id) as details`, f.Now, f.Reviewer).
+			(`+forOne+` or exists (select from (select ?::text as principal) r where `+confirmedReviewer+`)) as counts,
+			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = h.environment_id) as details`, f.Now, f.Reviewer, f.Principal).
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join actions act on act.id = h.action_id").
 		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id")).Offset(f.Skip)
@@ -189,7 +227,10 @@ func (f Filter) narrow(s pg.Scope, tx *gorm.DB) *gorm.DB {
 		tx = tx.Where("h.authorization_id in ?", f.Only)
 	}
 	if f.Need != nil {
-		tx = tx.Where(needed, map[string]any{"environment": s.Environment, "reviewer": f.Need.Reviewer, "teams": append([]string{""}, f.Need.Teams...), "now": f.Now})
+		tx = tx.Where(needed, f.Need.values(s, f.Now))
+	}
+	if f.Beyond != nil {
+		tx = tx.Where("not ("+needed+")", f.Beyond.values(s, f.Now))
 	}
 	if f.RiskClass != "" {
 		tx = tx.Where("h.risk_class = ?", f.RiskClass)
@@ -258,7 +299,7 @@ func CountHolds(ctx context.Context, q *pg.Q, s pg.Scope, action, risk string, n
 
 // relatedStatement reads the newest holds of each status, each from its range of the index holds_newest.
 const relatedStatement = `select h.authorization_id, h.action_id, s.external_id as subject, h.status, h.opened_at, h.due_at, coalesce(a.outcome, '') as outcome, d.details
-	from unnest(array['pending', 'approved', 'rejected', 'expired']) as each(status)
+	from unnest(array['pending', 'approved', 'rejected', 'expired', 'withdrawn']) as each(status)
 	cross join lateral (select * from holds where tenant_id = @tenant and environment_id = @environment and status = each.status and authorization_id <> @id
 		order by opened_at desc, authorization_id desc limit @limit) h
 	join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id

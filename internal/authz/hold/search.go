@@ -23,7 +23,7 @@ const SearchLimit = 1000
 // Search is a search for holds.
 type Search struct {
 	// Text matches the beginning of the subject's or the authorization's id, and any part of the action's key or name or of a
-	// value that the request shows, whatever its case, accents, spaces and separators (displaytext.Fold); empty for all holds of the filter.
+	// value that the request shows, whatever its case, accents, spaces and separators (displaytext.Typed); empty for all holds of the filter.
 	Text string
 	// ByAmount sorts by the first amount of money among the details: by currency, and the largest of each first.
 	ByAmount bool
@@ -37,8 +37,8 @@ func (s *Service) Search(ctx context.Context, p identity.Principal, f Filter, in
 		return nil, false, err
 	}
 	if in.Text != "" {
-		text := displaytext.Fold(in.Text)
-		rows = slices.DeleteFunc(rows, func(q Queued) bool { return text == "" || !q.matches(text) })
+		text := displaytext.Type(in.Text)
+		rows = slices.DeleteFunc(rows, func(q Queued) bool { return !q.matches(text) })
 	}
 	if in.ByAmount {
 		slices.SortStableFunc(rows, func(a, b Queued) int { return amountOf(a.Shown).compare(amountOf(b.Shown)) })
@@ -84,11 +84,10 @@ func positionOf(cursor string) (int, error) {
 	return int(at.UnixMicro()), nil
 }
 
-// matches reports whether a folded text is found in what the queue shows of the hold.
-func (q Queued) matches(text string) bool {
-	has := func(value string) bool { return strings.Contains(displaytext.Fold(value), text) }
-	return strings.HasPrefix(displaytext.Fold(q.Subject), text) || strings.HasPrefix(displaytext.Fold(q.AuthorizationID), text) || has(q.ActionKey) ||
-		has(q.ActionName) || slices.ContainsFunc(q.Shown, func(d display.Detail) bool { return has(d.Value) })
+// matches reports whether a text is found in what the queue shows of the hold.
+func (q Queued) matches(text displaytext.Typed) bool {
+	return text.Begins(q.Subject) || text.Begins(q.AuthorizationID) || text.In(q.ActionKey) || text.In(q.ActionName) ||
+		slices.ContainsFunc(q.Shown, func(d display.Detail) bool { return text.In(d.Value) })
 }
 
 // amount is an amount of money; its value is nil if there is none.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/account/team"
 )
 
 // The reasons for which an approval by a reviewer would not count.
@@ -13,6 +12,7 @@ const (
 	ObstacleSelf  = "self"  // the reviewer requested it, and self-review is barred
 	ObstacleTeam  = "team"  // the reviewer is in none of the teams
 	ObstacleGiven = "given" // the reviewer approved it already
+	ObstacleStep  = "step"  // the reviewer approved an earlier step
 	// The hold asks for two people, and no second operator had confirmed the reviewer when it was opened.
 	ObstacleUnconfirmed = "unconfirmed"
 )
@@ -29,10 +29,15 @@ type Standing struct {
 	Teams           []TeamStanding // nil for a hold that requires no team
 	// Others are approvals that any reviewer may give, if more are required than those of the teams.
 	Others TeamStanding
+	// Stages are the steps of the hold, and Step is the name of the one that Teams and Others are of; nil and empty for a hold without steps.
+	Stages []Stage
+	Step   string
 	// Obstacle is why an approval by the caller would not count; empty if it would.
 	Obstacle string
 	// As has the keys of the teams for which the caller may approve.
 	As []string
+	// MayBreakGlass reports whether the caller may approve the hold alone, as a member of the team that the policy names.
+	MayBreakGlass bool
 	// Absent is the person in whose place the caller may approve, such as person:prs_...; empty for none.
 	Absent string
 }
@@ -61,11 +66,14 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 	if err != nil {
 		return Standing{}, err
 	}
-	if b.teams, err = team.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf(append(slices.Clone(given), caller))); err != nil {
+	if b.membership, err = membersOf(ctx, s.store.Q, p.Store(), now, actorsOf(append(slices.Clone(given), caller)), c.Teams...); err != nil {
 		return Standing{}, err
 	}
 	out := b.standing(given)
 	b.describe(&out, caller, given)
+	if out.MayBreakGlass, err = s.mayBreakGlass(ctx, c, caller); err != nil {
+		return out, err
+	}
 	own, err := s.selfReview(ctx, c, behind[p.Actor()], behind[c.requester()])
 	if err != nil {
 		return out, err
@@ -80,12 +88,16 @@ func (s *Service) Standing(ctx context.Context, p identity.Principal, id string)
 	return out, err
 }
 
-// standing counts the approvals, and says who gave which. A member of several teams fills the slot that the others cannot, so that an
+// standing counts the approvals, and says who gave which in the open step. A member of several teams fills the slot that the others cannot, so that an
 // approval may move from one team to another when the next one is given.
 func (b ballot) standing(approvers []Approver) Standing {
+	approvers = b.certain(approvers)
 	tally := b.count(approvers)
-	actors, voters := b.voters(approvers)
-	filled := assign(b.slots(), voters)
+	polls, given := b.polls(approvers)
+	at := min(tally.Open, len(polls)-1)
+	open := polls[at]
+	actors, voters := open.voters(given[at])
+	filled := assign(open.slots(), voters)
 	by := func(slot int) []string {
 		var out []string
 		for _, voter := range filled[slot] {
@@ -93,33 +105,37 @@ func (b ballot) standing(approvers []Approver) Standing {
 		}
 		return out
 	}
-	out := Standing{Given: tally.Given, Required: tally.Required}
+	out := Standing{Given: tally.Given, Required: tally.Required, Stages: tally.Stages, Step: open.row.Name}
 	for i, w := range tally.Teams {
 		out.Teams = append(out.Teams, TeamStanding{w, by(i)})
 	}
-	last := len(b.wanted)
+	last := len(open.wanted)
 	// The last slots are those of no team: zero unless the policy requires more approvals than its teams give.
-	out.Others = TeamStanding{Wanted{Approvals: b.slots()[last], Given: len(filled[last])}, by(last)}
+	out.Others = TeamStanding{Wanted{Approvals: open.slots()[last], Given: len(filled[last])}, by(last)}
 	return out
 }
 
 // describe adds what the caller can do. Someone who has approved already differs from an outsider, because a second approval
 // by the same principal would not count for any team.
 func (b ballot) describe(out *Standing, caller Approver, approvers []Approver) {
-	able := b.fills(caller, true)
-	for i, w := range b.wanted {
+	open, position := b.open(approvers)
+	able := open.fills(caller, true)
+	for i := range open.wanted {
 		if able[i] {
-			out.As = append(out.As, w.Team)
+			out.As = append(out.As, out.Teams[i].Of())
 		}
 	}
 	// The absent person matters only if the caller's own teams would not do.
-	if !slices.Equal(able, b.fills(caller, false)) {
+	if open.byDeputy(caller) {
 		out.Absent = caller.Absent
 	}
+	in := min(position, len(b.steps)-1)
 	switch {
-	case slices.ContainsFunc(approvers, func(a Approver) bool { return a.Principal == caller.Principal }):
+	case slices.ContainsFunc(approvers, func(a Approver) bool { return a.Principal == caller.Principal && a.Step == in }):
 		out.Obstacle = ObstacleGiven
-	case !b.admits(caller):
+	case open.spent[caller.Principal]:
+		out.Obstacle = ObstacleStep
+	case !open.admits(caller):
 		out.Obstacle = ObstacleTeam
 	}
 }

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	reviewteams "github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -25,20 +23,24 @@ type Wanted struct {
 	EscalatesTo *string `json:"escalates_to"`
 	EscalatesAt *string `json:"escalates_at"`
 	Escalated   bool    `json:"escalated"` // EscalatesAt has passed
+	// Approver is whom the request names; Group is then the team that approves instead. It is omitted for an entry that names a team.
+	Approver *NamedApprover `json:"approver,omitempty"`
 }
 
-// Tally counts the approvals of a hold. Each counts once: a person who belongs to several teams fills one slot of one team.
-type Tally struct {
-	Given, Required int
-	Teams           []Wanted // nil for a hold that requires no team
+// Of returns who gives the approvals: the key of a team, or what names the one person who approves.
+func (w Wanted) Of() string {
+	if w.Approver != nil && w.Approver.Person != nil {
+		return w.Approver.NamedBy
+	}
+	return w.Group
 }
 
-// Open returns the keys of the teams that still have to approve, escalations included.
-func (t Tally) Open() []string {
+// missing returns the keys of the teams that still have to approve, escalations included.
+func missing(teams []Wanted) []string {
 	var out []string
-	for _, w := range t.Teams {
+	for _, w := range teams {
 		if w.Given < w.Approvals {
-			out = append(out, w.Group)
+			out = append(out, w.Of())
 			if w.Escalated {
 				out = append(out, *w.EscalatesTo)
 			}
@@ -47,24 +49,11 @@ func (t Tally) Open() []string {
 	return out
 }
 
-// ballot has everything that decides whose approvals of one hold count: the teams that it requires, the members of each, and the person who may
-// not approve, even by a deputy.
-type ballot struct {
-	required int
-	wanted   []models.HoldTeam
-	// teams has the keys of the teams of each actor.
-	teams map[string][]string
-	// barred is whom the requester counts as, or counted, if self-review is barred.
-	barred identity.Behind
-	// at decides which escalations are in force.
-	at time.Time
-}
-
 // slots returns the number of approvals of each team and, last, those that any reviewer may give.
-func (b ballot) slots() []int {
-	out := make([]int, 0, len(b.wanted)+1)
-	left := b.required
-	for _, w := range b.wanted {
+func (p poll) slots() []int {
+	out := make([]int, 0, len(p.wanted)+1)
+	left := p.required
+	for _, w := range p.wanted {
 		out = append(out, w.Approvals)
 		left -= w.Approvals
 	}
@@ -73,38 +62,33 @@ func (b ballot) slots() []int {
 
 // fills returns the slots that an approver may fill, in the order of slots. byDeputy also counts the teams of the absent person. An
 // escalation is in force from its time on, whether or not the workflow has recorded it.
-func (b ballot) fills(a Approver, byDeputy bool) []bool {
-	out := make([]bool, 0, len(b.wanted)+1)
-	for _, w := range b.wanted {
-		keys := []string{w.Team}
-		if w.EscalateAt != nil && !b.at.Before(*w.EscalateAt) {
+func (p poll) fills(a Approver, byDeputy bool) []bool {
+	out := make([]bool, 0, len(p.wanted)+1)
+	for _, w := range p.wanted {
+		keys := p.keys(w)
+		if w.EscalateAt != nil && !p.at.Before(*w.EscalateAt) {
 			keys = append(keys, *w.EscalateTeam)
 		}
 		in := func(actor string) bool {
-			return slices.ContainsFunc(b.teams[actor], func(key string) bool { return slices.Contains(keys, key) })
+			return slices.ContainsFunc(p.teams[actor], func(key string) bool { return slices.Contains(keys, key) })
 		}
-		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && !b.bars(a.AbsentPrincipal) && in(a.Absent))
+		out = append(out, in(a.Reviewer) || byDeputy && a.Absent != "" && !p.barred.Is(a.AbsentPrincipal) && in(a.Absent))
 	}
 	return append(out, true)
 }
 
-// bars reports whether a principal may not approve, even by a deputy.
-func (b ballot) bars(principal string) bool {
-	return b.barred.Meets(identity.Behind{Principal: principal})
-}
-
 // voters returns, for each person among the approvers, who approved first and the slots that they may fill. A deputy fills a slot in the place of the
 // absent person only if that person has not approved, and only one deputy does.
-func (b ballot) voters(approvers []Approver) (actors []string, may [][]bool) {
+func (p poll) voters(approvers []Approver) (actors []string, may [][]bool) {
 	var order []string
 	can := map[string][]bool{}
-	used := map[string]bool{}
+	used := maps.Clone(p.spent)
 	// Approvals of absent people themselves come first, whenever they were given: one's own vote replaces one's deputy's.
 	for _, a := range approvers {
 		used[a.Principal] = true
 	}
 	for _, a := range approvers {
-		fills := b.fills(a, !used[a.AbsentPrincipal])
+		fills := p.fills(a, !used[a.AbsentPrincipal])
 		used[a.AbsentPrincipal] = true
 		if can[a.Principal] == nil {
 			order, can[a.Principal] = append(order, a.Principal), make([]bool, len(fills))
@@ -152,18 +136,46 @@ func assign(slots []int, voters [][]bool) [][]int {
 	return filled
 }
 
-// count returns the tally of the approvals.
-func (b ballot) count(approvers []Approver) Tally {
-	out := Tally{Required: b.required}
-	_, voters := b.voters(approvers)
-	given := assign(b.slots(), voters)
-	for i, w := range b.wanted {
-		team := Wanted{Group: w.Team, Approvals: w.Approvals, Given: len(given[i]), EscalatesTo: w.EscalateTeam, EscalatesAt: apitime.OptionalTime(w.EscalateAt)}
-		team.Escalated = w.EscalateAt != nil && !b.at.Before(*w.EscalateAt)
-		out.Teams = append(out.Teams, team)
+// certain returns the approvers of whom no two can be one person, and of all such groups the one that fills most slots. A provider knows its own
+// accounts apart, and a confirmation distinguishes invited people; but one person can have an account of each kind.
+func (b ballot) certain(approvers []Approver) []Approver {
+	if b.repeat && len(b.steps) > 1 {
+		return b.certainInEach(approvers)
 	}
-	for _, by := range given {
-		out.Given += len(by)
+	best := slices.DeleteFunc(slices.Clone(approvers), func(a Approver) bool { return a.ByProvider })
+	if len(best) == len(approvers) {
+		return best
+	}
+	seen := map[string]bool{}
+	for _, provider := range approvers {
+		for _, id := range provider.Providers {
+			if seen[id] || !provider.ByProvider {
+				continue
+			}
+			seen[id] = true
+			group := slices.DeleteFunc(slices.Clone(approvers), func(a Approver) bool {
+				return strings.HasPrefix(a.Principal, "person:") && !slices.Contains(a.Providers, id)
+			})
+			if b.fill(group).Given > b.fill(best).Given {
+				best = group
+			}
+		}
+	}
+	return best
+}
+
+// certainInEach is certain of each step by itself.
+func (b ballot) certainInEach(approvers []Approver) (out []Approver) {
+	for i := range b.steps {
+		mine := slices.DeleteFunc(slices.Clone(approvers), func(a Approver) bool { return a.Step != i })
+		one := b
+		one.repeat, one.steps = false, slices.Clone(b.steps)
+		for other := range one.steps {
+			if other != i {
+				one.steps[other].required = 0
+			}
+		}
+		out = append(out, one.certain(mine)...)
 	}
 	return out
 }
@@ -183,8 +195,8 @@ func tallyOf(ctx context.Context, q *pg.Q, c Case, at time.Time, given []Approve
 	if err != nil {
 		return Tally{}, err
 	}
-	if len(b.wanted) > 0 {
-		if b.teams, err = reviewteams.TeamsOf(ctx, q, c.scope(), actorsOf(given)); err != nil {
+	if b.requiresTeams() {
+		if b.membership, err = membersOf(ctx, q, c.scope(), at, actorsOf(given), c.Teams...); err != nil {
 			return Tally{}, err
 		}
 	}
@@ -193,8 +205,8 @@ func tallyOf(ctx context.Context, q *pg.Q, c Case, at time.Time, given []Approve
 
 // ballotOf returns what a hold requires of teams, without their members.
 func ballotOf(ctx context.Context, q *pg.Q, c Case, at time.Time) (ballot, error) {
-	b := ballot{required: c.ApprovalsRequired, wanted: c.Teams, at: at}
-	if len(b.wanted) == 0 {
+	b := ballot{steps: stepsOf(c.ApprovalsRequired, c.Steps, c.Teams), repeat: c.RepeatApprovers, at: at}
+	if !b.requiresTeams() {
 		return b, nil
 	}
 	var err error
@@ -219,11 +231,15 @@ func barsSelfReview(ctx context.Context, q *pg.Q, c Case) (bool, error) {
 	return env.BarSelfReview, err
 }
 
-// refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the hold requires, unless it requires
-// more approvals than those of its teams. Every reviewer may reject.
+// refuseOutsider reports at once that an approval would not count, instead of recording it in vain. It refuses an approval by a reviewer who belongs to none of the teams that the open step requires, unless it requires
+// more approvals than those of its teams, and by one who approved an earlier step. Every reviewer may reject.
 func (s *Service) refuseOutsider(ctx context.Context, c Case, a Approver) error {
 	b, err := ballotOf(ctx, s.store.Q, c, s.clock.Now())
-	if err != nil || len(b.wanted) == 0 {
+	if err != nil || len(c.Steps) == 0 && !b.requiresTeams() {
+		return err
+	}
+	given, err := approversOf(ctx, s.store.Q, c.scope(), b.at, c.AuthorizationID)
+	if err != nil {
 		return err
 	}
 	if a, err = standingOf(ctx, s.store.Q, c.scope(), a.Reviewer, a.Principal, b.at); err != nil {
@@ -232,22 +248,29 @@ func (s *Service) refuseOutsider(ctx context.Context, c Case, a Approver) error 
 	if err := checkDeputy(ctx, s.store.Q, c.scope(), a); err != nil {
 		return err
 	}
-	if b.teams, err = reviewteams.TeamsOf(ctx, s.store.Q, c.scope(), actorsOf([]Approver{a})); err != nil || b.admits(a) {
+	if b.membership, err = membersOf(ctx, s.store.Q, c.scope(), b.at, actorsOf(append(slices.Clone(given), a)), c.Teams...); err != nil {
 		return err
+	}
+	open, position := b.open(given)
+	if open.spent[a.Principal] {
+		return problem.Newf(problem.Forbidden, "You approved an earlier step of the hold, and the step %q requires someone else. Rejecting it is still possible.", c.stepName(position))
+	}
+	if open.admits(a) {
+		return nil
 	}
 	// The names of teams are no secret among reviewers: the queue shows them as well.
 	var names []string
-	for _, w := range b.count(nil).Open() {
+	for _, w := range missing(open.wants(assign(open.slots(), nil))) {
 		names = append(names, `"`+w+`"`)
 	}
-	return problem.Newf(problem.Forbidden, "The hold requires approvals of the team %s, and only its members, or the deputy of an absent one, can approve. "+
-		"Ask a member to approve it. Rejecting it does not require a team.", strings.Join(names, " or "))
+	return problem.Newf(problem.Forbidden, "The hold requires approvals of the team or the person %s, and only they, a member of the team, or the deputy of one who is absent, can approve. "+
+		"Ask them to approve it. Rejecting it does not require a team.", strings.Join(names, " or "))
 }
 
 // admits reports whether the approver could fill a slot, filled or not.
-func (b ballot) admits(a Approver) bool {
-	slots := b.slots()
-	for i, may := range b.fills(a, true) {
+func (p poll) admits(a Approver) bool {
+	slots := p.slots()
+	for i, may := range p.fills(a, true) {
 		if may && slots[i] > 0 {
 			return true
 		}
@@ -267,15 +290,21 @@ func actorsOf(approvers []Approver) []string {
 	return out
 }
 
-// addTeams adds the teams that the listed holds require, and corrects the count of their approvals. A page without such a hold costs
-// one query more, any other five, however many holds it has.
+// addTeams adds the steps and the teams that the listed holds require, and corrects the count of their approvals and of several approvals. A page
+// without such holds costs two queries more, any other six, however many holds it has.
 func (s *Service) addTeams(ctx context.Context, p identity.Principal, rows []Queued, env models.Environment) error {
 	wanted, err := s.wantedBy(ctx, p, rows)
-	if err != nil || len(wanted) == 0 {
+	counted := slices.Collect(maps.Keys(wanted))
+	for _, r := range rows {
+		if _, ok := wanted[r.AuthorizationID]; !ok && r.Approvals > 1 {
+			counted = append(counted, r.AuthorizationID)
+		}
+	}
+	if err != nil || len(counted) == 0 {
 		return err
 	}
 	now := s.clock.Now()
-	approvers, err := approversOf(ctx, s.store.Q, p.Store(), now, slices.Collect(maps.Keys(wanted))...)
+	approvers, err := approversOf(ctx, s.store.Q, p.Store(), now, counted...)
 	if err != nil {
 		return err
 	}
@@ -283,33 +312,55 @@ func (s *Service) addTeams(ctx context.Context, p identity.Principal, rows []Que
 	if err != nil {
 		return err
 	}
-	teams, err := reviewteams.TeamsOf(ctx, s.store.Q, p.Store(), actorsOf(append(slices.Clone(approvers), caller)))
+	var named []models.HoldTeam
+	for _, w := range wanted {
+		named = append(named, w.teams...)
+	}
+	members, err := membersOf(ctx, s.store.Q, p.Store(), now, actorsOf(append(slices.Clone(approvers), caller)), named...)
 	if err != nil {
 		return err
 	}
 	barred, err := s.barredIn(ctx, p, rows, env)
 	for i, r := range rows {
-		if len(wanted[r.AuthorizationID]) == 0 {
+		if !slices.Contains(counted, r.AuthorizationID) {
 			continue
 		}
-		b := ballot{required: r.ApprovalsRequired, wanted: wanted[r.AuthorizationID], teams: teams, barred: barred[r.CredentialID], at: now}
+		w := wanted[r.AuthorizationID]
+		b := ballot{
+			steps: stepsOf(r.ApprovalsRequired, w.steps, w.teams), repeat: r.RepeatApprovers, membership: members, barred: barred[r.CredentialID], at: now,
+		}
 		of := slices.DeleteFunc(slices.Clone(approvers), func(a Approver) bool { return a.AuthorizationID != r.AuthorizationID })
 		tally := b.count(of)
-		rows[i].Teams, rows[i].Approvals, rows[i].Approvable = tally.Teams, tally.Given, r.Approvable && b.admits(caller)
+		open, _ := b.open(of)
+		rows[i].Teams, rows[i].Stages, rows[i].Approvals = tally.Teams, tally.Stages, tally.Given
+		rows[i].Approvable = r.Approvable && open.admits(caller) && !open.spent[caller.Principal]
 	}
 	return err
 }
 
-// wantedBy returns what the listed holds require of teams, by hold; holds without teams are left out.
-func (s *Service) wantedBy(ctx context.Context, p identity.Principal, rows []Queued) (map[string][]models.HoldTeam, error) {
+// wanted has the requirements of a hold for teams, and its steps.
+type wanted struct {
+	steps []models.HoldStep
+	teams []models.HoldTeam
+}
+
+// wantedBy returns what the listed holds require, by hold; holds without teams and steps are left out.
+func (s *Service) wantedBy(ctx context.Context, p identity.Principal, rows []Queued) (map[string]wanted, error) {
 	held := make([]string, len(rows))
 	for i, r := range rows {
 		held[i] = r.AuthorizationID
 	}
-	required, err := wantedTeams(ctx, s.store.Q, p.Store(), held...)
-	out := map[string][]models.HoldTeam{}
-	for _, w := range required {
-		out[w.AuthorizationID] = append(out[w.AuthorizationID], w)
+	teams, steps, err := wantedOf(ctx, s.store.Q, p.Store(), held...)
+	out := map[string]wanted{}
+	for _, row := range steps {
+		w := out[row.AuthorizationID]
+		w.steps = append(w.steps, row)
+		out[row.AuthorizationID] = w
+	}
+	for _, row := range teams {
+		w := out[row.AuthorizationID]
+		w.teams = append(w.teams, row)
+		out[row.AuthorizationID] = w
 	}
 	return out, err
 }

@@ -80,7 +80,7 @@ func (b *bundle) holdFor(required int, teams ...wants) models.Hold {
 
 func (b *bundle) outsider(t *testing.T, p identity.Principal, h models.Hold) {
 	t.Helper()
-	_, err := b.service.PrepareReview(t.Context(), p, h.AuthorizationID, hold.Approve, nil)
+	_, err := b.service.PrepareReview(t.Context(), p, h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 	require.True(t, problem.Is(err, problem.Forbidden), "%v", err)
 }
 
@@ -95,7 +95,7 @@ func TestEveryTeamMustApprove(t *testing.T) {
 	out := b.approves(t, h, "crd_bob")
 	require.Equal(t, models.HoldPending, out.Status, "two of one team are not one of each")
 	require.Equal(t, 1, out.Approvals)
-	p, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Approve, nil)
+	p, err := b.service.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
 	require.NoError(t, err)
 	require.Equal(t, []hold.Wanted{{Group: "finance", Approvals: 1, Given: 1}, {Group: "risk", Approvals: 1}}, p.Pending.Teams)
 	out = b.approves(t, h, "crd_cat")

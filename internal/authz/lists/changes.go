@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -117,11 +118,12 @@ func (s *Service) Prepare(ctx context.Context, q *pg.Q, scope pg.Scope, id strin
 		if field, why := n.Fault(l.Kind, now); why != "" {
 			return out, problem.Invalid([]any{"body", "add", i, field}, why, "value_error")
 		}
-		key, err := s.vault.entryKey(l, n.Value)
+		keys, err := s.vault.wholeKeys(l, n.Value)
 		if err != nil {
 			return out, err
 		}
-		entry := PreparedEntry{Key: key, Reason: strings.TrimSpace(n.Reason), ExpiresAt: n.ExpiresAt}
+		out.Remove = append(out.Remove, keys[1:]...) // replaced as well
+		entry := PreparedEntry{Key: keys[0], Reason: strings.TrimSpace(n.Reason), ExpiresAt: n.ExpiresAt}
 		if !l.Personal {
 			entry.Value = &n.Value
 		}
@@ -130,7 +132,10 @@ func (s *Service) Prepare(ctx context.Context, q *pg.Q, scope pg.Scope, id strin
 		}
 		out.Add = append(out.Add, entry)
 	}
-	out.Remove, err = s.removed(ctx, q, l, e.Remove)
+	removed, err := s.removed(ctx, q, l, e.Remove)
+	out.Remove = append(out.Remove, removed...)
+	slices.Sort(out.Remove)
+	out.Remove = slices.Compact(out.Remove)
 	return out, err
 }
 
@@ -145,13 +150,11 @@ func (s *Service) removed(ctx context.Context, q *pg.Q, l models.List, list []Re
 			entries = append(entries, r.ID)
 			continue
 		}
-		key, err := s.vault.entryKey(l, r.Value)
+		keys, err := s.vault.wholeKeys(l, r.Value)
 		if err != nil {
 			return nil, err
 		}
-		if key != "" {
-			out = append(out, key)
-		}
+		out = append(out, keys...)
 	}
 	if len(entries) > 0 {
 		more, err := keysOf(ctx, q, l, entries)
@@ -160,8 +163,7 @@ func (s *Service) removed(ctx context.Context, q *pg.Q, l models.List, list []Re
 		}
 		out = append(out, more...)
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return out, nil
 }
 
 // Operation makes one change in the caller's transaction. It does not check whether a second approver is required: package change uses
@@ -324,28 +326,41 @@ func ByName(ctx context.Context, q *pg.Q, scope pg.Scope, names []string) (map[s
 	return out, err
 }
 
-// Keys returns the keys of the entries with the id of a subject, in each of the lists by its id. Two letters are a country, and an id in a
+// Keys returns the keys under which the entry with the id of a subject may be stored, in each of the lists by its id. Two letters are a country, and an id in a
 // list of texts only.
-func (v Vault) Keys(all []models.List, subject string) (map[string]string, error) {
-	out := map[string]string{}
+func (v Vault) Keys(all []models.List, subject string) (map[string][]string, error) {
+	out := map[string][]string{}
 	for _, l := range all {
 		if l.Kind != models.ListText && fault(models.ListCountry, subject) == "" {
 			continue
 		}
-		key, err := v.entryKey(l, subject)
+		keys, err := v.wholeKeys(l, subject)
 		if err != nil {
 			return nil, err
 		}
-		if key != "" {
-			out[l.ID] = key
+		if len(keys) > 0 {
+			out[l.ID] = keys
 		}
 	}
 	return out, nil
 }
 
+// Forgotten stands for the reason of an entry that named an erased subject.
+const Forgotten = "The reason named a user whose data was erased."
+
+// mention is the pattern, for Postgres and for Go, of texts that name a subject by its id.
+func mention(subject string) string {
+	return "(^|[^[:alnum:]])" + regexp.QuoteMeta(subject) + "($|[^[:alnum:]])"
+}
+
+// Mentions reports whether a text names a subject by its id: as a part of a word, a short id would be in every text.
+func Mentions(text, subject string) bool {
+	return strings.Contains(text, subject) && regexp.MustCompile(mention(subject)).MatchString(text)
+}
+
 // Forget removes the entries with the id of an erased subject from every list of the environment and returns how many there were, and
-// their keys by list. It adds no event with the id.
-func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject string, at time.Time) (int64, map[string]string, error) {
+// their keys by list, and the reasons of other entries that name it. It adds no event with the id.
+func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject string, at time.Time) (int64, map[string][]string, error) {
 	all, err := lockAll(ctx, q, scope)
 	if err != nil {
 		return 0, nil, err
@@ -354,13 +369,16 @@ func Forget(ctx context.Context, q *pg.Q, v Vault, scope pg.Scope, subject strin
 	if err != nil {
 		return 0, nil, err
 	}
+	if err := forgetReasons(ctx, q, scope, subject); err != nil {
+		return 0, nil, err
+	}
 	var n int64
 	for _, l := range all {
-		key, has := keys[l.ID]
+		named, has := keys[l.ID]
 		if !has {
 			continue
 		}
-		removed, err := removeEntries(ctx, q, l, []string{key}, at)
+		removed, err := removeEntries(ctx, q, l, named, at)
 		if err != nil {
 			return n, keys, err
 		}

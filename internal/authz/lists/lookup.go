@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -109,7 +110,7 @@ func Memory(all map[string]Sample, asked []rules.Listed) (map[rules.Listed]bool,
 	for name, sample := range all {
 		entries := map[string]string{}
 		for _, value := range sample.Entries {
-			entries[Normal(value)] = value
+			entries[canonical.Normal(value)] = value
 		}
 		l.found[name] = found{version: 1, entries: entries}
 	}

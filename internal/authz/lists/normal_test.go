@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -24,7 +25,7 @@ func TestNormal(t *testing.T) {
 		" \u200b\n":                    "",
 		"\u13a0\uab70":                 "\uab70\uab70",
 	} {
-		require.Equal(t, want, Normal(given), "%q", given)
+		require.Equal(t, want, canonical.Normal(given), "%q", given)
 	}
 }
 
@@ -34,8 +35,8 @@ func TestNormalIgnoresCaseAndSpace(t *testing.T) {
 	ignored := []rune{' ', '\t', '\n', '\u00a0', '\u2003', '\u3000', '\u200b', '\u200d', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u034f'}
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.String().Draw(t, "value")
-		normal := Normal(value)
-		require.Equal(t, normal, Normal(normal))
+		normal := canonical.Normal(value)
+		require.Equal(t, normal, canonical.Normal(normal))
 		require.False(t, strings.ContainsFunc(normal, unicode.IsSpace))
 
 		ascii := rapid.StringMatching(`[A-Za-z0-9]{1,30}`).Draw(t, "ascii")
@@ -49,7 +50,7 @@ func TestNormalIgnoresCaseAndSpace(t *testing.T) {
 			}
 			written.WriteRune(r)
 		}
-		require.Equal(t, strings.ToLower(ascii), Normal(written.String()))
+		require.Equal(t, strings.ToLower(ascii), canonical.Normal(written.String()))
 	})
 }
 
@@ -66,7 +67,7 @@ func TestIBANPrefixes(t *testing.T) {
 		want := strings.HasPrefix(iban, entry)
 		written := spaced(t, iban)
 		keys := forms(models.ListIBANPrefix, written)
-		require.Equal(t, want, slices.Contains(keys, Normal(spaced(t, entry))), "%q begins with %q", written, entry)
+		require.Equal(t, want, slices.Contains(keys, canonical.Normal(spaced(t, entry))), "%q begins with %q", written, entry)
 		require.LessOrEqual(t, len(keys), maxIBAN)
 		require.True(t, slices.IsSortedFunc(keys, func(a, b string) int { return len(b) - len(a) }), "the longest first")
 	})
@@ -129,22 +130,23 @@ func TestFaults(t *testing.T) {
 func TestEntriesAreFoundByTheirWholeValue(t *testing.T) {
 	t.Parallel()
 	text, banks, countries := models.List{ID: "text", Kind: models.ListText}, models.List{ID: "banks", Kind: models.ListIBANPrefix}, models.List{ID: "countries", Kind: models.ListCountry}
-	for value, want := range map[string]map[string]string{
-		"user-1":                         {"text": "user-1"},
-		"us_4711":                        {"text": "us_4711"},
-		"US":                             {"text": "us"},
-		"DE-89 3704":                     {"text": "de-893704"},
-		"DE89 3704 0044 0532 0130 00":    {"text": "de89370400440532013000", "banks": "de89370400440532013000"},
-		"DE89" + strings.Repeat("1", 40): {"text": "de89" + strings.Repeat("1", 40)},
+	for value, want := range map[string]map[string][]string{
+		"user-1":                         {"text": {"user-1"}},
+		"us_4711":                        {"text": {"us_4711"}},
+		"US":                             {"text": {"us"}},
+		"DE-89 3704":                     {"text": {"de-893704"}},
+		"DE89 3704 0044 0532 0130 00":    {"text": {"de89370400440532013000"}, "banks": {"de89370400440532013000"}},
+		"DE89" + strings.Repeat("1", 40): {"text": {"de89" + strings.Repeat("1", 40)}},
+		"\u0661ab\u2800":                 {"text": {"1ab", "\u0661ab\u2800"}}, // version 1.0.0 stored the second
 		strings.Repeat("ﷺ", 100):         {},
 	} {
 		got, err := Vault{}.Keys([]models.List{text, banks, countries}, value)
 		require.NoError(t, err)
 		require.Equal(t, want, got, value)
 	}
-	for value, want := range map[string]string{"DE-89": "", "DE": "de", "user-1": "", "de89 3704": "de893704"} {
-		key, err := Vault{}.entryKey(banks, value)
+	for value, want := range map[string][]string{"DE-89": nil, "DE": {"de"}, "user-1": nil, "de89 3704": {"de893704"}} {
+		keys, err := Vault{}.wholeKeys(banks, value)
 		require.NoError(t, err)
-		require.Equal(t, want, key, value)
+		require.Equal(t, want, keys, value)
 	}
 }

@@ -143,6 +143,12 @@ func removeEntries(ctx context.Context, q *pg.Q, l models.List, keys []string, a
 	return rows, err
 }
 
+// forgetReasons replaces the reasons of entries that name an erased subject.
+func forgetReasons(ctx context.Context, q *pg.Q, s pg.Scope, subject string) error {
+	_, err := q.Exec(ctx, "update list_entries set reason = $4 where tenant_id = $1 and environment_id = $2 and reason ~ $3", s.Tenant, s.Environment, mention(subject), Forgotten)
+	return err
+}
+
 // edited are the entries of a list that one change added and removed. One that was replaced is in both.
 type edited struct{ added, removed []models.ListEntry }
 

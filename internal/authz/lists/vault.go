@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -55,7 +56,7 @@ type find struct {
 }
 
 func (v Vault) find(l models.List, value string) (find, error) {
-	part := Normal(value)
+	part := canonical.Normal(value)
 	if part == "" {
 		return find{}, nil
 	}
@@ -66,21 +67,21 @@ func (v Vault) find(l models.List, value string) (find, error) {
 	return find{append(keys, ""), part}, err // no entry has an empty key
 }
 
-// entryKey returns the key of the entry with exactly this value; empty if no entry can have it.
-func (v Vault) entryKey(l models.List, value string) (string, error) {
+// wholeKeys returns the keys under which the entry with exactly this value may be stored, today's first; none if no entry can have it.
+func (v Vault) wholeKeys(l models.List, value string) ([]string, error) {
 	if fault(l.Kind, value) != "" {
-		return "", nil
+		return nil, nil
 	}
-	keys, err := v.entryKeys(l, value)
-	if err != nil {
-		return "", err
-	}
-	return keys[0], nil // the longest is the value itself
+	return v.keysOf(l, exact(value))
 }
 
 // entryKeys returns the keys of the entries by which a list has a value, the longest first.
 func (v Vault) entryKeys(l models.List, value string) ([]string, error) {
-	found := forms(l.Kind, value)
+	return v.keysOf(l, forms(l.Kind, value))
+}
+
+// keysOf returns the keys of normal forms: in a personal list, their digests.
+func (v Vault) keysOf(l models.List, found []string) ([]string, error) {
 	if !l.Personal {
 		return found, nil
 	}

@@ -96,6 +96,21 @@ func (e *evaluation) status(name string, minimum Status, rule claimRule) Status 
 	return found
 }
 
+// checkSignal requires a challenge of a subject about whom a security event was received, whatever the policy says. An approved hold is as good, unless
+// the policy wants the subject's own approval.
+func (e *evaluation) checkSignal() {
+	if !e.in.SubjectSuspected {
+		return
+	}
+	confirmed := e.completed()
+	e.challenge = e.challenge || confirmed
+	e.add(requirement{
+		name: reqSignal, wanted: "confirmed by the subject after a security event",
+		found: pick(confirmed, "confirmed by "+string(e.in.ChallengeCompleted), "not confirmed"),
+		met:   confirmed, effect: Challenge, code: reason.SecurityEvent, compensation: CompensatesApproval,
+	})
+}
+
 // checkApproval requires the subject's approval of this action, which only a completed challenge gives.
 func (e *evaluation) checkApproval() {
 	if !e.in.Requirements.ExplicitApprovalRequired {

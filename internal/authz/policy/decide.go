@@ -32,13 +32,17 @@ type Input struct {
 	Mode               Mode // used in texts only: every mode decides the same way
 	Assurance          Assurance
 	SubjectRevoked     bool
+	SubjectSuspected   bool // a security event about the subject requires a challenge for now
 	ActionArchived     bool
-	UsableMethods      []Method      // methods that the subject could use now: passkey only if one is registered
-	ChallengesUsed     int           // challenges opened in the chain of parents, whatever their outcome
-	ChallengeCompleted Method        // method of a challenge completed in the chain of parents; "" if there is none
-	HoldApproved       bool          // a reviewer approved a hold in the chain of parents
-	Lists              []ListRead    // what the conditions of rules read of lists, for the explanation
-	Rules              []MatchedRule // the rules of Requirements that apply to this request; the order has no effect on Effect
+	UsableMethods      []Method       // methods that the subject could use now: passkey only if one is registered
+	ChallengesUsed     int            // challenges opened in the chain of parents, whatever their outcome
+	ChallengeCompleted Method         // method of a challenge completed in the chain of parents; "" if there is none
+	HoldApproved       bool           // a reviewer approved a hold in the chain of parents
+	BreakGlass         bool           // one of those approvals was a break-glass; used in texts only
+	StandingAsked      StandingSource // the request asks for a standing approval by this source; "" for an ordinary one
+	Standing           *GivenStanding // the standing approval that the request uses; nil for none
+	Lists              []ListRead     // what the conditions of rules read of lists, for the explanation
+	Rules              []MatchedRule  // the rules of Requirements that apply to this request; the order has no effect on Effect
 }
 
 // RequirementResult is the result of one requirement. The strictest Effect of all results is the decision.
@@ -48,7 +52,7 @@ type RequirementResult struct {
 	Found         string `json:"found"`
 	Passed        bool   `json:"passed"`                   // met, or compensated by CompensatedBy
 	Effect        Effect `json:"effect"`                   // allow if it passed
-	CompensatedBy string `json:"compensated_by,omitempty"` // "passkey", "sandbox_confirm" or "hold_approved"
+	CompensatedBy string `json:"compensated_by,omitempty"` // "passkey", "sandbox_confirm", "hold_approved" or "standing_approval"
 	// Shown are the details that a rule read, and the sums of such. They are stored without values, which are sealed apart (internal/authz/display).
 	Shown []ShownValue `json:"shown,omitempty"`
 }
@@ -87,6 +91,7 @@ const (
 	reqCoverage   = "coverage"
 	reqFreshness  = "freshness"
 	reqClaim      = "claims."
+	reqSignal     = "security_event"
 	reqApproval   = "explicit_approval"
 	reqMethod     = "challenge_method"
 	reqChallenges = "max_challenges"
@@ -95,7 +100,7 @@ const (
 // Decide applies the requirements to the facts.
 //
 // Every requirement is checked, in the order deny_on, hold_on, insufficient evidence, coverage, freshness, claim
-// minimums, explicit approval. Each failed one has an effect, and the strictest effect wins. Insufficient evidence, coverage
+// minimums, security event, explicit approval. Each failed one has an effect, and the strictest effect wins. Insufficient evidence, coverage
 // below the minimum and stale evidence have the effect that insufficient_evidence names. A claim below its minimum leads to a
 // challenge if the user can confirm it by one, and to a hold otherwise (automation, replay and operator change).
 //
@@ -131,7 +136,9 @@ func evaluate(in Input, matched []MatchedRule) *evaluation {
 	lists := len(e.results) // position of deny_on and hold_on, which need the codes of the later checks
 	e.checkEvidence()
 	e.checkClaims()
+	e.checkSignal()
 	e.checkApproval()
+	e.checkAsked()
 	e.checkChallenge()
 	e.insertLists(lists)
 	e.explainRules(matched)
@@ -151,6 +158,7 @@ type evaluation struct {
 	codes     [][]string // codes[i] belongs to results[i]
 	usable    []Method   // permitted and usable; set when a challenge is due
 	challenge bool       // a completed challenge compensated something
+	standing  bool       // a standing approval did
 	behaviour bool       // evidence met a minimum on a claim about the user
 	ruleCodes []string   // codes of the matched rules
 
@@ -180,6 +188,9 @@ func (e *evaluation) add(r requirement) {
 		e.challenge = true
 	case e.approved(r):
 		result.CompensatedBy = reason.HoldApproved
+	case e.stands(r):
+		result.CompensatedBy = reason.StandingApproval
+		e.standing = true
 	default:
 		result.Passed, result.Effect, codes = false, e.remaining(r), append([]string{r.code}, r.further...)
 	}
@@ -249,6 +260,9 @@ func (e *evaluation) decision() Decision {
 	}
 	if d.Effect == Allow && e.in.HoldApproved {
 		d.ReasonCodes = appendNew(d.ReasonCodes, reason.HoldApproved)
+	}
+	if d.Effect == Allow && e.standing {
+		d.ReasonCodes = appendNew(d.ReasonCodes, reason.StandingApproval)
 	}
 	if len(d.ReasonCodes) == 0 {
 		d.ReasonCodes = []string{reason.RequirementsMet}

@@ -37,8 +37,14 @@ type Requirements struct {
 	ApprovalsRequired int        `json:"approvals_required,omitzero"` // distinct reviewers who must approve a hold, 1..5, default 1
 	SelfReview        SelfReview `json:"self_review,omitzero"`        // default allowed
 	Rules             []Rule     `json:"rules,omitempty"`             // at most MaxRules
-	// Review requires approvals of teams as well, at most MaxReviewers together.
-	Review []TeamReview `json:"review,omitempty"`
+	// Review says whose approvals a hold requires, in at most MaxSteps steps of at most MaxReviewers approvals.
+	Review Review `json:"review,omitempty"`
+	// RepeatApprovers lets one person approve in several steps. A rule has none.
+	RepeatApprovers bool `json:"repeat_approvers,omitzero"`
+	// BreakGlass says who may approve a hold alone; nil for no one. A rule has none.
+	BreakGlass *BreakGlass `json:"break_glass,omitempty"`
+	// Standing permits standing approvals; nil permits none. A rule has none.
+	Standing *Standing `json:"standing,omitempty"`
 	// ApprovalCompensates are the requirements, of those that a challenge can satisfy, that an approved hold satisfies as well; nil is
 	// all. Those that it leaves out require the challenge too, before or after the hold.
 	ApprovalCompensates []string `json:"approval_compensates,omitzero"`
@@ -86,8 +92,8 @@ func (r Requirements) ReliesOnEvidence() bool {
 	return r.CoverageMin != CoverageNone || len(r.Claims) > 0
 }
 
-// Approvals returns how many distinct reviewers must approve a hold, those of teams included.
-func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, teamApprovals(r.Review), 1) }
+// Approvals returns how many approvals a hold requires, those of all steps and teams included.
+func (r Requirements) Approvals() int { return max(r.ApprovalsRequired, r.Review.Needs(), 1) }
 
 // BarsSelfReview reports whether the requesting credential must not review its own hold. An unknown value bars, to fail closed.
 func (r Requirements) BarsSelfReview() bool {

@@ -8,21 +8,42 @@ import (
 	"time"
 )
 
-// MaxReviewers is the maximum of approvals_required, and of the approvals of all teams together.
-const MaxReviewers = 5
+// MaxReviewers is the maximum of approvals_required, and of the approvals of one step. MaxSteps is the maximum number of steps.
+const (
+	MaxReviewers = 5
+	MaxSteps     = 5
+)
 
-// TeamReview requires approvals of a hold by members of a team. Every entry of a policy must be met, each approval by a different
-// person.
-type TeamReview struct {
-	Group     string      `json:"group"`     // the key of a team of the environment
-	Approvals int         `json:"approvals"` // 1..MaxReviewers
+// ReviewEntry requires approvals of a hold: by members of a team, by one person, or by any reviewer. Every entry of a step must be met,
+// each approval by a different person.
+type ReviewEntry struct {
+	Group     string      `json:"group,omitempty"`    // the key of a team of the environment; empty for any reviewer, or if Approver is given
+	Approvals int         `json:"approvals,omitzero"` // 1..MaxReviewers; omitted is 1
 	Escalate  *Escalation `json:"escalate,omitempty"`
+	// Approver names the one person who approves: ManagerOfRequester, or a property of the context, such as context.cost_centre_owner. Members of
+	// Fallback approve if no such person may. Both or neither are given, and only in a step.
+	Approver string `json:"approver,omitempty"`
+	Fallback string `json:"fallback,omitempty"`
 }
 
-// Escalation lets the members of a second team give the approvals of the first as well, once the hold has waited. It never
+// ManagerOfRequester is the approver who manages the person who requests.
+const ManagerOfRequester = "manager_of_requester"
+
+// Needs returns how many approvals the entry requires.
+func (e ReviewEntry) Needs() int { return max(e.Approvals, 1) }
+
+// key identifies what two entries of a step must share to be one.
+func (e ReviewEntry) key() string {
+	if e.Approver != "" {
+		return "@" + e.Approver // no key of a team
+	}
+	return e.Group
+}
+
+// Escalation lets the members of a second team give the approvals of the first as well, once the step has waited. It never
 // approves and never removes a requirement.
 type Escalation struct {
-	AfterSeconds int64  `json:"after_seconds"` // from the opening of the hold, 60..2592000
+	AfterSeconds int64  `json:"after_seconds"` // from the opening of the step, 60..2592000
 	Group        string `json:"group"`
 }
 
@@ -30,11 +51,37 @@ type Escalation struct {
 // this package reads no store.
 func (r Requirements) Groups() []string {
 	var out []string
-	add := func(entries []TeamReview) {
-		for _, t := range entries {
-			out = append(out, t.Group)
-			if t.Escalate != nil {
-				out = append(out, t.Escalate.Group)
+	add := func(named Review) {
+		for _, step := range named {
+			out = append(out, step.OnTimeout.Group)
+			for _, e := range step.Entries {
+				out = append(out, e.Group, e.Fallback)
+				if e.Escalate != nil {
+					out = append(out, e.Escalate.Group)
+				}
+			}
+		}
+	}
+	add(r.Review)
+	if r.BreakGlass != nil {
+		out = append(out, r.BreakGlass.Group)
+	}
+	for _, rule := range r.Rules {
+		add(rule.Requirements.Review)
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(key string) bool { return key == "" })
+}
+
+// Approvers returns the approvers that the requirements and their rules name, each once.
+func (r Requirements) Approvers() []string {
+	var out []string
+	add := func(review Review) {
+		for _, step := range review {
+			for _, e := range step.Entries {
+				if e.Approver != "" && !slices.Contains(out, e.Approver) {
+					out = append(out, e.Approver)
+				}
 			}
 		}
 	}
@@ -42,37 +89,26 @@ func (r Requirements) Groups() []string {
 	for _, rule := range r.Rules {
 		add(rule.Requirements.Review)
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
-// teamApprovals returns how many approvals the teams give together. Each is a different person's, so the numbers add up.
-func teamApprovals(entries []TeamReview) int {
-	n := 0
-	for _, t := range entries {
-		n += t.Approvals
-	}
-	return n
-}
-
-// mergeReview returns the stricter requirement of each team, in the order of their keys: the higher number, and the escalation
+// mergeEntries returns the stricter of each entry, in the order of their keys: the higher number, and the escalation
 // only if both have it. A rule that names a team without an escalation ends the escalation of the policy.
-func mergeReview(base, more []TeamReview) []TeamReview {
-	if len(more) == 0 {
-		return base
-	}
+func mergeEntries(base, more []ReviewEntry) []ReviewEntry {
 	out := slices.Clone(base)
-	for _, t := range more {
-		i := slices.IndexFunc(out, func(o TeamReview) bool { return o.Group == t.Group })
+	for _, e := range more {
+		i := slices.IndexFunc(out, func(o ReviewEntry) bool { return o.key() == e.key() })
 		if i < 0 {
-			out = append(out, t)
+			out = append(out, e)
 			continue
 		}
-		out[i].Approvals = max(out[i].Approvals, t.Approvals)
-		out[i].Escalate = laterEscalation(out[i].Escalate, t.Escalate)
+		out[i].Approvals = max(out[i].Approvals, e.Approvals)
+		out[i].Escalate = laterEscalation(out[i].Escalate, e.Escalate)
+		// The policy's own comes first: which of two teams is the stricter fallback is not known.
+		out[i].Fallback = cmp.Or(out[i].Fallback, e.Fallback)
 	}
 	// Sorted, so that the order in which rules match has no effect on explanations.
-	slices.SortFunc(out, func(a, b TeamReview) int { return cmp.Compare(a.Group, b.Group) })
+	slices.SortFunc(out, func(a, b ReviewEntry) int { return cmp.Compare(a.key(), b.key()) })
 	return out
 }
 
@@ -88,64 +124,53 @@ func laterEscalation(a, b *Escalation) *Escalation {
 	return b
 }
 
-// checkReview checks what the schema cannot about the teams of requirements.
-func checkReview(entries []TeamReview) []Violation {
-	var out []Violation
-	seen := map[string]bool{}
-	for i, t := range entries {
-		if seen[t.Group] {
-			out = append(out, Violation{[]any{"review", i, "group"}, fmt.Sprintf("%q is listed twice; give one entry for each team", t.Group), "duplicate_name"})
-		}
-		seen[t.Group] = true
-		if t.Escalate != nil && t.Escalate.Group == t.Group {
-			out = append(out, Violation{[]any{"review", i, "escalate", "group"}, "an escalation must name a team other than the one that it escalates from", "value_error"})
-		}
-	}
-	return out
-}
-
-// checkReviewers refuses policies whose teams and rules together could require more reviewers than a hold can have. All rules are
-// assumed to match at once, because a rule can only add approvals.
-func checkReviewers(r Requirements) []Violation {
-	demands := make([]Stricter, len(r.Rules))
-	for i, rule := range r.Rules {
-		demands[i] = rule.Requirements
-	}
-	all := Merge(Requirements{Review: r.Review}, demands...)
-	n := teamApprovals(all.Review)
-	if n <= MaxReviewers {
-		return nil
-	}
-	msg := fmt.Sprintf("the teams of review and of all rules could require %d approvals together; the limit is %d", n, MaxReviewers)
-	return []Violation{{[]any{"review"}, msg, "too_many_reviewers"}}
-}
-
-// reqReview is the name of the teams in an explanation.
+// reqReview is the name of the approvals in an explanation.
 const reqReview = "review"
 
-// explainReview appends the teams that a hold waits for or was approved by. The entry has no effect of its own: the requirements
-// that hold the request have. An allowed or denied request waits for no team and has no entry.
+// explainReview appends the approvals that a hold waits for or was approved by. The entry has no effect of its own: the requirements
+// that hold the request have. An allowed or denied request waits for no one and has no entry.
 func (e *evaluation) explainReview() {
-	entries := e.in.Requirements.Review
-	if len(entries) == 0 || e.worst() != Hold && !e.in.HoldApproved {
+	review := e.in.Requirements.Review
+	if len(review) == 0 || e.worst() != Hold && !e.in.HoldApproved {
 		return
 	}
-	parts := make([]string, len(entries))
-	for i, t := range entries {
-		parts[i] = t.String()
-	}
 	e.results = append(e.results, RequirementResult{
-		Requirement: reqReview, Wanted: strings.Join(parts, "; "), Found: pick(e.in.HoldApproved, "approved by the reviewers", "not reviewed yet"),
-		Passed: true, Effect: Allow,
+		Requirement: reqReview, Wanted: review.String(), Found: foundReview(e.in), Passed: true, Effect: Allow,
 	})
 	e.codes = append(e.codes, nil)
 }
 
+func foundReview(in Input) string {
+	switch {
+	case in.BreakGlass:
+		return "approved by one person alone (break-glass)"
+	case in.HoldApproved:
+		return "approved by the reviewers"
+	default:
+		return "not reviewed yet"
+	}
+}
+
 // String returns the entry as explanations show it.
-func (t TeamReview) String() string {
-	out := fmt.Sprintf("%d of team %s", t.Approvals, t.Group)
-	if t.Escalate != nil {
-		out += fmt.Sprintf(", after %s of team %s as well", time.Duration(t.Escalate.AfterSeconds)*time.Second, t.Escalate.Group)
+func (e ReviewEntry) String() string {
+	out := fmt.Sprintf("%d of any reviewer", e.Needs())
+	if e.Group != "" {
+		out = fmt.Sprintf("%d of team %s", e.Needs(), e.Group)
+	}
+	if e.Approver != "" {
+		out = fmt.Sprintf("%s, or 1 of team %s", e.Approver, e.Fallback)
+	}
+	if e.Escalate != nil {
+		out += fmt.Sprintf(", after %s of team %s as well", time.Duration(e.Escalate.AfterSeconds)*time.Second, e.Escalate.Group)
 	}
 	return out
+}
+
+// joinEntries returns entries as explanations show them.
+func joinEntries(entries []ReviewEntry) string {
+	parts := make([]string, len(entries))
+	for i, e := range entries {
+		parts[i] = e.String()
+	}
+	return strings.Join(parts, "; ")
 }

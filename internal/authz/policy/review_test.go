@@ -16,45 +16,45 @@ func escalates(after int64, group string) *policy.Escalation {
 
 func TestMergeTakesTheStricterTeams(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ base, rule, want []policy.TeamReview }{
+	for name, c := range map[string]struct{ base, rule, want []policy.ReviewEntry }{
 		"a rule adds a team": {
-			[]policy.TeamReview{{Group: "risk", Approvals: 1}}, []policy.TeamReview{{Group: "finance", Approvals: 2}},
-			[]policy.TeamReview{{Group: "finance", Approvals: 2}, {Group: "risk", Approvals: 1}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1}}, []policy.ReviewEntry{{Group: "finance", Approvals: 2}},
+			[]policy.ReviewEntry{{Group: "finance", Approvals: 2}, {Group: "risk", Approvals: 1}},
 		},
 		"the higher number": {
-			[]policy.TeamReview{{Group: "risk", Approvals: 1}}, []policy.TeamReview{{Group: "risk", Approvals: 3}},
-			[]policy.TeamReview{{Group: "risk", Approvals: 3}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1}}, []policy.ReviewEntry{{Group: "risk", Approvals: 3}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 3}},
 		},
 		"a lower number has no effect": {
-			[]policy.TeamReview{{Group: "risk", Approvals: 2}}, []policy.TeamReview{{Group: "risk", Approvals: 1}},
-			[]policy.TeamReview{{Group: "risk", Approvals: 2}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 2}}, []policy.ReviewEntry{{Group: "risk", Approvals: 1}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 2}},
 		},
 		"the later escalation": {
-			[]policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}},
-			[]policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(600, "leads")}},
-			[]policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(600, "leads")}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1, Escalate: escalates(600, "leads")}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1, Escalate: escalates(600, "leads")}},
 		},
 		"no escalation if one has none": {
-			[]policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}}, []policy.TeamReview{{Group: "risk", Approvals: 1}},
-			[]policy.TeamReview{{Group: "risk", Approvals: 1}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}}, []policy.ReviewEntry{{Group: "risk", Approvals: 1}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1}},
 		},
 		"a rule without teams has no effect": {
-			[]policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}}, nil,
-			[]policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}},
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}}, nil,
+			[]policy.ReviewEntry{{Group: "risk", Approvals: 1, Escalate: escalates(60, "leads")}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := policy.Merge(policy.Requirements{Review: c.base}, policy.Stricter{Review: c.rule})
-			require.Equal(t, c.want, got.Review)
+			got := policy.Merge(policy.Requirements{Review: policy.OneStep(c.base...)}, policy.Stricter{Review: policy.OneStep(c.rule...)})
+			require.Equal(t, policy.OneStep(c.want...), got.Review)
 		})
 	}
 }
 
 func TestMergeOfTeamsDoesNotDependOnTheOrderOfRules(t *testing.T) {
 	t.Parallel()
-	entry := rapid.Custom(func(t *rapid.T) policy.TeamReview {
-		out := policy.TeamReview{
+	entry := rapid.Custom(func(t *rapid.T) policy.ReviewEntry {
+		out := policy.ReviewEntry{
 			Group: rapid.SampledFrom([]string{"finance", "risk", "legal"}).Draw(t, "group"), Approvals: rapid.IntRange(1, 5).Draw(t, "approvals"),
 		}
 		if rapid.Bool().Draw(t, "escalates") {
@@ -62,41 +62,43 @@ func TestMergeOfTeamsDoesNotDependOnTheOrderOfRules(t *testing.T) {
 		}
 		return out
 	})
+	entries := rapid.SliceOfNDistinct(entry, 0, 3, func(r policy.ReviewEntry) string { return r.Group })
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []policy.Stricter
 		for range rapid.IntRange(0, 4).Draw(t, "rules") {
-			rules = append(rules, policy.Stricter{Review: rapid.SliceOfNDistinct(entry, 0, 3, func(r policy.TeamReview) string { return r.Group }).Draw(t, "rule")})
+			rules = append(rules, policy.Stricter{Review: policy.OneStep(entries.Draw(t, "rule")...)})
 		}
-		base := policy.Requirements{Review: rapid.SliceOfNDistinct(entry, 0, 3, func(r policy.TeamReview) string { return r.Group }).Draw(t, "base")}
+		listed := entries.Draw(t, "base")
+		base := policy.Requirements{Review: policy.OneStep(listed...)}
 		before := policy.Merge(base, rules...).Review
 		slices.Reverse(rules)
 		after := policy.Merge(base, rules...).Review
 		require.Equal(t, before, after)
-		for _, r := range base.Review {
-			i := slices.IndexFunc(before, func(o policy.TeamReview) bool { return o.Group == r.Group })
-			require.GreaterOrEqual(t, before[i].Approvals, r.Approvals)
+		for _, r := range listed {
+			i := slices.IndexFunc(before[0].Entries, func(o policy.ReviewEntry) bool { return o.Group == r.Group })
+			require.GreaterOrEqual(t, before[0].Entries[i].Approvals, r.Approvals)
 		}
 	})
 }
 
 func TestReviewIsValidated(t *testing.T) {
 	t.Parallel()
-	rule := func(entries ...policy.TeamReview) []policy.Rule {
-		return []policy.Rule{{Name: "large", When: "true", Reason: "large", Requirements: policy.Stricter{Review: entries}}}
+	rule := func(entries ...policy.ReviewEntry) []policy.Rule {
+		return []policy.Rule{{Name: "large", When: "true", Reason: "large", Requirements: policy.Stricter{Review: policy.OneStep(entries...)}}}
 	}
 	for name, c := range map[string]struct {
 		in   policy.Requirements
 		want string
 		loc  []any
 	}{
-		"a team twice":            {policy.Requirements{Review: []policy.TeamReview{{Group: "risk", Approvals: 1}, {Group: "risk", Approvals: 1}}}, "duplicate_name", []any{"review", 1, "group"}},
-		"an escalation to itself": {policy.Requirements{Review: []policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(60, "risk")}}}, "value_error", []any{"review", 0, "escalate", "group"}},
+		"a team twice":            {policy.Requirements{Review: policy.OneStep(policy.ReviewEntry{Group: "risk", Approvals: 1}, policy.ReviewEntry{Group: "risk", Approvals: 1})}, "duplicate_name", []any{"review", 1, "group"}},
+		"an escalation to itself": {policy.Requirements{Review: policy.OneStep(policy.ReviewEntry{Group: "risk", Approvals: 1, Escalate: escalates(60, "risk")})}, "value_error", []any{"review", 0, "escalate", "group"}},
 		"more reviewers than five": {
-			policy.Requirements{Review: []policy.TeamReview{{Group: "risk", Approvals: 3}}, Rules: rule(policy.TeamReview{Group: "legal", Approvals: 3})},
+			policy.Requirements{Review: policy.OneStep(policy.ReviewEntry{Group: "risk", Approvals: 3}), Rules: rule(policy.ReviewEntry{Group: "legal", Approvals: 3})},
 			"too_many_reviewers", []any{"review"},
 		},
 		"a team twice in a rule": {
-			policy.Requirements{Rules: rule(policy.TeamReview{Group: "risk", Approvals: 1}, policy.TeamReview{Group: "risk", Approvals: 1})},
+			policy.Requirements{Rules: rule(policy.ReviewEntry{Group: "risk", Approvals: 1}, policy.ReviewEntry{Group: "risk", Approvals: 1})},
 			"duplicate_name", []any{"rules", 0, "requirements", "review", 1, "group"},
 		},
 	} {
@@ -109,7 +111,7 @@ func TestReviewIsValidated(t *testing.T) {
 		})
 	}
 	valid := policy.Requirements{
-		Review: []policy.TeamReview{{Group: "risk", Approvals: 2, Escalate: escalates(60, "leads")}}, Rules: rule(policy.TeamReview{Group: "legal", Approvals: 3}),
+		Review: policy.OneStep(policy.ReviewEntry{Group: "risk", Approvals: 2, Escalate: escalates(60, "leads")}), Rules: rule(policy.ReviewEntry{Group: "legal", Approvals: 3}),
 	}
 	require.Empty(t, policy.Validate(valid, policy.Sandbox))
 	require.Equal(t, []string{"leads", "legal", "risk"}, valid.Groups())
@@ -122,7 +124,7 @@ func TestExplanationNamesTheTeamsOfAHold(t *testing.T) {
 	in := policy.Input{
 		Requirements: policy.Requirements{
 			CoverageMin: policy.CoverageNone, HoldOn: []string{"profile_a"},
-			Review: []policy.TeamReview{{Group: "risk", Approvals: 1, Escalate: escalates(3600, "leads")}, {Group: "legal", Approvals: 2}},
+			Review: policy.OneStep(policy.ReviewEntry{Group: "risk", Approvals: 1, Escalate: escalates(3600, "leads")}, policy.ReviewEntry{Group: "legal", Approvals: 2}),
 		},
 		Environment: policy.Sandbox, Mode: policy.ModeEnforce,
 	}

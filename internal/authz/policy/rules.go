@@ -53,6 +53,7 @@ type MatchedRule struct {
 func Merge(base Requirements, rules ...Stricter) Requirements {
 	out := base
 	var denyOn, holdOn []string
+	orders := []Review{base.Review}
 	for _, r := range rules {
 		out.Claims = mergeClaims(out.Claims, r.Claims)
 		out.CoverageMin = stricter(out.CoverageMin, r.CoverageMin, coverageStrictness)
@@ -66,7 +67,11 @@ func Merge(base Requirements, rules ...Stricter) Requirements {
 		out.ApprovalsRequired = max(out.ApprovalsRequired, r.ApprovalsRequired)
 		out.SelfReview = stricter(out.SelfReview, r.SelfReview, selfReviewStrictness)
 		out.Review = mergeReview(out.Review, r.Review)
+		orders = append(orders, r.Review)
 		denyOn, holdOn = append(denyOn, r.DenyOn...), append(holdOn, r.HoldOn...)
+	}
+	if len(out.Review) > 1 {
+		out.Review = inOrder(out.Review, orders...)
 	}
 	out.DenyOn, out.HoldOn = withMore(base.DenyOn, denyOn), withMore(base.HoldOn, holdOn)
 	return out

@@ -48,6 +48,7 @@ func Validate(r Requirements, kind EnvironmentKind) []Violation {
 	out = append(out, checkCodes("hold_on", r.HoldOn)...)
 	out = append(out, checkReview(r.Review)...)
 	out = append(out, checkReviewers(r)...)
+	out = append(out, checkStanding(r.Standing)...)
 	return append(out, checkRules(r.Rules, kind)...)
 }
 

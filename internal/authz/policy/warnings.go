@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ type Warning struct {
 const (
 	WarnReplay     = "replay_without_effect"
 	WarnAutomation = "automation_without_effect"
+	WarnApproval   = "approval_replaces_passkey"
+	WarnStanding   = "standing_without_effect"
 )
 
 // detection is forged evidence that an assessor reports by a claim, whether or not a policy requires the claim.
@@ -45,7 +48,40 @@ func Warnings(r Requirements) []Warning {
 				" in deny_on or hold_on, or require " + string(NotDetected) + " of the claim " + d.claim + ".",
 		})
 	}
+	if r.ApprovalCompensates == nil && (r.ExplicitApprovalRequired || slices.ContainsFunc(r.Rules, replaceable)) {
+		out = append(out, Warning{
+			Code: WarnApproval, Loc: []string{"approval_compensates"},
+			Message: "A reviewer's approval of a hold replaces the user's own: leave explicit_approval out of approval_compensates to require both, " +
+				"or list it there if the reviewer is enough.",
+		})
+	}
+	if r.Standing != nil {
+		for i, by := range r.Standing.By {
+			if !r.standingServes(by) {
+				out = append(out, Warning{
+					Code: WarnStanding, Loc: []string{"standing", "by", strconv.Itoa(i)},
+					Message: "A standing approval by " + string(by) + " allows nothing: neither the policy nor a rule requires what it satisfies.",
+				})
+			}
+		}
+	}
 	return out
 }
 
+// replaceable reports whether a rule asks for an approval by the user that a reviewer's approval replaces.
+func replaceable(r Rule) bool {
+	return r.Requirements.ExplicitApprovalRequired && r.Requirements.ApprovalCompensates == nil
+}
+
 func (d detection) has(code string) bool { return code == d.veto || slices.Contains(d.codes, code) }
+
+// standingServes reports whether the policy or a rule requires what a standing approval by a source satisfies.
+func (r Requirements) standingServes(by StandingSource) bool {
+	serves := func(r Requirements) bool {
+		if by == StandingByPasskey {
+			return r.ExplicitApprovalRequired
+		}
+		return len(r.HoldOn) > 0 || r.InsufficientEvidence == Hold || r.ExplicitApprovalRequired && r.approvalCompensates(CompensatesApproval)
+	}
+	return serves(r) || slices.ContainsFunc(r.Rules, func(rule Rule) bool { return serves(Requirements(rule.Requirements)) })
+}

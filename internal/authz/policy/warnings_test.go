@@ -18,7 +18,10 @@ func TestWarnings(t *testing.T) {
 	}{
 		"the defaults":                       {policy.Requirements{}, both},
 		"a claim about the user":             {policy.Requirements{CoverageMin: policy.CoverageNone, Claims: map[string]policy.Status{policy.OperatorContinuity: policy.Likely}}, both},
-		"no evidence":                        {policy.Requirements{CoverageMin: policy.CoverageNone, ExplicitApprovalRequired: true}, nil},
+		"no evidence":                        {policy.Requirements{CoverageMin: policy.CoverageNone, ExplicitApprovalRequired: true}, []string{policy.WarnApproval}},
+		"a rule asks for the user":           {policy.Requirements{CoverageMin: policy.CoverageNone, Rules: []policy.Rule{{Requirements: policy.Stricter{ExplicitApprovalRequired: true}}}}, []string{policy.WarnApproval}},
+		"the reviewer is enough":             {policy.Requirements{CoverageMin: policy.CoverageNone, ExplicitApprovalRequired: true, ApprovalCompensates: []string{"explicit_approval"}}, nil},
+		"both are required":                  {policy.Requirements{CoverageMin: policy.CoverageNone, ExplicitApprovalRequired: true, ApprovalCompensates: []string{}}, nil},
 		"a replay denies":                    {policy.Requirements{DenyOn: []string{"replay_exact"}}, both[1:]},
 		"a replay holds":                     {policy.Requirements{HoldOn: []string{"rule_matched", "replay_other_session"}}, both[1:]},
 		"automation holds":                   {policy.Requirements{HoldOn: []string{"automation_range"}}, both[:1]},
@@ -36,7 +39,11 @@ func TestWarnings(t *testing.T) {
 			var got []string
 			for _, w := range policy.Warnings(c.r.Resolve(policy.Live)) {
 				got = append(got, w.Code)
-				require.Equal(t, []string{"deny_on"}, w.Loc)
+				loc := "deny_on"
+				if w.Code == policy.WarnApproval {
+					loc = "approval_compensates"
+				}
+				require.Equal(t, []string{loc}, w.Loc)
 			}
 			require.Equal(t, c.want, got)
 		})

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
@@ -40,7 +42,7 @@ func (c *Case) before(f *File) error {
 	for _, needed := range f.set.Counts() {
 		n := 0
 		for _, e := range all {
-			if e.Subject == c.in.vars.Subject.ID && e.Action == needed.Action && slices.Contains(needed.Outcomes(), string(e.Decision)) && e.Ago < needed.Span() {
+			if e.Subject == c.in.vars.Subject.ID && e.Action == needed.Action && slices.Contains(needed.Outcomes(), string(e.Decision)) && needed.Since(c.in.vars.Now).Before(c.in.vars.Now.Add(-e.Ago)) {
 				n++
 			}
 		}
@@ -75,10 +77,13 @@ func (f *File) values(node *yaml.Node) ([]aggregate.Value, error) {
 	return f.draft.Aggregates.Values(raw)
 }
 
-// number returns what an aggregate comes to.
+// number returns what an aggregate comes to; empty if that is not known.
 func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error) {
-	sum, different := new(big.Rat), map[string]bool{}
-	currency := f.draft.Aggregates.CurrencyOf(g.Field, c.in.context)
+	sum, different, oldest := new(big.Rat), map[string]bool{}, map[string]time.Duration{}
+	currency, known := f.draft.Aggregates.CurrencyOf(g.Field, c.in.context)
+	if g.IsSum() && !known {
+		return "", nil
+	}
 	for _, e := range all {
 		if !e.counts(g, c.in.vars) {
 			continue
@@ -92,6 +97,7 @@ func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error)
 			}
 			if v.Field == g.Field && v.Text != nil {
 				different[string(v.Text)] = true
+				oldest[string(v.Text)] = max(oldest[string(v.Text)], e.Ago)
 			}
 		}
 	}
@@ -103,6 +109,9 @@ func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error)
 	}
 	value, _ := g.Sought(c.in.context)
 	text, err := aggregate.Text(value)
+	if g.IsFirst() {
+		return strconv.FormatInt(oldest[string(text)].Microseconds(), 10), err
+	}
 	if different[string(text)] {
 		return "1", err
 	}
@@ -111,9 +120,9 @@ func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error)
 
 // counts reports whether an aggregate counts an earlier decision about a case.
 func (e earlier) counts(g rules.Aggregate, v rules.Vars) bool {
-	within := e.Ago < g.Span()
+	within := g.Since(v.Now).Before(v.Now.Add(-e.Ago))
 	switch {
-	case g.Resource && e.Resource != v.Resource.ID, !g.Resource && e.Subject != v.Subject.ID, g.Action != "" && e.Action != g.Action:
+	case g.Resource && canonical.Normal(e.Resource) != canonical.Normal(v.Resource.ID), !g.Resource && e.Subject != v.Subject.ID, g.Action != "" && e.Action != g.Action:
 		return false
 	case g.IsSeen():
 		return within && e.Decision == policy.Allow && !e.NotExecuted

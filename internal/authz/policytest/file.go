@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/yamlfile"
 )
 
@@ -55,9 +56,9 @@ type document struct {
 
 // Case is one request with the expected decision. Fields that are left out have the values of newCase.
 type Case struct {
-	Name     string    `yaml:"name"`
-	Now      time.Time `yaml:"now"`
-	Audience string    `yaml:"audience"`
+	Name     string `yaml:"name"`
+	Now      moment `yaml:"now"`
+	Audience string `yaml:"audience"`
 	Resource struct {
 		Type string `yaml:"type"`
 		ID   string `yaml:"id"`
@@ -66,6 +67,7 @@ type Case struct {
 	Subject            Subject       `yaml:"subject"`
 	Assurance          Assurance     `yaml:"assurance"`
 	Counts             []Count       `yaml:"counts"`
+	Signals            []Signal      `yaml:"signals"`
 	Earlier            []Earlier     `yaml:"earlier"`
 	ChallengesUsed     int           `yaml:"challenges_used"`
 	ChallengeCompleted policy.Method `yaml:"challenge_completed"`
@@ -85,6 +87,7 @@ type Subject struct {
 	Passkeys          *int           `yaml:"passkeys"`
 	RecentlyRecovered bool           `yaml:"recently_recovered"`
 	Revoked           bool           `yaml:"revoked"`
+	Suspected         bool           `yaml:"suspected"` // a security event requires a challenge
 }
 
 // Assurance is the recorded assurance of the subject. A case without any has coverage none and insufficient evidence.
@@ -113,6 +116,13 @@ type Count struct {
 	Count   int    `yaml:"count"`
 }
 
+// Signal is a number of security events about the subject, in the words of subject.signals(type, window). One that a case leaves out is zero.
+type Signal struct {
+	Type   string `yaml:"type"`
+	Window string `yaml:"window"`
+	Count  int    `yaml:"count"`
+}
+
 // Earlier is a decision of before, by which the rules count, add up and look for values. Fields that are left out are those
 // of the case, and the decision is allow.
 type Earlier struct {
@@ -132,6 +142,22 @@ type Expectation struct {
 	Decision    policy.Effect `yaml:"decision"`
 	ReasonCodes []string      `yaml:"reason_codes"`
 	Rules       []string      `yaml:"rules"`
+	BreakGlass  []string      `yaml:"break_glass"` // who approves it alone, as policy.BreakGlass writes it
+	Standing    []string      `yaml:"standing"`    // by whose standing approvals the request would be allowed, in the order of the policy
+	Steps       []string      `yaml:"steps"`       // who approves a held request, as policy.Step writes it, in order
+}
+
+// moment is a time in a file.
+type moment struct{ time.Time }
+
+// UnmarshalYAML implements yaml.Unmarshaler. An error names the line and the form.
+func (m *moment) UnmarshalYAML(node *yaml.Node) error {
+	at, err := apitime.Parse(node.Value)
+	if err != nil {
+		return yamlfile.At(node.Line, "now is %q: it must be a time such as 2027-03-01T09:00:00Z", node.Value)
+	}
+	m.Time = at
+	return nil
 }
 
 // Parse reads a file in YAML, or in JSON, which is YAML. Every error is a *yamlfile.Fault.
@@ -144,6 +170,8 @@ func Parse(raw []byte) (*File, error) {
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, yamlfile.At(0, "the file is empty; it needs policy and cases")
+	} else if fault := (*yamlfile.Fault)(nil); errors.As(err, &fault) {
+		return nil, fault
 	} else if err != nil {
 		return nil, yamlfile.FaultOf(err)
 	}

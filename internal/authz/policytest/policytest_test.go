@@ -17,7 +17,7 @@ func TestReferencePolicies(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../../docs/policies/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 2)
+	require.Len(t, files, 3)
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
@@ -117,6 +117,8 @@ func TestParseRefusesAFileWithItsLine(t *testing.T) {
 		"amount of an earlier decision": {summed + "  - {name: a, context: {amount: 5}, earlier: [{ago: 1h, context: {amount: -5}}], expect: {decision: allow}}", "line 8: context.amount must be a decimal number of at least 0"},
 		"a number that JSON lacks":      {head + "  - {name: a, context: {amount: .inf}, expect: {decision: allow}}", `line 9: ".inf" is not a number of JSON`},
 		"a context that is a list":      {head + "  - {name: a, context: [5], expect: {decision: allow}}", "line 9: context must be an object"},
+		"now that is no time":           {head + "  - {name: a, now: 2027-03-01 9am, context: {amount: 5}, expect: {decision: allow}}", `line 9: now is "2027-03-01 9am": it must be a time such as 2027-03-01T09:00:00Z`},
+		"now without a zone":            {head + "  - name: a\n    now: 2027-03-01T09:00:00\n    expect: {decision: allow}", "line 10: now is"},
 		"environment":                   {"environment: test\n" + head + good, "environment is live or sandbox"},
 		"too large":                     {strings.Repeat("#", 2<<20), "the file has a maximum of 1048576 bytes"},
 	} {

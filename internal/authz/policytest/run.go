@@ -50,11 +50,11 @@ func (c *Case) prepare(f *File) error {
 		return yamlfile.At(c.Context.Line, "context must be an object")
 	}
 	if c.Now.IsZero() {
-		c.Now = defaultNow
+		c.Now.Time = defaultNow
 	}
 	v := rules.Vars{
 		Context: raw, Resource: rules.Resource{Type: c.Resource.Type, ID: or(c.Resource.ID, defaultID)}, Action: f.action,
-		Audience: or(c.Audience, defaultID), Environment: f.kind, Now: c.Now,
+		Audience: or(c.Audience, defaultID), Environment: f.kind, Now: c.Now.Time,
 		Subject: rules.Subject{
 			ID: or(c.Subject.ID, defaultID), Enrollment: or(c.Subject.Enrollment, "enrolled"), CreatedAt: c.Now.Add(-given(c.Subject.Age, defaultAge)),
 			Passkeys: given(c.Subject.Passkeys, defaultPasskeys), RecentlyRecovered: c.Subject.RecentlyRecovered,
@@ -108,6 +108,13 @@ func (c *Case) counts() error {
 		}
 		c.in.vars.Counts[key] = n.Count
 	}
+	for _, n := range c.Signals {
+		key := rules.Signals(n.Type, n.Window)
+		if _, read := c.in.vars.Counts[key]; !read {
+			return yamlfile.At(c.Line, "no rule reads subject.signals(%q, %q), which the case %q sets", n.Type, n.Window, c.Name)
+		}
+		c.in.vars.Counts[key] = n.Count
+	}
 	return nil
 }
 
@@ -131,6 +138,9 @@ type Result struct {
 	Case        Case
 	Decision    policy.Decision
 	Rules       []string                       // that apply
+	Steps       []string                       // who approves a held request
+	BreakGlass  []string                       // who approves it alone; at most one
+	Standing    []string                       // by whose standing approvals it would be allowed
 	Totals      map[string][]policy.ShownValue // that they read, by the name of the requirement
 	Refused     []problem.Field                // violations of the context_schema; if there are any, the service decides nothing
 	Differences []string                       // from the expectation; none if it is met
@@ -154,7 +164,7 @@ func (f *File) decide(ctx context.Context, c Case) Result {
 	}
 	in := policy.Input{
 		Requirements: f.draft.Requirements, Environment: f.kind, Mode: policy.Mode(f.action.Mode), Assurance: c.in.vars.Assurance,
-		SubjectRevoked: c.Subject.Revoked, UsableMethods: policy.Usable(c.in.vars.Subject.Passkeys, f.kind),
+		SubjectRevoked: c.Subject.Revoked, SubjectSuspected: c.Subject.Suspected, UsableMethods: policy.Usable(c.in.vars.Subject.Passkeys, f.kind),
 		ChallengesUsed: c.ChallengesUsed, ChallengeCompleted: c.ChallengeCompleted, HoldApproved: c.HoldApproved,
 	}
 	r.Totals = map[string][]policy.ShownValue{}
@@ -164,6 +174,15 @@ func (f *File) decide(ctx context.Context, c Case) Result {
 		r.Rules, r.Totals[policy.RulePrefix+m.Rule.Name] = append(r.Rules, m.Rule.Name), m.Totals
 	}
 	r.Decision = policy.Decide(in)
+	for _, s := range in.Effective().Review {
+		r.Steps = append(r.Steps, s.String())
+	}
+	if glass := in.Effective().BreakGlass; glass != nil && r.Decision.Effect == policy.Hold {
+		r.BreakGlass = []string{glass.String()}
+	}
+	for _, source := range policy.StandingSources(in, r.Decision) {
+		r.Standing = append(r.Standing, string(source))
+	}
 	r.compare()
 	return r
 }
@@ -178,7 +197,7 @@ func (r *Result) compare() {
 	for _, l := range []struct {
 		name      string
 		want, got []string
-	}{{"reason_codes", want.ReasonCodes, r.Decision.ReasonCodes}, {"rules", want.Rules, r.Rules}} {
+	}{{"reason_codes", want.ReasonCodes, r.Decision.ReasonCodes}, {"rules", want.Rules, r.Rules}, {"steps", want.Steps, r.Steps}, {"break_glass", want.BreakGlass, r.BreakGlass}, {"standing", want.Standing, r.Standing}} {
 		if l.want != nil && !slices.Equal(l.want, l.got) && len(l.want)+len(l.got) > 0 {
 			r.Differences = append(r.Differences, fmt.Sprintf("%s: want [%s], got [%s]", l.name, strings.Join(l.want, ", "), strings.Join(l.got, ", ")))
 		}

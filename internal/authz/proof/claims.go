@@ -22,7 +22,7 @@ const (
 // LongestOpen bounds the time from a decision to the expiry of its proof, with a margin for decisions in progress.
 const LongestOpen = MaxTTL + time.Minute
 
-// Claims is the claim set. Times are Unix seconds. Every field is required but Actor and FreshnessMS.
+// Claims is the claim set. Times are Unix seconds. Every field is required but Actor, FreshnessMS and Grant.
 type Claims struct {
 	Issuer          string    `json:"iss"`
 	Subject         string    `json:"sub"` // the relying party's own id of the subject
@@ -40,7 +40,8 @@ type Claims struct {
 	Resource        Resource  `json:"res"`
 	Context         string    `json:"ctx"` // digest of the request's context
 	Assurance       Assurance `json:"assurance"`
-	Methods         []string  `json:"amr"` // Method constants; empty if the policy required none of them
+	Methods         []string  `json:"amr"`             // Method constants; empty if the policy required none of them
+	Grant           string    `json:"grant,omitempty"` // id of the standing approval that allowed the action
 }
 
 // Action identifies the authorized action and its contract.
@@ -70,6 +71,8 @@ const (
 	MethodPasskey        = "passkey"         // a completed passkey challenge
 	MethodSandboxConfirm = "sandbox_confirm" // a confirmed sandbox challenge
 	MethodReview         = "review"          // a reviewer's approval of a hold
+	MethodBreakGlass     = "break_glass"     // one person approved a hold alone; a review follows
+	MethodStanding       = "standing"        // a standing approval, which Grant names
 )
 
 // check validates a claim set, before signing and after verification.

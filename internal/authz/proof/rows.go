@@ -2,7 +2,10 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -22,11 +25,16 @@ func OfAuthorization(ctx context.Context, q *pg.Q, s pg.Scope, authorization str
 		Take(&p).Error)
 }
 
-// ConsumeProof marks an active proof as consumed. Of concurrent callers only one gets true.
-func ConsumeProof(ctx context.Context, q *pg.Q, s pg.Scope, jti, by string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update proofs set status = 'consumed', consumed_at = $4, consumed_by = $5
-		where tenant_id = $1 and environment_id = $2 and jti = $3 and status = 'active' and expires_at > $4`,
-		s.Tenant, s.Environment, jti, at, by)
+// ConsumeProof marks an active proof as consumed, with its ending. Of concurrent callers only one gets true.
+func ConsumeProof(ctx context.Context, q *pg.Q, p models.Proof, by string, at time.Time) (bool, error) {
+	e, err := pg.Ended(ctx, q, pg.Scope{Tenant: p.TenantID, Environment: p.EnvironmentID},
+		models.Left{Record: "proofs", State: p.JTI, EndedAt: at, UselessAt: &p.ExpiresAt})
+	if err != nil {
+		return false, err
+	}
+	n, err := q.Exec(ctx, `with moved as (update proofs r set status = 'consumed', consumed_at = $5, consumed_by = $8
+			where tenant_id = $2 and environment_id = $1 and jti = $4 and status = 'active' and expires_at > $5 and `+proofs.NotEnded("r")+` returning 1)
+		`+pg.EndingOf(1), append(pg.EndingArgs(e), by)...)
 	return n == 1, err
 }
 
@@ -45,25 +53,51 @@ func RevokeProofsOfKey(ctx context.Context, q *pg.Q, k models.SigningKey, r Revo
 		voided as (
 			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason
 			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
-			returning p.jti as id, p.authorization_id)
-		select v.id, v.authorization_id, open.subject_uid, coalesce(s.external_id, '') as subject, open.action_key, open.decision
+			returning p.jti as id, p.authorization_id, p.expires_at)
+		select v.id, v.authorization_id, v.expires_at, open.subject_uid, coalesce(s.external_id, '') as subject, open.action_key, open.decision
 		from voided v join open on open.jti = v.id left join subjects s on s.uid = open.subject_uid and s.environment_id = @environment order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
 			"reason": r.Reason, "limit": r.Limit}).Find(&rows).Error
-	return rows, err
+	if err != nil {
+		return nil, err
+	}
+	voided := make([]challenge.Voided, len(rows))
+	for i, row := range rows {
+		voided[i] = row.Voided
+	}
+	return rows, challenge.EndVoided(ctx, q, pg.Scope{Tenant: k.TenantID, Environment: k.EnvironmentID}, "proofs", r.At, voided)
+}
+
+// Consumed reports whether the proof of a decision was consumed, and keeps it as it is until the transaction ends; a decision without a proof has none
+// that was.
+func Consumed(ctx context.Context, q *pg.Q, s pg.Scope, authorization string) (bool, error) {
+	var consumed bool
+	err := q.QueryRow(ctx, "select status = 'consumed' from proofs where tenant_id = $1 and environment_id = $2 and authorization_id = $3 for update",
+		s.Tenant, s.Environment, authorization).Scan(&consumed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return consumed, err
 }
 
 // RevokeProofsOfRequest revokes the active proof that a decision or one that followed it has, and returns it; none if there is none.
 func RevokeProofsOfRequest(ctx context.Context, q *pg.Q, s pg.Scope, decision string, r Revocation) ([]models.Proof, error) {
 	var rows []models.Proof
-	err := q.Gorm(ctx).Raw(`with recursive chain (id) as (
+	err := q.AsStored().Gorm(ctx).Raw(`with recursive chain (id) as (
 			select id from authorizations where environment_id = @environment and id = @decision
 			union all select a.id from chain join authorizations a on a.parent_id = chain.id and a.environment_id = @environment)
 		update proofs set status = 'revoked', revoked_at = @at, revoked_reason = @reason
 		where authorization_id = any (array(select id from chain)) and environment_id = @environment and tenant_id = @tenant and status = 'active' and expires_at > @at
 		returning *`,
 		map[string]any{"environment": s.Environment, "tenant": s.Tenant, "decision": decision, "at": r.At, "reason": r.Reason}).Find(&rows).Error
-	return rows, err
+	if err != nil {
+		return nil, err
+	}
+	left := make([]models.Left, len(rows))
+	for i, p := range rows {
+		left[i] = models.Left{Record: "proofs", State: p.JTI, EndedAt: r.At, UselessAt: &p.ExpiresAt}
+	}
+	return rows, pg.End(ctx, q, s, left...)
 }
 
 // Revocation is the reason, time and bounds of revoking proofs.
@@ -71,6 +105,7 @@ type Revocation struct {
 	Reason  string
 	At      time.Time
 	Longest time.Duration // longest time from a decision to the expiry of its proof
+	Before  time.Time     // of a subject: those of decisions up to this time
 	Limit   int           // number of proofs; 0 for all
 }
 
@@ -88,13 +123,16 @@ func RevokeProofsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string,
 			select p.jti, a.action_key, a.decision from authorizations a cross join lateral (select * from proofs p
 				where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
 			where a.subject_uid = @uid and a.tenant_id = @tenant and a.environment_id = @environment and a.decided_at > @since
-			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
+			and a.decided_at <= @before and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
 		voided as (
 			update proofs p set status = 'revoked', revoked_at = @at, revoked_reason = @reason
 			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
-			returning p.jti as id, p.authorization_id)
-		select v.id, v.authorization_id, open.action_key, open.decision from voided v join open on open.jti = v.id order by v.id`,
+			returning p.jti as id, p.authorization_id, p.expires_at)
+		select v.id, v.authorization_id, v.expires_at, open.action_key, open.decision from voided v join open on open.jti = v.id order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "at": r.At, "reason": r.Reason, "limit": r.Limit, "uid": uid, "tenant": s.Tenant,
-			"environment": s.Environment}).Find(&rows).Error
-	return rows, err
+			"environment": s.Environment, "before": r.Before}).Find(&rows).Error
+	if err != nil {
+		return nil, err
+	}
+	return rows, challenge.EndVoided(ctx, q, s, "proofs", r.At, rows)
 }

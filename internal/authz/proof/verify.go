@@ -41,7 +41,10 @@ type Expect struct {
 	ResourceType string // checked together with ResourceID
 	ResourceID   string
 	Nonce        string
-	Leeway       time.Duration // tolerated clock difference, 0 to MaxLeeway; a larger value is reduced to MaxLeeway
+	Subject      string
+	// ContextDigest is the digest of the context (canonical.ContextDigest).
+	ContextDigest string
+	Leeway        time.Duration // tolerated clock difference, 0 to MaxLeeway; a larger value is reduced to MaxLeeway
 }
 
 // Verify checks a proof's form, header, signature and claims at the time now. A refusal is a *Error with a reason code. The claims
@@ -188,6 +191,8 @@ func (x Expect) check(c Claims) error {
 		{"aud", x.Audience, c.Audience, reason.ProofAudienceMismatch},
 		{"act.key", x.Action, c.Action.Key, reason.ProofActionMismatch},
 		{"nonce", x.Nonce, c.Nonce, reason.ProofNonceMismatch},
+		{"sub", x.Subject, c.Subject, reason.ProofActionMismatch},
+		{"ctx", x.ContextDigest, c.Context, reason.ProofActionMismatch},
 	} {
 		if f.wanted != "" && f.wanted != f.found {
 			return refuse(f.code, "claim %s does not match", f.name)

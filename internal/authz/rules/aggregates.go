@@ -1,10 +1,10 @@
 package rules
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -29,28 +29,30 @@ const (
 	functionSum      = "sum"
 	functionDistinct = "distinct"
 	functionSeen     = "seen"
+	functionFirst    = "first_seen"
 )
 
 // SubjectField is the field of resource.distinct("subject", ...): no property of a context has this name.
 const SubjectField = "@subject"
 
 // Aggregate is a number that is made of stored values of requests: about the subject or the resource, of one action with one outcome,
-// up to now. Outcome and Action are empty for seen, which is 1 or 0.
+// up to now. Outcome and Action are empty for seen, which is 1 or 0, and for first_seen, which is how many microseconds ago a value was allowed first
+// in the window; 0 for never.
 type Aggregate struct {
 	Resource bool
-	Function string // sum, distinct or seen
+	Function string // sum, distinct, seen or first_seen
 	Field    string
 	Action   string
 	Outcome  string
-	Window   string // 15m, 1h, 24h, 7d or 30d
-	// Value is sought by seen: the path of a property, or a text in quotes.
+	Window   string // see isWindow
+	// Value is sought by seen and first_seen: the path of a property, or a text in quotes.
 	Value string
 	// Reserved counts what is allowed or may still be, for a rule that reserves.
 	Reserved bool
 }
 
-// Span returns the length of the window.
-func (g Aggregate) Span() time.Duration { return windows[g.Window] }
+// Since returns when the window began that ends at a time.
+func (g Aggregate) Since(at time.Time) time.Time { return sinceOf(g.Window, at) }
 
 // Decision returns the decision that is counted. It is empty if a request counts once, whatever the decisions about it were.
 func (g Aggregate) Decision() string {
@@ -63,8 +65,11 @@ func (g Aggregate) Decision() string {
 // IsSum reports whether the number is a sum of amounts, and not one of values.
 func (g Aggregate) IsSum() bool { return g.Function == functionSum }
 
-// IsSeen reports whether the number says if a value was seen.
-func (g Aggregate) IsSeen() bool { return g.Function == functionSeen }
+// IsSeen reports whether the number says if, or when, a value was seen.
+func (g Aggregate) IsSeen() bool { return g.Function == functionSeen || g.IsFirst() }
+
+// IsFirst reports whether the number says how long ago a value was seen first.
+func (g Aggregate) IsFirst() bool { return g.Function == functionFirst }
 
 // SoughtPath returns the property of the context that seen looks for, or that it looks for a literal text.
 func (g Aggregate) SoughtPath() (path []string, literal bool) {
@@ -105,6 +110,9 @@ func (g Aggregate) text() string {
 	if g.Function == functionSeen {
 		return fmt.Sprintf("%s.seen(%q, %s, %q)", of, g.Field, g.Value, g.Window)
 	}
+	if g.IsFirst() {
+		return fmt.Sprintf("%s.%s(%q, %s)", of, functionFirst, g.Field, g.Value)
+	}
 	return fmt.Sprintf("%s.%s(%q, %q, %q, %q)", of, g.Function, strings.TrimPrefix(g.Field, "@"), g.Action, g.Outcome, g.Window)
 }
 
@@ -114,6 +122,7 @@ const (
 	varSums    = "@sums"
 	varNumbers = "@numbers"
 	isSeen     = "@seen"
+	firstSeen  = "@first_seen"
 )
 
 // aggregateVariables declares what the macros of aggregates expand to. The second argument of isSeen is the value that is sought, so that
@@ -124,6 +133,15 @@ func aggregateVariables() []cel.EnvOption {
 		cel.Function(isSeen, cel.Overload("seen_value", []*types.Type{types.IntType, types.DynType}, types.BoolType, cel.BinaryBinding(func(n, _ ref.Val) ref.Val {
 			return types.Bool(n.Equal(types.Int(0)) != types.True)
 		}))),
+		cel.Function(firstSeen, cel.Overload("first_seen_value", []*types.Type{types.IntType, types.DynType, types.TimestampType}, types.TimestampType,
+			cel.FunctionBinding(func(args ...ref.Val) ref.Val {
+				ago, known := args[0].(types.Int)
+				now, timed := args[2].(types.Timestamp)
+				if !known || !timed {
+					return types.NewErr("a time of %s is not known", functionFirst)
+				}
+				return types.Timestamp{Time: now.Time.Add(-time.Duration(ago) * time.Microsecond)}
+			}))),
 	}
 }
 
@@ -135,6 +153,7 @@ func aggregateMacros(plan aggregate.Plan, reserve bool) cel.EnvOption {
 		cel.ReceiverMacro(functionSum, 4, m.number(functionSum, aggregate.Sum)),
 		cel.ReceiverMacro(functionDistinct, 4, m.number(functionDistinct, aggregate.Distinct)),
 		cel.ReceiverMacro(functionSeen, 3, m.seen),
+		cel.ReceiverMacro(functionFirst, 2, m.first),
 	)
 }
 
@@ -158,11 +177,14 @@ func literals(eh parser.ExprHelper, function string, args []ast.Expr, at ...int)
 }
 
 func of(eh parser.ExprHelper, function string, target ast.Expr) (resource bool, err *cel.Error) {
-	if target.Kind() == ast.IdentKind && (target.AsIdent() == varSubject || target.AsIdent() == varResource && function != functionSeen) {
+	if target.Kind() == ast.IdentKind && (target.AsIdent() == varSubject || target.AsIdent() == varResource && function != functionSeen && function != functionFirst) {
 		return target.AsIdent() == varResource, nil
 	}
 	if function == functionSeen {
 		return false, eh.NewError(target.ID(), `seen() is a function of subject: subject.seen("payee", context.payee, "30d")`)
+	}
+	if function == functionFirst {
+		return false, eh.NewError(target.ID(), `first_seen() is a function of subject: subject.first_seen("payee", context.payee)`)
 	}
 	return false, eh.NewError(target.ID(), fmt.Sprintf(`%s() is a function of subject and resource: subject.%s("amount", "payments.transfer", "allow", "24h")`, function, function))
 }
@@ -207,21 +229,53 @@ func (m macros) seen(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (as
 	if fault != nil {
 		return nil, fault
 	}
-	g := Aggregate{Function: functionSeen, Field: texts[0], Window: texts[1]}
+	g, fault := m.sought(eh, Aggregate{Function: functionSeen, Field: texts[0], Window: texts[1]}, args)
+	if fault != nil {
+		return nil, fault
+	}
+	if !isWindow(g.Window) {
+		return nil, eh.NewError(args[2].ID(), "argument 3 of seen() is "+windowForm)
+	}
+	return eh.NewCall(isSeen, entryOf(eh, g), args[1]), nil
+}
+
+// firstWindow is how long values are stored, so that one which was seen before and not since is new.
+const firstWindow = "30d"
+
+// first expands first_seen(): the time of the decision for a value that was never seen.
+func (m macros) first(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	if _, fault := of(eh, functionFirst, target); fault != nil {
+		return nil, fault
+	}
+	texts, fault := literals(eh, functionFirst, args, 0)
+	if fault != nil {
+		return nil, fault
+	}
+	g, fault := m.sought(eh, Aggregate{Function: functionFirst, Field: texts[0], Window: firstWindow}, args)
+	if fault != nil {
+		return nil, fault
+	}
+	return eh.NewCall(firstSeen, entryOf(eh, g), args[1], eh.NewIdent(varNow)), nil
+}
+
+// entryOf returns the entry of a number in the hidden variable.
+func entryOf(eh parser.ExprHelper, g Aggregate) ast.Expr {
+	return eh.NewCall(operators.Index, eh.NewIdent(varNumbers), eh.NewLiteral(types.String(g.key())))
+}
+
+// sought adds the value that an aggregate seeks, which is the second argument.
+func (m macros) sought(eh parser.ExprHelper, g Aggregate, args []ast.Expr) (Aggregate, *cel.Error) {
 	if why := m.undeclared(g.Field, aggregate.Distinct); why != "" {
-		return nil, eh.NewError(args[0].ID(), why)
+		return g, eh.NewError(args[0].ID(), why)
 	}
 	if text, ok := stringLiteral(args[1]); ok {
 		g.Value = strconv.Quote(text)
 	} else if p := pathOf(args[1]); len(p) > 1 && p[0] == varContext {
 		g.Value = p.String()
 	} else {
-		return nil, eh.NewError(args[1].ID(), "argument 2 of seen() is a property of the context or a literal string")
+		return g, eh.NewError(args[1].ID(), "argument 2 of "+g.Function+"() is a property of the context or a literal string")
 	}
-	if g.Span() == 0 {
-		return nil, eh.NewError(args[2].ID(), "argument 3 of seen() is one of "+windowNames)
-	}
-	return eh.NewCall(isSeen, eh.NewCall(operators.Index, eh.NewIdent(varNumbers), eh.NewLiteral(types.String(g.key()))), args[1]), nil
+	return g, nil
 }
 
 // undeclared returns why a field cannot be counted by; empty if it can.
@@ -336,8 +390,16 @@ func (a *analysis) visitAmount(e ast.Expr, present []string) {
 	if isAggregate(e) {
 		return
 	}
+	var of Aggregate
+	for _, arg := range e.AsCall().Args() {
+		if isAggregate(arg) {
+			key, _ := stringLiteral(arg.AsCall().Args()[1])
+			of = aggregateFrom(key)
+		}
+	}
 	for _, arg := range e.AsCall().Args() {
 		if !isAggregate(arg) {
+			a.adds[of] = pathOf(arg.AsCall().Args()[0])
 			a.visit(arg, present)
 		}
 	}
@@ -378,9 +440,14 @@ func (s *Set) totals(r compiled, v Vars) []policy.ShownValue {
 			continue
 		}
 		var context map[string]any
-		_ = json.Unmarshal(v.Context, &context) // of a request that fits its schema
-		currency := s.plan.CurrencyOf(g.Field, context)
+		decoder := json.NewDecoder(bytes.NewReader(v.Context))
+		decoder.UseNumber()
+		_ = decoder.Decode(&context) // of a request that fits its schema
+		currency, _ := s.plan.CurrencyOf(g.Field, context)
 		value := display.Amount(sum, currency)
+		if own, added := amountAt(context, r.adds[g]); added {
+			value += " + " + display.Amount(own, currency)
+		}
 		if limit := r.limits[g]; limit != nil && sum.Cmp(limit) > 0 {
 			value = "more than " + display.Amount(limit, currency) // it may not have been added up to the end
 		} else if limit != nil {
@@ -391,12 +458,24 @@ func (s *Set) totals(r compiled, v Vars) []policy.ShownValue {
 	return out
 }
 
+// amountAt returns the amount of a request at a path of a condition.
+func amountAt(context map[string]any, p path) (*big.Rat, bool) {
+	if len(p) < 2 {
+		return nil, false
+	}
+	value, given := annotation.Lookup(context, p[1:])
+	if !given || value == nil {
+		return nil, false
+	}
+	return new(big.Rat).SetString(fmt.Sprint(value))
+}
+
 // label names a sum for a person, such as "Amount in 24 hours".
 func (g Aggregate) label(field, own string) string {
 	if g.Resource {
 		field += " to this resource"
 	}
-	field += " in " + windowWords[g.Window]
+	field += " in " + windowWords(g.Window)
 	if g.Action != own {
 		field += " by " + g.Action
 	}
@@ -405,9 +484,6 @@ func (g Aggregate) label(field, own string) string {
 	}
 	return field
 }
-
-// windowWords are the windows as a person reads them.
-var windowWords = map[string]string{"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 
 // describeAggregates lists the numbers that a rule read. Amounts of requests could be derived from a sum: it is named with its limit and
 // without its value.
@@ -430,6 +506,10 @@ func (r compiled) describeAggregates(bound map[string]any) []string {
 				sign, n = ">", above.Num().Int64()
 			}
 			text = fmt.Sprintf("%s %s %d", text, sign, n)
+		} else if known && g.IsFirst() && n > 0 {
+			text = fmt.Sprintf("%s = %s ago", text, (time.Duration(n) * time.Microsecond).Round(time.Second))
+		} else if known && g.IsFirst() {
+			text += " = never before"
 		} else if known {
 			text = fmt.Sprintf("%s = %t", text, n > 0)
 		}
@@ -437,6 +517,3 @@ func (r compiled) describeAggregates(bound map[string]any) []string {
 	}
 	return parts
 }
-
-// windowNames lists the windows for messages.
-var windowNames = strings.Join(slices.SortedFunc(maps.Keys(windows), func(a, b string) int { return int(windows[a] - windows[b]) }), ", ")

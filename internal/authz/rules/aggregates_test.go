@@ -30,7 +30,7 @@ func TestAggregatesAreCheckedWithTheirPlace(t *testing.T) {
 		`subject.distinct("subject", "a", "allow", "1h") > 1`:      `"subject" is not stored for this`,
 		`subject.sum("amount", "A", "allow", "1h") > 1`:            "line 1 column 23: argument 2 of sum() is an action's key such as payments.transfer",
 		`subject.sum("amount", "a", "allowed", "1h") > 1`:          "argument 3 of sum() is one of allow, challenge, hold, deny, any",
-		`subject.sum("amount", "a", "allow", "2h") > 1`:            "argument 4 of sum() is one of 15m, 1h, 24h, 7d, 30d",
+		`subject.sum("amount", "a", "allow", "31d") > 1`:           "argument 4 of sum() is a number of minutes, hours or days up to 30 days",
 		`subject.sum(context.plain, "a", "allow", "1h") > 1`:       "argument 1 of sum() is a literal string",
 		`action.sum("amount", "a", "allow", "1h") > 1`:             "sum() is a function of subject and resource",
 		`resource.seen("device", "x", "1h")`:                       "seen() is a function of subject",
@@ -131,10 +131,39 @@ func TestAggregatesDecide(t *testing.T) {
 		})
 	}
 	require.Empty(t, set.MatchAgain(t.Context(), v, nil), "it was decided with the request")
-	require.Equal(t, 24*time.Hour, all[0].Span())
+	require.Equal(t, v.Now.Add(-24*time.Hour), all[0].Since(v.Now))
 	var context map[string]any
 	require.NoError(t, json.Unmarshal(v.Context, &context))
 	value, given := all[2].Sought(context)
 	require.True(t, given)
 	require.Equal(t, "DE1", value)
+}
+
+// A value that was never seen is first seen by the decision itself.
+func TestFirstSeen(t *testing.T) {
+	t.Parallel()
+	const when = `now - subject.first_seen("payee.iban", context.payee.iban) < duration("24h")`
+	set, faults := rules.Compile([]policy.Rule{rule(when)}, schema(t, transfers))
+	require.Empty(t, faults)
+	g := set.Aggregates()[0]
+	require.True(t, g.IsFirst() && g.IsSeen())
+	v := vars("")
+	v.Context = []byte(`{"amount": "40.01", "payee": {"iban": "DE1"}}`)
+	for number, found := range map[string]string{"0": "= never before", "3600000000": "= 1h0m0s ago", "86400000000": "", "86399999999": "= 24h0m0s ago"} {
+		v.Aggregates = map[rules.Aggregate]string{g: number}
+		got := set.Match(t.Context(), v)
+		require.Equal(t, found != "", len(got) == 1, number)
+		if found != "" {
+			require.Contains(t, got[0].Found, `subject.first_seen("payee.iban", context.payee.iban) `+found)
+		}
+	}
+	for when, why := range map[string]string{
+		`resource.first_seen("payee.iban", context.payee.iban) < now`: "is a function of subject",
+		`subject.first_seen("amount", context.amount) < now`:          "is not stored for this",
+		`subject.first_seen("payee.iban", "a" + "b") < now`:           "argument 2 of first_seen()",
+	} {
+		_, faults := rules.Compile([]policy.Rule{rule(when)}, schema(t, transfers))
+		require.NotEmpty(t, faults, when)
+		require.Contains(t, faults[0].Error(), why)
+	}
 }

@@ -37,9 +37,11 @@ type analysis struct {
 	// aggregates are the numbers that are made of stored values, and limits say from where on each may be any higher one; nil is nowhere.
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
+	adds       map[Aggregate]path // the amount of the request that the condition adds to a number
 	lists      []UsedList
 	asks       int // questions of lists
 	faults     []Fault
+	nevers     []Fault // parts of a time that never occur
 }
 
 // visit examines an expression. Present lists the properties whose presence a has() around it has established.
@@ -138,6 +140,7 @@ func (a *analysis) call(e ast.Expr, present []string) {
 		}
 	}
 	a.comparison(e)
+	a.occurs(e)
 	a.zone(e)
 	if a.limit(e, present) {
 		return

@@ -21,29 +21,40 @@ import (
 // with literals stops above the highest.
 const MaxCounted = 1000
 
-// anyOutcome counts decisions of every outcome.
-const anyOutcome = "any"
+const (
+	// anyOutcome counts decisions of every outcome.
+	anyOutcome = "any"
+	// signalled stands in place of the outcome in a count of security events.
+	signalled = "signal"
+)
 
 // outcomes are the outcomes that a condition can count.
 var outcomes = []string{string(policy.Allow), string(policy.Challenge), string(policy.Hold), string(policy.Deny), anyOutcome}
 
-// windows are the spans of time over which decisions are counted.
-var windows = map[string]time.Duration{
-	"15m": 15 * time.Minute, "1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour,
-}
-
 // actionKey is the form of an action's key, as in the contract.
 var actionKey = regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$`)
 
-// Count is a number of decisions about the subject in the environment: about one action, with one outcome, up to now.
+// Count is a number of decisions about the subject in the environment: about one action, with one outcome, up to now. Or it is a number of security
+// events about the subject (Signals).
 type Count struct {
-	Action  string
+	Action  string // or the type of the event
 	Outcome string // allow, challenge, hold, deny or any
-	Window  string // 15m, 1h, 24h, 7d or 30d
+	Window  string // see isWindow
 }
 
-// Span returns the length of the window.
-func (c Count) Span() time.Duration { return windows[c.Window] }
+// Signals returns the number of security events of a type within a window.
+func Signals(kind, window string) Count { return Count{kind, signalled, window} }
+
+// Signal returns the type of the security events that are counted; empty if decisions are.
+func (c Count) Signal() string {
+	if c.Outcome != signalled {
+		return ""
+	}
+	return c.Action
+}
+
+// Since returns when the window began that ends at a time.
+func (c Count) Since(at time.Time) time.Time { return sinceOf(c.Window, at) }
 
 // Outcomes returns the outcomes that are counted.
 func (c Count) Outcomes() []string {
@@ -58,6 +69,9 @@ func (c Count) key() string { return c.Action + " " + c.Outcome + " " + c.Window
 
 // text is the count as a condition writes it.
 func (c Count) text() string {
+	if c.Signal() != "" {
+		return `subject.signals("` + c.Action + `", "` + c.Window + `")`
+	}
 	return `subject.decisions("` + c.Action + `", "` + c.Outcome + `", "` + c.Window + `")`
 }
 
@@ -68,8 +82,8 @@ func (c Count) fault() (at int, why string) {
 		return 0, "an action's key such as payments.transfer"
 	case !slices.Contains(outcomes, c.Outcome):
 		return 1, "one of " + strings.Join(outcomes, ", ")
-	case windows[c.Window] == 0:
-		return 2, "one of " + windowNames
+	case !isWindow(c.Window):
+		return 2, windowForm
 	default:
 		return 0, ""
 	}
@@ -103,6 +117,33 @@ func countsMacro() cel.EnvOption {
 			return nil, eh.NewError(args[at].ID(), fmt.Sprintf("argument %d of subject.decisions() is %s", at+1, why))
 		}
 		return eh.NewCall("_[_]", eh.NewIdent(varCounts), eh.NewLiteral(types.String(c.key()))), nil
+	}))
+}
+
+// SignalTypes are the types of security events that rules count, as CAEP and RISC name them without their prefix.
+var SignalTypes = []string{
+	"account-credential-change-required", "account-disabled", "account-enabled", "account-purged", "assurance-level-change", "credential-change", "credential-compromise",
+	"device-compliance-change", "identifier-changed", "identifier-recycled", "recovery-activated", "recovery-information-changed", "risk-level-change",
+	"session-revoked", "token-claims-change",
+}
+
+// signalsMacro replaces subject.signals(type, window) by an entry of the hidden variable, as countsMacro does.
+func signalsMacro() cel.EnvOption {
+	return cel.Macros(cel.ReceiverMacro("signals", 2, func(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+		if target.Kind() != ast.IdentKind || target.AsIdent() != varSubject {
+			return nil, eh.NewError(target.ID(), "signals() is a function of subject: subject.signals(\"session-revoked\", \"24h\")")
+		}
+		kind, first := stringLiteral(args[0])
+		window, second := stringLiteral(args[1])
+		switch {
+		case !first || !second:
+			return nil, eh.NewError(args[0].ID(), "the arguments of subject.signals() are literal strings: a type of security events and a window")
+		case !slices.Contains(SignalTypes, kind):
+			return nil, eh.NewError(args[0].ID(), "argument 1 of subject.signals() is one of "+strings.Join(SignalTypes, ", "))
+		case !isWindow(window):
+			return nil, eh.NewError(args[1].ID(), "argument 2 of subject.signals() is "+windowForm)
+		}
+		return eh.NewCall("_[_]", eh.NewIdent(varCounts), eh.NewLiteral(types.String(Signals(kind, window).key()))), nil
 	}))
 }
 

@@ -48,7 +48,7 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 		cel.StdLib(cel.StdLibSubset(subset)), cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true), cel.EnableIdentifierEscapeSyntax(),
 		cel.ParserExpressionSizeLimit(MaxWhen), cel.ParserRecursionLimit(maxDepth), cel.ParserErrorRecoveryLimit(4), cel.ExpressionNodeLimit(MaxWhen),
 		cel.Variable(varAudience, types.StringType), cel.Variable(varNow, types.TimestampType),
-		cel.Variable(varCounts, types.NewMapType(types.StringType, types.IntType)), countsMacro(),
+		cel.Variable(varCounts, types.NewMapType(types.StringType, types.IntType)), countsMacro(), signalsMacro(),
 	}
 	for name, o := range fixed {
 		options = append(options, cel.Variable(name, types.NewObjectType(o.name)))
@@ -99,7 +99,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	if checked.OutputType() != types.BoolType {
 		return out, []Fault{{Line: 1, Column: 1, Why: "a condition must be true or false; this one has the type " + typeText(checked.OutputType().String())}}
 	}
-	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}, plan: e.plan, limits: map[Aggregate]*big.Rat{}}
+	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}, plan: e.plan, limits: map[Aggregate]*big.Rat{}, adds: map[Aggregate]path{}}
 	a.visit(tree.Expr(), nil)
 	a.listed(tree.Expr())
 	if rule.Reserve && !slices.ContainsFunc(a.aggregates, func(g Aggregate) bool { return g.Reserved }) {
@@ -110,7 +110,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 		return out, a.faults
 	}
 	out.reads, out.values, out.counts, out.most = a.reads, a.values, a.counts, a.most
-	out.aggregates, out.limits, out.lists = a.aggregates, a.limits, a.lists
+	out.aggregates, out.limits, out.adds, out.lists, out.nevers = a.aggregates, a.limits, a.adds, a.lists, a.nevers
 	// The numbers are those of the request's currency and resource, and do not contain the request itself. What a list had then stays decided.
 	out.request = len(a.aggregates)+len(a.lists) > 0 || slices.ContainsFunc(a.reads, path.ofRequest)
 	out.evaded = (&presence{analysis: a, sizes: e.sizes}).evaded(tree.Expr())

@@ -27,7 +27,18 @@ type Vars struct {
 	Aggregates  map[Aggregate]string // decimals, for each of Set.Aggregates
 	Listed      map[Listed]bool      // whether lists have values, for each of Set.ListedFor
 	Now         time.Time            // the time of the decision
+	Again       Again                // of a follow-up decision
 }
+
+// Again says whether MatchAgain evaluates the rules anew that limit a resource.
+type Again int
+
+// Whether a follow-up decision reads again what its rules limit.
+const (
+	AsRequested Again = iota // the room that the request needs is reserved: they stay as they were decided with it
+	Recounted                // Context, Resource and Aggregates have what they read
+	Forgotten                // what they read of the request is no longer stored, so that they apply
+)
 
 // Resource is the target of the action.
 type Resource struct{ Type, ID string }
@@ -87,12 +98,14 @@ func (s *Set) Match(ctx context.Context, v Vars) []Match {
 
 // MatchAgain returns the rules that apply to a follow-up decision, in their order: every rule that applied to the request,
 // and those that read nothing but what is known now and apply by now. A rule that reads the context or the resource's id stays
-// as it was decided with the request, because neither is stored.
+// as it was decided with the request, because neither is stored, unless it limits a resource (Vars.Again).
 func (s *Set) MatchAgain(ctx context.Context, v Vars, earlier []Earlier) []Match {
 	if s.Empty() {
 		return nil
 	}
-	v.Context, v.Resource.ID = nil, ""
+	if v.Again != Recounted {
+		v.Context, v.Resource.ID = nil, ""
+	}
 	bound, unusable := s.bind(v)
 	var out []Match
 	for _, r := range s.rules {
@@ -101,10 +114,15 @@ func (s *Set) MatchAgain(ctx context.Context, v Vars, earlier []Earlier) []Match
 			out = append(out, r.earlier(earlier[i]))
 			continue
 		}
-		if r.request {
+		if r.recounts() && v.Again == Forgotten {
+			out = append(out, r.failed(errForgotten))
+			continue
+		}
+		if r.request && (!r.recounts() || v.Again == AsRequested) {
 			continue
 		}
 		if m, applies := r.match(ctx, bound, unusable); applies {
+			m.Totals = s.totals(r, v)
 			out = append(out, m)
 		}
 	}
@@ -170,6 +188,9 @@ func (r compiled) failed(err error) Match {
 // errProgram is the error of a stored rule that this version of the service cannot compile.
 var errProgram = errors.New("this version of the service does not accept its condition")
 
+// errForgotten is the error of a rule that limits a resource, if what it reads of the request is no longer stored.
+var errForgotten = errors.New("the values of the request that it reads are no longer stored")
+
 // whyFailed describes an error of an evaluation. The library's own messages may repeat values of the request.
 func whyFailed(err error) string {
 	var cancelled interpreter.EvalCancelledError
@@ -178,8 +199,8 @@ func whyFailed(err error) string {
 		return fmt.Sprintf("it cost more than %d units", MaxCost)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "the request ended first"
-	case errors.Is(err, errDecimal), errors.Is(err, errInteger), errors.Is(err, errForm), errors.Is(err, errProgram), errors.Is(err, errListed):
-		for _, known := range []error{errDecimal, errInteger, errForm, errProgram, errListed} {
+	case errors.Is(err, errDecimal), errors.Is(err, errInteger), errors.Is(err, errForm), errors.Is(err, errProgram), errors.Is(err, errListed), errors.Is(err, errForgotten):
+		for _, known := range []error{errDecimal, errInteger, errForm, errProgram, errListed, errForgotten} {
 			if errors.Is(err, known) {
 				return known.Error()
 			}

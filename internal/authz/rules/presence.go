@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
@@ -19,12 +21,15 @@ const WarnMissing = "missing_skips_rule"
 // Warnings returns the hints about a policy version: those of its resolved requirements, and those of its rules with their
 // context_schema.
 func Warnings(r policy.Requirements, schema map[string]any) []policy.Warning {
-	out := policy.Warnings(r)
+	out := append(policy.Warnings(r), titleWarnings(schema)...)
 	set := CompileStored(r.Rules, schema)
 	if set.Empty() {
 		return out
 	}
 	for i, rule := range set.rules {
+		for _, f := range rule.nevers {
+			out = append(out, policy.Warning{Code: WarnNever, Message: plain(fmt.Sprintf("The rule %q compares with a part of a time that never occurs, at %s.", rule.Name, f.Error())), Loc: []string{"rules", strconv.Itoa(i), "when"}})
+		}
 		for _, name := range rule.evaded {
 			why := fmt.Sprintf("A request without `%s` skips this rule, %q: list it in required of context_schema and let it not be null, or let the condition be true without it.",
 				name, rule.Name)
@@ -32,6 +37,43 @@ func Warnings(r policy.Requirements, schema map[string]any) []policy.Warning {
 		}
 	}
 	return out
+}
+
+// WarnTitle is the code of the warning about a schema that shows an amount without saying who is paid.
+const WarnTitle = "title_missing"
+
+// titleWarnings warns of a schema whose requests, or some of them, have no title: the button of a challenge then cannot name the payee.
+func titleWarnings(schema map[string]any) []policy.Warning {
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return nil
+	}
+	plan, err := display.Parse(text)
+	if err != nil {
+		return nil
+	}
+	missing, path := plan.Untitled()
+	why := "The schema shows an amount and no title, so the button of a challenge does not name the payee: mark the payee with \"title\": true in its x-countersign-display."
+	if !missing {
+		if len(path) == 0 || !optional(schema, path) {
+			return nil
+		}
+		why = fmt.Sprintf("A request without `%s` has no title, so the button of its challenge does not name the payee: list it in required of context_schema.", strings.Join(path, "."))
+	}
+	return []policy.Warning{{Code: WarnTitle, Message: why, Loc: []string{"context_schema"}}}
+}
+
+// optional reports whether a request may leave out the property at a path.
+func optional(schema map[string]any, path []string) bool {
+	for _, name := range path {
+		required, _ := schema["required"].([]any)
+		if !slices.Contains(required, any(name)) {
+			return true
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		schema, _ = properties[name].(map[string]any)
+	}
+	return false
 }
 
 // presence finds the properties of the context without which a condition can be false because they are missing.

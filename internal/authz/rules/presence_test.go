@@ -1,6 +1,8 @@
 package rules_test
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,30 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 )
+
+// A schema that shows an amount and not surely who is paid leaves the payee off the button that signs.
+func TestWarningsOfMissingTitles(t *testing.T) {
+	t.Parallel()
+	const amount = `"amount":{"type":"number","x-countersign-display":{"label":"Amount","format":"money","currency":"EUR"}}`
+	for name, c := range map[string]struct {
+		schema string
+		want   int
+	}{
+		"no amount":       {`{"properties":{"note":{"x-countersign-display":{"label":"Note","format":"text"}}}}`, 0},
+		"no title":        {`{"properties":{` + amount + `,"web":{"x-countersign-display":{"label":"Channel","format":"text"}}}}`, 1},
+		"may be left out": {`{"properties":{` + amount + `,"payee":{"x-countersign-display":{"label":"Payee","format":"text","title":true}}}}`, 1},
+		"declared":        {`{"required":["payee"],"properties":{` + amount + `,"payee":{"x-countersign-display":{"label":"Payee","format":"text","title":true}}}}`, 0},
+		"the resource":    {`{"x-countersign-display":{"label":"To","format":"account","title":true},"properties":{` + amount + `}}`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var schema map[string]any
+			require.NoError(t, json.Unmarshal([]byte(c.schema), &schema))
+			got := slices.DeleteFunc(rules.Warnings(policy.Requirements{}, schema), func(w policy.Warning) bool { return w.Code != rules.WarnTitle })
+			require.Len(t, got, c.want)
+		})
+	}
+}
 
 func TestWarningsOfMissingProperties(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func (s *Set) Replay(ctx context.Context, v Vars, known Known) ([]Match, []Undec
 }
 
 // ReplayAgain is Replay for a follow-up decision. earlier and undecided are the results of the decision that it follows. As in
-// MatchAgain, a rule that applied still applies, and one that reads the request stays as it was.
+// MatchAgain, a rule that applied still applies, and one that reads the request stays as it was, unless it limits a resource.
 func (s *Set) ReplayAgain(ctx context.Context, v Vars, earlier []Earlier, undecided []Undecided, known Known) ([]Match, []Undecided) {
 	if s.Empty() {
 		return nil, nil
@@ -52,12 +52,13 @@ func (s *Set) ReplayAgain(ctx context.Context, v Vars, earlier []Earlier, undeci
 	for _, r := range s.rules {
 		i := slices.IndexFunc(earlier, func(e Earlier) bool { return e.Name == r.Name })
 		j := slices.IndexFunc(undecided, func(u Undecided) bool { return u.Rule == r.Name })
+		stays := r.request && (!r.recounts() || v.Action.Mode != string(policy.ModeEnforce))
 		switch {
 		case i >= 0:
 			out.matched = append(out.matched, r.earlier(earlier[i]))
-		case r.request && j >= 0:
+		case stays && j >= 0:
 			out.undecided = append(out.undecided, undecided[j])
-		case r.request:
+		case stays:
 		case j >= 0:
 			if m, result := r.replay(ctx, bound, unusable, known); result.applies {
 				out.matched = append(out.matched, m)

@@ -69,13 +69,23 @@ type compiled struct {
 	request    bool          // reads the context, the resource's id, an aggregate or a list, none of which a follow-up decision knows
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
+	adds       map[Aggregate]path // the amount of the request that it adds to a number before it compares
 	lists      []UsedList
+	nevers     []Fault  // parts of a time that never occur
 	evaded     []string // properties of the context without which a request can skip the rule
 }
 
 // Compile compiles rules against a context_schema, which is a valid JSON Schema of an object. It returns every fault.
 func Compile(list []policy.Rule, schema map[string]any) (*Set, []Fault) {
 	set, faults := compileSet(list, schema, false)
+	if set != nil {
+		for i, rule := range set.rules {
+			for _, f := range rule.nevers {
+				f.Rule, f.Name = i, rule.Name
+				faults = append(faults, f)
+			}
+		}
+	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
@@ -179,6 +189,50 @@ func (s *Set) Counts() []Count {
 // Most returns where a count stops: from this number on, at most MaxCounted, no rule has another result.
 func (s *Set) Most(c Count) int { return s.most[c] }
 
+// again reports whether MatchAgain evaluates the rule.
+func (r compiled) again() bool { return !r.request || r.recounts() }
+
+// recounts reports whether the rule limits a resource. A request that waits reserves room under such a limit for a limited time only, so that
+// its follow-up decision reads the numbers of the resource anew.
+func (r compiled) recounts() bool {
+	return r.Reserve && slices.ContainsFunc(r.aggregates, func(g Aggregate) bool { return g.Resource })
+}
+
+// Recount lists the values that a follow-up decision needs to evaluate the rules again that limit a resource; nothing if there are none.
+type Recount struct {
+	Aggregates []Aggregate
+	Context    [][]string // the properties that the rules read; a path without a step is the whole context
+	Resource   bool       // they read the id of the resource
+}
+
+// Recount returns what the rules that limit a resource read.
+func (s *Set) Recount() Recount {
+	var out Recount
+	if s == nil {
+		return out
+	}
+	for _, r := range s.rules {
+		if !r.recounts() {
+			continue
+		}
+		out.Aggregates = union(out.Aggregates, r.aggregates)
+		for _, p := range r.reads {
+			switch {
+			case p[0] == varContext:
+				out.Context = append(out.Context, p[1:])
+			case p.ofRequest():
+				out.Resource = true
+			}
+		}
+	}
+	for _, g := range out.Aggregates {
+		if f, _ := s.plan.Field(g.Field); g.IsSum() && f.CurrencyPath != nil {
+			out.Context = append(out.Context, f.CurrencyPath)
+		}
+	}
+	return out
+}
+
 // AgainCounts returns the counts that rules read which MatchAgain evaluates.
 func (s *Set) AgainCounts() []Count {
 	var out []Count
@@ -187,7 +241,7 @@ func (s *Set) AgainCounts() []Count {
 	}
 	for _, r := range s.rules {
 		for _, c := range r.counts {
-			if !r.request && !slices.Contains(out, c) {
+			if r.again() && !slices.Contains(out, c) {
 				out = append(out, c)
 			}
 		}

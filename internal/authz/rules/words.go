@@ -227,17 +227,21 @@ func (b *Builder) functionLabel(c ast.CallExpr) string {
 	}
 	during := func(outcome, window string) string {
 		said := map[string]string{"allow": "allowed ", "deny": "denied ", "hold": "held ", "challenge": "challenged "}[outcome]
-		return fmt.Sprintf("%sdecisions about %s in the last %s", said, of, windowWords[window])
+		return fmt.Sprintf("%sdecisions about %s in the last %s", said, of, windowWords(window))
 	}
 	switch {
 	case c.FunctionName() == "decisions" && len(args) == 3:
 		return "the number of " + during(args[1], args[2])
+	case c.FunctionName() == "signals" && len(args) == 2:
+		return fmt.Sprintf("the number of security events %q about the subject in the last %s", args[0], windowWords(args[1]))
 	case c.FunctionName() == functionSum && len(args) == 4:
 		return fmt.Sprintf("the sum of %s of %s", b.propertyLabel(strings.Split(args[0], ".")), during(args[2], args[3]))
 	case c.FunctionName() == functionDistinct && len(args) == 4:
 		return fmt.Sprintf("the number of different values of %s in %s", b.propertyLabel(strings.Split(args[0], ".")), during(args[2], args[3]))
+	case c.FunctionName() == functionFirst && len(args) == 2:
+		return fmt.Sprintf("the time at which the subject was first allowed this %s", b.propertyLabel(strings.Split(args[0], ".")))
 	case c.FunctionName() == functionSeen && len(args) == 3:
-		return fmt.Sprintf("the subject was allowed this %s in the last %s", b.propertyLabel(strings.Split(args[0], ".")), windowWords[args[2]])
+		return fmt.Sprintf("the subject was allowed this %s in the last %s", b.propertyLabel(strings.Split(args[0], ".")), windowWords(args[2]))
 	default:
 		return ""
 	}

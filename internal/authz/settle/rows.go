@@ -16,6 +16,8 @@ type Case struct {
 	Mode         models.ActionMode
 	CredentialID string // that requested the authorization
 	Subject      string // the relying party's id; empty if the subject is erased
+	// PutBack says that the row of the record is an earlier copy: the record was settled before.
+	PutBack bool
 	// Request is the stored request of the move; nil for a move by time, and for one that no one requested.
 	Request *models.MoveRequest `gorm:"serializer:rows"`
 }
@@ -35,6 +37,12 @@ func (c Case) VerifyRequest(ctx context.Context, q *pg.Q) error {
 		return nil
 	}
 	return pg.Verify(ctx, q, *c.Request)
+}
+
+// VerifyDecision fails if the decision that a record came from was altered (pg.Altered).
+func VerifyDecision(ctx context.Context, q *pg.Q, environment, id string) error {
+	var a models.Authorization
+	return q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&a).Error
 }
 
 // Commit runs the statements of a move in one transaction, in one round trip.
@@ -64,10 +72,10 @@ func QueueMove(ctx context.Context, q *pg.Q, b *pgx.Batch, m models.MoveRequest)
 		return err
 	}
 	b.Queue(`insert into move_requests (target, digest, authorization_id, move, actor, request_id, method,
-		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id, row_mac)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
+		passkey_id, sign_count, backup_state, note_digest, requested_at, environment_id, row_mac, step)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) on conflict do nothing`,
 		m.Target, m.Digest, m.AuthorizationID, m.Move, m.Actor, m.RequestID, m.Method, m.PasskeyID, m.SignCount,
-		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID, m.RowMAC)
+		m.BackupState, m.NoteDigest, m.RequestedAt, m.EnvironmentID, m.RowMAC, m.Step)
 	return nil
 }
 

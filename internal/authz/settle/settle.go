@@ -56,9 +56,11 @@ func Retry(move func() error) error {
 // and what has changed since.
 type FollowUp struct {
 	Scope           pg.Scope
-	Parent          string // the authorization
-	ChallengeMethod string // the method of the completed challenge; empty after a review
+	Parent          string  // the authorization
+	ChallengeMethod string  // the method of the completed challenge; empty after a review
+	Passkey         *string // that completed it; nil for another method
 	HoldApproved    bool
+	BreakGlass      bool // HoldApproved, by one person alone
 	// At is the workflow's time of the move. Every retry, on whichever worker, decides as of it.
 	At         time.Time
 	Actor      string

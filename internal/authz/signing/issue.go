@@ -37,7 +37,7 @@ func (s *Service) Issue(ctx context.Context, q *pg.Q, a *models.Authorization, f
 // claimsOf returns the claims of a decision's proof.
 func claimsOf(a *models.Authorization, p *models.Proof, f Findings, baseURL string) proof.Claims {
 	issued := p.IssuedAt.Unix()
-	return proof.Claims{
+	claims := proof.Claims{
 		Issuer: baseURL + "/" + a.EnvironmentID, Subject: f.Subject, Audience: a.Audience, IssuedAt: issued, NotBefore: issued,
 		Expires: p.ExpiresAt.Unix(), ID: p.JTI, Nonce: a.Nonce, Environment: a.EnvironmentID, EnvironmentKind: f.Kind, Mode: string(a.Mode),
 		Authorization: a.ID,
@@ -46,6 +46,10 @@ func claimsOf(a *models.Authorization, p *models.Proof, f Findings, baseURL stri
 		Assurance: proof.Assurance{Coverage: a.Coverage, FreshnessMS: f.FreshnessMS, Claims: f.Statuses},
 		Methods:   methods(a, f.ByEvidence),
 	}
+	if a.StandingID != nil {
+		claims.Grant = *a.StandingID
+	}
+	return claims
 }
 
 // methods returns the amr of the proof: what the decision is based on. It is empty, not nil, if the policy required nothing that
@@ -58,7 +62,13 @@ func methods(a *models.Authorization, byEvidence bool) []string {
 	if a.ChallengeCompleted != nil {
 		out = append(out, *a.ChallengeCompleted)
 	}
-	if a.HoldApproved {
+	if a.StandingID != nil {
+		out = append(out, proof.MethodStanding)
+	}
+	switch {
+	case a.BreakGlass: // no one may take it for a review
+		out = append(out, proof.MethodBreakGlass)
+	case a.HoldApproved:
 		out = append(out, proof.MethodReview)
 	}
 	return out

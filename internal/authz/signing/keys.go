@@ -67,6 +67,9 @@ func New(st *pg.Store, ring *keyring.Keyring, c clock.Clock, baseURL string, sig
 	return &Service{store: st, keys: ring, clock: c, baseURL: baseURL, signers: signers}
 }
 
+// BaseURL returns the public address of the service.
+func (s *Service) BaseURL() string { return s.baseURL }
+
 // Issuer returns the iss of an environment's proofs. No two environments share one.
 func (s *Service) Issuer(environment string) string { return s.baseURL + "/" + environment }
 

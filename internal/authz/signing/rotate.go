@@ -38,19 +38,35 @@ func (s *Service) Establish(ctx context.Context, q *pg.Q, scope pg.Scope, actor 
 // after the change. A next key that does not work is replaced instead, and the error is problem.RotationInProgress: verifiers
 // must know the new key before it signs.
 func (s *Service) Rotate(ctx context.Context, scope pg.Scope, actor string) ([]models.SigningKey, error) {
-	return s.rotate(ctx, scope, by{actor: actor})
+	return s.rotate(ctx, scope, by{actor: actor}, func(*change, context.Context) error { return nil })
 }
 
-// RotateFor is Rotate on a credential's request.
+// RotateFor is Rotate on a credential's request. It is refused until the next key has been published for as long as verifiers may keep a
+// key set, which also bounds the key set: rotations of one environment add at most one key in that time.
 func (s *Service) RotateFor(ctx context.Context, p identity.Principal) ([]models.SigningKey, error) {
-	return s.rotate(ctx, p.Store(), by{p.Actor(), p.RequestID})
+	return s.rotate(ctx, p.Store(), by{p.Actor(), p.RequestID}, (*change).publishedLongEnough)
+}
+
+// publishedLongEnough refuses a rotation to a key that verifiers may not have fetched. The next key of a new environment was published with
+// its active key, so every verifier has both. An active key that does not work is replaced at once: without it nothing is signed.
+func (c *change) publishedLongEnough(ctx context.Context) error {
+	active, next := c.in(models.KeyActive), c.in(models.KeyNext)
+	if active == nil || next == nil || !next.CreatedAt.After(active.CreatedAt) {
+		return nil
+	}
+	wait := next.CreatedAt.Add(keySetMaxAge + cacheFor).Sub(c.now)
+	broken := c.Works(ctx, *active)
+	if wait <= 0 || broken != nil {
+		return nil //nolint:nilerr // the key that does not work is why the rotation may go on
+	}
+	return problem.Newf(problem.RotationInProgress, "Verifiers may not know the next key yet. Rotate again in %d minutes.", int((wait + time.Minute - 1).Minutes()))
 }
 
 // rotate changes the keys and returns the problem of a replaced next key after the commit: the replacement itself must not be
 // rolled back.
 //
 // A rotation that waited for another is refused: it would have a key sign that verifiers have not had the time to fetch.
-func (s *Service) rotate(ctx context.Context, scope pg.Scope, who by) ([]models.SigningKey, error) {
+func (s *Service) rotate(ctx context.Context, scope pg.Scope, who by, allowed func(*change, context.Context) error) ([]models.SigningKey, error) {
 	before, err := ListSigningKeys(ctx, s.store.Q, scope)
 	if err != nil {
 		return nil, err
@@ -60,8 +76,10 @@ func (s *Service) rotate(ctx context.Context, scope pg.Scope, who by) ([]models.
 		if kidOf(before, models.KeyActive) != kidOf(c.rows, models.KeyActive) {
 			return problem.Newf(problem.RotationInProgress, "The keys were rotated in the meantime. Rotate again in %d minutes, when verifiers know the next key.", int(keySetMaxAge.Minutes()))
 		}
-		var err error
-		replaced, err = c.rotate(ctx)
+		err := allowed(c, ctx)
+		if err == nil {
+			replaced, err = c.rotate(ctx)
+		}
 		return err
 	})
 	if err == nil {

@@ -35,7 +35,7 @@ func AllSigningKeys(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.SigningK
 // publishedSigningKeys returns the public keys of every environment that may still verify a proof, without those whose rows were altered.
 func publishedSigningKeys(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
-	err := pg.Unchecked(q.Gorm(ctx)).Where("status <> 'retired'").Order("kid").Find(&rows).Error
+	err := pg.Unchecked(q.Gorm(ctx)).Where("status <> 'retired' and " + signingKeys.NotEnded("signing_keys")).Order("kid").Find(&rows).Error
 	return pg.Unaltered(ctx, q, rows), err
 }
 
@@ -94,6 +94,6 @@ func scopesOfSigningKeys(ctx context.Context, q *pg.Q, condition string, t time.
 func usedSigningKeys(ctx context.Context, q *pg.Q) ([]models.SigningKey, error) {
 	var rows []models.SigningKey
 	err := pg.Unchecked(q.Gorm(ctx)).Select("kid", "tenant_id", "environment_id", "status", "backend", "public_jwk", "sealed", "created_at", "retiring_at").
-		Where("status <> 'retired'").Order("environment_id, created_at desc, kid").Find(&rows).Error
+		Where("status <> 'retired' and " + signingKeys.NotEnded("signing_keys")).Order("environment_id, created_at desc, kid").Find(&rows).Error
 	return rows, err
 }

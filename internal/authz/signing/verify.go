@@ -30,13 +30,13 @@ func StatusOf(p models.Proof, now time.Time) models.ProofStatus {
 	return p.Status
 }
 
-// Status returns the status of a proof; one that the environment does not have is unknown. It does not consume the proof.
+// Status returns the status of a proof; one that the environment does not have, or whose record was altered, is unknown. It does not consume the proof.
 func (s *Service) Status(ctx context.Context, scope pg.Scope, jti string) (Status, error) {
 	if !ids.Has(ids.Proof, jti) { // callers may send any text, and Postgres does not accept every text
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
 	p, err := proof.GetProof(ctx, s.store.Q, scope, jti)
-	if errors.Is(err, pg.ErrNotFound) {
+	if _, altered := errors.AsType[*pg.Altered](err); altered || errors.Is(err, pg.ErrNotFound) {
 		return Status{JTI: jti, Status: models.ProofUnknown}, nil
 	}
 	return Status{JTI: jti, Status: StatusOf(p, s.clock.Now()), ExpiresAt: &p.ExpiresAt, RevokedAt: p.RevokedAt}, err
@@ -52,6 +52,9 @@ type Question struct {
 	ResourceType string
 	ResourceID   string
 	Nonce        string
+	Subject      string
+	// ContextDigest is canonical.ContextDigest of the context.
+	ContextDigest string
 	// Consume uses the proof up, if it is valid.
 	Consume bool
 }
@@ -62,13 +65,33 @@ type Verification struct {
 	// Status is the stored status, or unknown.
 	Status models.ProofStatus `json:"status"`
 	// ReasonCodes say why the proof is not valid, or what was not checked of one that is.
-	ReasonCodes []string      `json:"reason_codes"`
-	Claims      *proof.Claims `json:"claims"`
+	ReasonCodes []string `json:"reason_codes"`
+	// Unchecked names the fields that bind a proof to what is done and that the question left empty.
+	Unchecked []string      `json:"unchecked"`
+	Claims    *proof.Claims `json:"claims"`
+}
+
+// unchecked names what the question does not compare with the proof.
+func (in Question) unchecked() []string {
+	out := []string{}
+	if in.Subject == "" {
+		out = append(out, "subject")
+	}
+	if in.ContextDigest == "" {
+		out = append(out, "context")
+	}
+	return out
 }
 
 // Verify checks form, signature and claims, and then the stored status. With Consume, exactly one of any number of callers
 // receives valid; the others receive proof_consumed. A proof that fails is not an error.
 func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question) (Verification, error) {
+	v, err := s.verify(ctx, p, in)
+	v.Unchecked = in.unchecked()
+	return v, err
+}
+
+func (s *Service) verify(ctx context.Context, p identity.Principal, in Question) (Verification, error) {
 	scope := p.Store()
 	k, err := s.environment(ctx, s.store.Q, scope)
 	if err != nil {
@@ -77,7 +100,7 @@ func (s *Service) Verify(ctx context.Context, p identity.Principal, in Question)
 	now := s.clock.Now()
 	expect := proof.Expect{
 		Issuer: s.Issuer(scope.Environment), Environment: scope.Environment, Audience: in.Audience, Action: in.Action,
-		ResourceType: in.ResourceType, ResourceID: in.ResourceID, Nonce: in.Nonce,
+		ResourceType: in.ResourceType, ResourceID: in.ResourceID, Nonce: in.Nonce, Subject: in.Subject, ContextDigest: in.ContextDigest,
 	}
 	claims, err := proof.Verify(in.Proof, k.public, now, expect)
 	var refused *proof.Error
@@ -139,7 +162,7 @@ func (s *Service) consume(ctx context.Context, p identity.Principal, row models.
 	won := false
 	err := s.store.Write(ctx, func(q *pg.Q) error {
 		var err error
-		if won, err = proof.ConsumeProof(ctx, q, p.Store(), row.JTI, p.Actor(), now); err != nil || !won {
+		if won, err = proof.ConsumeProof(ctx, q, row, p.Actor(), now); err != nil || !won {
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{

@@ -61,6 +61,20 @@ func Parse(schema []byte) (Plan, error) {
 	return p, nil
 }
 
+// With returns a plan that keeps further properties, and the id of the resource if resource is set. Beyond twice MaxProperties none is added:
+// it is not known then.
+func (p Plan) With(paths [][]string, resource bool) Plan {
+	out := Plan{paths: slices.Clone(p.paths), resource: p.resource || resource}
+	for _, path := range paths {
+		if len(path) == 0 || out.covering(path) != nil || len(out.paths) == 2*MaxProperties {
+			continue
+		}
+		out.paths = slices.DeleteFunc(out.paths, func(below []string) bool { return len(below) > len(path) && slices.Equal(path, below[:len(path)]) })
+		out.paths = append(out.paths, path)
+	}
+	return out
+}
+
 // covering returns the kept path that contains another path. A schema is read from the top, so the containing one is found first.
 func (p Plan) covering(path []string) []string {
 	for _, above := range p.paths {
@@ -156,6 +170,22 @@ func (v *Values) Knows(path []string) bool {
 // KnowsPresence reports whether it is known if the request had a property at a path: its value is known, or one below it.
 func (v *Values) KnowsPresence(path []string) bool {
 	return v.Knows(path) || v.known(func(kept, asked string) bool { return strings.HasPrefix(kept, asked+"/") }, path)
+}
+
+// Request returns the known values of the context, and the id of the resource, which is empty if it is not known.
+func (v *Values) Request() (context json.RawMessage, resource string) {
+	if v == nil {
+		return json.RawMessage("{}"), ""
+	}
+	if v.ResourceID != nil {
+		resource = *v.ResourceID
+	}
+	return v.Context, resource
+}
+
+// KnowsAll reports whether the values at all of the paths are known, and the id of the resource if it is asked for.
+func (v *Values) KnowsAll(paths [][]string, resource bool) bool {
+	return (!resource || v != nil && v.ResourceID != nil) && !slices.ContainsFunc(paths, func(p []string) bool { return !v.Knows(p) })
 }
 
 func (v *Values) known(covers func(kept, asked string) bool, path []string) bool {

@@ -23,6 +23,7 @@ type Document struct {
 	Lists            map[string]List                     `json:"lists,omitzero"`   // by name
 	Actions          map[string]Action                   `json:"actions,omitzero"` // by key
 	WebhookEndpoints []countersign.WebhookEndpointUpdate `json:"webhook_endpoints,omitzero"`
+	Destinations     map[string]Destination              `json:"destinations,omitzero"` // by name
 }
 
 // Action is an action with the content of its active policy version.

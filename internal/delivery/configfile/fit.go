@@ -2,16 +2,43 @@ package configfile
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
 const live = "live"
+
+// canonical returns the document in the forms in which the service stores what it has.
+func (d Document) canonical() (Document, error) {
+	if d.Environment != nil {
+		given, err := convert[tenancy.Settings](d.Environment)
+		if err != nil {
+			return d, err
+		}
+		env, err := convert[countersign.EnvironmentUpdate](tenancy.Canonical(given))
+		if err != nil {
+			return d, err
+		}
+		d.Environment = &env
+	}
+	d.Teams, d.Lists = maps.Clone(d.Teams), maps.Clone(d.Lists)
+	for key, t := range d.Teams {
+		t.Name = strings.TrimSpace(t.Name)
+		d.Teams[key] = t
+	}
+	for name, l := range d.Lists {
+		l.Description = strings.TrimSpace(l.Description)
+		d.Lists[name] = l
+	}
+	return d, nil
+}
 
 // fit returns the document as it can be in an environment of that kind, and what was left out: a live environment has no
 // localhost and no sandbox_confirm.

@@ -13,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/models"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -153,7 +154,7 @@ func (p *Plan) entries(name string, want, have List, prune bool) error {
 	}
 	left, seen := map[string]ListEntry{}, map[string]int{}
 	for _, e := range have.Entries {
-		left[lists.Normal(e.Value)] = e
+		left[canonical.Normal(e.Value)] = e
 	}
 	kind := cmp.Or(want.Kind, have.Kind)
 	c := Change{Sign: Alter, Entry: at}
@@ -169,7 +170,7 @@ func (p *Plan) entries(name string, want, have List, prune bool) error {
 			faults = append(faults, fmt.Errorf("%s[%d]: %s", at, i, why))
 			continue
 		}
-		key := lists.Normal(e.Value)
+		key := canonical.Normal(e.Value)
 		if first, twice := seen[key]; twice {
 			faults = append(faults, fmt.Errorf("%s[%d]: value is that of entry %d; case and white space make no difference", at, i, first))
 			continue

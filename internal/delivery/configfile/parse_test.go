@@ -81,3 +81,26 @@ func TestPropertyAFileReadsAsItWasWritten(t *testing.T) {
 		require.Equal(t, string(file), string(again))
 	})
 }
+
+// A file is read or refused, and one that is read is written in a form that reads as the same.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"version: 1\n", "version: 1\nenvironment: {rp_name: \"a\", hold_ttl_seconds: 60}\n", "version: 1\nactions: {a.b: {name: n, context_schema: {type: object}}}\n",
+		"version: 1\nlists: {a: {kind: text, entries: [{value: no, reason: r}]}}\n", "a: &a [*a]\n", "version: 1.0\n", "version: 0x1\n", "version: 1\n---\nversion: 1\n", "\ufeffversion: 1\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		doc, err := configfile.Parse(raw)
+		if err != nil {
+			return
+		}
+		text, err := doc.YAML()
+		require.NoError(t, err)
+		back, err := configfile.Parse(text)
+		require.NoError(t, err, "%s", text)
+		again, err := back.YAML()
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(again))
+	})
+}

@@ -50,13 +50,17 @@ func Compare(ctx context.Context, api *countersign.Client, doc *Document, prune 
 	if err != nil {
 		return nil, err
 	}
-	want, notes, err := doc.fit(state.Kind)
+	stored, err := doc.canonical()
+	if err != nil {
+		return nil, err
+	}
+	want, notes, err := stored.fit(state.Kind)
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{Notes: notes, state: state, api: api}
 	err = errors.Join(p.checkTeams(want, prune), p.settings(want.Environment), p.teams(want.Teams), p.newLists(want.Lists, prune), p.actions(want.Actions, prune),
-		p.endpoints(want.WebhookEndpoints, prune))
+		p.endpoints(want.WebhookEndpoints, prune), p.destinations(want.Destinations, prune))
 	p.removeTeams(want.Teams, prune)
 	p.removeLists(want.Lists, prune)
 	return p, errors.Join(err, p.lock(want.Environment))

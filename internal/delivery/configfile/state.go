@@ -15,11 +15,12 @@ type State struct {
 	ID       string   // of the environment
 	Notes    []string // what the document cannot say
 
-	actions   map[string]actionState
-	endpoints []endpointState // as in Document
-	keys      map[string]string
-	teams     map[string]string // ids by key
-	lists     map[string]string // ids by name
+	actions      map[string]actionState
+	endpoints    []endpointState // as in Document
+	keys         map[string]string
+	teams        map[string]string // ids by key
+	lists        map[string]string // ids by name
+	destinations map[string]destinationState
 }
 
 // actionState is an action in an environment. Active is 0 without an active policy version.
@@ -59,6 +60,9 @@ func Read(ctx context.Context, api *countersign.Client) (*State, error) {
 		return nil, err
 	}
 	if err := s.readLists(ctx, api); err != nil {
+		return nil, err
+	}
+	if err := s.readDestinations(ctx, api); err != nil {
 		return nil, err
 	}
 	for a, err := range api.AllActions(ctx, countersign.ListActionsParams{Limit: largestPage}) {

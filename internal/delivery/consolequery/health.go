@@ -19,6 +19,8 @@ type Queues struct {
 	Failing    Late                       // enabled endpoints whose last attempts failed
 	Due        Late                       // deliveries whose next attempt is due
 	Overdue    Late                       // records whose timer did not fire
+	Exports    Late                       // entries that a destination of the log has not confirmed
+	After      Late                       // reviews of break-glasses: how many are open, and since when one is overdue
 	Holds      hold.QueueCounts
 	Chain      AuditChainStatus       // extent of the sealed audit log
 	Challenges int64                  // open and not expired
@@ -42,7 +44,7 @@ func (r *Reader) AuditEntries(ctx context.Context, scope pg.Scope, f audit.Filte
 
 // EarlierOfType returns the newest sealed entries of the type of an entry that precede it.
 func (r *Reader) EarlierOfType(ctx context.Context, scope pg.Scope, l audit.Link) ([]audit.Link, error) {
-	links, _, err := audit.EntriesOf(ctx, r.store.Q, scope, audit.Filter{Type: l.Event.Type, Until: &l.Event.At}, pg.Page{Limit: 20})
+	links, _, err := audit.EntriesOf(ctx, r.store.Q, scope, audit.Filter{Types: []string{l.Event.Type}, Until: &l.Event.At}, pg.Page{Limit: 20})
 	return links, err
 }
 
@@ -65,6 +67,12 @@ func ReadQueues(ctx context.Context, st *pg.Store, scope pg.Scope, now time.Time
 			return err
 		}
 		if q.Overdue, err = overdueTimers(ctx, tx, scope, q.Now); err != nil {
+			return err
+		}
+		if q.Exports, err = unexported(ctx, tx, scope); err != nil {
+			return err
+		}
+		if q.After, err = openAfterReviews(ctx, tx, scope, q.Now); err != nil {
 			return err
 		}
 		if q.Endpoints, err = endpointBacklogs(ctx, tx, scope); err != nil {

@@ -92,6 +92,11 @@ func (r *Reader) Case(ctx context.Context, scope pg.Scope, id string) (Case, err
 	return c, err
 }
 
+// ActionNames returns the names of the environment's actions by their keys.
+func (r *Reader) ActionNames(ctx context.Context, scope pg.Scope) (map[string]string, error) {
+	return actionNames(ctx, r.store.Q, scope)
+}
+
 func cause(d audit.Decision, chain []audit.Decision) string {
 	if d.Parent == nil {
 		return "requested"

@@ -2,9 +2,12 @@ package consolequery
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -17,6 +20,20 @@ func actionOfDecision(ctx context.Context, q *pg.Q, s pg.Scope, authorization st
 	var a models.Action
 	return pg.OrNotFound(a, q.Gorm(ctx).Raw(`select c.* from actions c join authorizations a on a.action_id = c.id
 		where a.tenant_id = ? and a.environment_id = ? and a.id = ?`, s.Tenant, s.Environment, authorization).Take(&a).Error)
+}
+
+// actionNames returns the names of the environment's actions by their keys.
+func actionNames(ctx context.Context, q *pg.Q, s pg.Scope) (map[string]string, error) {
+	rows, err := q.Query(ctx, "select key, name from actions where tenant_id = $1 and environment_id = $2", s.Tenant, s.Environment)
+	if err != nil {
+		return nil, err
+	}
+	names, key, name := map[string]string{}, "", ""
+	_, err = pgx.ForEachRow(rows, []any{&key, &name}, func() error {
+		names[key] = name
+		return nil
+	})
+	return names, err
 }
 
 // outboxBacklogs returns, for each topic, the number of outbox rows of the environment and since when the oldest waits. A row that has failed waits too, although it
@@ -71,6 +88,21 @@ func overdueTimers(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) (Lat
 		s.Tenant, s.Environment, now)
 }
 
+// openAfterReviews counts the reviews of break-glasses that are open, and says since when the oldest is overdue.
+func openAfterReviews(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) (Late, error) {
+	return lateRows(ctx, q, `select count(*), min(due_at) filter (where due_at <= $3) from after_reviews
+		where tenant_id = $1 and environment_id = $2 and status = 'open'`, s.Tenant, s.Environment, now)
+}
+
+// behindDestinations selects the destinations of the log that are behind, with how many entries and since when.
+const behindDestinations = `select h.seq - d.position as entries, l.sealed_at from export_destinations d join audit_heads h on h.environment_id = d.environment_id
+	cross join lateral (select c.sealed_at from audit_chain c where c.environment_id = d.environment_id and c.seq > d.position order by c.seq limit 1) l
+	where h.seq > d.position`
+
+func unexported(ctx context.Context, q *pg.Q, s pg.Scope) (Late, error) {
+	return lateRows(ctx, q, "select coalesce(sum(entries), 0)::bigint, min(sealed_at) from ("+behindDestinations+" and d.tenant_id = $1 and d.environment_id = $2) b", s.Tenant, s.Environment)
+}
+
 func lateRows(ctx context.Context, q *pg.Q, query string, args ...any) (Late, error) {
 	var l Late
 	err := q.QueryRow(ctx, query, args...).Scan(&l.Count, &l.Since)
@@ -101,17 +133,27 @@ func endpointBacklogs(ctx context.Context, q *pg.Q, s pg.Scope) (map[string]Endp
 // AuditChainStatus is the length of an audit chain and the number of events that it does not contain yet.
 type AuditChainStatus struct {
 	Links    int64
-	Unsealed int64      // events that wait to be sealed
+	Unsealed int64      // events that wait to be sealed; MostUnsealed stands for any number from it on
 	Oldest   *time.Time // time of the oldest unsealed event
 }
 
+// MostUnsealed is as far as unsealed events are counted.
+const MostUnsealed = 10_000
+
+// lastSealed is the number of the last event that was sealed, of the head h. What is still to be sealed below it are events of transactions
+// that overlapped: the next round seals them.
+const lastSealed = `greatest(h.top, coalesce((select l.seq from audit_chain c join events l on l.id = c.event_id and l.environment_id = c.environment_id
+	where c.environment_id = h.environment_id and c.seq = h.seq), 0))`
+
 func auditChain(ctx context.Context, q *pg.Q, s pg.Scope) (AuditChainStatus, error) {
 	var c AuditChainStatus
-	err := q.Gorm(ctx).Raw(`select coalesce(max(h.seq), 0) as links, count(v.id) as unsealed, min(v.at) as oldest from environments e
-		left join audit_heads h on h.environment_id = e.id
-		left join events v on v.environment_id = e.id and v.seq > coalesce(h.settled, 0)
-			and not exists (select 1 from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id)
-		where e.tenant_id = ? and e.id = ?`, s.Tenant, s.Environment).Find(&c).Error
+	var last int64
+	err := q.QueryRow(ctx, "select h.seq, "+lastSealed+" from audit_heads h where h.environment_id = $1", s.Environment).Scan(&c.Links, &last)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // nothing was ever sealed
+		return c, err
+	}
+	err = q.QueryRow(ctx, `select count(*), min(at) from (select v.at from events v where v.tenant_id = $1 and v.environment_id = $2 and v.seq > $3
+		order by v.seq limit $4) waiting`, s.Tenant, s.Environment, last, MostUnsealed).Scan(&c.Unsealed, &c.Oldest)
 	return c, err
 }
 
@@ -135,9 +177,9 @@ const QueueSigningKey = "signing_key"
 
 // Queue is the number of rows of one kind that wait, and how long the oldest has waited.
 type Queue struct {
-	Kind   string        // outbox, deliveries, endpoints_failing, challenges_overdue, holds, holds_overdue, changes_overdue, evaluations_overdue, signing_key
+	Kind   string        // outbox, deliveries, endpoints_failing, challenges_overdue, holds, holds_overdue, changes_overdue, evaluations_overdue, after_reviews, after_reviews_overdue, unsealed, exports, signing_key
 	Topic  string        // of the outbox; otherwise empty
-	Count  int64         // rows
+	Count  int64         // rows; of unsealed events at most MostUnsealed for each environment
 	Oldest time.Duration // time since the oldest was added, was due, was opened or, for a signing key, began to sign
 }
 
@@ -174,8 +216,21 @@ func QueryQueues(ctx context.Context, q *pg.Q, now time.Time) ([]Queue, error) {
 		select 'holds_overdue', '', count(*), coalesce(extract(epoch from @now - min(due_at)), 0)
 		from holds where status = 'pending' and due_at <= @now
 		union all
+		select 'after_reviews', '', count(*), coalesce(extract(epoch from @now - min(opened_at)), 0) from after_reviews where status = 'open'
+		union all
+		select 'after_reviews_overdue', '', count(*), coalesce(extract(epoch from @now - min(due_at)), 0)
+		from after_reviews where status = 'open' and due_at <= @now
+		union all
+		select 'unsealed', '', coalesce(sum(count), 0), coalesce(extract(epoch from @now - min(at)), 0)
+		from (select w.* from audit_heads h cross join lateral (select count(*), min(at) as at from (select v.at from events v
+				where v.environment_id = h.environment_id and v.seq > `+lastSealed+` order by v.seq limit @most) waiting) w
+			union all select count(*), min(at) from (select v.at from events v
+				where v.environment_id in (select id from environments where id not in (select environment_id from audit_heads)) limit @most) waiting) w
+		union all
+		select 'exports', '', coalesce(sum(entries), 0)::bigint, coalesce(extract(epoch from @now - min(sealed_at)), 0) from (`+behindDestinations+`) b
+		union all
 		select 'signing_key', '', count(*), coalesce(extract(epoch from @now - min(activated_at)), 0)
-		from signing_keys where status = 'active'`, map[string]any{"now": now}).Find(&rows).Error
+		from signing_keys where status = 'active'`, map[string]any{"now": now, "most": MostUnsealed}).Find(&rows).Error
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
@@ -41,7 +42,7 @@ type TrustPoint struct {
 
 // Subject reads the timeline of a subject by the relying party's id. It returns the problem not_found if there is none.
 func (r *Reader) Subject(ctx context.Context, scope pg.Scope, id string) (Subject, error) {
-	sub, err := r.store.Subjects().Get(ctx, scope, id)
+	sub, err := subjectrow.Get(ctx, r.store.AsStored(), scope, id)
 	if err != nil {
 		return Subject{}, notFound(err)
 	}
@@ -54,7 +55,7 @@ func (r *Reader) Subject(ctx context.Context, scope pg.Scope, id string) (Subjec
 	if out.Decisions, _, err = r.authorizations.List(ctx, scope, authorization.TraceFilter{Subject: id}, pg.Page{Limit: maxDecisions}); err != nil {
 		return out, err
 	}
-	if out.Sessions, _, err = r.store.Sessions().List(ctx, scope, sub.UID, "", pg.Page{Limit: maxSessions}); err != nil {
+	if out.Sessions, _, err = subjectrow.ListSessions(ctx, r.store.Q, scope, subjectrow.SessionFilter{SubjectUID: sub.UID}, pg.Page{Limit: maxSessions}); err != nil {
 		return out, err
 	}
 	now := r.clock.Now()

@@ -12,7 +12,8 @@ const (
 	LateDelivery = 5 * time.Minute // since the next attempt was due
 	LateTimer    = 10 * time.Minute
 	LateHold     = 36 * time.Hour
-	LateSeal     = time.Minute // no alert: the chain is measured per environment
+	LateSeal     = time.Minute
+	LateExport   = 5 * time.Minute // since the first entry that a destination has not confirmed was sealed
 )
 
 // Severity of a finding.
@@ -33,6 +34,8 @@ const (
 	KindTimers     = "timers"
 	KindAudit      = "audit"
 	KindHolds      = "holds"
+	KindAfter      = "after_reviews"
+	KindExports    = "exports"
 )
 
 // Finding is one kind of work that waits, and whether it waits too long.
@@ -59,11 +62,14 @@ func (q Queues) Judge() []Finding {
 		q.judge(KindOutbox, outbox, LateOutbox, Broken),
 		q.judge(KindTimers, q.Overdue, LateTimer, Broken),
 		q.judge(KindAudit, Late{Count: q.Chain.Unsealed, Since: q.Chain.Oldest}, LateSeal, Broken),
+		q.judge(KindExports, q.Exports, LateExport, Broken),
 		q.judge(KindHolds, Late{Count: q.Holds.Pending, Since: q.Holds.OldestOpenedAt}, LateHold, Delayed),
+		q.judge(KindAfter, q.After, 0, Broken),
 	}
 }
 
-// judge returns the finding of one kind. An endpoint that fails is Delayed at once, because each attempt is repeated.
+// judge returns the finding of one kind. An endpoint that fails is Delayed at once, because each attempt is repeated; so is a break-glass that waits for
+// its review.
 func (q Queues) judge(kind string, l Late, limit time.Duration, late Severity) Finding {
 	f := Finding{Kind: kind, Severity: Fine, Count: l.Count, Limit: limit}
 	if l.Count == 0 {
@@ -73,7 +79,7 @@ func (q Queues) judge(kind string, l Late, limit time.Duration, late Severity) F
 	switch {
 	case l.Since != nil && q.Now.Sub(*l.Since) > limit:
 		f.Severity = late
-	case kind == KindEndpoints:
+	case kind == KindEndpoints, kind == KindAfter:
 		f.Severity = Delayed
 	}
 	return f

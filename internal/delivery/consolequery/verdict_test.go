@@ -35,6 +35,7 @@ func TestJudgeFindsWorkThatWaitsTooLong(t *testing.T) {
 		"a timer is late":                         {consolequery.Queues{Overdue: late(1, 11*time.Minute)}, consolequery.KindTimers, consolequery.Broken},
 		"a timer fired a little late":             {consolequery.Queues{Overdue: late(1, time.Minute)}, consolequery.KindTimers, consolequery.Fine},
 		"entries are not sealed":                  {consolequery.Queues{Chain: consolequery.AuditChainStatus{Unsealed: 1, Oldest: &oldest}}, consolequery.KindAudit, consolequery.Broken},
+		"a destination is behind for longer":      {consolequery.Queues{Exports: late(9, 6*time.Minute)}, consolequery.KindExports, consolequery.Broken},
 		"a hold waits for a reviewer for so long": {consolequery.Queues{Holds: hold.QueueCounts{Pending: 1, OldestOpenedAt: &oldest}}, consolequery.KindHolds, consolequery.Delayed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +66,8 @@ func TestLimitsMatchAlerts(t *testing.T) {
 		{`{kind="deliveries"}`, consolequery.LateDelivery},
 		{`{kind=~"challenges_overdue|holds_overdue|changes_overdue|evaluations_overdue"}`, consolequery.LateTimer},
 		{`{kind="holds"}`, consolequery.LateHold},
+		{`{kind="unsealed"}`, consolequery.LateSeal},
+		{`{kind="exports"}`, consolequery.LateExport},
 	} {
 		require.Contains(t, string(alerts), fmt.Sprintf("max(countersign_backlog_oldest_seconds%s) > %.0f\n", c.metric, c.limit.Seconds()))
 	}

@@ -1,7 +1,9 @@
 package consolequery
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -21,5 +23,11 @@ func (r *Reader) VerifyAudit(ctx context.Context, scope pg.Scope, signer audit.S
 		return Verified{}, err
 	}
 	result, err := audit.Verifier{Store: r.store, Progress: progress}.Verify(ctx, scope, &head)
+	for _, f := range result.Findings {
+		if f.Target != "" { // the page of the health says the same
+			table, _, _ := strings.Cut(f.Field, ".")
+			r.store.Q.NoteContradicted(scope, cmp.Or(table, "record"), f.Target)
+		}
+	}
 	return Verified{result, head}, err
 }

@@ -123,7 +123,7 @@ func TestExportGuardsFormulas(t *testing.T) {
 func TestExportGuardsFormulasBehindSeparators(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, text := range []string{"x;=1+1", "x\t=1+1", "x; =1+1;y", `x";"=1+1`, "x\r\n=1+1", "=1;@2", "x;;＝1", "\t=1+1"} {
+	for _, text := range []string{"x;=1+1", "x\t=1+1", "x; =1+1;y", `x";"=1+1`, "x\r\n=1+1", "=1;@2", "x;;＝1", "\t=1+1", "'=1", "''=1", "';=1", "x;'=1", "x;''=1;'@2", "'s-Hertogenbosch", "'", "''", "'\t'=1", "'＋1"} {
 		t.Run(strconv.Quote(text), func(t *testing.T) {
 			file, err := b.Open(t.Context(), b.by, of([]any{"before", nil, 1, []string{}}, []any{text, nil, 1, []string{text}}), listexport.CSV)
 			require.NoError(t, err)

@@ -190,12 +190,14 @@ const formulaStarts = "=+-@\t\r\n＝＋－＠"
 
 // A spreadsheet whose language has other separators than the comma begins a cell in the middle of a text, whatever is quoted there.
 var (
-	formulaInside = regexp.MustCompile(`([;\t\r\n][ "]*)([=+\-@＝＋－＠])`)
-	guardedInside = regexp.MustCompile(`([;\t\r\n][ "]*)'([=+\-@＝＋－＠])`)
+	formulaInside = regexp.MustCompile(`([;\t\r\n][ "]*)('*[=+\-@＝＋－＠])`)
+	guardedInside = regexp.MustCompile(`([;\t\r\n][ "]*)'('*[=+\-@＝＋－＠])`)
 )
 
-// isFormula reports whether a cell that begins with the text would be executed.
+// isFormula reports whether a cell that begins with the text would be executed, or is one that is guarded already: Guarded guards both, so that
+// Unguarded returns every text as it was.
 func isFormula(text string) bool {
+	text = strings.TrimLeft(text, "'")
 	return text != "" && strings.ContainsRune(formulaStarts, []rune(text)[0])
 }
 

@@ -115,7 +115,7 @@ func (s *Service) TestChat(ctx context.Context, p identity.Principal, id string)
 	if err != nil {
 		return webhook.AttemptResult{}, err
 	}
-	m := message{Head: "Test of the chat address " + row.Name, Text: "Notices about holds will be posted here.", Link: s.settingsURL(p.EnvironmentID)}
+	m := message{Head: "Test of the chat address " + row.Name, Text: "Notices about holds will be posted here.", Link: s.settingsURL(p.EnvironmentID), Opens: inConsole}
 	return s.post(ctx, row, ids.New(ids.Notice), m)
 }
 

@@ -87,7 +87,7 @@ func check(ctx context.Context, q *pg.Q, p identity.Principal, choices []Choice)
 	for i, c := range choices {
 		refuse := func(msg string) error { return problem.Invalid([]any{"body", "choice", i}, msg, "value_error") }
 		if !slices.Contains(models.NoticeKinds, c.Kind) {
-			return refuse("choice names no occasion: give opened, due_soon or escalated, a colon and a channel")
+			return refuse("choice names no occasion: give opened, due_soon, escalated, next_step or settled, a colon and a channel")
 		}
 		if c.Channel != models.ChannelEmail {
 			if !slices.ContainsFunc(chats, func(a models.ChatAddress) bool { return a.ID == c.Channel }) {

@@ -151,8 +151,13 @@ func TestNoticeWaitsForItsTime(t *testing.T) {
 		{"when they end", night, at(6, 6, 0), at(6, 6, 0), life},
 		{"urgent", night, at(7, 2, 0), at(7, 2, 0), 4 * time.Hour},
 		{"in summer time", night, at(29, 21, 30), at(30, 5, 0), life},
+		{"until a time that clocks skip", notify.Timing{QuietFrom: "22:00", QuietUntil: "2:30", Zone: "Europe/Berlin"}, at(29, 0, 30), at(29, 1, 0), life},
 		{"at noon", lunch, at(31, 16, 30), at(31, 17, 0), life},
 		{"one of several", notify.Timing{GatherMinutes: 60, Zone: "UTC"}, at(31, 17, 20), at(31, 18, 0), life},
+		{"until a midnight that is skipped", notify.Timing{QuietFrom: "22:00", QuietUntil: "00:00", Zone: "America/Santiago"},
+			time.Date(2026, 9, 6, 2, 30, 0, 0, time.UTC), time.Date(2026, 9, 6, 4, 0, 0, 0, time.UTC), life},
+		{"until a time that is repeated", notify.Timing{QuietFrom: "22:00", QuietUntil: "00:30", Zone: "America/Havana"},
+			time.Date(2026, 11, 1, 5, 10, 0, 0, time.UTC), time.Date(2026, 11, 1, 5, 30, 0, 0, time.UTC), life},
 		{"switched off", notify.Timing{Zone: "UTC"}, at(31, 17, 30), at(31, 17, 30), life},
 	} {
 		b.clock.Set(c.now)

@@ -1,6 +1,7 @@
-// Package notify notifies staff of holds by e-mail and in chats: when a hold is opened, when it is due soon and when it is escalated.
+// Package notify notifies staff of holds by e-mail and in chats: reviewers when a hold is opened, due soon or escalated, and the person who requests it
+// when its next step opens and when it is settled.
 //
-// A person chooses the occasions and channels; teams and good standing decide whether a hold concerns them (internal/authz/hold). The
+// A person chooses the occasions and channels; teams and good standing decide whether a hold concerns a reviewer (internal/authz/hold). The
 // relay of the outbox calls FanOut, which writes each notice once, and Email and Chat, which send it. Sending is at least once: a repeated
 // attempt has the same Message-ID or webhook-id.
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -28,7 +29,7 @@ func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
 	}
 	now := s.Clock.Now()
 	h, err := holdOfNotice(ctx, s.Store.Q, row.EnvironmentID, row.Ref)
-	if errors.Is(err, pg.ErrNotFound) || err == nil && hold.Effective(h, now) != models.HoldPending {
+	if errors.Is(err, pg.ErrNotFound) || err == nil && !announces(o.Kind, h, now) {
 		return nil
 	}
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
 				ID: ids.New(ids.Notice), TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, AuthorizationID: h.AuthorizationID,
 				Kind: o.Kind, Recipient: recipient, CreatedAt: now,
 			}
-			if err := announce(ctx, q, h, n); err != nil {
+			if err := announce(ctx, q, h, n, row.CreatedAt); err != nil {
 				return err
 			}
 		}
@@ -53,8 +54,21 @@ func (s *Service) FanOut(ctx context.Context, row models.Outbox) error {
 	})
 }
 
-// announce adds a notice with the outbox row that sends it when it is due, unless it exists.
-func announce(ctx context.Context, q *pg.Q, h models.Hold, n models.Notice) error {
+// announces reports whether the occasion is still news: a break-glass has settled the hold, its result is news once it is, and the others matter while it
+// is pending.
+func announces(kind models.NoticeKind, h models.Hold, now time.Time) bool {
+	switch status := hold.Effective(h, now); kind {
+	case models.NoticeBreakGlass:
+		return true
+	case models.NoticeSettled:
+		return status == models.HoldApproved || status == models.HoldRejected || status == models.HoldExpired
+	default:
+		return status == models.HoldPending
+	}
+}
+
+// announce adds a notice of what happened at a time with the outbox row that sends it when it is due, unless it exists.
+func announce(ctx context.Context, q *pg.Q, h models.Hold, n models.Notice, happened time.Time) error {
 	t, err := timing(ctx, q, n)
 	if err != nil {
 		return err
@@ -63,8 +77,15 @@ func announce(ctx context.Context, q *pg.Q, h models.Hold, n models.Notice) erro
 	if err != nil {
 		return err
 	}
-	n.DueAt = t.sendAt(n.CreatedAt, last, h)
-	added, err := insertNotice(ctx, q, n)
+	switch {
+	case n.Kind == models.NoticeBreakGlass:
+		n.DueAt = n.CreatedAt
+	case n.Kind.OfRequester():
+		n.DueAt = t.gathered(n.CreatedAt, last)
+	default:
+		n.DueAt = t.sendAt(n.CreatedAt, last, h)
+	}
+	added, err := insertNotice(ctx, q, n, happened)
 	if err != nil || !added {
 		return err
 	}
@@ -91,7 +112,18 @@ func (s *Service) recipients(ctx context.Context, h models.Hold, kind models.Not
 		people = append(people, c.PersonID)
 	}
 	slices.Sort(people)
-	awaited, err := s.Holds.Awaited(ctx, h, slices.Compact(people), kind == models.NoticeEscalated)
+	people = slices.Compact(people)
+	var awaited []string
+	switch {
+	case kind.OfRequester():
+		if h.RequesterPerson != nil {
+			awaited = []string{*h.RequesterPerson}
+		}
+	case kind == models.NoticeBreakGlass:
+		awaited, err = s.Holds.Skipped(ctx, h, people)
+	default:
+		awaited, err = s.Holds.Awaited(ctx, h, people, kind == models.NoticeEscalated)
+	}
 	if err != nil {
 		return nil, err
 	}

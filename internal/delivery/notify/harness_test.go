@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -21,12 +22,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/authz/reviewnote"
+	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/models"
@@ -51,7 +55,10 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	st := testenv.Store(t)
 	b := &bundle{World: fixture.New(t, st, now), clock: clock.NewFake(now), mail: newMailServer(t, nil), room: newRoom(t)}
-	b.holds = hold.New(hold.Deps{Store: st, Clock: b.clock})
+	b.holds = hold.New(hold.Deps{Store: st, Clock: b.clock, Notes: reviewnote.NewVault(testenv.Keys()),
+		Decide: func(ctx context.Context, q *pg.Q, a settle.FollowUp) (models.Authorization, error) {
+			return b.FollowUp(ctx, q, a, "allow")
+		}})
 	b.service = b.with(t, notify.MailSettings{Address: b.mail.address, From: "Countersign <countersign@example.com>", Encryption: notify.PlainText})
 	return b
 }
@@ -113,13 +120,13 @@ func (b *bundle) relay(t *testing.T) []error {
 		outbox.TopicAddressCode: b.service.Code, outbox.TopicInvitation: b.service.Invitation,
 	}
 	for seen := map[int64]bool{}; ; {
-		rows, err := b.Store.Pool().Query(t.Context(), "select id, topic, environment_id, ref, payload from outbox where topic = any($1) order by id",
+		rows, err := b.Store.Pool().Query(t.Context(), "select id, topic, environment_id, ref, payload, created_at from outbox where topic = any($1) order by id",
 			[]string{outbox.TopicNotice, outbox.TopicNoticeEmail, outbox.TopicNoticeChat, outbox.TopicAddressCode, outbox.TopicInvitation})
 		require.NoError(t, err)
 		var due []models.Outbox
 		for rows.Next() {
 			var o models.Outbox
-			require.NoError(t, rows.Scan(&o.ID, &o.Topic, &o.EnvironmentID, &o.Ref, &o.Payload))
+			require.NoError(t, rows.Scan(&o.ID, &o.Topic, &o.EnvironmentID, &o.Ref, &o.Payload, &o.CreatedAt))
 			if !seen[o.ID] {
 				due = append(due, o)
 			}
@@ -201,6 +208,7 @@ type mailServer struct {
 	secure  *tls.Config // for STARTTLS; nil does not offer it
 	mu      sync.Mutex
 	refuse  map[string]string // by command: the response
+	name    string            // of the last greeting
 	mails   []string
 }
 
@@ -238,6 +246,9 @@ func (s *mailServer) serve(c net.Conn) {
 		command, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(line)), " ")
 		s.mu.Lock()
 		refusal := s.refuse[command]
+		if command == "EHLO" {
+			s.name = strings.TrimSpace(line[len("EHLO"):])
+		}
 		s.mu.Unlock()
 		switch {
 		case refusal != "":
@@ -274,13 +285,21 @@ func (s *mailServer) accept(in *bufio.Reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Soft line breaks of quoted-printable (RFC 2045, section 6.7).
-	s.mails = append(s.mails, strings.ReplaceAll(text.String(), "=\r\n", ""))
+	headers, body, _ := strings.Cut(text.String(), "\r\n\r\n")
+	s.mails = append(s.mails, headers+"\r\n\r\n"+strings.ReplaceAll(body, "=\r\n", ""))
 }
 
 func (s *mailServer) responds(command, with string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse[command] = with
+}
+
+// greeted returns the name of the client that connected last.
+func (s *mailServer) greeted() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.name
 }
 
 func (s *mailServer) all() []string {

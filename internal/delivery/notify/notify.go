@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/countersign-dev/countersign/internal/account/staff"
+	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -13,9 +14,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Holds decides whose approval of a hold would count. hold.Service implements it.
+// Holds decides whose approval of a hold would count, and what the person who requests may see of it. hold.Service implements it.
 type Holds interface {
 	Awaited(ctx context.Context, h models.Hold, people []string, escalated bool) ([]string, error)
+	Skipped(ctx context.Context, h models.Hold, people []string) ([]string, error)
+	Status(ctx context.Context, environment, id string) (hold.Status, error)
 }
 
 // Deps are the dependencies of a Service. All but Mail are required.

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -203,7 +205,7 @@ func TestChatMessagesHaveTheShapeOfTheirChat(t *testing.T) {
 	for _, p := range b.room.all() {
 		bodies[p.path] = p.body
 	}
-	require.Equal(t, map[string]any{"text": "*A hold waits for review: &lt;!channel&gt; [pay](https://evil.example) ∗now∗ (sandbox), due 4 March, 09:00 UTC, " + h.AuthorizationID[len(h.AuthorizationID)-8:] + "*\n" +
+	require.Equal(t, map[string]any{"text": "*A hold waits for review: &lt;!\u2060channel&gt; [\u2060pay]\u2060(https:/\u2060/evil.\u2060example) ∗now∗ (sandbox), due 4 March, 09:00 UTC, " + h.AuthorizationID[len(h.AuthorizationID)-8:] + "*\n" +
 		"A request is held until reviewers approve or reject it.\nDue: Wednesday, 4 March 2026, 09:00 UTC\n<" + link + "|Open it in the console>"},
 		bodies["/secret-slack"])
 	card := bodies["/secret-teams"]["attachments"].([]any)[0].(map[string]any)
@@ -261,6 +263,128 @@ func TestMailFailures(t *testing.T) {
 			b.mail.responds(c.command, "")
 			require.Empty(t, b.relay(t))
 			require.Equal(t, 1, b.states(models.NoticeSent))
+		})
+	}
+}
+
+// The person who requests is notified of each step and of the result, with the link of the status page, and no one else is.
+func TestRequesterIsNotifiedOfStepsAndResult(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ann, bob := b.reachable(t, "ann@example.com"), b.reachable(t, "bob@example.com")
+	for _, p := range []identity.Principal{ann, bob} {
+		b.choose(t, p, notify.Choice{Kind: models.NoticeNextStep, Channel: "email"}, notify.Choice{Kind: models.NoticeSettled, Channel: "email"})
+	}
+	require.NoError(t, b.service.SetTiming(t.Context(), ann, notify.Timing{Zone: "UTC"}))
+	before := len(b.mail.all())
+	h := b.Hold(life, 3)
+	b.Exec("update holds set requester_person = $2, teams_required = 3, ends_at = due_at where authorization_id = $1", h.AuthorizationID, ann.Person)
+	for i, name := range []string{"team", "lead", "board"} {
+		var opened, due *time.Time
+		if until := now.Add(life); i == 0 {
+			opened, due = &now, &until
+		}
+		b.Exec(`insert into hold_steps (authorization_id, tenant_id, environment_id, step, name, approvals, opened_at, due_at, within_seconds) values ($1, $2, $3, $4, $5, 1, $6, $7, 0)`,
+			h.AuthorizationID, b.Scope.Tenant, b.Scope.Environment, i, name, opened, due)
+	}
+	status := "https://countersign.example/status/" + b.Scope.Environment + "/" + h.AuthorizationID + "/"
+	for i, by := range []string{"crd_first", "crd_second", "crd_third"} {
+		b.AddCredential(by, "cli:test")
+		b.clock.Advance(time.Minute)
+		p, err := b.holds.PrepareReview(t.Context(), b.Principal(by), h.AuthorizationID, hold.Vote{Resolution: hold.Approve})
+		require.NoError(t, err)
+		digest, err := hex.DecodeString(p.Request)
+		require.NoError(t, err)
+		_, err = b.holds.Review(t.Context(), hold.Move{ID: h.AuthorizationID, Environment: b.Scope.Environment, Request: digest, At: b.clock.Now(), WorkflowID: "hold/" + h.AuthorizationID})
+		require.NoError(t, err)
+		require.Empty(t, b.relay(t))
+		mails := b.mail.all()[before:]
+		require.Len(t, mails, i+1)
+		require.Contains(t, mails[i], "ann@example.com")
+		require.Contains(t, strings.ReplaceAll(mails[i], "=\r\n", ""), status)
+		require.NotContains(t, mails[i], "/reviews/")
+		want := "A request moved to its next step: Send a transfer (sandbox)"
+		if i == 2 {
+			want = "A request was approved: Send a transfer (sandbox), "
+		}
+		require.Contains(t, subjectOf(t, mails[i]), want)
+	}
+}
+
+// A rejection is declined, and a request that no one decides expires, in quiet hours as well only once they are over.
+func TestRequesterIsNotifiedOfTheEnd(t *testing.T) {
+	t.Parallel()
+	for want, settle := range map[string]func(t *testing.T, b *bundle, h models.Hold){
+		"A request was declined: ": func(t *testing.T, b *bundle, h models.Hold) {
+			b.AddCredential("crd_ann", "cli:test")
+			p, err := b.holds.PrepareReview(t.Context(), b.Principal("crd_ann"), h.AuthorizationID, hold.Vote{Resolution: hold.Reject})
+			require.NoError(t, err)
+			digest, err := hex.DecodeString(p.Request)
+			require.NoError(t, err)
+			_, err = b.holds.Review(t.Context(), hold.Move{ID: h.AuthorizationID, Environment: b.Scope.Environment, Request: digest, At: b.clock.Now(), WorkflowID: "hold/1"})
+			require.NoError(t, err)
+		},
+		"A request expired: ": func(t *testing.T, b *bundle, h models.Hold) {
+			b.clock.Advance(life)
+			_, err := b.holds.Expire(t.Context(), hold.Move{ID: h.AuthorizationID, Environment: b.Scope.Environment, At: b.clock.Now(), WorkflowID: "hold/1"})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			desk := b.chat(t, "desk", models.ChatSlack)
+			ann := b.reachable(t, "ann@example.com")
+			b.choose(t, ann, notify.Choice{Kind: models.NoticeSettled, Channel: "email"}, notify.Choice{Kind: models.NoticeSettled, Channel: desk.ID})
+			require.NoError(t, b.service.SetTiming(t.Context(), ann, notify.Timing{QuietFrom: "08:00", QuietUntil: "10:00", Zone: "UTC"}))
+			h := b.Hold(life, 1)
+			b.Exec("update holds set requester_person = $2 where authorization_id = $1", h.AuthorizationID, ann.Person)
+			settle(t, b, h)
+			before := len(b.mail.all())
+			require.Empty(t, b.relay(t))
+			require.Contains(t, b.room.all()[0].body["text"], want)
+			require.Contains(t, b.room.all()[0].body["text"], "|See how it stands>")
+			require.Contains(t, subjectOf(t, b.mail.all()[before]), want)
+			require.Equal(t, 1, b.Count("select count(*) from notices where recipient = $1 and due_at = date_trunc('day', created_at) + interval '10 hours'", ann.Person),
+				"quiet hours end first")
+		})
+	}
+}
+
+// One message carries what is news of one's own requests and what waits for one's review.
+func TestOwnRequestsAndReviewsShareOneMessage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reviews int
+		head    string
+		queue   bool
+	}{
+		"both":     {2, "News of 2 holds: Send a transfer (sandbox)", true},
+		"requests": {0, "News of 2 requests: Send a transfer (sandbox)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			room := b.chat(t, "desk", models.ChatTeams)
+			ann := b.reachable(t, "ann@example.com")
+			b.choose(t, ann, notify.Choice{Kind: models.NoticeSettled, Channel: room.ID}, notify.Choice{Kind: models.NoticeOpened, Channel: room.ID})
+			for i := range 3 { // the first is sent at once, and the others wait for each other
+				h, kind := b.Hold(life, 1), "opened"
+				if i >= c.reviews {
+					kind = "settled"
+					b.Exec("update holds set requester_person = $2, status = 'expired' where authorization_id = $1", h.AuthorizationID, ann.Person)
+				}
+				require.NoError(t, b.service.FanOut(t.Context(), models.Outbox{EnvironmentID: b.Scope.Environment, Ref: h.AuthorizationID, Payload: models.JSON(`{"kind":"` + kind + `"}`)}))
+			}
+			rows := b.pendingRows(t, outbox.TopicNoticeChat)
+			b.Exec("update notices set status = 'sent' where id = $1", rows[0].Ref)
+			require.NoError(t, b.service.Chat(t.Context(), rows[1]))
+			raw, err := json.Marshal(b.room.all()[0].body)
+			require.NoError(t, err)
+			require.Contains(t, string(raw), c.head)
+			require.Contains(t, string(raw), "Send a transfer (your request: expired)")
+			require.Contains(t, string(raw), "/status/")
+			require.Equal(t, c.queue, strings.Contains(string(raw), "Open it in the console"))
 		})
 	}
 }

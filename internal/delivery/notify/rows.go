@@ -38,10 +38,10 @@ func chooseNotices(ctx context.Context, q *pg.Q, s pg.Scope, person string, rows
 func reviewersWanting(ctx context.Context, q *pg.Q, s pg.Scope, kind models.NoticeKind) ([]models.NoticeChoice, error) {
 	var rows []models.NoticeChoice
 	err := q.Gorm(ctx).Raw(`select c.* from notice_choices c join people p on p.id = c.person_id and p.tenant_id = c.tenant_id and p.revoked_at is null
-		where c.tenant_id = ? and c.environment_id = ? and c.kind = ? and case when c.channel = 'email'
+		where c.tenant_id = ? and c.environment_id = ? and (c.kind = ? or ? = 'break_glass') and case when c.channel = 'email'
 			then exists (select from person_addresses a where a.person_id = c.person_id and a.confirmed_at is not null)
 			else exists (select from chat_addresses a where a.environment_id = c.environment_id and a.id = c.channel and a.removed_at is null) end
-		order by c.channel, c.person_id`, s.Tenant, s.Environment, kind).Find(&rows).Error
+		order by c.channel, c.person_id`, s.Tenant, s.Environment, kind, kind).Find(&rows).Error
 	return rows, err
 }
 
@@ -53,11 +53,14 @@ func lastDue(ctx context.Context, q *pg.Q, n models.Notice) (time.Time, error) {
 	return last, err
 }
 
-// insertNotice adds a notice and reports whether it did: there is one for a hold, an occasion and a recipient.
-func insertNotice(ctx context.Context, q *pg.Q, n models.Notice) (bool, error) {
+// insertNotice adds a notice of what happened at a time and reports whether it did: there is one for a hold, an occasion and a recipient. That of a
+// further step replaces that of the step before.
+func insertNotice(ctx context.Context, q *pg.Q, n models.Notice, happened time.Time) (bool, error) {
 	added, err := q.Exec(ctx, `insert into notices (id, tenant_id, environment_id, authorization_id, kind, recipient, status, created_at, due_at)
-		values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8) on conflict (authorization_id, environment_id, kind, recipient) do nothing`,
-		n.ID, n.TenantID, n.EnvironmentID, n.AuthorizationID, n.Kind, n.Recipient, n.CreatedAt, n.DueAt)
+		values ($1, $2, $3, $4, $5, $6, 'pending', $7, $8) on conflict (authorization_id, environment_id, kind, recipient) do update
+			set id = excluded.id, status = 'pending', attempts = 0, failure = null, created_at = excluded.created_at, due_at = excluded.due_at, carried_by = null, settled_at = null
+			where notices.environment_id = $3 and notices.kind = 'next_step' and notices.status <> 'pending' and notices.created_at < $9`,
+		n.ID, n.TenantID, n.EnvironmentID, n.AuthorizationID, n.Kind, n.Recipient, n.CreatedAt, n.DueAt, happened)
 	return added == 1, err
 }
 

@@ -95,6 +95,7 @@ type held struct {
 	notice models.Notice
 	hold   models.Hold
 	action string // name
+	state  string // what the person who requests sees of it (hold.Status); empty of a notice to reviewers
 }
 
 // due returns what the message of a notice is about. That is nothing if another message carries the notice or it is settled. Notices are
@@ -136,11 +137,23 @@ func (s *Service) stillWanted(ctx context.Context, scope pg.Scope, n models.Noti
 		return held{}, false, err
 	}
 	to, err := s.recipients(ctx, h, n.Kind)
-	if err != nil || hold.Effective(h, s.Clock.Now()) != models.HoldPending || !slices.Contains(to, n.Recipient) {
+	if err != nil || !announces(n.Kind, h, s.Clock.Now()) || !slices.Contains(to, n.Recipient) {
 		return held{}, false, err
 	}
+	out := held{notice: n, hold: h}
+	if n.Kind.OfRequester() {
+		status, err := s.Holds.Status(ctx, scope.Environment, h.AuthorizationID)
+		if errors.Is(err, pg.ErrNotFound) {
+			return held{}, false, nil // it ended too long ago
+		}
+		if err != nil {
+			return held{}, false, err
+		}
+		out.state = status.State
+	}
 	action, err := actions.GetActionOrArchived(ctx, s.Store.Q, scope, h.ActionID)
-	return held{n, h, action.Name}, true, err
+	out.action = action.Name
+	return out, true, err
 }
 
 // thread returns what the message belongs to, by which programs for mail group messages: the action, and the hold if it is about one.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
-	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/localtime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -20,8 +20,6 @@ const (
 	maxGatherMinutes = 24 * 60
 	// waits is how long a hold must have left when its notice would be sent; otherwise the notice is sent at once.
 	waits = time.Hour
-
-	clockTime = "15:04" // layout
 )
 
 // Timing says when the notices of one recipient are sent: the first at once, those of the minutes after it together, and none in quiet hours.
@@ -43,7 +41,7 @@ func (s *Service) SetTiming(ctx context.Context, p identity.Principal, t Timing)
 		return err
 	}
 	return s.Store.Write(ctx, func(q *pg.Q) error {
-		set, err := setTiming(ctx, q, p.TenantID, p.Person, t)
+		set, err := setTiming(ctx, q, p.TenantID, p.Person, t.canonical())
 		if err != nil {
 			return err
 		}
@@ -59,18 +57,18 @@ func (t Timing) check() error {
 	if t.GatherMinutes < 0 || t.GatherMinutes > maxGatherMinutes {
 		return refuse("gather_minutes", "gather_minutes must be 0 to 1440")
 	}
-	if _, err := rules.Zone(t.Zone); err != nil {
+	if _, err := localtime.Zone(t.Zone); err != nil {
 		return refuse("zone", "zone must be a name of the IANA time zone database, such as Europe/Berlin")
 	}
 	if t.QuietFrom == "" && t.QuietUntil == "" {
 		return nil
 	}
 	for field, text := range map[string]string{"quiet_from": t.QuietFrom, "quiet_until": t.QuietUntil} {
-		if _, err := time.Parse(clockTime, text); err != nil {
+		if _, err := localtime.ParseClock(text); err != nil {
 			return refuse(field, field+" must be a time of day such as 22:00; leave both empty for no quiet hours")
 		}
 	}
-	if t.QuietFrom == t.QuietUntil {
+	if quiet, _ := t.quiet(); quiet.From == quiet.Until {
 		return refuse("quiet_until", "quiet_until must differ from quiet_from; leave both empty for no quiet hours")
 	}
 	return nil
@@ -78,7 +76,7 @@ func (t Timing) check() error {
 
 // zone returns the zone of the recipient; UTC if it is unknown.
 func (t Timing) zone() *time.Location {
-	zone, err := rules.Zone(t.Zone)
+	zone, err := localtime.Zone(t.Zone)
 	if err != nil {
 		return time.UTC
 	}
@@ -87,6 +85,15 @@ func (t Timing) zone() *time.Location {
 
 // sendAt returns when a notice made now is sent, if the last message to its recipient was or will be due at last.
 func (t Timing) sendAt(now, last time.Time, h models.Hold) time.Time {
+	at := t.gathered(now, last)
+	if h.DueAt.Before(at.Add(waits)) {
+		return now
+	}
+	return at
+}
+
+// gathered is sendAt of a notice about a hold that does not wait.
+func (t Timing) gathered(now, last time.Time) time.Time {
 	gather := time.Duration(t.GatherMinutes) * time.Minute
 	at := last
 	switch {
@@ -97,34 +104,31 @@ func (t Timing) sendAt(now, last time.Time, h models.Hold) time.Time {
 	case last.After(now.Add(gather)):
 		at = now.Add(gather)
 	}
-	if at = t.afterQuiet(at); h.DueAt.Before(at.Add(waits)) {
-		return now
+	return t.afterQuiet(at)
+}
+
+// quiet returns the quiet hours; false if there are none.
+func (t Timing) quiet() (localtime.Span, bool) {
+	from, errFrom := localtime.ParseClock(t.QuietFrom)
+	until, errUntil := localtime.ParseClock(t.QuietUntil)
+	return localtime.Span{From: from, Until: until}, errors.Join(errFrom, errUntil) == nil && from != until
+}
+
+// canonical writes the times of day in their one form.
+func (t Timing) canonical() Timing {
+	if quiet, some := t.quiet(); some {
+		t.QuietFrom, t.QuietUntil = quiet.From.String(), quiet.Until.String()
 	}
-	return at
+	return t
 }
 
 // afterQuiet returns the end of the quiet hours that a time is in, or the time.
 func (t Timing) afterQuiet(at time.Time) time.Time {
-	from, errFrom := time.Parse(clockTime, t.QuietFrom)
-	until, errUntil := time.Parse(clockTime, t.QuietUntil)
-	if errors.Join(errFrom, errUntil) != nil {
+	quiet, some := t.quiet()
+	if !some {
 		return at
 	}
-	local := at.In(t.zone())
-	year, month, day := local.Date()
-	on := func(day int, clock time.Time) time.Time {
-		return time.Date(year, month, day, clock.Hour(), clock.Minute(), 0, 0, local.Location())
-	}
-	for _, begin := range []int{day - 1, day} {
-		end := begin
-		if !until.After(from) {
-			end++
-		}
-		if !at.Before(on(begin, from)) && at.Before(on(end, until)) {
-			return on(end, until)
-		}
-	}
-	return at
+	return quiet.End(at, t.zone())
 }
 
 // timing returns when the recipient of a notice is sent messages.

@@ -38,7 +38,21 @@ func TestBreakerOpensProbesAndCloses(t *testing.T) {
 	}
 	b, change = b.Observe(AttemptResult{Succeeded: true}, at, 0.5)
 	require.Equal(t, Closed, change)
+	require.Equal(t, 1, b.Slots(8, 0, at), "what has gathered is not sent at once")
+	again, change := b.Observe(AttemptResult{}, at, 0.5)
+	require.Equal(t, Opened, change, "a failure after a recovery opens it again")
+	require.Equal(t, at.Add(maxBackoff), again.ProbeAt)
+	for slots := range 7 {
+		for range paceStep {
+			require.Equal(t, slots+1, b.Slots(8, 0, at))
+			b, change = b.Observe(AttemptResult{Succeeded: true}, at, 0.5)
+			require.Equal(t, Unchanged, change)
+		}
+	}
 	require.Equal(t, Breaker{}, b)
+
+	b.Open, b.ProbeAt = true, noon.Add(48*time.Hour)
+	require.Equal(t, 1, b.Slots(8, 0, noon), "a clock that was ahead set the time of the probe")
 
 	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{Succeeded: true}, noon, 0.5)
 	require.Zero(t, b.Failures, "only consecutive failures count")

@@ -10,12 +10,16 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -47,6 +51,7 @@ type Deliverer struct {
 	sender   *Sender
 	logger   *slog.Logger
 	observer Observer // may be nil
+	tracer   trace.Tracer
 
 	budget, linger, poll time.Duration // budget is how long one Deliver may take
 }
@@ -54,7 +59,7 @@ type Deliverer struct {
 // NewDeliverer returns a deliverer. It uses every dependency but the waker.
 func NewDeliverer(d Deps, o DeliverOptions) *Deliverer {
 	return &Deliverer{
-		store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, logger: d.Log, observer: o.Observer,
+		store: d.Store, clock: d.Clock, keyring: d.Keyring, sender: d.Sender, logger: d.Log, observer: o.Observer, tracer: tracing.Tracer(d.Tracing, "webhook"),
 		budget: 30 * time.Second, linger: orDefault(o.Linger, time.Second), poll: orDefault(o.Poll, 50*time.Millisecond),
 	}
 }
@@ -170,8 +175,8 @@ func (r *deliverState) loop(ctx context.Context, beat func()) error {
 func (r *deliverState) finish(ctx context.Context, results []finishedAttempt) error {
 	var starting error
 	// The receiver need not wait until they are stored, unless it failed and the breaker may open.
-	if !slices.ContainsFunc(results, failed) && r.current(r.clock.Now()) {
-		_, starting = r.startQueued(ctx, concurrency-len(r.underWay)+len(results), r.clock.Now())
+	if now := r.clock.Now(); !r.breaker.Open && !slices.ContainsFunc(results, failed) && r.current(now) {
+		_, starting = r.startQueued(ctx, r.breaker.Slots(concurrency, len(r.underWay)-len(results), now), now)
 	}
 	// Recorded also after a failed start: nothing else has these results, and drain would wait for them.
 	return errors.Join(r.record(ctx, results), starting)
@@ -283,9 +288,15 @@ func precedes(e, other models.Event) bool {
 	return related || e.Type != other.Type && together(e, other)
 }
 
-// together reports whether one transaction wrote both events, e first.
-func together(e, other models.Event) bool {
-	return other.Cause != nil && (e.ID == *other.Cause || e.Cause != nil && *e.Cause == *other.Cause)
+// together reports whether one transaction wrote both events.
+func together(e, other models.Event) bool { return first(e) == first(other) }
+
+// first returns the id of the first event of the transaction that wrote e.
+func first(e models.Event) string {
+	if e.Cause != nil {
+		return *e.Cause
+	}
+	return e.ID
 }
 
 // bodyOf returns the request body of an event, the same bytes for every attempt as long as the details of its request are stored. It
@@ -318,9 +329,14 @@ func (r *deliverState) display(ctx context.Context, e *models.Event) (any, error
 	return map[string]any{"details": details}, nil
 }
 
-// send makes one attempt and passes its result to the loop.
+// send makes one attempt, as a part of the trace that led to the event, and passes its result to the loop.
 func (r *deliverState) send(ctx context.Context, delivery dueDelivery, first bool, at time.Time, m Message) {
-	o := r.sender.Send(ctx, m)
+	within, span := r.tracer.Start(tracing.Within(ctx, delivery.Trace), "webhook "+delivery.Type, trace.WithSpanKind(trace.SpanKindProducer))
+	o := r.sender.Send(within, m)
+	if !o.Succeeded {
+		span.SetStatus(codes.Error, o.Error)
+	}
+	span.End()
 	// An attempt that our own shutdown cut short says nothing about the receiver, unless there was a response.
 	dropped := ctx.Err() != nil && o.StatusCode == 0
 	if r.observer != nil && !dropped {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/testing/storetest"
@@ -387,7 +388,7 @@ func TestResultsAreRecordedWhenTheNextStartFails(t *testing.T) {
 		b.happen("user-1")
 	}
 	b.happen("user-2")
-	_, err := b.st.Erasures().EraseEvents(t.Context(), b.admin.EnvironmentID, "sub_user-2", b.time.Now(), 10)
+	_, err := audit.EraseEvents(t.Context(), b.st.Q, b.admin.EnvironmentID, "sub_user-2", b.time.Now(), 10)
 	require.NoError(t, err)
 	// The delivery of the erased event is next behind the first requests, and cannot be discarded.
 	_, err = b.st.Pool().Exec(t.Context(), "alter table webhook_deliveries add constraint no_discards check (status <> 'discarded')")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
@@ -42,6 +44,7 @@ type Deps struct {
 	Sender  *Sender
 	Waker   Waker
 	Log     *slog.Logger
+	Tracing trace.TracerProvider // nil: no traces
 }
 
 // Endpoints manages the webhook endpoints of relying parties: it creates, changes, tests and replays them.
@@ -103,12 +106,12 @@ func (s *Endpoints) create(ctx context.Context, q *pg.Q, by action.Author, d cha
 
 // Get returns an endpoint of the caller's environment, or pg.ErrNotFound.
 func (s *Endpoints) Get(ctx context.Context, p identity.Principal, id string) (models.WebhookEndpoint, error) {
-	return getEndpoint(ctx, s.store.Q, p.Store(), id)
+	return getEndpoint(ctx, s.store.AsStored(), p.Store(), id)
 }
 
 // List returns a page of the environment's endpoints and the cursor of the next page.
 func (s *Endpoints) List(ctx context.Context, p identity.Principal, page pg.Page) ([]models.WebhookEndpoint, string, error) {
-	return listEndpoints(ctx, s.store.Q, p.Store(), page)
+	return listEndpoints(ctx, s.store.AsStored(), p.Store(), page)
 }
 
 // Update changes an endpoint. Disabling discards its pending deliveries. Enabling by Update replays nothing, unlike Enable.
@@ -119,6 +122,9 @@ func (s *Endpoints) Update(ctx context.Context, p identity.Principal, id string,
 	by := s.author(p)
 	var after models.WebhookEndpoint
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		if patch.Status != nil && *patch.Status == Disabled && patch == (change.Endpoint{Status: patch.Status}) {
+			q = q.AsStored()
+		}
 		before, err := lockEndpoint(ctx, q, by.Scope, id)
 		if err != nil {
 			return err
@@ -229,6 +235,7 @@ func (s *Endpoints) switchStatus(ctx context.Context, q *pg.Q, before models.Web
 // Delete deletes an endpoint with its pending deliveries.
 func (s *Endpoints) Delete(ctx context.Context, p identity.Principal, id string) error {
 	return s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		before, err := lockEndpoint(ctx, q, p.Store(), id)
 		if err != nil {
 			return err
@@ -269,7 +276,7 @@ func (s *Endpoints) Rotate(ctx context.Context, p identity.Principal, id string,
 
 // Attempts returns a page of the attempts made for an endpoint and of the deliveries that wait for one.
 func (s *Endpoints) Attempts(ctx context.Context, p identity.Principal, id string, f AttemptFilter, page pg.Page) ([]AttemptRow, string, error) {
-	e, err := getEndpoint(ctx, s.store.Q, p.Store(), id)
+	e, err := getEndpoint(ctx, s.store.AsStored(), p.Store(), id)
 	if err != nil {
 		return nil, "", err
 	}

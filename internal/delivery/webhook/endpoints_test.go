@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/change"
+	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -115,7 +116,7 @@ func TestErasedEventsAreNotDelivered(t *testing.T) {
 	b := setup(t)
 	e, _ := b.endpoint()
 	b.happen("user-1")
-	_, err := b.st.Erasures().EraseEvents(t.Context(), b.admin.EnvironmentID, "sub_user-1", b.time.Now(), 10)
+	_, err := audit.EraseEvents(t.Context(), b.st.Q, b.admin.EnvironmentID, "sub_user-1", b.time.Now(), 10)
 	require.NoError(t, err)
 	b.deliver(e, Breaker{})
 	require.Empty(t, b.receiver.take())
@@ -145,7 +146,7 @@ func TestEventsErasedBehindASlowReceiverAreNotDelivered(t *testing.T) {
 		return len(b.receiver.got) == concurrency
 	},
 		20*time.Second, time.Millisecond)
-	_, err := b.st.Erasures().EraseEvents(t.Context(), b.admin.EnvironmentID, "sub_user-2", b.time.Now(), 10)
+	_, err := audit.EraseEvents(t.Context(), b.st.Q, b.admin.EnvironmentID, "sub_user-2", b.time.Now(), 10)
 	require.NoError(t, err)
 	b.time.Advance(time.Second)
 	close(b.receiver.hold)

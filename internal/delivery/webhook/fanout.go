@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,16 +41,19 @@ const wakeClaim = 2 * time.Second
 // rows of the outbox are handled concurrently and in no order, and an effect must not be due before its cause. It is safe to
 // repeat.
 func (f *FanOut) Handle(ctx context.Context, row models.Outbox) error {
-	return f.fan(ctx, row.EnvironmentID, []string{row.Ref})
+	return f.fan(ctx, row.EnvironmentID, map[string]string{row.Ref: row.Trace})
 }
 
 // HandleTogether does the work of Handle for several rows, with the statements of one for each environment.
 func (f *FanOut) HandleTogether(ctx context.Context, rows []models.Outbox) error {
-	refs := map[string][]string{}
+	traces := map[string]map[string]string{}
 	for _, row := range rows {
-		refs[row.EnvironmentID] = append(refs[row.EnvironmentID], row.Ref)
+		if traces[row.EnvironmentID] == nil {
+			traces[row.EnvironmentID] = map[string]string{}
+		}
+		traces[row.EnvironmentID][row.Ref] = row.Trace
 	}
-	for environment, those := range refs {
+	for environment, those := range traces {
 		if err := f.fan(ctx, environment, those); err != nil {
 			return err
 		}
@@ -57,22 +61,28 @@ func (f *FanOut) HandleTogether(ctx context.Context, rows []models.Outbox) error
 	return nil
 }
 
-// fan delivers events of one environment, by id. Those that are missing are past their retention.
-func (f *FanOut) fan(ctx context.Context, environment string, refs []string) error {
+// fan delivers events of one environment, whose traces it gets by their ids. Those that are missing are past their retention.
+func (f *FanOut) fan(ctx context.Context, environment string, traces map[string]string) error {
 	endpoints, err := enabledEndpoints(ctx, f.store.Q, environment)
 	if err != nil || len(endpoints) == 0 {
 		return err
 	}
-	rows, err := events.WithCauses(ctx, f.store.Q, environment, refs, maxCauses)
+	rows, err := events.WithCauses(ctx, f.store.Q, environment, slices.Collect(maps.Keys(traces)), maxCauses)
 	if err != nil {
 		return err
+	}
+	shared := map[string]string{} // by the first event of a transaction, all of whose events have one trace
+	for _, e := range rows {
+		if trace, there := traces[e.ID]; there {
+			shared[first(e)] = trace
+		}
 	}
 	var owed []models.WebhookDelivery
 	now := f.clock.Now()
 	for _, e := range rows {
 		// An endpoint does not receive what was before it, however late its row of the outbox is handled.
 		there := slices.DeleteFunc(slices.Clone(endpoints), func(p models.WebhookEndpoint) bool { return e.At.Before(p.CreatedAt) })
-		owed = append(owed, deliveries(e, there, now)...)
+		owed = append(owed, deliveries(e, there, shared[first(e)], now)...)
 	}
 	if len(owed) == 0 {
 		return nil
@@ -90,7 +100,7 @@ const maxCauses = 8
 // deliveries returns a delivery for each endpoint that subscribed to the event. An endpoint does not receive events about
 // itself: it would learn that it fails after it has recovered. A delivery is due as of the time of its event, so that an
 // endpoint's deliveries are sent in the order of the events and not of the fan-out.
-func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Time) []models.WebhookDelivery {
+func deliveries(e models.Event, endpoints []models.WebhookEndpoint, trace string, now time.Time) []models.WebhookDelivery {
 	// Audit-only events are not delivered, nor those whose content was erased in the meantime.
 	payload, err := events.Payload(e)
 	if err != nil || !events.Type(e.Type).Public() || e.ErasedAt != nil {
@@ -106,7 +116,7 @@ func deliveries(e models.Event, endpoints []models.WebhookEndpoint, now time.Tim
 			continue
 		}
 		out = append(out, models.WebhookDelivery{ID: ids.New(ids.Delivery), EnvironmentID: e.EnvironmentID, EndpointID: p.ID, EventID: e.ID, Type: e.Type,
-			Status: models.DeliveryPending, NextAttemptAt: due, CreatedAt: now})
+			Status: models.DeliveryPending, NextAttemptAt: due, CreatedAt: now, Trace: trace})
 	}
 	return out
 }

@@ -179,7 +179,7 @@ func (s *Endpoints) scheduleMissed(ctx context.Context, q *pg.Q, e models.Webhoo
 	}
 	var owed []models.WebhookDelivery
 	for _, row := range rows {
-		owed = append(owed, deliveries(row, []models.WebhookEndpoint{e}, s.clock.Now())...)
+		owed = append(owed, deliveries(row, []models.WebhookEndpoint{e}, "", s.clock.Now())...)
 	}
 	if len(owed) == 0 {
 		return 0, nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -17,15 +18,16 @@ func insertDeliveries(ctx context.Context, q *pg.Q, rows []models.WebhookDeliver
 		return nil
 	}
 	ids, endpoints := make([]string, len(rows)), make([]string, len(rows))
-	eventIDs, types := make([]string, len(rows)), make([]string, len(rows))
+	eventIDs, types, traces := make([]string, len(rows)), make([]string, len(rows)), make([]string, len(rows))
 	due := make([]time.Time, len(rows))
 	var at time.Time
 	for i, d := range rows {
 		ids[i], endpoints[i], eventIDs[i], types[i], due[i], at = d.ID, d.EndpointID, d.EventID, d.Type, d.NextAttemptAt, d.CreatedAt
+		traces[i] = d.Trace
 	}
-	_, err := q.Exec(ctx, `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at)
-		select i, $7, p, e, t, 'pending', n, $5 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[]) as d (i, p, e, t, n)
-		on conflict do nothing`, ids, endpoints, eventIDs, types, at, due, rows[0].EnvironmentID)
+	_, err := q.Exec(ctx, `insert into webhook_deliveries (id, environment_id, endpoint_id, event_id, type, status, next_attempt_at, created_at, trace)
+		select i, $7, p, e, t, 'pending', n, $5, c from unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::timestamptz[], $8::text[]) as d (i, p, e, t, n, c)
+		on conflict do nothing`, ids, endpoints, eventIDs, types, at, due, rows[0].EnvironmentID, traces)
 	return err
 }
 
@@ -52,6 +54,9 @@ func dueDeliveries(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, now t
 		return rows, err
 	}
 	rows, err := owed("next_attempt_at <= ?", now)
+	if err == nil && len(rows) == 0 { // a clock that was ahead made those of the future
+		rows, err = owed("attempts = 0 and created_at > ?", now)
+	}
 	if err == nil && len(rows) == 0 && probe {
 		rows, err = owed("next_attempt_at > ?", now)
 	}
@@ -269,18 +274,22 @@ func (f AttemptFilter) page(rows *gorm.DB, p pg.Page, column string) (*gorm.DB, 
 	return pg.Paginate(rows, p, column, "id")
 }
 
+// enabledEndpoints returns the endpoints that events of an environment are due to, as they are stored: their senders verify them.
 func enabledEndpoints(ctx context.Context, q *pg.Q, environment string) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
-	err := q.Gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
+	err := q.AsStored().Gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
 	return rows, err
 }
+
+// longestQuiet is longer than the sender of an endpoint is left alone: what is later was set by a clock that was ahead.
+const longestQuiet = maxRetryAfter + maxBackoff
 
 // claimWake claims the endpoints whose senders are not awake, until a time, and returns their ids. The caller wakes
 // those.
 func claimWake(ctx context.Context, q *pg.Q, endpoints []string, now, until time.Time) ([]string, error) {
 	var ids []string
-	err := q.Gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until < ?)
-		returning id`, until, endpoints, now).Find(&ids).Error
+	err := q.Gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until not between ? and ?)
+		returning id`, until, endpoints, now, now.Add(longestQuiet)).Find(&ids).Error
 	return ids, err
 }
 
@@ -294,10 +303,10 @@ func setQuietUntil(ctx context.Context, q *pg.Q, endpoint string, until *time.Ti
 // overdueEndpoints returns the enabled endpoints that have a delivery due before t and whose sender is not awake.
 func overdueEndpoints(ctx context.Context, q *pg.Q, t time.Time) ([]models.WebhookEndpoint, error) {
 	var rows []models.WebhookEndpoint
-	err := q.Gorm(ctx).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
-		and (e.quiet_until is null or e.quiet_until < ?)
-		and exists (select 1 from webhook_deliveries d where d.environment_id = e.environment_id and d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at < ?)`,
-		t, t).Find(&rows).Error
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(`select e.* from webhook_endpoints e where e.status = 'enabled' and e.deleted_at is null
+		and (e.quiet_until is null or e.quiet_until not between @t and @longest)
+		and (e.environment_id, e.id) in (select d.environment_id, d.endpoint_id from webhook_deliveries d
+			where d.status = 'pending' and d.next_attempt_at < @t group by 1, 2)`, map[string]any{"t": t, "longest": t.Add(longestQuiet)}).Find(&rows).Error
 	return rows, err
 }
 
@@ -353,8 +362,8 @@ func endpointByID(ctx context.Context, q *pg.Q, id string) (models.WebhookEndpoi
 // lockEndpoint returns an endpoint and locks its row until the transaction ends.
 func lockEndpoint(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	err := q.Gorm(ctx).Raw(`select * from webhook_endpoints where tenant_id = ? and environment_id = ? and id = ? and deleted_at is null
-		for update`, s.Tenant, s.Environment, id).Take(&e).Error
+	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where("tenant_id = ? and environment_id = ? and id = ? and deleted_at is null", s.Tenant, s.Environment, id).Take(&e).Error
 	return pg.OrNotFound(e, err)
 }
 
@@ -373,19 +382,28 @@ func listEndpoints(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]model
 	return rows, next, nil
 }
 
+// changeEndpoint updates an endpoint that meets a condition, with its MAC, at its UpdatedAt, and reports whether it did. Each change has a time of its
+// own (Ends).
+func changeEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, condition, set string, args ...any) (bool, error) {
+	args = append([]any{map[string]any{"id": e.ID, "at": e.UpdatedAt}}, args...)
+	rows, err := pg.Change[models.WebhookEndpoint](ctx, q, "id = @id and deleted_at is null and "+condition,
+		set+", updated_at = greatest(@at, updated_at + interval '1 microsecond')", args...)
+	return len(rows) == 1, err
+}
+
 // updateEndpoint stores the URL, event types, description and choice of details of an endpoint.
 func updateEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint) error {
-	_, err := q.Exec(ctx, `update webhook_endpoints set url = $2, events = $3, description = $4, updated_at = $5,
-		include_details = $6 where id = $1`, e.ID, e.URL, e.Events, e.Description, e.UpdatedAt, e.IncludeDetails)
+	_, err := changeEndpoint(ctx, q, e, "true", "url = @url, events = @events, description = @description, include_details = @details",
+		map[string]any{"url": e.URL, "events": e.Events, "description": e.Description, "details": e.IncludeDetails})
 	return err
 }
 
 // deleteEndpoint marks an endpoint as deleted, deletes its secrets and discards its pending deliveries. It returns false if there
 // is none.
 func deleteEndpoint(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update webhook_endpoints set deleted_at = $4, updated_at = $4
-		where tenant_id = $1 and environment_id = $2 and id = $3 and deleted_at is null`, s.Tenant, s.Environment, id, at)
-	if err != nil || n == 0 {
+	deleted, err := changeEndpoint(ctx, q.AsStored(), models.WebhookEndpoint{ID: id, UpdatedAt: at}, "tenant_id = @tenant and environment_id = @environment", "deleted_at = @at",
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment})
+	if err != nil || !deleted {
 		return false, err
 	}
 	if _, err := q.Exec(ctx, "delete from webhook_secrets where endpoint_id = $1", id); err != nil {
@@ -396,9 +414,10 @@ func deleteEndpoint(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time
 
 // disableEndpoint disables an enabled endpoint and discards its pending deliveries. It returns false if it was not enabled.
 func disableEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, reason string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update webhook_endpoints set status = 'disabled', disabled_reason = $2, disabled_at = $3, updated_at = $3,
-		quiet_until = null where id = $1 and status = 'enabled' and deleted_at is null`, e.ID, reason, at)
-	if err != nil || n == 0 {
+	e.UpdatedAt = at
+	disabled, err := changeEndpoint(ctx, q.AsStored(), e, "status = 'enabled'",
+		"status = 'disabled', disabled_reason = @reason, disabled_at = @at, quiet_until = null", map[string]any{"reason": reason})
+	if err != nil || !disabled {
 		return false, err
 	}
 	return true, discardPending(ctx, q, e.EnvironmentID, e.ID, at)
@@ -406,8 +425,8 @@ func disableEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, rea
 
 // enableEndpoint enables an endpoint if it is disabled, and resets its failures.
 func enableEndpoint(ctx context.Context, q *pg.Q, id string, at time.Time) error {
-	_, err := q.Exec(ctx, `update webhook_endpoints set status = 'enabled', disabled_reason = null, disabled_at = null,
-		failing_since = null, quiet_until = null, updated_at = $2 where id = $1 and status = 'disabled' and deleted_at is null`, id, at)
+	_, err := changeEndpoint(ctx, q, models.WebhookEndpoint{ID: id, UpdatedAt: at}, "status = 'disabled'",
+		"status = 'enabled', disabled_reason = null, disabled_at = null, failing_since = null, quiet_until = null")
 	return err
 }
 

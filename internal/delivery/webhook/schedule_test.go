@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +51,19 @@ func TestNextTryProperties(t *testing.T) {
 		d := at.Sub(noon)
 		require.GreaterOrEqual(t, d, delays[n-1]*9/10-1)
 		require.LessOrEqual(t, d, max(delays[n-1]*11/10+1, maxRetryAfter))
+	})
+}
+
+// Whatever a receiver sends, the pause is one that the schedule takes, and a longer number is no shorter pause.
+func FuzzRetryAfter(f *testing.F) {
+	for _, seed := range []string{"", "0", "90", "-1", "1e9", "4294967296", "99999999999999999999", "Wed, 21 Oct 2099 07:28:00 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "9, 9"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		got := RetryAfter(value, noon)
+		require.True(t, got >= 0 && got <= maxRetryAfter, "%q: %v", value, got)
+		if value != "" && strings.Trim(value, "0123456789") == "" {
+			require.GreaterOrEqual(t, RetryAfter(value+"0", noon), got, "%q", value)
+		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
 
 // Limits of one attempt. docs/events.md documents them.
@@ -40,10 +41,9 @@ func newSender(p Policy, resolver *net.Resolver, tlsConfig *tls.Config) *Sender 
 		tlsConfig = &tls.Config{}
 	}
 	tlsConfig.MinVersion = tls.VersionTLS12
-	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Resolver: resolver, Control: p.control}
 	return &Sender{policy: p, client: &http.Client{
 		Transport: &http.Transport{
-			Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: connectTimeout,
+			Proxy: nil, DialContext: p.dialer(resolver).DialContext, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: connectTimeout,
 			DisableCompression: true, MaxResponseHeaderBytes: headerCap, ResponseHeaderTimeout: sendTimeout,
 			MaxIdleConnsPerHost: concurrency, IdleConnTimeout: 30 * time.Second,
 		},
@@ -115,12 +115,15 @@ func (s *Sender) send(ctx context.Context, m Message, start time.Time) AttemptRe
 		"Content-Type": {"application/json"}, "User-Agent": {"Countersign-Webhooks/1"}, "Accept-Encoding": {"identity"},
 		headerID: {m.ID}, headerTimestamp: {strconv.FormatInt(m.At.Unix(), 10)},
 	}
+	if parent := tracing.Parent(ctx); parent != "" {
+		req.Header.Set("traceparent", parent)
+	}
 	if len(m.Secrets) > 0 {
 		req.Header[headerSignature] = []string{sign(m.Secrets, m.ID, m.At, m.Body)}
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		return AttemptResult{Error: errorCode(err)}
+		return AttemptResult{Error: ErrorCode(err)}
 	}
 	defer func() { _ = res.Body.Close() }()
 	o := judge(res, m.At)
@@ -154,18 +157,21 @@ func judge(res *http.Response, now time.Time) AttemptResult {
 	o.Gone = res.StatusCode == http.StatusGone
 	o.Abort = o.Gone || res.Header.Get("webhook-delivery") == "abort-message"
 	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
-		o.RetryAfter = retryAfter(res.Header.Get("Retry-After"), now)
+		o.RetryAfter = RetryAfter(res.Header.Get("Retry-After"), now)
 	}
 	return o
 }
 
-// retryAfter parses a Retry-After header, in seconds or as a date (RFC 9110, section 10.2.3); 0 if it is neither.
-func retryAfter(v string, now time.Time) time.Duration {
-	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
+// RetryAfter parses a Retry-After header, in seconds or as a date (RFC 9110, section 10.2.3), of at most maxRetryAfter; 0 if it is neither.
+func RetryAfter(v string, now time.Time) time.Duration {
+	if v != "" && strings.Trim(v, "0123456789") == "" {
+		if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+			return min(time.Duration(n)*time.Second, maxRetryAfter)
+		}
+		return maxRetryAfter // longer than the number holds
 	}
 	if at, err := http.ParseTime(v); err == nil && at.After(now) {
-		return at.Sub(now)
+		return min(at.Sub(now), maxRetryAfter)
 	}
 	return 0
 }
@@ -174,8 +180,8 @@ func retryAfter(v string, now time.Time) time.Duration {
 // sent.
 const idleClosedMessage = "http: server closed idle connection"
 
-// errorCode reduces an error to a code that the owner of the endpoint may see. It reveals nothing about our network.
-func errorCode(err error) string {
+// ErrorCode reduces an error to a code that the owner of the endpoint may see. It reveals nothing about our network.
+func ErrorCode(err error) string {
 	var (
 		dns     *net.DNSError
 		record  tls.RecordHeaderError

@@ -352,9 +352,9 @@ func answer(question []byte, ip net.IP) []byte {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string]time.Duration{
-		"": 0, "120": 2 * time.Minute, "0": 0, "-5": 0, "soon": 0, "1.5": 0, "99999999999999999999": 0,
+		"": 0, "120": 2 * time.Minute, "0": 0, "-5": 0, "soon": 0, "1.5": 0, "99999999999999999999": maxRetryAfter, "4294967296": maxRetryAfter,
 		noon.Add(time.Minute).Format(http.TimeFormat): time.Minute, noon.Add(-time.Minute).Format(http.TimeFormat): 0,
 	} {
-		require.Equal(t, want, retryAfter(v, noon), "%q", v)
+		require.Equal(t, want, RetryAfter(v, noon), "%q", v)
 	}
 }

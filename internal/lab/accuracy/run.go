@@ -303,7 +303,8 @@ func (e *env) verification(f Figure, people []Person, compare string) {
 	add("FNMR at FMR 1 %", "%", "", FNMRAt(g, i, .01), low.fnmr1, high.fnmr1)
 	add("FNMR at FMR 0.1 %", "%", "", FNMRAt(g, i, .001), low.fnmr01, high.fnmr01)
 	e.report.Curves = append(e.report.Curves, Curve{Protocol: f.Protocol, Set: f.Set, Case: f.Case, Points: tradeOff(g, i)})
-	e.logf("%s on %s, %s: EER per user %.2f %%, pooled %.2f %%", f.Protocol, f.Set, f.Case, 100*mean(each), 100*EER(g, i))
+	percent := Figure{Unit: "%"}
+	e.logf("%s on %s, %s: EER per user %s, pooled %s", f.Protocol, f.Set, f.Case, percent.format(Number(mean(each))), percent.format(Number(EER(g, i))))
 }
 
 // share adds a proportion with its interval. groups has the trials of each person,
@@ -332,7 +333,7 @@ func (e *env) share(f Figure, metric string, groups [][]bool, note string) {
 	f.Metric, f.Unit, f.Note, f.Sample = metric, "%", note, fmt.Sprintf("%d people, %d trials", len(groups), total)
 	f.Value, f.Low, f.High = Number(stat(groups)), Number(lo), Number(hi)
 	e.add(f)
-	e.logf("%s on %s, %s: %s %.2f %%", f.Protocol, f.Set, f.Case, metric, 100*float64(f.Value))
+	e.logf("%s on %s, %s: %s %s", f.Protocol, f.Set, f.Case, metric, f.format(f.Value))
 }
 
 // plain adds a number without an interval.

@@ -210,7 +210,7 @@ func groups(l Load) []group {
 var tableGroups = map[string]string{
 	"frames": groupFrames, "sessions": groupSessions, "frame_digests": groupDigests, "audit_chain": groupAlways, "audit_heads": groupAlways,
 	"webhook_deliveries": groupDeliveries, "webhook_attempts": groupDeliveries, "notices": groupDeliveries, "outbox": groupPassing, "idempotency_keys": groupPassing,
-	"quotas": groupPassing, "challenge_links": groupPassing, "client_tokens": groupPassing,
+	"quotas": groupPassing, "challenge_links": groupPassing, "standing_links": groupPassing, "client_tokens": groupPassing,
 }
 
 // groupOf counts unknown tables with the decisions: that is the longest of the settings.

@@ -6,12 +6,13 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/countersign-dev/countersign/internal/platform/columns"
 )
 
 // WriteText prints the plan as a table: each figure with the arithmetic that leads to it, then where each cost was measured.
 func (p Plan) WriteText(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	w := columns.New(out)
 	line := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) }
 	line("WHAT", "COST PER UNIT", "RATE", "RESULT", "HEADROOM", "PLANNED")
 	for _, f := range p.Figures {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/countersign-dev/countersign/internal/platform/columns"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
@@ -59,7 +59,7 @@ func (s *show) authorize(ctx context.Context, p person, scenario, subject, sessi
 
 // table prints every decision with its reasons.
 func (s *show) table() {
-	w := tabwriter.NewWriter(s.Out, 0, 4, 2, ' ', 0)
+	w := columns.New(s.Out)
 	_, _ = fmt.Fprintln(w, "\nPERSON\tSCENARIO\tDECISION\tOPERATOR CONTINUITY\tCOVERAGE\tREASONS")
 	for _, r := range s.rows {
 		d := r.decision

@@ -105,7 +105,7 @@ func (s *show) prove(ctx context.Context) error {
 	verifier := proof.Verifier{
 		Keys: proof.NewRemote(s.BaseURL, nil), Issuer: s.me.ProofIssuer, Environment: s.me.Environment, Audience: audience, Now: s.Now,
 	}
-	claims, err := verifier.Verify(ctx, s.proof.compact, proof.Expect{Action: s.action})
+	claims, err := verifier.Verify(ctx, s.proof.compact, proof.Unbound(proof.Expect{Action: s.action}))
 	if err != nil {
 		return fmt.Errorf("the proof does not verify against the published keys: %w", err)
 	}

@@ -205,7 +205,7 @@ func TestErasureLeavesTheChainWhole(t *testing.T) {
 		require.NoError(t, events.Append(t.Context(), b.st.Q, e))
 	}
 	b.seal()
-	n, err := b.st.Erasures().EraseEvents(t.Context(), b.scope.Environment, "sub_3", done, 10)
+	n, err := audit.EraseEvents(t.Context(), b.st.Q, b.scope.Environment, "sub_3", done, 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
 	r := b.verify(nil)

@@ -41,7 +41,27 @@ func (r *reconciliation) rows(ctx context.Context) error {
 		}
 	}
 	altered, err := pg.AlteredIn(ctx, r.q, r.scope)
+	if err != nil {
+		return err
+	}
 	r.altered(altered)
+	return r.endings(ctx)
+}
+
+// endings finds rows that are earlier copies, of those that are not compared with the log, and endings that the service did not store.
+func (r *reconciliation) endings(ctx context.Context) error {
+	altered, err := pg.ReadPages(ctx, r.q, func(page []models.Ending) error {
+		r.state.Rows += int64(len(page))
+		return nil
+	}, pg.InScope, r.scope.Tenant, r.scope.Environment)
+	if err != nil {
+		return err
+	}
+	r.altered(altered)
+	copies, err := pg.PutBack(ctx, r.q, r.scope)
+	for _, row := range copies {
+		r.found(Finding{Kind: Contradicted, Target: row.ID, Field: row.Table, Detail: row.Table + ": the stored row is an earlier copy: it has ended"})
+	}
 	return err
 }
 

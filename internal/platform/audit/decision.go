@@ -18,8 +18,9 @@ import (
 // account holds the entries of a decision by what they record: for each transition the last entry that made it, nil if it was not made.
 type account struct {
 	decided, requested, refused, opened, settled, resolved, consumed, revoked, reminded, assigned *models.Event
-	escalated                                                                                     map[string]*models.Event // by team
-	reviews                                                                                       map[string]*models.Event // by reviewer
+	escalated                                                                                     map[string]*models.Event // by step and team
+	reviews                                                                                       map[string]*models.Event // by step and reviewer
+	steps, approved                                                                               map[string]*models.Event // by step: when it was opened, and approved first
 	outcome                                                                                       outcome
 	erased                                                                                        *models.Event // any that lost its personal part
 }
@@ -40,12 +41,16 @@ var (
 	}
 	resolutions = map[events.Type]models.HoldStatus{
 		events.HoldApproved: models.HoldApproved, events.HoldRejected: models.HoldRejected, events.HoldExpired: models.HoldExpired,
+		events.HoldWithdrawn: models.HoldWithdrawn,
 	}
 )
 
 // accountOf collects the entries of a decision.
 func accountOf(d DecisionRecord) account {
-	a := account{decided: &d.Decided, escalated: map[string]*models.Event{}, reviews: map[string]*models.Event{}}
+	a := account{
+		decided: &d.Decided, escalated: map[string]*models.Event{}, reviews: map[string]*models.Event{}, steps: map[string]*models.Event{},
+		approved: map[string]*models.Event{},
+	}
 	for i := range d.Events {
 		a.apply(&d.Events[i])
 	}
@@ -64,16 +69,28 @@ func (a *account) apply(e *models.Event) {
 		a.refused = e
 	case events.HoldOpened:
 		a.opened = e
+		a.steps[stepOf(e)] = e
+	case events.HoldStepOpened:
+		a.steps[stepOf(e)] = e
+	case events.HoldStepApproved:
+		if a.approved[stepOf(e)] == nil {
+			a.approved[stepOf(e)] = e
+		}
 	case events.HoldReminder:
 		a.reminded = e
 	case events.HoldAssigned:
 		a.assigned = e
 	case events.HoldEscalated:
-		a.escalated[factsOf(e).text("team")] = e
-	case events.HoldReviewed, events.HoldApproved:
-		a.reviews[e.Actor] = e
+		a.escalated[inStep(stepOf(e), factsOf(e).text("team"))] = e
+	case events.HoldReviewed:
+		a.reviews[inStep(stepOf(e), e.Actor)] = e
+	case events.HoldApproved:
+		a.reviews[inStep(stepOf(e), e.Actor)] = e
+		if a.approved[stepOf(e)] == nil && !brokeGlass(e) { // the last step
+			a.approved[stepOf(e)] = e
+		}
 	case events.HoldRejected:
-		a.reviews[e.Actor] = e
+		a.reviews[inStep(stepOf(e), e.Actor)] = e
 		if a.outcome.outcome == "" || a.outcome.outcome == "unknown" {
 			a.outcome = outcome{outcome: factsOf(e).text("outcome"), at: &e.At, reviewer: e.Actor}
 		}
@@ -92,8 +109,32 @@ func (a *account) apply(e *models.Event) {
 	}
 }
 
+// brokeGlass reports whether an entry records an approval by one person alone.
+func brokeGlass(e *models.Event) bool { return factsOf(e).text("break_glass") == "true" }
+
+// stepOf returns the name of the step that an entry is about; empty for a hold without steps.
+func stepOf(e *models.Event) string { return factsOf(e).text("step") }
+
+// inStep names something of a step; of a hold without steps it stays as it is.
+func inStep(step, what string) string {
+	if step == "" {
+		return what
+	}
+	return step + " " + what
+}
+
+// nameOf returns the name of a step by its position; empty for a hold without steps.
+func nameOf(steps []models.HoldStep, position int) string {
+	for _, s := range steps {
+		if s.Step == position {
+			return s.Name
+		}
+	}
+	return ""
+}
+
 // Contradictions compares the stored decision, its challenge, hold, reviews, proof and outcome with the log, and returns every
-// difference (models.EvidenceTables).
+// difference (pg.Table).
 func Contradictions(d DecisionRecord) []Finding {
 	if d.Authorization == nil {
 		return nil
@@ -108,7 +149,7 @@ func Contradictions(d DecisionRecord) []Finding {
 	c.decision(d, log)
 	c.challenge(d.Challenge, log)
 	c.hold(d, log)
-	c.reviews(d.Reviews, log)
+	c.reviews(d, log)
 	c.proof(d.Proof, log)
 	return c.findings
 }
@@ -206,11 +247,22 @@ func (c *comparison) hold(d DecisionRecord, log account) {
 	}
 	f := factsOf(log.opened)
 	c.same("holds.risk_class", f.text("risk_class"), row.RiskClass)
-	c.same("holds.due_at", f.text("due_at"), apitime.Time(row.DueAt))
+	c.same("holds.due_at", log.due(d.Steps), apitime.Time(row.DueAt))
 	c.same("holds.approvals_required", f.text("approvals_required"), strconv.Itoa(row.ApprovalsRequired))
-	c.made("holds", "holds or hold_teams", log.opened, func() (string, error) { return pg.MadeHold(*row, d.Teams) })
+	c.made("holds", "holds, hold_steps or hold_teams", log.opened, func() (string, error) { return pg.MadeHold(*row, d.Steps, d.Teams) })
 	for _, t := range d.Teams {
-		c.at("hold_teams.escalated_at", atOf(log.escalated[t.Team]), t.EscalatedAt)
+		c.at("hold_teams.escalated_at", atOf(log.escalated[inStep(nameOf(d.Steps, t.Step), t.Team)]), t.EscalatedAt)
+	}
+	for _, s := range d.Steps {
+		opened := log.steps[s.Name]
+		c.at("hold_steps.opened_at", atOf(opened), s.OpenedAt)
+		c.same("hold_steps.due_at", factsOf(opened).text("step_due_at"), text(apitime.OptionalTime(s.DueAt)))
+		c.at("hold_steps.satisfied_at", atOf(log.approved[s.Name]), s.SatisfiedAt)
+		fixed := ""
+		if named := models.FixedOf(d.Teams, s.Step); len(named) > 0 {
+			fixed = listed(named)
+		}
+		c.same("hold_teams.person", factsOf(opened).text("approvers"), fixed)
 	}
 
 	status := models.HoldPending
@@ -230,18 +282,33 @@ func (c *comparison) hold(d DecisionRecord, log account) {
 	c.at("holds.assigned_at", since, row.AssignedAt)
 }
 
-// reviews compares each review with the last entry of its reviewer.
-func (c *comparison) reviews(rows []models.Review, log account) {
-	for _, r := range rows {
-		e := log.reviews[r.Reviewer]
+// due returns when the hold expires, according to the entry that opened its last open step.
+func (a account) due(steps []models.HoldStep) string {
+	last := a.opened
+	for _, s := range steps {
+		if e := a.steps[s.Name]; e != nil {
+			last = e
+		}
+	}
+	return factsOf(last).text("due_at")
+}
+
+// reviews compares each review with the last entry of its reviewer in its step.
+func (c *comparison) reviews(d DecisionRecord, log account) {
+	for _, r := range d.Reviews {
+		by := inStep(nameOf(d.Steps, r.Step), r.Reviewer)
+		e := log.reviews[by]
 		if e == nil {
 			c.add(Unsupported, "reviews", "", r.Reviewer, "a review is stored without an entry in the log")
 			continue
 		}
-		delete(log.reviews, r.Reviewer)
+		delete(log.reviews, by)
 		resolution := "approve"
-		if events.Type(e.Type) == events.HoldRejected {
+		switch {
+		case events.Type(e.Type) == events.HoldRejected:
 			resolution = "reject"
+		case brokeGlass(e):
+			resolution = "break_glass"
 		}
 		c.same("reviews.resolution", resolution, r.Resolution)
 		c.at("reviews.at", &e.At, &r.At)

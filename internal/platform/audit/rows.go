@@ -36,6 +36,7 @@ type HeadRow struct {
 type Stretch struct {
 	After, UpTo int64 // the numbers of events that it is behind, and ends with
 	Links       int64 // number of links without an event of it; 0 if none are known, or if it is the whole log
+	Short       bool  // it and the links behind that number can be read whole
 }
 
 // Link is one link of an audit chain. Event is nil if the event is gone.
@@ -51,20 +52,22 @@ type Link struct {
 // unsealedEnvironments returns the ids of the environments that may have events to seal. If late is set, it includes those in which
 // an event can only be one of a transaction that lasted long.
 func unsealedEnvironments(ctx context.Context, q *pg.Q, late bool) ([]string, error) {
-	var ids []string
-	err := q.Gorm(ctx).Raw(`select e.id from environments e left join audit_heads h on h.environment_id = e.id
-		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.late else h.settled end, 0))`,
-		late).Find(&ids).Error
-	return ids, err
+	var behind, unbegun []string
+	if err := q.Gorm(ctx).Raw(`select h.environment_id from audit_heads h where exists (select 1 from events v
+		where v.environment_id = h.environment_id and v.seq > case when ? then h.late else h.settled end)`, late).Find(&behind).Error; err != nil {
+		return nil, err
+	}
+	err := q.Gorm(ctx).Raw("select id from environments where id not in (select environment_id from audit_heads)").Find(&unbegun).Error
+	return append(behind, unbegun...), err
 }
 
 // environmentsBehind returns those of the environments that have events above the highest number when everything was last sealed. If open is set,
-// it includes those in which a transaction that was open then may have ended since.
+// it includes those in which a transaction that was open then may have ended since. An environment of which nothing was ever sealed is not
+// among them: SealNow begins its chain.
 func environmentsBehind(ctx context.Context, q *pg.Q, environments []string, open bool) ([]string, error) {
 	var ids []string
-	err := q.Gorm(ctx).Raw(`select e.id from unnest(?::text[]) e (id) left join audit_heads h on h.environment_id = e.id
-		where exists (select 1 from events v where v.environment_id = e.id and v.seq > coalesce(case when ? then h.settled else h.top end, 0))`,
-		models.Strings(environments), open).Find(&ids).Error
+	err := q.Gorm(ctx).Raw(`select h.environment_id from audit_heads h where h.environment_id = any(?::text[]) and exists (select 1 from events v
+		where v.environment_id = h.environment_id and v.seq > case when ? then h.settled else h.top end)`, models.Strings(environments), open).Find(&ids).Error
 	return ids, err
 }
 
@@ -72,15 +75,16 @@ func environmentsBehind(ctx context.Context, q *pg.Q, environments []string, ope
 // environment was deleted meanwhile, and, unless wait is set, without waiting if another sealer has the lock. The head itself is the present one, while what is selected beside it
 // is of when the statement began, perhaps before another sealer had finished: the links are therefore counted there too.
 func lockHead(ctx context.Context, q *pg.Q, environment string, genesis []byte, wait bool) (HeadRow, error) {
-	lock := `select h.*, clock_timestamp() as now, coalesce((select max(v.seq) from events v where v.environment_id = h.environment_id), 0) as seen,
-		coalesce((select b.seq from audit_heads b where b.environment_id = h.environment_id), 0) as links,
+	lock := `select h.*, clock_timestamp() as now, coalesce((select max(v.seq) from events v where v.environment_id = @environment), 0) as seen,
+		coalesce((select b.seq from audit_heads b where b.environment_id = @environment), 0) as links,
 		pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next
-		from audit_heads h where h.environment_id = ? for update of h`
+		from audit_heads h where h.environment_id = @environment for update of h`
 	if !wait {
 		lock += " skip locked"
 	}
 	var h HeadRow
-	err := q.Gorm(ctx).Raw(lock, environment).Take(&h).Error
+	named := map[string]any{"environment": environment}
+	err := q.Gorm(ctx).Raw(lock, named).Take(&h).Error
 	if !errors.Is(err, gorm.ErrRecordNotFound) {
 		return h, err
 	}
@@ -99,23 +103,24 @@ func lockHead(ctx context.Context, q *pg.Q, environment string, genesis []byte, 
 	if n == 0 && !wait {
 		return h, pg.ErrNotFound // locked by another
 	}
-	return pg.OrNotFound(h, q.Gorm(ctx).Raw(lock, environment).Take(&h).Error)
+	return pg.OrNotFound(h, q.Gorm(ctx).Raw(lock, named).Take(&h).Error)
 }
 
 // UnsealedEvents returns at most limit events of a stretch of an environment's log that are in no link, in the order of their numbers. A
 // transaction that began after another had ended has higher ones. It must run in a transaction.
 func UnsealedEvents(ctx context.Context, q *pg.Q, environment string, s Stretch, limit int) ([]models.Event, error) {
-	// Each event is looked up: with an anti-join the planner may read the whole chain.
-	unsealed := "(select true from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id limit 1) is null"
+	// The planner's statistics lack the newest rows. A long stretch is read in the order of its index up to the limit, and each event is
+	// looked up: with an anti-join the planner may read the whole chain, and without the order it may sort the whole stretch.
+	setting, unsealed := "enable_sort", "(select true from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id limit 1) is null"
 	args := []any{environment, s.After, s.UpTo}
-	if s.Links > 0 || s.After == 0 {
-		// The links behind that number are read once, which takes a third of the time. The newest rows are not in the planner's
-		// statistics: it expects one, and would compare each event with each link.
-		if _, err := q.Exec(ctx, "select set_config('enable_nestloop', 'off', true)"); err != nil {
-			return nil, err
-		}
-		unsealed = "not exists (select from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id and c.seq > ?)"
+	if s.Short {
+		// The links behind that number are read once, which takes a third of the time. The planner expects one of them, and would compare
+		// each event with each link.
+		setting, unsealed = "enable_nestloop", "not exists (select from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id and c.seq > ?)"
 		args = append(args, s.Links)
+	}
+	if _, err := q.Exec(ctx, "select set_config($1, 'off', true)", setting); err != nil {
+		return nil, err
 	}
 	var rows []models.Event
 	err := q.Gorm(ctx).Raw("select v.* from events v where v.environment_id = ? and v.seq > ? and v.seq <= ? and "+unsealed+" order by v.seq limit ?",
@@ -249,7 +254,7 @@ func HashAt(ctx context.Context, q *pg.Q, s pg.Scope, seq int64) ([]byte, error)
 // Filter narrows a list of audit entries. Empty fields filter nothing.
 type Filter struct {
 	Actor string
-	Type  string
+	Types []string // of which an entry has one; nil for all
 	Since *time.Time
 	Until *time.Time
 }
@@ -261,8 +266,8 @@ func EntriesOf(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) ([
 	if f.Actor != "" {
 		tx = tx.Where("actor = ?", f.Actor)
 	}
-	if f.Type != "" {
-		tx = tx.Where("type = ?", f.Type)
+	if f.Types != nil {
+		tx = tx.Where("type in ?", f.Types)
 	}
 	tx = events.Between(tx, f.Since, f.Until)
 	tx, err := pg.Paginate(tx, p, "at", "id")
@@ -307,18 +312,14 @@ func linksOf(ctx context.Context, q *pg.Q, s pg.Scope, rows []models.Event) ([]L
 const Numbered = "link"
 
 // NumberedEntries returns a page of the sealed log in the order of its numbers, newest first, and the cursor of the next page. Entries orders
-// by time: events of concurrent transactions have another order there.
+// by time: events of concurrent transactions have another order there. So has a list with a filter, which follows the index of the filter.
 func NumberedEntries(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) ([]Link, string, error) {
+	if f.Actor != "" || f.Types != nil || f.Since != nil || f.Until != nil {
+		return EntriesOf(ctx, q, s, f, p)
+	}
 	tx := q.Gorm(ctx).Table("audit_chain c").Select("c.seq, c.event_id, c.previous, c.hash, c.sealed_at").
 		Joins("join events on events.id = c.event_id and events.tenant_id = ? and events.environment_id = c.environment_id", s.Tenant).
 		Where("c.environment_id = ?", s.Environment)
-	if f.Actor != "" {
-		tx = tx.Where("actor = ?", f.Actor)
-	}
-	if f.Type != "" {
-		tx = tx.Where("type = ?", f.Type)
-	}
-	tx = events.Between(tx, f.Since, f.Until)
 	if p.After != "" {
 		at, id, err := pg.ParseCursor(p.After)
 		if err != nil || id != Numbered {
@@ -368,7 +369,7 @@ type trailRows struct {
 // trailOf reads the record of an authorization, or returns ErrNotFound.
 func trailOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (trailRows, error) {
 	var t trailRows
-	if err := q.Gorm(ctx).Raw(`with recursive up as (
+	if err := pg.Unchecked(q.Gorm(ctx)).Raw(`with recursive up as (
 			select a.id, a.parent_id from authorizations a where a.tenant_id = @tenant and a.environment_id = @environment and a.id = @id
 			union all select p.id, p.parent_id from authorizations p join up on p.id = up.parent_id and p.environment_id = @environment
 		), down as (
@@ -388,15 +389,18 @@ func trailOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (trailRows, er
 	first := t.Authorizations[0]
 	for _, read := range []error{
 		pg.Unchecked(q.Gorm(ctx)).Where("action_id = ?", first.ActionID).Order("version").Find(&t.Policies).Error,
-		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("created_at").Find(&t.Challenges).Error,
+		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("created_at").Find(&t.Challenges).Error,
 		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("opened_at").Find(&t.Holds).Error,
 		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("at").Find(&t.Reviews).Error,
-		q.Gorm(ctx).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("issued_at").Find(&t.Proofs).Error,
+		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Order("issued_at").Find(&t.Proofs).Error,
 		q.Gorm(ctx).Raw("select external_id from subjects where uid = ? and environment_id = ?", first.SubjectUID, s.Environment).Find(&t.Subject).Error,
 	} {
 		if read != nil {
 			return t, read
 		}
+	}
+	if err := pg.MarkAltered(ctx, q, t.Proofs, func(p *models.Proof) { p.Status = models.ProofUnknown }); err != nil {
+		return t, err
 	}
 	var err error
 	t.Events, err = events.OfAuthorization(ctx, q, s, ids)
@@ -416,6 +420,7 @@ const (
 	ExpiringDetails        Expiring = "details"
 	ExpiringKept           Expiring = "kept"
 	ExpiringAggregates     Expiring = "aggregates"
+	ExpiringSignals        Expiring = "signals"
 	ExpiringNotes          Expiring = "notes"
 	ExpiringEvents         Expiring = "events"
 	ExpiringResearch       Expiring = "research"

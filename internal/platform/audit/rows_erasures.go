@@ -82,3 +82,10 @@ func erasedCounts(ctx context.Context, q *pg.Q, s pg.Scope) (ErasedCounts, error
 		s.Tenant, s.Environment).Scan(&c.Erased, &c.Accounted, &c.Erasures)
 	return c, err
 }
+
+// EraseEvents removes the personal part of at most limit of the subject's events. The rows stay, so that the audit chain
+// can still be verified.
+func EraseEvents(ctx context.Context, q *pg.Q, environment, uid string, at time.Time, limit int) (int64, error) {
+	return q.Exec(ctx, `update events set subject_uid = null, subject = null, request_id = null, data = null, salt = null, erased_at = $2
+		where environment_id = $4 and id in (select id from events where environment_id = $4 and subject_uid = $1 limit $3)`, uid, at, limit, environment)
+}

@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +17,7 @@ import (
 // disableTimeout lifts the statement timeout until the transaction ends. An audit reads a whole environment, and no
 // request waits for it.
 func disableTimeout(ctx context.Context, q *pg.Q) error {
-	_, err := q.Exec(ctx, "select set_config('statement_timeout', '0', true)")
-	return err
+	return q.LimitStatements(ctx, 0)
 }
 
 // DecisionRecord is a decision of the log with the stored rows that belong to it and every event about it, in order.
@@ -26,6 +27,7 @@ type DecisionRecord struct {
 	Authorization *models.Authorization
 	Challenge     *models.Challenge
 	Hold          *models.Hold
+	Steps         []models.HoldStep // in their order
 	Teams         []models.HoldTeam
 	Proof         *models.Proof
 	Reviews       []models.Review
@@ -64,6 +66,7 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 		authorizations []models.Authorization
 		challenges     []models.Challenge
 		holds          []models.Hold
+		steps          []models.HoldStep
 		teams          []models.HoldTeam
 		proofs         []models.Proof
 		reviews        []models.Review
@@ -72,8 +75,8 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 		return pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and authorization_id in ?", s.Environment, ids).Find(into).Error
 	}
 	for _, err := range []error{
-		q.Gorm(ctx).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
-		of(&rows.challenges), of(&rows.holds), of(&rows.teams), of(&rows.proofs), of(&rows.reviews),
+		pg.Unchecked(q.Gorm(ctx)).Where("tenant_id = ? and environment_id = ? and id in ?", s.Tenant, s.Environment, ids).Find(&rows.authorizations).Error,
+		of(&rows.challenges), of(&rows.holds), of(&rows.steps), of(&rows.teams), of(&rows.proofs), of(&rows.reviews),
 	} {
 		if err != nil {
 			return nil, err
@@ -90,6 +93,11 @@ func decisionRecordsOf(ctx context.Context, q *pg.Q, s pg.Scope, decided []model
 	}
 	for i, r := range rows.proofs {
 		out[place[r.AuthorizationID]].Proof = &rows.proofs[i]
+	}
+	slices.SortFunc(rows.steps, func(a, b models.HoldStep) int { return cmp.Compare(a.Step, b.Step) })
+	for _, s := range rows.steps {
+		d := &out[place[s.AuthorizationID]]
+		d.Steps = append(d.Steps, s)
 	}
 	for _, t := range rows.teams {
 		d := &out[place[t.AuthorizationID]]
@@ -140,24 +148,25 @@ func unloggedDecisions(ctx context.Context, q *pg.Q, s pg.Scope, limit int) ([]s
 	return ids, err
 }
 
-// NoEvidence is the condition that an event v is not compared with anything that is stored, so that retention may erase its personal part.
-var NoEvidence = `v.type not in ('` + string(events.RecordsChanged) + `', '` + string(events.SubjectErased) + `', '` + string(events.RetentionExecuted) + `',
+// NoEvidence is the condition that an event r is not compared with anything that is stored, so that retention may erase its personal part.
+var NoEvidence = `r.type not in ('` + string(events.RecordsChanged) + `', '` + string(events.SubjectErased) + `', '` + string(events.RetentionExecuted) + `',
 		'` + string(events.EvaluationCreated) + `', '` + string(events.EvaluationClosed) + `')
-	and not exists (select from authorizations a where a.id = v.authorization_id and a.environment_id = v.environment_id)
-	and not (v.type in ('` + strings.Join(subjectTypes, "', '") + `')
-		and exists (select from subjects s where s.uid = v.subject_uid and s.environment_id = v.environment_id))`
+	and not exists (select from authorizations a where a.id = r.authorization_id and a.environment_id = r.environment_id)
+	and not (r.type in ('` + strings.Join(subjectTypes, "', '") + `')
+		and exists (select from subjects s where s.uid = r.subject_uid and s.environment_id = r.environment_id))`
 
-// SubjectRecord is a subject with its templates and passkeys and every event about it of the requested types.
+// SubjectRecord is a subject with its templates, passkeys and standing approvals and every event about it of the requested types.
 type SubjectRecord struct {
 	Subject   models.Subject
 	Templates []models.Template // without their data
 	Passkeys  []pg.Row
+	Standing  []pg.Row
 	Events    []models.Event
 }
 
 // subjectRecords returns at most limit subjects, newest first, behind a position, with their events of the types.
 func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, after RowPosition, limit int) ([]SubjectRecord, error) {
-	tx := q.Gorm(ctx).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
+	tx := pg.Unchecked(q.Gorm(ctx)).Omit("timing_template").Where("tenant_id = ? and environment_id = ?", s.Tenant, s.Environment)
 	if after.ID != "" {
 		tx = tx.Where("(created_at, uid) < (?, ?)", after.At, after.ID)
 	}
@@ -171,10 +180,12 @@ func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, af
 	}
 	var templates []models.Template
 	var passkeys []models.Passkey
+	var standing []models.StandingApproval
 	var entries []models.Event
 	for _, err := range []error{
 		q.Gorm(ctx).Omit("data").Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Order("subject_uid, version").Find(&templates).Error,
 		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&passkeys).Error,
+		pg.Unchecked(q.Gorm(ctx)).Where("environment_id = ? and subject_uid in ?", s.Environment, uids).Find(&standing).Error,
 		q.Gorm(ctx).Raw(inOrder("v.*", "v.environment_id = ? and v.subject_uid in ? and v.type in ?"), s.Environment, uids, types).Find(&entries).Error,
 	} {
 		if err != nil {
@@ -189,6 +200,14 @@ func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, af
 	for _, r := range states {
 		d := &out[place[r.Subject]]
 		d.Passkeys = append(d.Passkeys, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	states, err = pg.States(ctx, q, standing)
+	for _, r := range states {
+		d := &out[place[r.Subject]]
+		d.Standing = append(d.Standing, r)
 	}
 	for _, e := range entries {
 		d := &out[place[*e.SubjectUID]]

@@ -15,6 +15,10 @@ import (
 // sealBatch limits the events sealed in one transaction. Behind a full batch the log is read once more.
 const sealBatch = 2000
 
+// shortStretch is how many events and links a batch may read whole. In a longer stretch each batch would read what the others before it have
+// sealed, and a backlog would take the square of its length.
+const shortStretch = 5 * sealBatch
+
 // Sealer extends the chains, and so gives the events of an environment their order. An event whose transaction ends late is sealed
 // late: no reader that follows the chain can step over it. Any number of sealers may run; each environment's head is locked by one
 // at a time.
@@ -101,6 +105,7 @@ func (how sealing) stretch(head HeadRow, marks []mark) Stretch {
 		out.After = head.Late
 	}
 	out.Links = sealedUpTo(marks, out.After)
+	out.Short = (out.Links > 0 || out.After == 0) && max(min(head.Seen, out.UpTo)-out.After, head.Seq-out.Links) <= shortStretch
 	return out
 }
 

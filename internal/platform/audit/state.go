@@ -63,13 +63,13 @@ func (r *reconciliation) found(f Finding) {
 	}
 }
 
-// run compares decisions first, then subjects, erasures and erased entries; it stops when the findings are full.
+// run looks for impossible steps, then compares decisions, subjects, erasures and erased entries; it stops when the findings are full.
 func (r *reconciliation) run(ctx context.Context) error {
 	var err error
 	if r.retained, err = retainedFrom(ctx, r.q, r.scope, ExpiringAuthorizations, shortestRetention); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{r.decisions, r.unlogged, r.evaluations, r.rows, r.entries, r.subjects, r.erasures} {
+	for _, step := range []func(context.Context) error{r.steps, r.decisions, r.unlogged, r.evaluations, r.rows, r.entries, r.subjects, r.erasures} {
 		if err := step(ctx); err != nil || r.full() {
 			return err
 		}
@@ -120,6 +120,10 @@ func (r *reconciliation) page(ctx context.Context, page []DecisionRecord) error 
 				Detail: "the decision is in the log and stored no more, and neither an erasure nor retention removed it"})
 		default:
 			r.compare(d)
+			if len(pg.Unaltered(ctx, r.q, d.Reviews)) < len(d.Reviews) { // who a reviewer counts as is no fact of the log
+				r.found(Finding{Kind: Contradicted, Event: e.ID, Target: d.Authorization.ID, Field: "reviews",
+					Detail: "a review was altered outside of the service"})
+			}
 		}
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// subjectTypes are the entries that record the state of a subject, its templates and its passkeys.
+// subjectTypes are the entries that record the state of a subject, its templates, its passkeys and its standing approvals.
 var subjectTypes = []string{
-	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
+	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectReinstated), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
 	string(events.EnrollmentCompleted), string(events.TemplateAdapted), string(events.TemplateTrained), string(events.TemplateRolledBack),
-	string(events.TemplateReset), string(events.RecordsChanged), string(events.SubjectClaimsCapped),
+	string(events.TemplateReset), string(events.RecordsChanged), string(events.SubjectClaimsCapped), string(events.SubjectChallengeRequired),
 }
 
 // subjects compares every stored subject with the log, a page at a time, then looks for missing ones.
@@ -65,7 +65,7 @@ func (r *reconciliation) subjects(ctx context.Context) error {
 // subjectContradictions compares a subject with its entries.
 func subjectContradictions(s SubjectRecord) []Finding {
 	c := &comparison{target: s.Subject.UID}
-	log := subjectAccount{passkeys: changedRows{}}
+	log := subjectAccount{rows: changedRows{}}
 	for i := range s.Events {
 		log.apply(&s.Events[i])
 	}
@@ -80,12 +80,14 @@ func subjectContradictions(s SubjectRecord) []Finding {
 	c.at("subjects.created_at", &log.created.At, &s.Subject.CreatedAt)
 	c.same("subjects.status", log.status(), string(s.Subject.Status))
 	c.at("subjects.revoked_at", atOf(log.revoked), s.Subject.RevokedAt)
+	c.at("subjects.reinstated_at", atOf(log.reinstated), s.Subject.ReinstatedAt)
 	c.same("subjects.adaptation_frozen", strconv.FormatBool(log.frozen), strconv.FormatBool(s.Subject.AdaptationFrozen))
 	c.same("subjects.research_consent", strconv.FormatBool(log.consented), strconv.FormatBool(s.Subject.ResearchConsent))
 	c.at("subjects.claim_cap_until", log.capped, s.Subject.ClaimCapUntil)
+	c.at("subjects.challenge_until", log.suspected, s.Subject.ChallengeUntil)
 	c.templates(s.Templates, log.templates)
 	c.lost(s.Templates, log.templates)
-	c.passkeys(s.Passkeys, log.passkeys)
+	c.recorded(slices.Concat(s.Passkeys, s.Standing), log.rows)
 	return c.findings
 }
 
@@ -93,10 +95,12 @@ func subjectContradictions(s SubjectRecord) []Finding {
 type subjectAccount struct {
 	created           *models.Event
 	revoked           *models.Event
+	reinstated        *models.Event
 	frozen, consented bool
 	capped            *time.Time
+	suspected         *time.Time
 	templates         []templateMove
-	passkeys          changedRows
+	rows              changedRows
 }
 
 // templateMove is an entry that activated a version of a template, or deactivated all. The version is named by its own id, or by
@@ -133,14 +137,16 @@ func (a *subjectAccount) apply(e *models.Event) {
 		a.created = e
 	case events.SubjectRevoked:
 		a.revoked = e
+	case events.SubjectReinstated:
+		a.revoked, a.reinstated = nil, e
 	case events.SubjectAdaptationChanged:
 		a.frozen = f.text("frozen") == "true"
 	case events.SubjectConsentChanged:
 		a.consented = f.text("consented") == "true"
 	case events.SubjectClaimsCapped:
-		if until, err := apitime.Parse(f.text("until")); err == nil && (a.capped == nil || until.After(*a.capped)) {
-			a.capped = &until
-		}
+		a.capped = later(a.capped, f.text("until"))
+	case events.SubjectChallengeRequired:
+		a.suspected = later(a.suspected, f.text("until"))
 	case events.EnrollmentCompleted:
 		a.templates = append(a.templates, templateMove{f.text("enrollment"), f.words("modalities"), f.text("device_class")})
 	case events.TemplateAdapted, events.TemplateTrained, events.TemplateRolledBack:
@@ -148,8 +154,16 @@ func (a *subjectAccount) apply(e *models.Event) {
 	case events.TemplateReset:
 		a.templates = append(a.templates, templateMove{})
 	case events.RecordsChanged:
-		_ = a.passkeys.apply(e.ID, e.Data) // the check of the chain reports what cannot be read
+		_ = a.rows.apply(e.ID, e.Data) // the check of the chain reports what cannot be read
 	}
+}
+
+// later returns the later of a time and the one that an entry has, if it has one.
+func later(a *time.Time, text string) *time.Time {
+	if until, err := apitime.Parse(text); err == nil && (a == nil || until.After(*a)) {
+		return &until
+	}
+	return a
 }
 
 // templates requires an entry in the log for every stored version, and that the active version is the last one that the log
@@ -198,8 +212,8 @@ func (c *comparison) inForce(t models.Template, last templateMove) {
 	}
 }
 
-// passkeys compares each passkey with its last state in the log.
-func (c *comparison) passkeys(rows []pg.Row, log changedRows) {
+// recorded compares each row whose changes are entries records.changed with its last state in the log.
+func (c *comparison) recorded(rows []pg.Row, log changedRows) {
 	for _, row := range rows {
 		last, known := log.take(row)
 		if f, wrong := last.compare(row, known); wrong {

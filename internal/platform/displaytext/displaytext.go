@@ -19,22 +19,36 @@ const FaultType = "control_character"
 // Fault describes the first forbidden character of the text by its code point and its position in characters, counted from 0.
 // It returns "" if every character is allowed.
 func Fault(text string) string {
-	shapes, mixed := shaping(text), mixedWords(text)
+	shapes, mixed, whole := Shaping(text), mixedWords(text), survey(text)
 	position, marks := 0, 0
 	for i, r := range text {
 		marks = stacked(r, marks)
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			return fmt.Sprintf("byte 0x%02X at position %d, which is not UTF-8", text[i], position)
-		case unseen(r) && r != utf8.RuneError && !shapes[i], marks > maxMarks, rare(r), mixed[i]:
-			return fmt.Sprintf("U+%04X at position %d", r, position)
+		case unseen(r) && r != utf8.RuneError && !shapes[i], marks > maxMarks, rare(r), mixed[i], whole.misread(r):
+			return fmt.Sprintf("U+%04X at position %d", r, position) + right(r, mixed[i] || whole.misread(r))
 		}
 		position++
 	}
 	return ""
 }
 
-// mixedWords returns the places of letters that look like Latin ones in words with Latin letters.
+// right says as what a character is misread, and what to write.
+func right(r rune, misread bool) string {
+	form := formOf(r)
+	switch {
+	case !misread:
+		return ""
+	case form == "":
+		return fmt.Sprintf(" (%c), which does not belong to the letters beside it", r)
+	default:
+		return fmt.Sprintf(" (%c), which is read as %s: write %s", r, form, form)
+	}
+}
+
+// mixedWords returns the places of letters of other scripts in words with Latin letters: those that look like Latin ones, and those of scripts
+// that are not mixed with Latin letters.
 func mixedWords(text string) map[int]bool {
 	out := map[int]bool{}
 	for _, w := range words(text) {
@@ -42,7 +56,7 @@ func mixedWords(text string) map[int]bool {
 			continue
 		}
 		for i, r := range w.text {
-			if alike(r) {
+			if alike(r) || mixes(r) {
 				out[w.at+i] = true
 			}
 		}

@@ -30,3 +30,20 @@ func TestFoldFindsWhatPeopleType(t *testing.T) {
 	require.NotContains(t, displaytext.Fold("Müller"), displaytext.Fold("%"))
 	require.Empty(t, strings.TrimSpace(displaytext.Fold(" - ")))
 }
+
+// People type a letter with a mark without the mark, or as the two letters that stand for it.
+func TestTypedFindsBothSpellings(t *testing.T) {
+	t.Parallel()
+	for _, shown := range []string{"Müller & Söhne", "Mu\u0308ller & So\u0308hne", "MÜLLER & SÖHNE"} {
+		for _, typed := range []string{"muller", "mueller", "Müller", "MUELLER & SOEHNE", "soehne"} {
+			require.True(t, displaytext.Type(typed).In(shown), "%q finds %q", typed, shown)
+		}
+		require.True(t, displaytext.Type("mueller").Begins(shown))
+		require.False(t, displaytext.Type("soehne").Begins(shown))
+	}
+	for typed, shown := range map[string]string{"müller": "Mueller GmbH", "oersted": "Ørsted A/S", "aarhus": "Århus Havn", "strasse": "Hauptstraße 4"} {
+		require.True(t, displaytext.Type(typed).In(shown), "%q finds %q", typed, shown)
+	}
+	require.False(t, displaytext.Type(" - ").In("Müller"), "nothing is left to search for")
+	require.False(t, displaytext.Type("maller").In("Müller"))
+}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 )
 
 //go:generate go run ../../../tools/lookalikes
@@ -26,6 +28,15 @@ var recommended = []*unicode.RangeTable{
 // eastAsian are the scripts whose texts write Latin letters and digits in full width.
 var eastAsian = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo}
 
+// isSign has the runes of signs.
+var isSign = func() map[rune]bool {
+	out := map[rune]bool{}
+	for _, r := range signs {
+		out[r] = true
+	}
+	return out
+}()
+
 // lookalikeOf has the script of each lookalike.
 var lookalikeOf = func() map[rune]string {
 	out := map[rune]string{}
@@ -41,7 +52,18 @@ var lookalikeOf = func() map[rune]string {
 // controls, characters that show nothing, marks beyond two on one letter, compatibility forms of letters and digits, and letters that
 // look like Latin ones where they could be taken for them (UTS 39). A byte that is not UTF-8 becomes its value, such as [0xFF].
 func Readable(text string) string {
-	var b strings.Builder
+	return strings.Join(characters(text), "")
+}
+
+// ReadableEnd returns the last n characters of a text as Readable shows them there.
+func ReadableEnd(text string, n int) string {
+	all := characters(text)
+	return strings.Join(all[max(len(all)-n, 0):], "")
+}
+
+// characters returns each character of a text as Readable shows it.
+func characters(text string) []string {
+	var out []string
 	whole := survey(text)
 	for _, w := range words(text) {
 		imitates := whole.imitates(w.text)
@@ -50,16 +72,22 @@ func Readable(text string) string {
 			marks = stacked(r, marks)
 			switch {
 			case r == utf8.RuneError && !strings.HasPrefix(w.text[i:], string(utf8.RuneError)):
-				fmt.Fprintf(&b, "[0x%02X]", w.text[i])
-			case unseen(r) && !whole.shaping[w.at+i], marks > maxMarks, whole.compatibility(r), imitates && alike(r), always(r):
-				fmt.Fprintf(&b, "[U+%04X]", r)
+				out = append(out, fmt.Sprintf("[0x%02X]", w.text[i]))
+			case unseen(r) && !whole.shaping[w.at+i], marks > maxMarks, whole.misread(r), imitates && (alike(r) || mixes(r)), r == dotless && !whole.turkic:
+				out = append(out, fmt.Sprintf("[U+%04X]", r))
 			default:
-				b.WriteRune(r)
+				out = append(out, string(r))
 			}
 		}
 	}
-	return b.String()
+	return out
 }
+
+// dotless is a letter of Turkish and its relatives, which has a dot in every other language.
+const dotless = 'ı'
+
+// turkicLetters show that a text is Turkish or Azerbaijani.
+const turkicLetters = "çÇğĞİöÖşŞüÜəƏ"
 
 // maxMarks is how many marks one letter may have. Those that have a place of their own, such as vowels of Indic scripts, do not count.
 const maxMarks = 2
@@ -99,13 +127,19 @@ func words(s string) []word {
 // text has the facts about a text that the judgement of each of its words needs.
 type text struct {
 	shaping      map[int]bool
-	latin, twins int  // words in Latin letters, and words of twins alone
-	plain, east  bool // has ASCII letters or digits; has East Asian letters
-	telling      bool // has letters of the twins' scripts that look like no Latin one
+	latin, twins int             // words in Latin letters, and words of twins alone
+	plain, east  bool            // has ASCII letters or digits; has East Asian letters
+	plainDigits  bool            // has ASCII digits
+	telling      bool            // has letters of the twins' scripts that look like no Latin one
+	turkic       bool            // has letters of Turkish besides the dotless i
+	letters      bool            // has Latin letters
+	whole        string          // the text
+	scripts      map[string]bool // whether it has letters of a script, of those that were asked for
+	digits       rune            // the zero of the first digits
 }
 
 func survey(s string) text {
-	t := text{shaping: shaping(s)}
+	t := text{shaping: Shaping(s), whole: s, scripts: map[string]bool{}}
 	for _, w := range words(s) {
 		switch {
 		case strings.ContainsFunc(w.text, isLatin):
@@ -116,7 +150,13 @@ func survey(s string) text {
 	}
 	for _, r := range s {
 		t.plain = t.plain || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r))
+		t.plainDigits = t.plainDigits || r >= '0' && r <= '9'
 		t.east = t.east || unicode.In(r, eastAsian...)
+		t.turkic = t.turkic || strings.ContainsRune(turkicLetters, r)
+		t.letters = t.letters || unicode.IsLetter(r) && isLatin(r)
+		if t.digits == 0 && unicode.IsDigit(r) {
+			t.digits = canonical.Zero(r)
+		}
 		t.telling = t.telling || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian) && !strings.ContainsRune(twins, r)
 	}
 	return t
@@ -132,7 +172,7 @@ func twinned(w string) bool {
 // capitals many ordinary words are such, in capitals in a text that has more words of its script than Latin ones.
 func (t text) imitates(w string) bool {
 	if strings.ContainsFunc(w, isLatin) {
-		return strings.ContainsFunc(w, alike)
+		return strings.ContainsFunc(w, alike) || strings.ContainsFunc(w, mixes)
 	}
 	if !twinned(w) || t.latin == 0 && t.telling {
 		return false
@@ -143,6 +183,66 @@ func (t text) imitates(w string) bool {
 // alike reports whether a letter of another script looks like one of ASCII.
 func alike(r rune) bool {
 	return lookalikeOf[r] != "" && !isLatin(r) || strings.ContainsRune(twins, r)
+}
+
+// mixes reports letters of scripts that no orthography mixes with Latin letters in a word (UTS 39, section 5.2).
+func mixes(r rune) bool {
+	return unicode.IsLetter(r) && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian) && r != 'µ'
+}
+
+// misread reports a character that could be read as one of ASCII in this text, whatever stands beside it.
+func (t text) misread(r rune) bool {
+	return t.compatibility(r) || always(r) || t.foreignDigit(r) || t.sign(r)
+}
+
+// scriptOf returns the name of the script of a letter, digit or sign. Digits and signs of Arabic texts belong to several scripts.
+func scriptOf(r rune) string {
+	if r >= 0x0600 && r <= 0x06FF {
+		return "Arabic"
+	}
+	for name, table := range unicode.Scripts {
+		if unicode.Is(table, r) {
+			return name
+		}
+	}
+	return ""
+}
+
+// writes reports whether the text has letters of a script.
+func (t text) writes(script string) bool {
+	if has, asked := t.scripts[script]; asked {
+		return has
+	}
+	has := strings.ContainsFunc(t.whole, func(r rune) bool { return unicode.IsLetter(r) && unicode.Is(unicode.Scripts[script], r) })
+	t.scripts[script] = has
+	return has
+}
+
+// foreignDigit reports digits other than those of ASCII in a text that has others (UTS 39, section 5.3), or that is in Latin letters alone.
+func (t text) foreignDigit(r rune) bool {
+	if r < utf8.RuneSelf || !unicode.IsDigit(r) || r >= 0xFF10 && r <= 0xFF19 {
+		return false
+	}
+	return t.digits != canonical.Zero(r) || t.plainDigits || t.letters && !t.writes(scriptOf(r))
+}
+
+// sign reports signs that look like ones of ASCII, except those of a script in a text with its letters.
+func (t text) sign(r rune) bool {
+	if !isSign[r] {
+		return false
+	}
+	script := scriptOf(r)
+	return script == "Common" || script == "Inherited" || !t.writes(script)
+}
+
+// formOf returns what a character is read as; empty if that is not known.
+func formOf(r rune) string {
+	for form, read := range readAs {
+		if strings.ContainsRune(read, r) {
+			return form
+		}
+	}
+	return ""
 }
 
 // always reports letters that look like ones of ASCII and that no text in everyday use has: those of rare scripts, and of phonetics.
@@ -157,14 +257,21 @@ func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) && (r < 0xFF21 |
 // fifty. Superscripts and the like in ordinary use (², ª, º, ™) stay, and so do forms in full width in East Asian texts and in texts
 // that have no other.
 func (t text) compatibility(r rune) bool {
-	if r < 0x2000 || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Nl, r) {
+	eastern := r >= 0xFF01 && r <= 0xFF5E || r >= 0xFE50 && r <= 0xFE6F // in any form, signs too
+	if r < 0x100 || !eastern && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Nl, r) {
 		return false
 	}
-	if r >= 0xFF10 && r <= 0xFF5A && (t.east || !t.plain) {
+	if (eastern || unicode.Is(unicode.Nl, r)) && (t.east || !t.plain) {
 		return false
 	}
 	plain := norm.NFKC.String(string(r))
-	return plain != string(r) && utf8.RuneCountInString(plain) == 1 && plain[0] < utf8.RuneSelf
+	if plain == string(r) {
+		return false
+	}
+	if unicode.Is(unicode.Latin, r) && utf8.RuneCountInString(plain) > 1 {
+		return strings.IndexFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 // a ligature
+	}
+	return strings.IndexFunc(plain, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // rare reports whether a letter belongs to no script in everyday use.

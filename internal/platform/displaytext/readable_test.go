@@ -18,6 +18,9 @@ func TestReadableLeavesOrdinaryTextAsItIs(t *testing.T) {
 		"flag of Scotland": "🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F", "flag": "🇨🇭",
 		"Japanese bank": "三菱ＵＦＪ銀行", "Japanese net bank": "ＧＭＯあおぞらネット銀行", "full width alone": "ＭＵＦＧ", "half width kana": "ﾐﾂﾋﾞｼ", "variant of Han": "葛\U000E0100城",
 		"Vietnamese": "Ngân hàng Việt Nam", "Thai": "ธนาคารที่", "Hebrew": "בנק", "Arabic": "بنك الاتحاد", "superscripts": "m² 1ª Nº 5™", "Chinese": "招商银行",
+		"Turkish": "Türkiye İş Bankası", "Turkish without more": "Şırnak Yapı", "Azerbaijani": "Kapital Bankı, Bakı şəhəri", "Hausa": "Ɓangaren Ƙasa", "French": "Cœur d’Œuvre", "Danish": "Ærø",
+		"Arabic with digits": "حساب ٤٥٦", "Persian with digits": "کارت ۱۲۳۴", "Bengali with digits": "হিসাব ৪৫৬", "Hebrew with geresh": "צ׳ק בנק", "Arabic decimals": "١٢٫٥ دينار",
+		"typography": "“Müller’s” – 3 × 5 … −7", "number sign": "№ 5", "Japanese with signs": "三菱：ＵＦＪ（銀行）", "micro": "5 µTorrent", "Devanagari digits": "खाता १२३", "hyphen between scripts": "T-Банк",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,11 +55,41 @@ func TestReadableMarksWhatIsMisread(t *testing.T) {
 		"stacked marks":          {"Z\u0300\u0301\u0302\u0303", "Z\u0300\u0301[U+0302][U+0303]"},
 		"not UTF-8":              {"a\xff", "a[0xFF]"},
 		"line break":             {"a\nb", "a[U+000A]b"},
+
+		"dotless i":                {"paypaı", "paypa[U+0131]"},
+		"long s":                   {"ſtripe", "[U+017F]tripe"},
+		"ligature":                 {"conﬁrm", "con[U+FB01]rm"},
+		"ligature of two letters":  {"ǉeto", "[U+01C9]eto"},
+		"small capitals":           {"ᴘᴀʏᴘᴀʟ", "[U+1D18][U+1D00][U+028F][U+1D18][U+1D00][U+029F]"},
+		"script g":                 {"ɡoogle", "[U+0261]oogle"},
+		"Arabic digits":            {"1٢3", "1[U+0662]3"},
+		"Bengali digit":            {"DE৪9 3704", "DE[U+09EA]9 3704"},
+		"digits beside Latin":      {"Pay ৪০০", "Pay [U+09EA][U+09E6][U+09E6]"},
+		"two kinds of digits":      {"٤۴", "٤[U+06F4]"},
+		"leader for a dot":         {"bank․com", "bank[U+2024]com"},
+		"ratio for a colon":        {"10∶30", "10[U+2236]30"},
+		"fraction slash":           {"bank.com⁄x", "bank.com[U+2044]x"},
+		"division slash":           {"a∕b", "a[U+2215]b"},
+		"Greek question mark":      {"a\u037eb", "a[U+037E]b"},
+		"Hebrew colon":             {"10׃30", "10[U+05C3]30"},
+		"small full stop":          {"bank﹒com", "bank[U+FE52]com"},
+		"full width solidus":       {"bank.com／x", "bank.com[U+FF0F]x"},
+		"operator for a letter":    {"∪BS", "[U+222A]BS"},
+		"Cyrillic that is no twin": {"Bankж", "Bank[U+0436]"},
+		"Roman numeral of three":   {"Louis Ⅲ", "Louis [U+2162]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, c.want, displaytext.Readable(c.text))
 		})
+	}
+}
+
+// The end of a text is marked as it is there, and not as it would be alone.
+func TestReadableEndKnowsTheRestOfTheText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"1234567৪": "567[U+09EA]", "Иван Петров": "тров", "Pay РАУ": " [U+0420][U+0410][U+0423]", "ab": "ab", "": ""} {
+		require.Equal(t, want, displaytext.ReadableEnd(text, 4))
 	}
 }
 

@@ -28,9 +28,9 @@ func unseen(r rune) bool {
 	return blank[r] || !unicode.IsGraphic(r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// shaping returns the places of characters that show nothing but give those beside them their form, as their script or an emoji needs it:
+// Shaping returns the places of characters that show nothing but give those beside them their form, as their script or an emoji needs it:
 // joiners (UTS 39, section 3.1.1), variation selectors, and the tags of flags.
-func shaping(text string) map[int]bool {
+func Shaping(text string) map[int]bool {
 	out := map[int]bool{}
 	at, state := 0, -1
 	for rest := text; rest != ""; {

@@ -32,5 +32,5 @@ func audit(description string, data ...Data) Definition {
 // descriptions (a test compares them). The public part is a published contract: testdata/catalogue.jsonl pins its order, schemas and examples.
 var catalogue = slices.Concat(
 	decisionEvents, changeEvents, subjectEvents, outcomeEvents, operationEvents, accountEvents,
-	teamEvents, listEvents, noticeEvents, backgroundEvents, consoleEvents, historiesEvents,
+	teamEvents, listEvents, noticeEvents, backgroundEvents, consoleEvents, historiesEvents, directoryEvents, signalEvents, destinationEvents,
 )

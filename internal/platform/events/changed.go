@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
@@ -28,7 +30,7 @@ func RecordChanged(ctx context.Context, q *pg.Q, rows []pg.Row) error {
 		if records[o] == nil {
 			owners = append(owners, o)
 		}
-		records[o] = append(records[o], r.Table+" "+r.ID+" "+cmp.Or(r.Digest, deletedRow))
+		records[o] = append(records[o], changedLine(r))
 	}
 	for _, o := range owners { // entries of one transaction have an order
 		if err := Append(ctx, q, Entry{
@@ -40,6 +42,22 @@ func RecordChanged(ctx context.Context, q *pg.Q, rows []pg.Row) error {
 	}
 	return nil
 }
+
+// QueueChanged adds to a batch what RecordChanged appends for rows that the batch inserts, by whom the entry names.
+func QueueChanged(b *pgx.Batch, from Entry, rows ...pg.Row) error {
+	for _, r := range rows {
+		e := Entry{
+			Scope: r.Scope, At: from.At, SubjectUID: r.Subject, Actor: from.Actor, RequestID: from.RequestID, WorkflowID: from.WorkflowID,
+			Data: RecordsChangedData{Records: []string{changedLine(r)}},
+		}
+		if err := Queue(b, e, pg.Causes{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func changedLine(r pg.Row) string { return r.Table + " " + r.ID + " " + cmp.Or(r.Digest, deletedRow) }
 
 // word is the inverse of optional.
 func word(s *string) string {

@@ -7,6 +7,7 @@ const (
 	QuotaNearlyUsed          Type = "quota.nearly_used"
 	TenantCreated            Type = "tenant.created"
 	TenantRestored           Type = "tenant.restored"
+	EnvironmentUpgraded      Type = "environment.upgraded"
 	EnvironmentCreated       Type = "environment.created"
 	EnvironmentUpdated       Type = "environment.updated"
 	CredentialCreated        Type = "credential.created"
@@ -24,7 +25,9 @@ const (
 	PersonPasskeyCloneWarned Type = "person.clone_warning"
 	PersonProvisioned        Type = "person.provisioned"
 	PersonIdentityConfirmed  Type = "person.identity_confirmed"
+	PersonConfirmationEnded  Type = "person.confirmation_ended"
 	PersonLinked             Type = "person.linked"
+	PersonManagerSet         Type = "person.manager_set"
 	PersonSignInFailed       Type = "person.sign_in_failed"
 	OperationRefused         Type = "operation.refused"
 	RecordsRead              Type = "records.read"
@@ -51,6 +54,11 @@ type TenantCreatedData struct{}
 type TenantRestoredData struct {
 	DeletedAt string `json:"deleted_at,omitempty"`
 	DeletedBy string `json:"deleted_by,omitempty"`
+}
+
+// EnvironmentUpgradedData says from which version on rows without a MAC are refused.
+type EnvironmentUpgradedData struct {
+	From string `json:"from"`
 }
 
 // EnvironmentCreatedData has no fields.
@@ -161,18 +169,30 @@ type PersonSignedInData struct {
 	IdentityProvider string `json:"identity_provider,omitempty"`
 }
 
-// PersonProvisionedData names the identity provider that signed the person in, never their account there.
+// PersonProvisionedData names the identity provider that signs the person in, never their account there. It is empty for a person of a directory who
+// signs in with a passkey.
 type PersonProvisionedData struct {
 	Person           string `json:"person"`
-	IdentityProvider string `json:"identity_provider"`
+	IdentityProvider string `json:"identity_provider,omitempty"`
 }
 
-// PersonIdentityConfirmedData names the person whom the actor knows, and the actors who saw a link that registered a passkey of theirs.
+// PersonIdentityConfirmedData names the person whom the actor knows, and those who could have been the account before.
 type PersonIdentityConfirmedData struct {
 	Person  string   `json:"person"`
 	ShownTo []string `json:"shown_to,omitempty"`
-	// MailedBy are the actors who chose the address that such a link was mailed to.
+	// MailedBy are those whom version 1.0 stored apart, because they chose an address that a link was mailed to.
 	MailedBy []string `json:"mailed_by,omitempty"`
+}
+
+// PersonConfirmationEndedData names the person who is no longer confirmed.
+type PersonConfirmationEndedData struct {
+	Person string `json:"person"`
+}
+
+// PersonManagerSetData names a person and their manager from now on; empty for none.
+type PersonManagerSetData struct {
+	Person  string `json:"person"`
+	Manager string `json:"manager,omitempty"`
 }
 
 // PersonLinkedData names both accounts, the principal that they count as from now on, and the keys that count as it too.
@@ -313,6 +333,7 @@ type RootKeyUsedData struct {
 
 func (TenantCreatedData) EventType() Type              { return TenantCreated }
 func (TenantRestoredData) EventType() Type             { return TenantRestored }
+func (EnvironmentUpgradedData) EventType() Type        { return EnvironmentUpgraded }
 func (EnvironmentCreatedData) EventType() Type         { return EnvironmentCreated }
 func (EnvironmentSettingsChangedData) EventType() Type { return EnvironmentUpdated }
 func (EnvironmentCeilingChangedData) EventType() Type  { return EnvironmentUpdated }
@@ -333,7 +354,9 @@ func (PersonSignedOutData) EventType() Type            { return PersonSignedOut 
 func (PersonRevokedData) EventType() Type              { return PersonRevoked }
 func (PersonProvisionedData) EventType() Type          { return PersonProvisioned }
 func (PersonIdentityConfirmedData) EventType() Type    { return PersonIdentityConfirmed }
+func (PersonConfirmationEndedData) EventType() Type    { return PersonConfirmationEnded }
 func (PersonLinkedData) EventType() Type               { return PersonLinked }
+func (PersonManagerSetData) EventType() Type           { return PersonManagerSet }
 func (PersonSignInFailedData) EventType() Type         { return PersonSignInFailed }
 func (OperationRefusedData) EventType() Type           { return OperationRefused }
 func (RecordsReadData) EventType() Type                { return RecordsRead }
@@ -358,6 +381,7 @@ var accountEvents = []Definition{
 		map[string]any{"quota": "servers", "limit": 10000, "used_percent": 80}),
 	audit("A tenant was created.", TenantCreatedData{}),
 	audit("A deleted tenant was copied back from a backup.", TenantRestoredData{}),
+	audit("An upgrade was finished: rows of the earlier version were signed, and rows without a MAC are refused.", EnvironmentUpgradedData{}),
 	audit("An environment was created.", EnvironmentCreatedData{}),
 	audit("An environment's settings changed.", EnvironmentSettingsChangedData{}, EnvironmentCeilingChangedData{}, EnvironmentRPIDsGivenData{}, EnvironmentResearchChangedData{}),
 	audit("A credential was issued.", CredentialCreatedData{}),
@@ -373,9 +397,11 @@ var accountEvents = []Definition{
 	audit("A person signed out of the console.", PersonSignedOutData{}),
 	audit("A person's access to the console was ended.", PersonRevokedData{}),
 	audit("The signature counter of a person's authenticator decreased: it may be cloned.", PersonPasskeyCloneWarnedData{}),
-	audit("A person signed in with the identity provider for the first time.", PersonProvisionedData{}),
-	audit("A second operator confirmed that an invited account belongs to a distinct person.", PersonIdentityConfirmedData{}),
+	audit("A person signed in with the identity provider for the first time, or the directory provisioned them.", PersonProvisionedData{}),
+	audit("A second operator confirmed who has an invited account.", PersonIdentityConfirmedData{}),
+	audit("A person is no longer confirmed: someone saw a new link of theirs, or the person who confirmed them lost the authority to do so.", PersonConfirmationEndedData{}),
 	audit("Two accounts of one person were linked and count as one principal.", PersonLinkedData{}),
+	audit("The manager of a person was recorded, or removed.", PersonManagerSetData{}),
 	audit("Sign-ins to the console failed; count is how many of this kind since the entry before.", PersonSignInFailedData{}),
 	audit("Operations were refused to the actor; count is how many of this kind since the entry before.", OperationRefusedData{}),
 	audit("A key read many records about people; count is how many since the entry before.", RecordsReadData{}),

@@ -13,7 +13,7 @@ const (
 // ChangeRequestedData describes a change request. Before and after are digests of what is in force and what is proposed.
 type ChangeRequestedData struct {
 	ID        string `json:"change"`
-	Kind      string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update|list.entries|list.delete"`
+	Kind      string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update|list.entries|list.delete|subject.reinstate|person.manager|signals.set|signals.remove|destination.set|destination.remove"`
 	ExpiresAt string `json:"expires_at" schema:"date-time"`
 	Change
 }
@@ -21,7 +21,7 @@ type ChangeRequestedData struct {
 // ChangeApprovedData names both principals' actors: the change is in force from this event on.
 type ChangeApprovedData struct {
 	ID          string `json:"change"`
-	Kind        string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update|list.entries|list.delete"`
+	Kind        string `json:"kind" schema:"policy.activate|action.mode|environment.settings|team.create|team.update|team.delete|webhook.create|webhook.update|list.entries|list.delete|subject.reinstate|person.manager|signals.set|signals.remove|destination.set|destination.remove"`
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 	Change

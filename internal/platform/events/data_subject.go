@@ -12,9 +12,12 @@ const (
 	RecoveryExpired            Type = "recovery.expired"
 	SubjectCreated             Type = "subject.created"
 	SubjectRevoked             Type = "subject.revoked"
+	SubjectReinstated          Type = "subject.reinstated"
 	SubjectAdaptationChanged   Type = "subject.adaptation_changed"
 	SubjectConsentChanged      Type = "subject.consent_changed"
 	SubjectClaimsCapped        Type = "subject.claims_capped"
+	SubjectAliasesChanged      Type = "subject.aliases_changed"
+	SubjectChallengeRequired   Type = "subject.challenge_required"
 	SubjectExported            Type = "subject.exported"
 	SubjectErasureRequested    Type = "subject.erasure_requested"
 	SubjectErased              Type = "subject.erased"
@@ -45,6 +48,11 @@ type SubjectRevokedData struct {
 	ReasonDigest        string `json:"reason_digest,omitempty" schema:"digest"`
 }
 
+// SubjectReinstatedData names the change request by which a second principal ended the revocation.
+type SubjectReinstatedData struct {
+	Change string `json:"change"`
+}
+
 // SubjectAdaptationChangedData says whether the subject's templates may adapt. ReasonDigest covers the reason given, if any.
 type SubjectAdaptationChangedData struct {
 	Frozen       bool   `json:"frozen"`
@@ -54,6 +62,16 @@ type SubjectAdaptationChangedData struct {
 // SubjectClaimsCappedData says until when claims about the subject are capped.
 type SubjectClaimsCappedData struct {
 	Until string `json:"until" schema:"date-time"`
+}
+
+// SubjectChallengeRequiredData says until when a security event requires challenges of the subject.
+type SubjectChallengeRequiredData struct {
+	Until string `json:"until" schema:"date-time"`
+}
+
+// SubjectAliasesChangedData says how many names the subject has in security events, by their format, such as "email 1".
+type SubjectAliasesChangedData struct {
+	Formats []string `json:"formats"`
 }
 
 // SubjectConsentChangedData has VectorsRemoved only if consent was withdrawn.
@@ -230,9 +248,12 @@ type RecoveryExpiredData RecoveryStartedData
 
 func (SubjectCreatedData) EventType() Type             { return SubjectCreated }
 func (SubjectRevokedData) EventType() Type             { return SubjectRevoked }
+func (SubjectReinstatedData) EventType() Type          { return SubjectReinstated }
 func (SubjectAdaptationChangedData) EventType() Type   { return SubjectAdaptationChanged }
 func (SubjectConsentChangedData) EventType() Type      { return SubjectConsentChanged }
 func (SubjectClaimsCappedData) EventType() Type        { return SubjectClaimsCapped }
+func (SubjectChallengeRequiredData) EventType() Type   { return SubjectChallengeRequired }
+func (SubjectAliasesChangedData) EventType() Type      { return SubjectAliasesChanged }
 func (SubjectExportedData) EventType() Type            { return SubjectExported }
 func (SubjectErasureRequestedData) EventType() Type    { return SubjectErasureRequested }
 func (SubjectErasedData) EventType() Type              { return SubjectErased }
@@ -282,6 +303,8 @@ var subjectEvents = []Definition{
 		map[string]any{"subject": "user-4711"}, subject),
 	public(SubjectRevokedData{}, "A subject was revoked: its proofs are void and every later decision is deny.",
 		map[string]any{"subject": "user-4711", "proofs_revoked": 1, "challenges_cancelled": 0}, subject),
+	public(SubjectReinstatedData{}, "A second principal ended the revocation of a subject.",
+		map[string]any{"subject": "user-4711", "change": exampleChange}, subject),
 	public(SubjectAdaptationChangedData{}, "Adaptation of the subject's template was frozen or released.",
 		map[string]any{"subject": "user-4711", "frozen": true}, subject),
 	public(SubjectConsentChangedData{}, "Consent to research use was given or withdrawn.",
@@ -305,6 +328,8 @@ var subjectEvents = []Definition{
 	audit("An enrollment began.", EnrollmentStartedData{}),
 	audit("The completion of an enrollment was requested.", EnrollmentRequestedData{}),
 	audit("Claims about a subject were capped, because of a recovery.", SubjectClaimsCappedData{}),
+	audit("The names by which security events know a subject changed.", SubjectAliasesChangedData{}),
+	audit("A security event requires challenges of a subject for a time.", SubjectChallengeRequiredData{}),
 	audit("A template was learned.", TemplateTrainedData{}),
 	audit("A template adapted to confirmed evidence.", TemplateAdaptedData{}),
 	audit("A template was reset.", TemplateResetData{}),

@@ -58,6 +58,14 @@ const (
 	Deputy            = "dep"
 	IdentityProvider  = "idp"
 	SavedFilter       = "flt"
+	DirectoryToken    = "dtk"
+	DirectoryUser     = "dus"
+	DirectoryGroup    = "dgr"
+	SignalStream      = "sst"
+	StandingApproval  = "sta"
+	StandingLink      = "stl"
+	Signal            = "sig"
+	Destination       = "dst"
 )
 
 // Timeless returns a fresh id that does not reveal when it was made. Use it for records that must not be linkable by their age,

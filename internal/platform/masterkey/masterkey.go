@@ -43,7 +43,7 @@ func (m *Mismatch) Error() string {
 		return fmt.Sprintf("%s cannot be compared with this database: it has signing keys and no row in master_keys; restore that table", m.Setting)
 	case m.Foreign:
 		return fmt.Sprintf("%s does not hold the master key of this database: it holds %s and the database was sealed with %s; set the key that the "+
-			"database was sealed with", m.Setting, strings.Join(m.Held, ", "), strings.Join(m.Missing, ", "))
+			"database was sealed with, from a backup if it was lost: without it only a new database is of use", m.Setting, strings.Join(m.Held, ", "), strings.Join(m.Missing, ", "))
 	default:
 		return fmt.Sprintf("%s lacks the master key %s, which also sealed this database: add it after the active one, or take it out of use with "+
 			"countersign key master retire", m.Setting, strings.Join(m.Missing, ", "))

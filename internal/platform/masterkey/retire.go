@@ -29,6 +29,11 @@ type Retirement struct {
 // Retire marks a master key as no longer needed: processes then start without it. The caller must hold every other key of the
 // database, so that a process with a wrong key cannot retire the right one, and no stored value may still need the key.
 func Retire(ctx context.Context, r Retirement) error {
+	if id, err := hex.DecodeString(r.ID); err == nil && !r.Lost && r.ID != r.Keys.ActiveID() {
+		if err := pg.RenewFixedMACs(ctx, r.Store, id); err != nil {
+			return err
+		}
+	}
 	return r.Store.Write(ctx, func(q *pg.Q) error {
 		if err := lockKey(ctx, q); err != nil {
 			return err
@@ -97,6 +102,12 @@ func (r Retirement) unused(ctx context.Context, q *pg.Q, rows []models.MasterKey
 		}
 		if n > 0 {
 			needs = append(needs, fmt.Sprintf("%d API keys made before the active master key", n))
+		}
+		if n, err = aliasesBefore(ctx, q, row.RecordedAt); err != nil {
+			return err
+		}
+		if n > 0 {
+			needs = append(needs, fmt.Sprintf("%d names of subjects sent before the active master key", n))
 		}
 	}
 	if len(needs) == 0 {

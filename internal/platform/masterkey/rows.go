@@ -1,6 +1,7 @@
 package masterkey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -36,43 +37,23 @@ func retireKey(ctx context.Context, q *pg.Q, id string, at time.Time) (bool, err
 	return n == 1, err
 }
 
-// sealedColumns are the columns with values sealed by internal/platform/keyring. Responses stored for idempotency are
-// left out: they expire within a day.
-var sealedColumns = []struct{ table, column, where string }{
-	{"signing_keys", "sealed", "status <> 'retired'"},
-	{"webhook_secrets", "sealed", "true"},
-	{"templates", "data", "true"},
-	{"background_sums", "sums", "true"},
-	{"subjects", "timing_template", "true"},
-	{"typed_passages", "passages", "true"},
-	{"shown_details", "details", "true"},
-	{"kept_values", "kept", "true"},
-	{"review_notes", "note", "true"},
-	{"given_reviews", "note", "note is not null"},
-	{"lists", "secret", "secret is not null"},
-	{"proofs", "sealed", "true"}, // expired ones too: a repeated request returns its stored response
-	{"sessions", "state", "status = 'active'"},
-	{"research_periods", "salt", "true"},
-	{"research_links", "pseudonym", "true"},
-	{"identity_providers", "client_secret", "client_secret is not null"},
-	{"person_addresses", "address", "true"},
-	{"chat_addresses", "url", "url is not null"},
-}
-
-// sealedBy counts, by table, the rows in use that a master key sealed. It reads whole tables, for an operator's command.
+// sealedBy counts, by table, the values in use that a master key sealed (pg.Table.Sealed). Responses stored for idempotency are left out: they
+// expire within a day. It reads whole tables, for an operator's command.
 func sealedBy(ctx context.Context, q *pg.Q, id []byte) (map[string]int64, error) {
-	if _, err := q.Exec(ctx, "set local statement_timeout = '10min'"); err != nil {
+	if err := q.LimitStatements(ctx, 10*time.Minute); err != nil {
 		return nil, err
 	}
 	found := map[string]int64{}
-	for _, c := range sealedColumns {
-		var n int64
-		query := fmt.Sprintf("select count(*) from %s where %s and substring(%s from 2 for %d) = $1", c.table, c.where, c.column, len(id))
-		if err := q.QueryRow(ctx, query, id).Scan(&n); err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			found[c.table] = n
+	for _, t := range pg.Tables() {
+		for _, c := range t.Sealed {
+			var n int64
+			query := fmt.Sprintf("select count(*) from %s where %s and substring(%s from 2 for %d) = $1", t.Name, cmp.Or(c.While, "true"), c.Column, len(id))
+			if err := q.QueryRow(ctx, query, id).Scan(&n); err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				found[t.Name] += n
+			}
 		}
 	}
 	return found, nil
@@ -85,6 +66,13 @@ func credentialKeysBefore(ctx context.Context, q *pg.Q, t, at time.Time) (int64,
 	err := q.QueryRow(ctx, `select count(*) from credential_keys k join credentials c on c.id = k.credential_id
 		where k.created_at < $1 and c.revoked_at is null and (k.expires_at is null or k.expires_at > $2)
 		and (c.expires_at is null or c.expires_at > $2)`, t, at).Scan(&n)
+	return n, err
+}
+
+// aliasesBefore counts the names of subjects that were stored before t, whose digests likewise do not say which master key made them.
+func aliasesBefore(ctx context.Context, q *pg.Q, t time.Time) (int64, error) {
+	var n int64
+	err := q.QueryRow(ctx, "select count(*) from subject_aliases where created_at < $1", t).Scan(&n)
 	return n, err
 }
 

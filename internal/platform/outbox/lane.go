@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/platform/tracing"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -141,7 +142,7 @@ func (l *lane) work(ctx context.Context, rows []models.Outbox) {
 		return
 	}
 	for _, row := range rows {
-		l.conclude(ctx, row, l.try(ctx, func(ctx context.Context) error { return l.handlers[row.Topic](ctx, row) }))
+		l.conclude(ctx, row, l.try(ctx, func(ctx context.Context) error { return l.handlers[row.Topic](tracing.Within(ctx, row.Trace), row) }))
 	}
 }
 

@@ -252,6 +252,36 @@ func TestALeaseEnds(t *testing.T) {
 	require.Empty(t, rows, "a lane takes its own topics only")
 }
 
+// A row with a later time is claimed at that time and not before: a review that can be undone must not be taken while it can.
+func TestADelayedRowWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	due := now.Add(5 * time.Second)
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		return outbox.Add(t.Context(), q, outbox.Item{Topic: "test", Ref: "later", At: now, Due: due})
+	}))
+	for _, at := range []time.Time{now, due.Add(-time.Millisecond)} {
+		rows, err := outbox.Claim(t.Context(), b.store.Q, []string{"test"}, 10, time.Time{}, at, time.Minute)
+		require.NoError(t, err)
+		require.Empty(t, rows)
+	}
+	rows, err := outbox.Claim(t.Context(), b.store.Q, []string{"test"}, 10, time.Time{}, due, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+}
+
+// The clock was ahead when a row was claimed, and is right again before its work is done.
+func TestARowThatAClockStrandedIsDue(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.add(t, "a", now)
+	for _, at := range []time.Duration{3 * time.Hour, 0} {
+		rows, err := outbox.Claim(t.Context(), b.store.Q, []string{"test"}, 10, time.Time{}, now.Add(at), time.Minute)
+		require.NoError(t, err)
+		require.Len(t, rows, 1)
+	}
+}
+
 // Handlers that are running when the relay stops are finished.
 func TestRelayFinishesWhatIsUnderWay(t *testing.T) {
 	t.Parallel()

@@ -15,10 +15,9 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
-	"github.com/countersign-dev/countersign/models"
 )
 
-// Altered is the error of a row that decides what the service allows and does not match its MAC (models.AttestedTables): it was changed,
+// Altered is the error of a row that decides what the service allows and does not match its MAC (Table): it was changed,
 // copied or inserted by other means than the service. What rests on it is refused.
 type Altered struct {
 	Table string
@@ -40,8 +39,7 @@ func scopesOf(ctx context.Context, q *Q, table string, own Scope, where string, 
 	if own.Tenant != "" && own.Environment != "" {
 		return []Scope{own}, nil
 	}
-	of := models.AttestedTables[slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == table })].Of
-	of = strings.NewReplacer("@tenant", "e.tenant_id", "@environment", "e.id").Replace(of)
+	of := strings.NewReplacer("@tenant", "e.tenant_id", "@environment", "e.id").Replace(TableOf(table).Of)
 	var out []Scope
 	err := q.Gorm(ctx).Raw("select e.tenant_id as tenant, e.id as environment from environments e where exists (select from "+table+" where "+where+" and "+of+") order by 2",
 		args).Find(&out).Error
@@ -59,6 +57,12 @@ func (a *Altered) Unwrap() error { return a.Cause }
 // ErrMissingRow is the cause for a row that others rest on and that was deleted by other means than the service.
 var ErrMissingRow = errors.New("the row is missing")
 
+// ErrPutBack is the cause for a row that is an earlier copy (Ends).
+var ErrPutBack = errors.New("an earlier copy of the row was put back")
+
+// ErrContradicted is the cause for a row that a verification of the sealed log found to contradict it.
+var ErrContradicted = errors.New("the row contradicts the audit log")
+
 var errNoKeys = errors.New("store: rows that decide need the master keys (Options.Keys)")
 
 // attestation is a GORM plugin that writes the MACs of attested rows when GORM inserts them, and checks them when GORM reads the rows into
@@ -67,12 +71,15 @@ type attestation struct {
 	keys    *keyring.Keyring // nil for commands that need no such row
 	record  Record
 	noticed noticed
+	bridge  bridge
 }
 
 const (
 	attestationName = "attestation"
 	// anyway is set on a GORM statement that also reads rows that do not match their MAC.
 	anyway = "attestation:anyway"
+	// recorded is set on one that also reads such rows, and records them (AsStored).
+	recorded = "attestation:recorded"
 )
 
 // Name implements gorm.Plugin.
@@ -84,6 +91,9 @@ func (a *attestation) Initialize(db *gorm.DB) error {
 		return err
 	}
 	if err := db.Callback().Create().After("gorm:create").Register(attestationName+":changed", a.changed); err != nil {
+		return err
+	}
+	if err := db.Callback().Query().Before("gorm:query").Register(attestationName+":unended", a.unended); err != nil {
 		return err
 	}
 	return db.Callback().Query().After("gorm:query").Register(attestationName, a.verify)
@@ -120,14 +130,26 @@ func (a *attestation) verify(db *gorm.DB) {
 		return
 	}
 	a.each(db, func(f attestedForm, row reflect.Value) error {
+		_, asStored := db.Get(recorded)
+		if a.keys == nil && asStored {
+			return nil // nothing can be recorded
+		}
 		if a.keys == nil {
 			return errNoKeys
 		}
-		if altered := a.compare(db.Statement.Context, f, row); altered != nil {
-			return a.noticed.add(altered)
+		if err := a.check(db.Statement.Context, f, row); !asStored {
+			return err
 		}
 		return nil
 	})
+}
+
+// check returns Altered for a row that does not match its MAC, and records it.
+func (a *attestation) check(ctx context.Context, f attestedForm, row reflect.Value) error {
+	if altered := a.compare(ctx, f, row); altered != nil {
+		return a.noticed.add(altered)
+	}
+	return nil
 }
 
 // each calls do for the rows of a statement of an attested table, until it fails.
@@ -136,7 +158,7 @@ func (a *attestation) each(db *gorm.DB, do func(attestedForm, reflect.Value) err
 	if db.Error != nil || s.Schema == nil {
 		return
 	}
-	f, ok := formOf(s.Schema)
+	f, ok := formOfModel(s.Schema)
 	if !ok {
 		return
 	}
@@ -172,17 +194,28 @@ func (a *attestation) mac(ctx context.Context, f attestedForm, row reflect.Value
 
 // compare returns nil if a row matches its MAC.
 func (a *attestation) compare(ctx context.Context, f attestedForm, row reflect.Value) *Altered {
-	parts, err := f.parts(ctx, row)
-	if err == nil {
-		mac, _ := f.mac.ValueOf(ctx, row)
-		err = a.keys.Attested(f.table, mac.([]byte), parts...)
+	value, _ := f.mac.ValueOf(ctx, row)
+	mac := value.([]byte)
+	if f.bridged(mac) && a.bridge.open.Load() {
+		return nil
 	}
+	err := a.matches(ctx, f, row)
 	if err == nil {
 		return nil
 	}
 	out := &Altered{Table: f.table, ID: f.id(ctx, row), Cause: err, scope: f.scopeOf(ctx, row)}
 	out.where, out.args = f.identify(ctx, row)
 	return out
+}
+
+// matches returns an error if the MAC of a row is not of what it covers.
+func (a *attestation) matches(ctx context.Context, f attestedForm, row reflect.Value) error {
+	value, _ := f.mac.ValueOf(ctx, row)
+	parts, err := f.parts(ctx, row)
+	if err != nil {
+		return err
+	}
+	return a.keys.Attested(f.table, value.([]byte), parts...)
 }
 
 // Sign sets the MAC of a row that is inserted by other means than GORM.
@@ -198,6 +231,14 @@ func Sign[T any](ctx context.Context, q *Q, row *T) error {
 	return f.mac.Set(ctx, reflect.ValueOf(row).Elem(), mac)
 }
 
+// SignMoved sets the MAC of a row that SQL moves. One that was altered before stays invalid.
+func SignMoved[T any](ctx context.Context, q *Q, was T, row *T) error {
+	if len(Unaltered(ctx, q, []T{was})) == 0 {
+		return nil
+	}
+	return Sign(ctx, q, row)
+}
+
 // Verify returns Altered for a row that does not match its MAC, among rows that were read by other means than GORM.
 func Verify[T any](ctx context.Context, q *Q, rows ...T) error {
 	f, err := q.parse(*new(T))
@@ -205,8 +246,8 @@ func Verify[T any](ctx context.Context, q *Q, rows ...T) error {
 		return err
 	}
 	for _, row := range rows {
-		if a := q.attestation().compare(ctx, f, reflect.ValueOf(row)); a != nil {
-			return q.attestation().noticed.add(a)
+		if err := q.attestation().check(ctx, f, reflect.ValueOf(row)); err != nil && !q.asStored {
+			return err
 		}
 	}
 	return nil
@@ -227,9 +268,33 @@ func Unaltered[T any](ctx context.Context, q *Q, rows []T) []T {
 	})
 }
 
+// MarkAltered calls mark for those of the rows that do not match their MAC, for reports. Without keys there is none to compare with.
+func MarkAltered[T any](ctx context.Context, q *Q, rows []T, mark func(*T)) error {
+	f, err := q.parse(*new(T))
+	if err != nil || q.attestation().keys == nil {
+		return err
+	}
+	for i := range rows {
+		if q.attestation().compare(ctx, f, reflect.ValueOf(rows[i])) != nil {
+			mark(&rows[i])
+		}
+	}
+	return nil
+}
+
 // Missing returns the error for a row that others rest on and that is missing, and records it.
 func (q *Q) Missing(s Scope, table, id string) error {
 	return q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrMissingRow, scope: s})
+}
+
+// NotePutBack records that a row is an earlier copy, for a caller who takes it as ended.
+func (q *Q) NotePutBack(s Scope, table, id string) {
+	_ = q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrPutBack, scope: s})
+}
+
+// NoteContradicted records that a row contradicts the sealed log, for a caller who verified it.
+func (q *Q) NoteContradicted(s Scope, table, id string) {
+	_ = q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrContradicted, scope: s})
 }
 
 // errNoTransaction is a fault of the caller of Change or Copy.
@@ -243,8 +308,14 @@ func Change[T any](ctx context.Context, q *Q, where, set string, args ...any) ([
 	if err != nil {
 		return nil, err
 	}
+	before, err := q.endingsOf(ctx, f, reflect.ValueOf(rows))
+	if err != nil {
+		return nil, err
+	}
+	var valid []T
 	for i, row := range rows {
-		before, err := f.state(ctx, reflect.ValueOf(row))
+		altered := q.asStored && q.attestation().check(ctx, f, reflect.ValueOf(row)) != nil
+		was, err := f.state(ctx, reflect.ValueOf(row))
 		if err != nil {
 			return nil, err
 		}
@@ -254,13 +325,23 @@ func Change[T any](ctx context.Context, q *Q, where, set string, args ...any) ([
 		if err := Unchecked(q.Gorm(ctx)).Raw("update "+f.table+" set "+set+" where "+key+" returning *", with...).Take(&rows[i]).Error; err != nil {
 			return nil, err
 		}
-		if after, err := f.state(ctx, reflect.ValueOf(rows[i])); err != nil || after != before {
+		if after, err := f.state(ctx, reflect.ValueOf(rows[i])); err != nil || after != was {
 			if err := errors.Join(err, t.changed(ctx, f, reflect.ValueOf(rows[i]))); err != nil {
 				return nil, err
 			}
 		}
+		if !altered {
+			valid = append(valid, rows[i])
+		}
 	}
-	return rows, q.renew(ctx, f, reflect.ValueOf(rows))
+	after, err := q.endingsOf(ctx, f, reflect.ValueOf(rows))
+	if err == nil {
+		err = q.end(ctx, f, reflect.ValueOf(rows), before, after)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rows, q.renew(ctx, f, reflect.ValueOf(valid))
 }
 
 // lockRows returns rows of a model whose table is attested, and locks them until the transaction ends.
@@ -299,9 +380,9 @@ func (q *Q) parse(model any) (attestedForm, error) {
 	if err := stmt.Parse(model); err != nil {
 		return attestedForm{}, err
 	}
-	f, ok := formOf(stmt.Schema)
+	f, ok := formOfModel(stmt.Schema)
 	if !ok {
-		return f, fmt.Errorf("store: %s is not in models.AttestedTables", stmt.Schema.Table)
+		return f, fmt.Errorf("store: %s is not declared with a MAC", stmt.Schema.Table)
 	}
 	return f, nil
 }
@@ -320,12 +401,9 @@ type Renewal struct {
 // RenewMACs replaces MACs and locks the rows until the transaction ends. Unless they are taken unverified, a row that does not match its MAC is
 // returned as Altered.
 func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
-	for _, t := range models.AttestedTables {
-		f, err := q.parse(t.Row)
-		if err != nil {
-			return err
-		}
-		err = q.pages(ctx, f, t.Row, func(tx *gorm.DB) *gorm.DB {
+	for _, t := range AttestedTables() {
+		f := formOf(t)
+		err := q.pages(ctx, f, func(tx *gorm.DB) *gorm.DB {
 			tx = tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"})
 			if r.Scope != nil {
 				tx = tx.Where(t.Of, map[string]any{"tenant": r.Scope.Tenant, "environment": r.Scope.Environment})
@@ -345,12 +423,28 @@ func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
 	return nil
 }
 
+// RenewFixedMACs replaces the MACs of a key of the large tables whose MAC covers columns that never change, a page at a time, so that RenewMACs finds few.
+func RenewFixedMACs(ctx context.Context, s *Store, key []byte) error {
+	for _, t := range AttestedTables() {
+		if t.Placed != ByEnvironment || len(t.Moves) > 0 || t.MAC != nil {
+			continue
+		}
+		f := formOf(t)
+		err := s.pages(ctx, f, func(tx *gorm.DB) *gorm.DB { return tx.Where("substring(row_mac from 1 for ?) = ?", len(key), key) },
+			func(rows reflect.Value) error { return s.renew(ctx, f, rows) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pages calls do for the rows of an attested table that a condition selects, a page at a time.
-func (q *Q) pages(ctx context.Context, f attestedForm, model any, selected func(*gorm.DB) *gorm.DB, do func(rows reflect.Value) error) error {
+func (q *Q) pages(ctx context.Context, f attestedForm, selected func(*gorm.DB) *gorm.DB, do func(rows reflect.Value) error) error {
 	var after string // the rows of the page before; empty for none
 	var last map[string]any
 	for {
-		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(model)))
+		rows := reflect.ValueOf(f.declared.NewRows())
 		tx := selected(q.Gorm(ctx).Order(f.columns()).Limit(rowsPage))
 		if after != "" {
 			tx = tx.Where(after, last)
@@ -377,7 +471,7 @@ func ReadPages[T any](ctx context.Context, q *Q, do func(rows []T) error, where 
 	if err != nil {
 		return nil, err
 	}
-	return altered, q.pages(ctx, f, *new(T), func(tx *gorm.DB) *gorm.DB { return Unchecked(tx).Where(where, args...) }, func(rows reflect.Value) error {
+	return altered, q.pages(ctx, f, func(tx *gorm.DB) *gorm.DB { return Unchecked(tx).Where(where, args...) }, func(rows reflect.Value) error {
 		for i := range rows.Len() {
 			if a := q.attestation().compare(ctx, f, rows.Index(i)); a != nil {
 				altered = append(altered, a)
@@ -387,18 +481,14 @@ func ReadPages[T any](ctx context.Context, q *Q, do func(rows []T) error, where 
 	})
 }
 
-// AlteredIn returns the rows of a scope that do not match their MAC, of those tables that are small (models.ReferenceTables).
+// AlteredIn returns the rows of a scope that do not match their MAC, of those tables that are small (Everywhere).
 func AlteredIn(ctx context.Context, q *Q, s Scope) ([]*Altered, error) {
 	var out []*Altered
-	for _, t := range models.AttestedTables {
-		if models.PlacementOf(t.Name) != models.PlacedEverywhere {
+	for _, t := range AttestedTables() {
+		if t.Placed != Everywhere {
 			continue
 		}
-		f, err := q.parse(t.Row)
-		if err != nil {
-			return nil, err
-		}
-		rows := reflect.New(reflect.SliceOf(reflect.TypeOf(t.Row)))
+		f, rows := formOf(t), reflect.ValueOf(t.NewRows())
 		of := map[string]any{"tenant": s.Tenant, "environment": s.Environment}
 		if err := Unchecked(q.Gorm(ctx)).Where(t.Of, of).Find(rows.Interface()).Error; err != nil {
 			return nil, err

@@ -20,57 +20,100 @@ import (
 
 // attestedForm is how the rows of a table are encoded for their MAC.
 type attestedForm struct {
+	declared            *Table
 	table               string
 	keys                []*schema.Field // identify a row: its primary key, and environment_id of a table that is placed by environment
 	tenant, environment *schema.Field   // the scope of a row; nil if it has none
 	mac                 *schema.Field   // row_mac
 	subject             *schema.Field   // nil if a row has none
 	decides             []*schema.Field // the declared columns, in their order
+	added               []*schema.Field // those that were added later
 }
 
-var attestedForms sync.Map // *schema.Schema -> attestedForm
+var attestedForms sync.Map // *Table -> attestedForm
 
-// formOf returns the form of the rows of a table; false if it is not attested. It panics if the declaration does not fit the model, which a
-// test finds.
-func formOf(s *schema.Schema) (attestedForm, bool) {
-	if known, ok := attestedForms.Load(s); ok {
-		return known.(attestedForm), true
+// formOf returns the form of the rows of a table with MACs. It panics if the declaration does not fit the model, which a test finds.
+func formOf(t *Table) attestedForm {
+	if known, ok := attestedForms.Load(t); ok {
+		return known.(attestedForm)
 	}
-	declared := slices.IndexFunc(models.AttestedTables, func(t models.AttestedTable) bool { return t.Name == s.Table })
-	if declared < 0 {
-		return attestedForm{}, false
-	}
+	s := t.model()
 	f := attestedForm{
-		table: s.Table, keys: slices.Clone(s.PrimaryFields), mac: s.LookUpField("row_mac"),
+		declared: t, table: t.Name, keys: slices.Clone(s.PrimaryFields), mac: s.LookUpField("row_mac"),
 		tenant: s.LookUpField("tenant_id"), environment: s.LookUpField("environment_id"), subject: s.LookUpField("subject_uid"),
 	}
-	if f.environment != nil && models.PlacementOf(s.Table) == models.PlacedByEnvironment && !slices.Contains(f.keys, f.environment) {
+	if f.environment != nil && t.Placed == ByEnvironment && !slices.Contains(f.keys, f.environment) {
 		f.keys = append(f.keys, f.environment)
 	}
-	for _, column := range models.AttestedTables[declared].Decides {
-		field := s.LookUpField(column)
-		if field == nil {
+	f.decides, f.added = fieldsOf(s, t.Signed()), fieldsOf(s, t.Added)
+	attestedForms.Store(t, f)
+	return f
+}
+
+// formOfModel returns the form of the rows of a model; false if its table has no MACs. It panics if no package of this program declares a
+// table that has: its rows would be read unverified.
+func formOfModel(s *schema.Schema) (attestedForm, bool) {
+	t := TableOf(s.Table)
+	if t == nil && s.LookUpField("row_mac") != nil && s.ModelType.PkgPath() == reflect.TypeFor[models.JSON]().PkgPath() {
+		panic("store: this program has no package that declares " + s.Table)
+	}
+	if t == nil || !t.Attested() || t.row != s.ModelType {
+		return attestedForm{}, false
+	}
+	return formOf(t), true
+}
+
+// fieldsOf returns the fields of declared columns. It panics if the model lacks one.
+func fieldsOf(s *schema.Schema, columns []string) []*schema.Field {
+	out := make([]*schema.Field, len(columns))
+	for i, column := range columns {
+		if out[i] = s.LookUpField(column); out[i] == nil {
 			panic("store: the model of " + s.Table + " has no " + column)
 		}
-		f.decides = append(f.decides, field)
 	}
-	attestedForms.Store(s, f)
-	return f, true
+	return out
+}
+
+// addedParts returns the name and the value of each column that was added later and has a value other than its default, which rows of before
+// have.
+func addedParts(ctx context.Context, fields []*schema.Field, row reflect.Value) ([][]byte, error) {
+	var out [][]byte
+	for _, field := range fields {
+		value, zero := field.ValueOf(ctx, row)
+		if zero || field.DefaultValueInterface != nil && fmt.Sprint(value) == fmt.Sprint(field.DefaultValueInterface) {
+			continue
+		}
+		part, err := encodeColumn(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", field.DBName, err)
+		}
+		out = append(out, []byte(field.DBName), part)
+	}
+	return out, nil
 }
 
 // parts returns the columns that decide in one form for what is written and what Postgres returns of it: times in microseconds, JSON in
 // its canonical form. A part begins with a byte that distinguishes null from an empty value.
 func (f attestedForm) parts(ctx context.Context, row reflect.Value) ([][]byte, error) {
-	out := make([][]byte, len(f.decides))
-	for i, field := range f.decides {
+	out := make([][]byte, 0, len(f.decides)+len(f.added))
+	for _, field := range f.decides {
 		value, _ := field.ValueOf(ctx, row)
-		part, err := encodeColumn(value)
+		part, err := f.encode(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", f.table, field.DBName, err)
 		}
-		out[i] = part
+		out = append(out, part)
 	}
-	return out, nil
+	added, err := addedParts(ctx, f.added, row)
+	return append(out, added...), err
+}
+
+// encode encodes a column. Documents of tables with entries of their own have the type json: they are taken as they were written, as by Made.
+func (f attestedForm) encode(value any) ([]byte, error) {
+	if document, ok := value.(models.JSON); ok && f.declared.OwnEntries {
+		return document, nil
+	}
+	return encodeColumn(value)
 }
 
 func encodeColumn(value any) ([]byte, error) {

@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/countersign-dev/countersign/models"
 )
 
 // ErrNotDistributable says that the server has no function that distributes a table.
 var ErrNotDistributable = errors.New("the database has no extension citus: install Citus on every server, add it to shared_preload_libraries, " +
 	"run CREATE EXTENSION citus in this database and add the workers with citus_add_node, then repeat (docs/scale-and-failover.md)")
 
-// anchor is the table that every other distributed table has its rows beside.
-var anchor = models.DistributedTables[0]
-
-func placeStatement(table string) string {
-	if models.PlacementOf(table) == models.PlacedEverywhere {
+// placeStatement returns the statement that places a table. Each distributed table has its rows beside those of the anchor.
+func placeStatement(table, anchor string) string {
+	if TableOf(table).Placed == Everywhere {
 		return fmt.Sprintf("select create_reference_table('%s')", table)
 	}
 	beside := anchor
@@ -55,16 +52,25 @@ func place(ctx context.Context, conn *pgx.Conn, show func(done, total int)) (pla
 	if _, err := conn.Exec(ctx, "set citus.enable_local_reference_table_foreign_keys = off"); err != nil {
 		return 0, err
 	}
-	tables := append(append([]string{}, models.ReferenceTables...), models.DistributedTables...)
+	distributed := TablesPlaced(ByEnvironment)
+	tables := slices.Concat(TablesPlaced(Everywhere), distributed)
+	anchor := distributed[0]
+	if i := slices.IndexFunc(distributed, func(table string) bool { return before[table] }); i >= 0 {
+		anchor = distributed[i]
+	}
 	for done, table := range tables {
 		show(done, len(tables))
 		if before[table] {
 			continue
 		}
-		if _, err := conn.Exec(ctx, placeStatement(table)); err != nil {
+		if _, err := conn.Exec(ctx, placeStatement(table, anchor)); err != nil {
 			return placed, fmt.Errorf("store: place the table %s: %w", table, err)
 		}
 		placed++
+	}
+	// A statement of one environment runs on the server that has its rows, with the functions that it calls.
+	if _, err := conn.Exec(ctx, "select create_distributed_function('guard(boolean)')"); err != nil {
+		return placed, fmt.Errorf("store: place the function guard: %w", err)
 	}
 	show(len(tables), len(tables))
 	return placed, nil

@@ -42,10 +42,17 @@ func Violates(err error, constraint string) bool {
 	return ok && strings.Trim(shard, "_0123456789") == ""
 }
 
-// Changed reports whether a guard failed: a statement that divides by the number of rows that are as they were. Nothing else divides.
+// Changed reports whether a guard failed: a statement that calls the function guard with what the others of its transaction rest on.
 func Changed(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "22012"
+	return errors.As(err, &pg) && pg.Code == "CS001"
+}
+
+// Conflicted reports whether Postgres ended the transaction because it conflicted with another: a deadlock, or a failed serialization. It
+// can be repeated at once.
+func Conflicted(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001")
 }
 
 // IsLocked reports whether a statement waited for a lock for longer than lock_timeout allows.

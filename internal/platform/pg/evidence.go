@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
@@ -44,16 +46,47 @@ func MadeDecision(a models.Authorization, p *models.Proof) (string, error) {
 	return Made(a, p)
 }
 
-// MadeHold is Made of a hold and what it requires of teams.
-func MadeHold(h models.Hold, teams []models.HoldTeam) (string, error) {
+// MadeHold is Made of a hold, its steps and what it requires of teams. The due time of a hold with steps moves with them: it is covered as it was
+// when the hold was opened, which follows from columns that never change. Who approves a later step is fixed when it opens, and another entry says so.
+func MadeHold(h models.Hold, steps []models.HoldStep, teams []models.HoldTeam) (string, error) {
+	for _, s := range steps {
+		if s.Step == 0 && h.EndsAt != nil {
+			h.DueAt = HoldDue(s, h.OpenedAt, *h.EndsAt)
+		}
+	}
 	rows := []any{h}
-	for _, t := range slices.SortedFunc(slices.Values(teams), func(a, b models.HoldTeam) int { return strings.Compare(a.Team, b.Team) }) {
+	for _, t := range slices.SortedFunc(slices.Values(teams), func(a, b models.HoldTeam) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), strings.Compare(a.Team, b.Team))
+	}) {
+		if t.Step > 0 {
+			t.Person, t.FallbackReason = nil, nil
+		}
 		rows = append(rows, t)
+	}
+	for _, s := range slices.SortedFunc(slices.Values(steps), func(a, b models.HoldStep) int { return cmp.Compare(a.Step, b.Step) }) {
+		rows = append(rows, s)
 	}
 	return Made(rows...)
 }
 
-// Made returns SHA-256 over the columns of rows of decisions that never change (models.Evidence). Entries of the log contain it, so that an
+// HoldDue returns when a hold expires whose step was opened at a time, unless the step is approved. It ends at the latest at end.
+func HoldDue(s models.HoldStep, opened, end time.Time) time.Time {
+	if due := StepDue(s, opened, end); s.TimeoutTeam == nil {
+		return due
+	}
+	return end
+}
+
+// StepDue returns when the time of a step is over that was opened at a time.
+func StepDue(s models.HoldStep, opened, end time.Time) time.Time {
+	due := opened.Add(time.Duration(s.WithinSeconds) * time.Second)
+	if s.WithinSeconds == 0 || due.After(end) {
+		return end
+	}
+	return due
+}
+
+// Made returns SHA-256 over the columns of rows of decisions that never change (Table.Fixed). Entries of the log contain it, so that an
 // audit can compare the stored rows with the log. It is computed for every decision: documents are hashed as they are written, hence the type
 // json of their columns.
 func Made(rows ...any) (string, error) {
@@ -75,6 +108,11 @@ func Made(rows ...any) (string, error) {
 			}
 			parts = append(parts, document)
 		}
+		added, err := addedParts(context.Background(), f.added, v)
+		if err != nil {
+			return "", fmt.Errorf("%s.%w", f.table, err)
+		}
+		parts = append(parts, added...)
 	}
 	return digestOf(parts), nil
 }
@@ -83,6 +121,7 @@ func Made(rows ...any) (string, error) {
 type made struct {
 	table  string
 	fields []*schema.Field
+	added  []*schema.Field
 }
 
 var (
@@ -98,19 +137,16 @@ func madeForm(model reflect.Type) (made, error) {
 	if err != nil {
 		return made{}, err
 	}
-	declared, ok := models.EvidenceOf(s.Table)
-	if !ok {
-		return made{}, fmt.Errorf("store: %s is not in models.EvidenceTables", s.Table)
+	declared := TableOf(s.Table)
+	if declared == nil || !declared.OwnEntries {
+		return made{}, fmt.Errorf("store: %s is not declared with entries of its own", s.Table)
 	}
-	f := made{table: s.Table}
-	for _, column := range declared.Made {
-		f.fields = append(f.fields, s.LookUpField(column))
-	}
+	f := made{table: s.Table, fields: fieldsOf(s, declared.Fixed), added: fieldsOf(s, declared.Added)}
 	madeForms.Store(model, f)
 	return f, nil
 }
 
-// Row is the state of a row of a table whose changes are entries of the log (models.Recorded).
+// Row is the state of a row of a table whose changes are entries of the log (Table.Recorded).
 type Row struct {
 	Scope   Scope
 	Table   string
@@ -140,7 +176,7 @@ func (f attestedForm) state(ctx context.Context, row reflect.Value) (Row, error)
 
 // changed remembers that the transaction changed a row.
 func (t *txConn) changed(ctx context.Context, f attestedForm, row reflect.Value) error {
-	if !models.Recorded(f.table) {
+	if !f.isRecorded(row) {
 		return nil
 	}
 	c := change{}
@@ -159,10 +195,17 @@ func Remove[T any](ctx context.Context, q *Q, where string, args ...any) ([]T, e
 	if err != nil {
 		return nil, err
 	}
+	ended, err := q.endingsOf(ctx, f, reflect.ValueOf(rows))
+	if err == nil {
+		err = q.end(ctx, f, reflect.ValueOf(rows), ended, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, row := range rows {
 		v := reflect.ValueOf(row)
 		key, keys := f.identify(ctx, v)
-		if models.Recorded(f.table) {
+		if f.isRecorded(v) {
 			c := change{where: key, args: keys}
 			if c.row, err = f.state(ctx, v); err != nil {
 				return nil, err
@@ -247,21 +290,18 @@ func Resum[T any](ctx context.Context, q *Q, sum []byte, added, removed []T) ([]
 
 // RecordedRows calls do for the state of each row of a scope whose changes are entries of the log, and that belongs to no subject.
 func RecordedRows(ctx context.Context, q *Q, s Scope, do func(Row)) error {
-	for _, t := range models.AttestedTables {
-		if !models.Recorded(t.Name) {
+	for _, t := range AttestedTables() {
+		f := formOf(t)
+		if !t.Recorded() && t.Unlogged != comparedElsewhere || f.subject != nil {
 			continue
 		}
-		f, err := q.parse(t.Row)
-		if err != nil {
-			return err
-		}
-		if f.subject != nil {
-			continue
-		}
-		err = q.pages(ctx, f, t.Row, func(tx *gorm.DB) *gorm.DB {
+		err := q.pages(ctx, f, func(tx *gorm.DB) *gorm.DB {
 			return Unchecked(tx).Where(t.Of, map[string]any{"tenant": s.Tenant, "environment": s.Environment})
 		}, func(rows reflect.Value) error {
 			for i := range rows.Len() {
+				if !f.isRecorded(rows.Index(i)) {
+					continue
+				}
 				row, err := f.state(ctx, rows.Index(i))
 				if err != nil {
 					return err

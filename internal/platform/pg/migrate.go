@@ -14,14 +14,6 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// ErrNewerSchema says that the migrations of a newer binary removed something that this one needs.
-type ErrNewerSchema struct{ Database, Binary int64 }
-
-func (e ErrNewerSchema) Error() string {
-	return fmt.Sprintf("the database is at schema version %d, too new for this binary's %d: run a newer countersign",
-		e.Database, e.Binary)
-}
-
 // ErrEarlierBuild says that a build before version 1.0 made the database. Its rows cannot be converted.
 var ErrEarlierBuild = errors.New("the database was made by a build before version 1.0 and cannot be migrated: name an empty database, or remove the folder of countersign dev (make run: .data)")
 
@@ -34,7 +26,14 @@ func (e ErrNoVersion) Error() string {
 
 // versionOf returns the version of the database's schema, 0 for an empty one. It is an error if these migrations cannot have made the schema.
 func (s *Store) versionOf(ctx context.Context, p *goose.Provider) (int64, error) {
-	version, err := p.GetDBVersion(ctx)
+	var versioned bool // goose would create the table of versions
+	if err := s.pool.QueryRow(ctx, "select to_regclass('goose_db_version') is not null").Scan(&versioned); err != nil {
+		return 0, err
+	}
+	version, err := int64(0), error(nil)
+	if versioned {
+		version, err = p.GetDBVersion(ctx)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +45,7 @@ func (s *Store) versionOf(ctx context.Context, p *goose.Provider) (int64, error)
 	}
 	var table *string
 	err = s.pool.QueryRow(ctx, "select min(tablename) from pg_tables where schemaname = current_schema() and tablename = any($1)",
-		slices.Concat(models.DistributedTables, models.ReferenceTables)).Scan(&table)
+		slices.Concat(TablesPlaced(ByEnvironment), TablesPlaced(Everywhere))).Scan(&table)
 	if err == nil && table != nil {
 		err = ErrNoVersion{*table}
 	}
@@ -54,17 +53,27 @@ func (s *Store) versionOf(ctx context.Context, p *goose.Provider) (int64, error)
 }
 
 // Migrate migrates the schema to this binary's version and returns the versions before and after. If several processes
-// call it at once, one migrates and the others wait.
+// call it at once, one migrates and the others wait. A schema that a newer binary has expanded stays as it is: this binary serves on it.
 func (s *Store) Migrate(ctx context.Context) (before, after int64, err error) {
 	return s.MigrateShowing(ctx, func(int, int) {})
 }
 
 // MigrateShowing is Migrate, and calls show with the number of migrations done, of all that this call makes, before each and at the end.
 func (s *Store) MigrateShowing(ctx context.Context, show func(done, total int)) (before, after int64, err error) {
+	bridged, err := s.NeedsBridge(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if bridged && s.attestation().keys == nil {
+		return 0, 0, errNoBridgeKeys
+	}
 	err = s.onServer(ctx, func(d *Store) error {
 		before, after, err = d.migrate(ctx, show)
 		return err
 	})
+	if err == nil && bridged {
+		err = s.openBridge(ctx)
+	}
 	return before, after, err
 }
 
@@ -77,8 +86,9 @@ func (s *Store) migrate(ctx context.Context, show func(done, total int)) (before
 		if before, err = s.versionOf(ctx, p); err != nil {
 			return err
 		}
-		if newest := newest(p); before > newest {
-			return ErrNewerSchema{before, newest}
+		if before > newest(p) {
+			after = before
+			return nil
 		}
 		if err := up(ctx, p, before, show); err != nil {
 			return err

@@ -65,7 +65,7 @@ type Options struct {
 	StatementTimeout time.Duration
 	// Standby may serve lists of records.
 	Standby StandbyOptions
-	// Keys make and check the MACs of rows that decide (models.AttestedTables). Without them such rows can be neither written nor read.
+	// Keys make and check the MACs of rows that decide (Table). Without them such rows can be neither written nor read.
 	Keys *keyring.Keyring
 	// Record appends what a transaction changed of rows that decide to the log, before it ends.
 	Record Record
@@ -99,11 +99,15 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		pool.Close()
 		return nil, unreachable(cfg.ConnConfig, err)
 	}
-	if o.DirectURL != "" {
-		if err := verifyPooler(ctx, pool, direct); err != nil {
-			pool.Close()
-			return nil, err
+	verify := func(ctx context.Context) error { return verifyPooler(ctx, pool, direct, o.StatementTimeout) }
+	if o.DirectURL == "" {
+		verify = func(ctx context.Context) error {
+			return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return verifyServer(ctx, c.Conn(), o.StatementTimeout) })
 		}
+	}
+	if err := verify(ctx); err != nil {
+		pool.Close()
+		return nil, err
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	// database/sql has no idle connections of its own: pgxpool has them.
@@ -135,7 +139,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{Q: &Q{db: g, conn: conn, standby: from}, pool: pool, sql: db, forget: conn.forget, waker: newWaker(), stop: stop, direct: direct, directURL: o.DirectURL}
+	if err := s.readBridge(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	go s.waker.run(background, s)
+	go s.followBridge(background)
 	if from != nil {
 		go from.follow(background, s)
 	}

@@ -51,6 +51,7 @@ func (c poolConn) transaction(ctx context.Context, b *pgx.Batch) error {
 	defer conn.Release()
 	whole := &pgx.Batch{}
 	whole.Queue("begin")
+	queueTrace(ctx, whole)
 	whole.QueuedQueries = append(whole.QueuedQueries, b.QueuedQueries...)
 	whole.Queue("commit")
 	if err := conn.SendBatch(ctx, whole).Close(); err != nil {
@@ -104,9 +105,9 @@ func (c poolConn) refusedUnrun(query string, err error) bool {
 }
 
 // stalePlan reports whether err says that a statement was prepared for an earlier schema ("cached plan must not change result
-// type"). Postgres files that under feature_not_supported; no other statement of this package raises it. A statement of which
-// only the description was stored, as behind a pooler, asks for too few columns instead, a protocol_violation.
+// type"). Postgres files that under feature_not_supported, as a distributed server files a statement that it refuses; the text depends on the
+// server's language, the routine does not. A statement of which only the description was stored, as behind a pooler, asks for too few columns instead, a protocol_violation.
 func stalePlan(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "0A000" || pg.Code == "08P01" && strings.HasPrefix(pg.Message, "bind message has "))
+	return errors.As(err, &pg) && (pg.Code == "0A000" && pg.Routine == "RevalidateCachedQuery" || pg.Code == "08P01" && strings.HasPrefix(pg.Message, "bind message has "))
 }

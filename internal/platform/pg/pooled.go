@@ -48,7 +48,7 @@ func configure(url string, o Options) (pool *pgxpool.Config, direct *pgx.ConnCon
 
 // session sets the parameters that a pooler of transactions follows from one server connection to the next.
 func session(c *pgx.ConnConfig, o Options) {
-	c.RuntimeParams["application_name"] = "countersign"
+	c.RuntimeParams["application_name"] = applicationName
 	c.RuntimeParams["timezone"] = "UTC"
 	c.ConnectTimeout = 5 * time.Second
 	c.Tracer = o.Tracer
@@ -61,14 +61,41 @@ func limit(c *pgx.ConnConfig, d time.Duration) {
 	}
 }
 
+// verifyServer returns an error unless a connection leads to the server itself and has the limits that were asked for: a pooler can accept a
+// parameter and ignore it. It reads both back.
+func verifyServer(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
+	var pid uint32
+	if err := conn.QueryRow(ctx, "select pg_backend_pid()").Scan(&pid); err != nil {
+		return err
+	}
+	c := conn.Config()
+	if pid != conn.PgConn().PID() {
+		return fmt.Errorf("the database at %s:%d is a connection pooler: give the address of the server behind it too, in COUNTERSIGN_DATABASE_DIRECT_URL", c.Host, c.Port)
+	}
+	for _, name := range timeouts {
+		var value string
+		var same bool
+		if err := conn.QueryRow(ctx, "select current_setting($1), current_setting($1)::interval = make_interval(secs => $2)", name, d.Seconds()).Scan(&value, &same); err != nil {
+			return err
+		}
+		if !same {
+			return fmt.Errorf("the database at %s:%d ignores %s: it was set to %s and is %s. Is a connection pooler in between?", c.Host, c.Port, name, d, value)
+		}
+	}
+	return nil
+}
+
 // verifyPooler returns an error unless the pool and the direct connection lead to the same database, and its role has the
 // timeouts that the service cannot set on connections that it shares.
-func verifyPooler(ctx context.Context, pool *pgxpool.Pool, direct *pgx.ConnConfig) error {
+func verifyPooler(ctx context.Context, pool *pgxpool.Pool, direct *pgx.ConnConfig, d time.Duration) error {
 	conn, err := pgx.ConnectConfig(ctx, direct.Copy())
 	if err != nil {
 		return fmt.Errorf("the direct connection: %w", unreachable(direct, err))
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := verifyServer(ctx, conn, d); err != nil {
+		return fmt.Errorf("the direct connection: %w", err)
+	}
 	var pid int64
 	var started time.Time
 	const own = "select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()"

@@ -26,6 +26,12 @@ import (
 // startPooler starts a PgBouncer in transaction mode, which follows the given number of prepared statements.
 func startPooler(t *testing.T, prepared int) *pooler.Pooler {
 	t.Helper()
+	return startPoolerWith(t, pooler.Options{Prepared: prepared})
+}
+
+func startPoolerWith(t *testing.T, o pooler.Options) *pooler.Pooler {
+	t.Helper()
+	prepared := o.Prepared
 	follows, err := pooler.FollowsPrepared(t.Context())
 	if errors.Is(err, pooler.ErrMissing) {
 		t.Skip(err)
@@ -41,7 +47,7 @@ func startPooler(t *testing.T, prepared int) *pooler.Pooler {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755)) // #nosec G302 -- another user enters it
-	p, err := pooler.Start(t.Context(), pooler.Options{Server: server, Dir: dir, Prepared: prepared})
+	p, err := pooler.Start(t.Context(), pooler.Options{Server: server, Dir: dir, Prepared: prepared, Ignore: o.Ignore})
 	require.NoError(t, err)
 	t.Cleanup(p.Stop)
 	return p
@@ -156,6 +162,22 @@ func requireRead(t *testing.T, st *pg.Store) {
 			return err
 		}))
 	}
+}
+
+// A pooler that accepts the limits of a session and ignores them is found by what the session has, and which backend it has.
+func TestOpenRefusesAPoolerThatIgnoresLimits(t *testing.T) {
+	t.Parallel()
+	p := startPoolerWith(t, pooler.Options{Ignore: "statement_timeout, idle_in_transaction_session_timeout"})
+	direct := testenv.EmptyDatabase(t)
+	pooled := p.URL(nameOf(t, direct))
+	for want, other := range map[string]string{"is a connection pooler: give the address": "", "the direct connection: the database at 127.0.0.1": pooled} {
+		_, err := pg.Open(t.Context(), pooled, pg.Options{Keys: testenv.Keys(), DirectURL: other})
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "is a connection pooler")
+	}
+	st, err := pg.Open(t.Context(), pooled, pg.Options{Keys: testenv.Keys(), DirectURL: direct})
+	require.NoError(t, err)
+	st.Close()
 }
 
 func TestOpenRefusesAPoolerThatIsSetUpWrong(t *testing.T) {

@@ -2,6 +2,8 @@ package pg
 
 import (
 	"context"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,6 +20,16 @@ type Q struct {
 	standby *standby
 	// written says what the transaction wrote so far; nil outside of Write.
 	written *written
+	// asStored: see AsStored.
+	asStored bool
+}
+
+// AsStored returns a Q that takes rows as they are stored: one that does not match its MAC is recorded and used. It is for what ends records, such as a
+// revocation or an erasure: an altered row must not keep it from being made. Change makes no altered row valid.
+func (q *Q) AsStored() *Q {
+	out := *q
+	out.asStored = true
+	return &out
 }
 
 // written says what a transaction wrote.
@@ -60,6 +72,9 @@ type conn interface {
 func (q *Q) Gorm(ctx context.Context) *gorm.DB {
 	session := q.db.WithContext(ctx)
 	session.Statement.ConnPool = q.conn
+	if q.asStored {
+		session = session.Set(recorded, true)
+	}
 	return session
 }
 
@@ -80,13 +95,19 @@ func (q *Q) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
 	return q.conn.QueryRow(ctx, query, args...)
 }
 
+// LimitStatements sets the time that each further statement of the transaction may take, in place of Options.StatementTimeout; 0 sets no limit.
+func (q *Q) LimitStatements(ctx context.Context, limit time.Duration) error {
+	_, err := q.Exec(ctx, "select set_config('statement_timeout', $1, true)", strconv.FormatInt(limit.Milliseconds(), 10))
+	return err
+}
+
 // Batch runs the statements of b in one round trip and their callbacks in order. On the pool they are one transaction.
 // Postgres stops at the first error, which batch returns.
 func (q *Q) Batch(ctx context.Context, b *pgx.Batch) error { return q.conn.batch(ctx, b) }
 
 // Transaction runs the statements of b in one round trip, between a BEGIN and a COMMIT of their own on the pool, and as part of the
 // transaction in one. A statement that fails aborts all of them: a guard is a statement that fails if what the others rest on has
-// changed (see changed).
+// changed (see Changed).
 func (q *Q) Transaction(ctx context.Context, b *pgx.Batch) error { return q.conn.transaction(ctx, b) }
 
 // MarkOutbox records that the transaction added work to the outbox.

@@ -14,8 +14,11 @@ type Server struct {
 	OldestTransaction time.Duration // of the transaction that has been open longest; vacuum removes nothing that is newer
 	FrozenAge         int64         // transactions since the oldest that is not frozen; Postgres stops writes at 2 billion
 	IdleSlotBytes     int64         // write-ahead log that replication slots without a consumer keep on disk
+	IdleSlots         []string      // replication slots without a consumer
 	InvalidIndexes    []string
-	Standbys          []ServerStandby
+	// Unsafe are settings, as name=value, with which a crash loses transactions that were committed.
+	Unsafe   []string
+	Standbys []ServerStandby
 	// Waits says that commits wait for a synchronous standby and that there is none.
 	Waits bool
 }
@@ -38,8 +41,11 @@ func (s *Store) Inspect(ctx context.Context) (Server, error) {
 		coalesce((select max(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)) from pg_replication_slots where not active), 0)::bigint,
 		current_setting('synchronous_standby_names') <> '' and current_setting('synchronous_commit') <> 'off'
 			and not exists (select from pg_stat_replication where sync_state in ('sync', 'quorum')),
-		array(select indexrelid::regclass::text from pg_index where not indisvalid order by 1)`).
-		Scan(&out.Version, &out.Bytes, &out.Connections, &out.MaxConnections, &oldest, &out.FrozenAge, &out.IdleSlotBytes, &out.Waits, &out.InvalidIndexes)
+		array(select indexrelid::regclass::text from pg_index where not indisvalid order by 1),
+		array(select slot_name::text from pg_replication_slots where not active and not temporary order by 1),
+		array(select name || '=' || setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by 1)`).
+		Scan(&out.Version, &out.Bytes, &out.Connections, &out.MaxConnections, &oldest, &out.FrozenAge, &out.IdleSlotBytes, &out.Waits, &out.InvalidIndexes,
+			&out.IdleSlots, &out.Unsafe)
 	if err != nil {
 		return out, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -87,7 +88,7 @@ func TestListsThatMayBeOldComeFromTheStandby(t *testing.T) {
 	})
 	t.Run("what is read by its id comes from the primary", func(t *testing.T) {
 		ctx, aged := pg.MayBeOld(t.Context())
-		_, err := r.Subjects().Get(ctx, storetest.Scope(r.env), "second")
+		_, err := subjectrow.Get(ctx, r.Q, storetest.Scope(r.env), "second")
 		require.NoError(t, err)
 		_, old := aged.Age()
 		require.False(t, old)
@@ -96,7 +97,7 @@ func TestListsThatMayBeOldComeFromTheStandby(t *testing.T) {
 		ctx, aged := pg.MayBeOld(t.Context())
 		undo := errors.New("undo")
 		require.ErrorIs(t, r.Write(ctx, func(q *pg.Q) error {
-			_, err := q.Subjects().Create(ctx, models.Subject{UID: ids.New(ids.Subject), TenantID: r.env.TenantID, EnvironmentID: r.env.ID, ExternalID: "third",
+			_, err := subjectrow.Create(ctx, q, models.Subject{UID: ids.New(ids.Subject), TenantID: r.env.TenantID, EnvironmentID: r.env.ID, ExternalID: "third",
 				Status: models.SubjectActive, Enrollment: models.EnrollmentNone, CreatedAt: storetest.Epoch, UpdatedAt: storetest.Epoch})
 			require.NoError(t, err)
 			rows, _, err := subject.ListSubjects(ctx, q, storetest.Scope(r.env), subject.Filter{}, pg.Page{Limit: 100})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,7 @@ import (
 // commit: with a NOTIFY inside the transaction Postgres would serialise the commits of all transactions that send one.
 //
 // f must have no effects but its statements: it runs again, in a new transaction, if a migration changed a table after one of
-// its statements was prepared.
+// its statements was prepared, or if Postgres ended the transaction because it conflicted with others.
 func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
 	var w *written
 	err := s.transact(ctx, pgx.TxOptions{}, func(q *Q) error {
@@ -59,14 +60,31 @@ func readOnly(err error) error {
 	return err
 }
 
-// transact runs f in a transaction, and again if one of its statements was prepared for an earlier schema.
+// attempts is how many times a transaction is tried that conflicts with others.
+const attempts = 3
+
+// replans is how many times a statement is prepared again. A migration alters one table after the other: what waited for it has been planned for the
+// table of before, and again at the next.
+const replans = 20
+
+// transact runs f in a transaction, and again if one of its statements was prepared for an earlier schema, or if it conflicted with others.
 func (s *Store) transact(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
-	err := s.transactOn(ctx, s.sql, o, f)
-	for left := s.pool.Stat().TotalConns(); left >= 0 && stalePlan(err); left-- {
-		s.forget()
-		err = s.transactOn(ctx, s.sql, o, f)
+	conflicts, stale := 0, 0
+	for {
+		err := s.transactOn(ctx, s.sql, o, f)
+		switch {
+		case stalePlan(err) && stale < replans:
+			stale++
+			s.forget()
+		case Conflicted(err) && conflicts < attempts-1:
+			conflicts++
+			if pause(ctx, rand.N(time.Duration(conflicts)*20*time.Millisecond)) != nil { //nolint:gosec // a pause is no secret; the other transaction is in its last steps
+				return err
+			}
+		default:
+			return err
+		}
 	}
-	return err
 }
 
 // unwrap returns the pgx connection inside one of database/sql. It may be used until conn is closed, which reserves it.
@@ -105,6 +123,9 @@ func (t *txConn) batch(ctx context.Context, b *pgx.Batch) error {
 	if !t.begun {
 		begin := &pgx.Batch{}
 		begin.BeginTx(t.options)
+		if t.options.IsoLevel == "" { // of Write
+			queueTrace(ctx, begin)
+		}
 		begin.QueuedQueries = append(begin.QueuedQueries, b.QueuedQueries...)
 		t.begun, b = true, begin
 	}

@@ -166,3 +166,43 @@ func TestIdleTransactionIsEnded(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, pg.IsUnavailable(err), "%v", err)
 }
+
+// Postgres ends a transaction for the sake of another: it is repeated, and a caller that meets the conflict each time can retry later.
+func TestWriteRepeatsATransactionThatConflicts(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	for _, code := range []string{"40P01", "40001"} {
+		for conflicts, ok := range map[int]bool{1: true, 2: true, 3: false} {
+			tried := 0
+			err := st.Write(t.Context(), func(q *pg.Q) error {
+				if tried++; tried > conflicts {
+					return nil
+				}
+				_, err := q.Exec(t.Context(), "do $$ begin raise exception using errcode = '"+code+"'; end $$")
+				return err
+			})
+			require.Equal(t, ok, err == nil, "%s %d", code, conflicts)
+			require.Equal(t, !ok, pg.Conflicted(err) && pg.IsUnavailable(err))
+		}
+	}
+}
+
+// A transaction with a guard is committed only if what it rests on holds. Nothing else fails as a guard does.
+func TestGuardAbortsTheTransaction(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := st.Pool().Exec(t.Context(), "create table counted (n int)")
+	require.NoError(t, err)
+	for condition, holds := range map[string]bool{"true": true, "false": false, "null": false} {
+		b := &pgx.Batch{}
+		b.Queue("insert into counted values (1)")
+		b.Queue("select guard(" + condition + ")")
+		err := st.Q.Transaction(t.Context(), b)
+		require.Equal(t, !holds, pg.Changed(err), "%s: %v", condition, err)
+		require.Equal(t, holds, err == nil, condition)
+	}
+	_, err = st.Pool().Exec(t.Context(), "select 1 / 0")
+	require.Error(t, err)
+	require.False(t, pg.Changed(err))
+	require.Equal(t, []string{"1"}, storetest.Texts(t, st, "select count(*)::text from counted"))
+}

@@ -18,7 +18,7 @@ var remedies = map[Code]string{
 	MethodNotAllowed:     "Use a method that the Allow header names.",
 	Conflict:             "Read the resource and retry if it still applies; the detail names the conflict.",
 	SubjectExists:        "Use the existing subject, or another id.",
-	SubjectRevoked:       "A revoked subject cannot be used; erase it to use the id again.",
+	SubjectRevoked:       "A revoked subject cannot be used. A second principal ends the revocation: POST /api/v1/subjects/{id}/reinstate.",
 	ActionKeyExists:      "Use the existing action, or another key.",
 	NoActivePolicy:       "Create a policy version of the action and activate it.",
 	NoEarlierTemplate:    "Enroll again, or freeze adaptation.",

@@ -23,6 +23,8 @@ const (
 	KindPresence   = "presence"
 	KindReplay     = "replay"
 	KindMandate    = "mandate"
+	// Of an approver whom a request names.
+	KindApprover = "approver"
 	// Of a session that is over.
 	KindSession = "session"
 	// reason_codes of a proof verification.
@@ -42,7 +44,7 @@ type Entry struct {
 }
 
 var (
-	catalogue = build(decisionEntries, evidenceEntries, sessionEntries, proofEntries, legacyEntries)
+	catalogue = build(decisionEntries, approverEntries, evidenceEntries, sessionEntries, proofEntries, legacyEntries)
 	byCode    = index(catalogue)
 )
 

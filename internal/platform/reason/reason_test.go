@@ -17,6 +17,7 @@ func TestCatalogueIsWellFormed(t *testing.T) {
 	kinds := map[string]bool{
 		reason.KindDecision: true, reason.KindEvidence: true, reason.KindContinuity: true, reason.KindEnrollment: true,
 		reason.KindPresence: true, reason.KindReplay: true, reason.KindMandate: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true,
+		reason.KindApprover: true,
 	}
 	form := regexp.MustCompile(`^[a-z][a-z0-9_]*(:[a-z]+)?$`)
 	seen := map[string]bool{}
@@ -65,7 +66,7 @@ func TestScoringAgrees(t *testing.T) {
 			want = append(want, match[1])
 		}
 	}
-	own := map[string]bool{reason.KindDecision: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true}
+	own := map[string]bool{reason.KindDecision: true, reason.KindProof: true, reason.KindLegacy: true, reason.KindSession: true, reason.KindApprover: true}
 	for _, e := range reason.All() {
 		if !own[e.Kind] {
 			got = append(got, e.Code)

@@ -2,13 +2,18 @@ package tracing_test
 
 import (
 	"context"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	metrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	metric "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/countersign-dev/countersign/internal/platform/tracing"
 )
@@ -40,6 +45,51 @@ func TestSpansReachTheCollectorBeforeTheEnd(t *testing.T) {
 	span.End()
 	stop()
 	require.EqualValues(t, 1, got.Load())
+}
+
+// A collector gets the metrics that Prometheus reads, by the same names, at the latest when the process ends.
+func TestMetricsReachTheCollectorBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	got := make(chan *metrics.ExportMetricsServiceRequest, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+		var body metrics.ExportMetricsServiceRequest
+		raw, err := io.ReadAll(in.Body)
+		if err != nil || in.URL.Path != "/v1/metrics" || proto.Unmarshal(raw, &body) != nil {
+			out.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		got <- &body
+	}))
+	defer server.Close()
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "countersign_frames_total", Help: "Frames."}, []string{"status"})
+	times := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "countersign_decision_seconds", Help: "Time.", Buckets: []float64{1, 2}})
+	registry.MustRegister(counter, times)
+	counter.WithLabelValues("accepted").Add(3)
+	times.Observe(1.5)
+	stop, err := tracing.StartMetrics(context.Background(), tracing.MetricOptions{Endpoint: server.URL, Service: "countersign-api", Version: "1.1.0", Metrics: registry})
+	require.NoError(t, err)
+	stop()
+	require.NotEmpty(t, got)
+	of := (<-got).GetResourceMetrics()[0]
+	require.Equal(t, "countersign-api", of.GetResource().GetAttributes()[0].GetValue().GetStringValue())
+	byName := map[string]*metric.Metric{}
+	for _, scope := range of.GetScopeMetrics() {
+		for _, m := range scope.GetMetrics() {
+			byName[m.GetName()] = m
+		}
+	}
+	frames := byName["countersign_frames_total"].GetSum()
+	require.True(t, frames.GetIsMonotonic())
+	require.InDelta(t, 3, frames.GetDataPoints()[0].GetAsDouble(), 0)
+	require.Equal(t, "accepted", frames.GetDataPoints()[0].GetAttributes()[0].GetValue().GetStringValue())
+	require.Equal(t, []uint64{0, 1, 0}, byName["countersign_decision_seconds"].GetHistogram().GetDataPoints()[0].GetBucketCounts())
+
+	off, err := tracing.StartMetrics(context.Background(), tracing.MetricOptions{})
+	require.NoError(t, err)
+	off()
+	_, err = tracing.StartMetrics(context.Background(), tracing.MetricOptions{Endpoint: "collector:4318"})
+	require.ErrorContains(t, err, "the endpoint of metrics must be")
 }
 
 func TestWrongSettingsAreNamed(t *testing.T) {

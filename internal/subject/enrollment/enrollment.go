@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -129,7 +130,7 @@ func (s *Service) get(ctx context.Context, v View) (View, error) {
 
 // List returns a page of the enrollments of a subject, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, p pg.Page) ([]View, string, error) {
-	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
+	sub, err := subjectrow.Get(ctx, s.store.Q, scope, subjectID)
 	if errors.Is(err, pg.ErrNotFound) {
 		return nil, "", problem.NewNotFound()
 	}

@@ -149,9 +149,11 @@ func TestBeginRefuses(t *testing.T) {
 			requireProblem(t, err, problem.NotFound)
 		})
 	}
-	_, err := subject.RevokeSubject(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, b.clock.Now())
-	require.NoError(t, err)
-	_, err = b.Begin(t.Context(), b.principal, "ada", id, false)
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.principal.Store(), b.subject.UID, b.clock.Now())
+		return err
+	}))
+	_, err := b.Begin(t.Context(), b.principal, "ada", id, false)
 	requireProblem(t, err, problem.SubjectRevoked)
 }
 
@@ -253,8 +255,10 @@ func TestTrainFailsForARevokedOrErasedSubject(t *testing.T) {
 	who := synthetic.NewTypist(1)
 	last := b.full(t, who)
 	e := b.begin(t, last)
-	_, err := subject.RevokeSubject(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.principal.Store(), b.subject.UID, b.clock.Now())
+		return err
+	}))
 	require.Equal(t, models.EnrollmentFailed, b.train(t, e.ID))
 	heads, err := template.Heads(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID)
 	require.NoError(t, err)

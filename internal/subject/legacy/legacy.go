@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -205,7 +206,7 @@ func (s *Service) Auth(ctx context.Context, p identity.Principal, user string, r
 	now := s.clock.Now()
 	var out Verdict
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		sub, err := q.Subjects().Get(ctx, p.Store(), user)
+		sub, err := subjectrow.Get(ctx, q, p.Store(), user)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}

@@ -7,11 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -142,10 +144,12 @@ func TestAuthComparesWithTheTemplate(t *testing.T) {
 	require.Equal(t, "reject", other.Decision)
 	require.Less(t, other.Confidence, same.Confidence)
 
-	sub, err := b.Store.Subjects().Get(t.Context(), b.Scope, "user")
+	sub, err := subjectrow.Get(t.Context(), b.Store.Q, b.Scope, "user")
 	require.NoError(t, err)
-	_, err = subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, sub.UID, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.Scope, sub.UID, b.clock.Now())
+		return err
+	}))
 	revoked, err := auth("user")
 	require.NoError(t, err)
 	require.Equal(t, legacy.Verdict{Decision: "reject", Reasons: []string{reason.SubjectRevoked}}, revoked)
@@ -181,8 +185,10 @@ func TestTrustOfARevokedSubjectIsBroken(t *testing.T) {
 	b := setup(t)
 	v, err := b.Start(t.Context(), b.principal, b.Subject.ExternalID)
 	require.NoError(t, err)
-	_, err = subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, b.Subject.UID, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.Scope, b.Subject.UID, b.clock.Now())
+		return err
+	}))
 	trust, err := b.Trust(t.Context(), b.Scope, v.Session.ID)
 	require.NoError(t, err)
 	require.Equal(t, legacy.Trust{State: scoring.TrustBroken, Reasons: []string{reason.SubjectRevoked}}, trust)

@@ -37,24 +37,82 @@ func ChallengeBytes(c models.Challenge) ([]byte, error) {
 // subject has no active passkey of the RP ID. An empty rpID is the environment's own if the subject has a passkey of it, and that of
 // the newest passkey if not.
 func (s *Service) AssertionOptions(ctx context.Context, scope pg.Scope, c models.Challenge, rpID string) (any, error) {
-	env, err := ruled(ctx, s.store.Q, scope)
+	signed, err := ChallengeBytes(c)
 	if err != nil {
 		return nil, err
 	}
+	return s.challengeOptions(ctx, scope, c, signed, rpID)
+}
+
+// OpeningOptions is AssertionOptions for the ceremony that opens a link of the challenge.
+func (s *Service) OpeningOptions(ctx context.Context, scope pg.Scope, c models.Challenge, l models.ChallengeLink) (any, error) {
+	return s.challengeOptions(ctx, scope, c, openingBytes(l), "")
+}
+
+// openingBytes returns the WebAuthn challenge that opens a link. It differs from every challenge that confirms a request, so that opening
+// a link signs nothing else.
+func openingBytes(l models.ChallengeLink) []byte {
+	sum := sha256.Sum256(lengthPrefixed([]byte("countersign challenge link"), l.Random, l.MAC, []byte(l.ChallengeID)))
+	return sum[:]
+}
+
+// challengeOptions returns the options of a ceremony that signs the given bytes with a passkey that may complete the challenge.
+func (s *Service) challengeOptions(ctx context.Context, scope pg.Scope, c models.Challenge, signed []byte, rpID string) (any, error) {
 	passkeys, err := challenges.PasskeysForChallenge(ctx, s.store.Q, scope, c)
 	if err != nil {
 		return nil, err
 	}
-	if rpID, passkeys, err = usable(env, passkeys, rpID); err != nil {
-		return nil, err
-	}
-	challenge, err := ChallengeBytes(c)
+	return s.options(ctx, scope, signer{passkeys: passkeys, signed: signed, until: c.ExpiresAt}, rpID)
+}
+
+// StandingOptions returns the options of the ceremony that opens a link to the page of a subject's standing approvals. The assertion signs the link
+// alone, with any active passkey of the subject.
+func (s *Service) StandingOptions(ctx context.Context, l models.StandingLink) (any, error) {
+	who, err := s.ofLink(ctx, l)
 	if err != nil {
 		return nil, err
 	}
+	return s.options(ctx, pg.Scope{Tenant: l.TenantID, Environment: l.EnvironmentID}, who, "")
+}
+
+// VerifyStanding verifies an assertion that opens such a link, with the refusals of VerifyAssertion. It stores no counter.
+func (s *Service) VerifyStanding(ctx context.Context, l models.StandingLink, assertion json.RawMessage) (models.Passkey, error) {
+	who, err := s.ofLink(ctx, l)
+	if err != nil {
+		return models.Passkey{}, err
+	}
+	return s.verify(ctx, pg.Scope{Tenant: l.TenantID, Environment: l.EnvironmentID}, who, assertion, s.clock.Now())
+}
+
+// signer is who must sign what in a ceremony.
+type signer struct {
+	subjectUID string
+	passkeys   []models.Passkey // any of which signs
+	signed     []byte
+	until      time.Time
+	challenge  string // id of the challenge that the assertion may settle; empty for none
+}
+
+// ofLink returns who opens a link to the page of standing approvals. What is signed differs from every other ceremony, and covers whose link it is.
+func (s *Service) ofLink(ctx context.Context, l models.StandingLink) (signer, error) {
+	passkeys, err := challenges.ActivePasskeys(ctx, s.store.Q, pg.Scope{Tenant: l.TenantID, Environment: l.EnvironmentID}, l.SubjectUID)
+	signed := sha256.Sum256(lengthPrefixed([]byte("countersign standing link"), l.Random, l.MAC, []byte(l.EnvironmentID), []byte(l.SubjectUID)))
+	return signer{subjectUID: l.SubjectUID, passkeys: passkeys, signed: signed[:], until: l.ExpiresAt}, err
+}
+
+// options returns the options of a ceremony.
+func (s *Service) options(ctx context.Context, scope pg.Scope, who signer, rpID string) (any, error) {
+	env, err := ruled(ctx, s.store.Q, scope)
+	if err != nil {
+		return nil, err
+	}
+	passkeys := who.passkeys
+	if rpID, passkeys, err = usable(env, passkeys, rpID); err != nil {
+		return nil, err
+	}
 	return protocol.PublicKeyCredentialRequestOptions{
-		Challenge: challenge, RelyingPartyID: rpID, AllowedCredentials: descriptors(passkeys),
-		UserVerification: protocol.VerificationRequired, Timeout: int(max(c.ExpiresAt.Sub(s.clock.Now()), 0).Milliseconds()),
+		Challenge: who.signed, RelyingPartyID: rpID, AllowedCredentials: descriptors(passkeys),
+		UserVerification: protocol.VerificationRequired, Timeout: int(max(who.until.Sub(s.clock.Now()), 0).Milliseconds()),
 	}, nil
 }
 
@@ -92,7 +150,36 @@ type ceremony struct {
 // request with the same assertion has already settled the challenge, the repeated counter is no clone's, and the problem is
 // challenge_closed.
 func (s *Service) VerifyAssertion(ctx context.Context, scope pg.Scope, c models.Challenge, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
-	cer, err := s.ceremony(ctx, scope, c)
+	display, err := canonical.Digest(json.RawMessage(c.Display))
+	if err != nil || display != c.DisplayDigest {
+		return models.Passkey{}, refuse(problem.AssertionDisplay, "The display of the challenge has changed since it was opened.", err)
+	}
+	signed, err := ChallengeBytes(c)
+	if err != nil {
+		return models.Passkey{}, err
+	}
+	return s.verifyFor(ctx, scope, c, signed, assertion, now)
+}
+
+// VerifyOpening verifies an assertion that opens a link of the challenge, with the refusals of VerifyAssertion. It stores no counter: the
+// assertion that confirms the request follows with a higher one.
+func (s *Service) VerifyOpening(ctx context.Context, scope pg.Scope, c models.Challenge, l models.ChallengeLink, assertion json.RawMessage) error {
+	_, err := s.verifyFor(ctx, scope, c, openingBytes(l), assertion, s.clock.Now())
+	return err
+}
+
+// verifyFor verifies an assertion that signs the given bytes with a passkey that may complete the challenge.
+func (s *Service) verifyFor(ctx context.Context, scope pg.Scope, c models.Challenge, signed []byte, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
+	passkeys, err := challenges.PasskeysForChallenge(ctx, s.store.Q, scope, c)
+	if err != nil {
+		return models.Passkey{}, err
+	}
+	return s.verify(ctx, scope, signer{subjectUID: c.SubjectUID, passkeys: passkeys, signed: signed, challenge: c.ID}, assertion, now)
+}
+
+// verify verifies an assertion.
+func (s *Service) verify(ctx context.Context, scope pg.Scope, who signer, assertion json.RawMessage, now time.Time) (models.Passkey, error) {
+	cer, err := s.ceremony(ctx, scope, who)
 	if err != nil {
 		return models.Passkey{}, err
 	}
@@ -109,35 +196,28 @@ func (s *Service) VerifyAssertion(ctx context.Context, scope pg.Scope, c models.
 	counter := webauthn.Authenticator{SignCount: uint32(row.SignCount)} // #nosec G115 -- written from a uint32
 	counter.UpdateCounter(auth.Counter)
 	if counter.CloneWarning {
-		return models.Passkey{}, s.refuseClone(ctx, c, cer.user.subject, row, now)
+		return models.Passkey{}, s.refuseClone(ctx, scope, who.challenge, cer.user.subject, row)
 	}
 	row.SignCount, row.BackupState, row.LastUsedAt = int64(auth.Counter), auth.Flags.HasBackupState(), &now
 	return row, nil
 }
 
-// ceremony returns what an assertion for the challenge must match. It rejects a challenge whose stored display was altered.
-func (s *Service) ceremony(ctx context.Context, scope pg.Scope, c models.Challenge) (ceremony, error) {
-	display, err := canonical.Digest(json.RawMessage(c.Display))
-	if err != nil || display != c.DisplayDigest {
-		return ceremony{}, refuse(problem.AssertionDisplay, "The display of the challenge has changed since it was opened.", err)
-	}
-	var out ceremony
-	if out.challenge, err = ChallengeBytes(c); err != nil {
-		return ceremony{}, err
-	}
+// ceremony returns what an assertion must match.
+func (s *Service) ceremony(ctx context.Context, scope pg.Scope, who signer) (ceremony, error) {
+	out := ceremony{challenge: who.signed}
+	var err error
 	if out.env, err = ruled(ctx, s.store.Q, scope); err != nil {
 		return ceremony{}, err
 	}
-	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, c.SubjectUID)
+	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, who.subjectUID)
 	if errors.Is(err, pg.ErrNotFound) {
 		return ceremony{}, problem.NewNotFound()
 	}
 	if err != nil {
 		return ceremony{}, err
 	}
-	passkeys, err := challenges.PasskeysForChallenge(ctx, s.store.Q, scope, c)
-	out.user = user{sub, passkeys}
-	return out, err
+	out.user = user{sub, who.passkeys}
+	return out, nil
 }
 
 // verify finds the passkey of the assertion and lets the library verify everything but the counter.
@@ -162,7 +242,11 @@ func (c ceremony) verify(parsed *protocol.ParsedCredentialAssertionData) (models
 	for _, p := range c.user.passkeys {
 		session.AllowedCredentialIDs = append(session.AllowedCredentialIDs, p.CredentialID)
 	}
-	if _, err := rp.ValidateLogin(c.user, session, parsed); err != nil {
+	_, err = rp.ValidateLogin(c.user, session, parsed)
+	if err == nil && !knownOrigin(parsed.Response.CollectedClientData, rp.Config) {
+		err = errOrigin
+	}
+	if err != nil {
 		code, detail := c.classify(parsed, row, rp.Config, err)
 		return row, refuse(code, detail, err)
 	}
@@ -205,6 +289,14 @@ func isSignatureError(err error) bool {
 	return errors.As(err, &e) && e.Type == protocol.ErrAssertionSignature.Type
 }
 
+// errOrigin refuses an origin that the library accepts, which compares without regard to case and to a slash at the end.
+var errOrigin = errors.New("the origin is not written as a browser writes it")
+
+// knownOrigin reports whether client data has one of the environment's origins, exactly as a browser writes it.
+func knownOrigin(client protocol.CollectedClientData, rp *webauthn.Config) bool {
+	return slices.Contains(rp.RPOrigins, client.Origin) || slices.Contains(rp.RPOpaqueOrigins, client.Origin)
+}
+
 // classifyCeremony returns the code of the first step that client data or authenticator data fail, for both ceremonies.
 func classifyCeremony(client protocol.CollectedClientData, kind protocol.CeremonyType, challenge string, auth protocol.AuthenticatorData, rp *webauthn.Config) (problem.Code, string) {
 	want := sha256.Sum256([]byte(rp.RPID))
@@ -213,7 +305,7 @@ func classifyCeremony(client protocol.CollectedClientData, kind protocol.Ceremon
 		return problem.AssertionMalformed, "The client data belongs to a different ceremony."
 	case client.Challenge != challenge:
 		return problem.AssertionChallenge, "The signed challenge is a different one, or the display has changed."
-	case !protocol.IsOriginInHaystack(client.Origin, rp.RPOrigins) && !slices.Contains(rp.RPOpaqueOrigins, client.Origin):
+	case !knownOrigin(client, rp):
 		return problem.AssertionOrigin, "The origin is not one of the environment's origins."
 	case client.CrossOrigin, client.TopOrigin != "":
 		return problem.AssertionOrigin, "The ceremony ran inside a frame of a different site."
@@ -229,12 +321,11 @@ func classifyCeremony(client protocol.CollectedClientData, kind protocol.Ceremon
 
 // refuseClone records a clone warning and rejects the assertion: the signature counter decreased, so the authenticator may have
 // been copied.
-func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub models.Subject, row models.Passkey, now time.Time) error {
-	scope := pg.Scope{Tenant: c.TenantID, Environment: c.EnvironmentID}
+func (s *Service) refuseClone(ctx context.Context, scope pg.Scope, challenge string, sub models.Subject, row models.Passkey) error {
 	err := s.store.Write(ctx, func(q *pg.Q) error {
 		// The counter is stored in the transaction that settles the challenge. If a concurrent request did that, the settled
 		// challenge is visible here, and this is a repetition and no clone.
-		current, err := challenges.GetChallenge(ctx, q, scope, c.ID)
+		current, err := challenges.GetChallenge(ctx, q, scope, challenge)
 		if err == nil && current.Status != models.ChallengeOpen {
 			return problem.Newf(problem.ChallengeClosed, "The challenge is %s.", current.Status)
 		}
@@ -245,7 +336,7 @@ func (s *Service) refuseClone(ctx context.Context, c models.Challenge, sub model
 			return err
 		}
 		return events.Append(ctx, q, events.Entry{
-			Scope: scope, At: now, SubjectUID: sub.UID, Subject: sub.ExternalID,
+			Scope: scope, At: s.clock.Now(), SubjectUID: sub.UID, Subject: sub.ExternalID,
 			Actor: "passkey:" + row.ID, Data: events.PasskeyCloneWarningData{Passkey: row.ID, SignCount: row.SignCount},
 		})
 	})

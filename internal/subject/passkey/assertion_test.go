@@ -61,6 +61,8 @@ func TestVerifyAssertionRejectsEachStepOfSection72(t *testing.T) {
 		{"13 origin is another site", func(a *assertion) { a.client["origin"] = "https://evil.example" }, problem.AssertionOrigin},
 		{"13 origin is another port", func(a *assertion) { a.client["origin"] = "http://localhost:8081" }, problem.AssertionOrigin},
 		{"13 origin is a subdomain", func(a *assertion) { a.client["origin"] = "http://a.localhost:8080" }, problem.AssertionOrigin},
+		{"13 origin has a slash", func(a *assertion) { a.client["origin"] = a.client["origin"].(string) + "/" }, problem.AssertionOrigin},
+		{"13 origin is in upper case", func(a *assertion) { a.client["origin"] = strings.ToUpper(a.client["origin"].(string)) }, problem.AssertionOrigin},
 		{"13 origin is missing", func(a *assertion) { delete(a.client, "origin") }, problem.AssertionOrigin},
 		{"14 made in another site's frame", func(a *assertion) {
 			a.client["crossOrigin"], a.client["topOrigin"] = true, "https://evil.example"

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -14,7 +15,7 @@ import (
 
 // List returns a page of the subject's passkeys, including revoked ones, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, page pg.Page) ([]models.Passkey, string, error) {
-	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
+	sub, err := subjectrow.Get(ctx, s.store.AsStored(), scope, subjectID)
 	if errors.Is(err, pg.ErrNotFound) {
 		return nil, "", problem.NewNotFound()
 	}
@@ -28,6 +29,7 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, pa
 func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, id string) error {
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		sub, err := LockSubject(ctx, q, p.Store(), subjectID)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NotFoundBy("subject_id")

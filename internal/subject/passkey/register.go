@@ -215,6 +215,9 @@ func (s *Service) verifyRegistration(ctx context.Context, q *pg.Q, scope pg.Scop
 		return nil, nil, refuseRegistration("The credential cannot be read.", err)
 	}
 	made, err := rp.CreateCredential(user{c.subject, c.passkeys}, session, parsed)
+	if err == nil && !knownOrigin(parsed.Response.CollectedClientData, rp.Config) {
+		err = errOrigin
+	}
 	if err != nil {
 		auth := parsed.Response.AttestationObject.AuthData
 		_, detail := classifyCeremony(parsed.Response.CollectedClientData, protocol.CreateCeremony, session.Challenge, auth, rp.Config)

@@ -280,9 +280,11 @@ func TestRevokedSubjectCannotRegister(t *testing.T) {
 	b := setup(t)
 	ctx := context.Background()
 	token := b.grant(t)
-	_, err := subjects.RevokeSubject(ctx, b.store.Q, b.scope, b.subject.UID, b.clock.Now())
-	require.NoError(t, err)
-	_, err = b.service.Grant(ctx, b.principal, b.subject.ExternalID)
+	require.NoError(t, b.store.Write(ctx, func(q *pg.Q) error {
+		_, err := subjects.RevokeSubject(ctx, q, b.scope, b.subject.UID, b.clock.Now())
+		return err
+	}))
+	_, err := b.service.Grant(ctx, b.principal, b.subject.ExternalID)
 	requireCode(t, problem.SubjectRevoked, err)
 	_, err = b.service.Options(ctx, b.principal, b.subject.ExternalID, token, "")
 	requireCode(t, problem.SubjectRevoked, err)

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -94,11 +95,11 @@ func useRegistrationGrant(ctx context.Context, q *pg.Q, g models.RegistrationGra
 	return len(used) == 1, err
 }
 
-// EndGrantsOfSubject makes the unused grants of a subject expire, and ends their ceremonies.
-func EndGrantsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) error {
+// EndGrantsOfSubject makes the unused grants of a subject of before a time expire, and ends their ceremonies.
+func EndGrantsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, before, at time.Time) error {
 	_, err := pg.Change[models.RegistrationGrant](ctx, q,
-		"tenant_id = @tenant and environment_id = @environment and subject_uid = @uid and used_at is null and expires_at > @at",
-		"expires_at = @at, ceremony = null", map[string]any{"tenant": s.Tenant, "environment": s.Environment, "uid": uid, "at": at})
+		"tenant_id = @tenant and environment_id = @environment and subject_uid = @uid and used_at is null and expires_at > @at and created_at <= @before",
+		"expires_at = @at, ceremony = null", map[string]any{"before": before, "tenant": s.Tenant, "environment": s.Environment, "uid": uid, "at": at})
 	return err
 }
 
@@ -112,5 +113,5 @@ func DropGrants(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, er
 func LockSubject(ctx context.Context, q *pg.Q, s pg.Scope, externalID string) (models.Subject, error) {
 	var row models.Subject
 	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(pg.InScopeNotErasing+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+		Where(subjectrow.InScope+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }

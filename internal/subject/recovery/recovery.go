@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -153,7 +154,7 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 
 // create stores a new recovery, or returns the problem recovery_in_progress while one is open.
 func create(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Recovery) error {
-	_, open, err := lockOpen(ctx, q, scope, r.SubjectUID, r.CreatedAt)
+	_, open, err := lockOpen(ctx, q.AsStored(), scope, r.SubjectUID, r.CreatedAt) // ends one that is past its end
 	created := false
 	if err == nil && !open {
 		created, err = subject.CreateRecovery(ctx, q, r)
@@ -214,10 +215,10 @@ func resetTemplates(ctx context.Context, q *pg.Q, p identity.Principal, sub mode
 
 // Get returns the subject's newest recovery, or the problem not_found if there is none.
 func (s *Service) Get(ctx context.Context, scope pg.Scope, subjectID string) (View, error) {
-	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
+	sub, err := subjectrow.Get(ctx, s.store.AsStored(), scope, subjectID)
 	if err == nil {
 		var r models.Recovery
-		if r, err = NewestRecovery(ctx, s.store.Q, scope, sub.UID); err == nil {
+		if r, err = NewestRecovery(ctx, s.store.AsStored(), scope, sub.UID); err == nil {
 			r.Status = Effective(r, s.clock.Now())
 			return View{Recovery: r, Subject: subjectID}, nil
 		}

@@ -210,6 +210,51 @@ func TestAnchorNoneCapsClaims(t *testing.T) {
 	require.Equal(t, b.clock.Now().Add(7*24*time.Hour), b.row(t).ClaimCapUntil.UTC(), "the cap runs from the completion")
 }
 
+// A recovery that was completed and is put back as it was is over: nothing that it let happen happens again.
+func TestAnEarlierCopyOfARecoveryIsOver(t *testing.T) {
+	t.Parallel()
+	b := setup(t, models.Sandbox)
+	v, err := b.begin(recovery.AnchorIDP)
+	require.NoError(t, err)
+	put := func(query string) {
+		_, err := b.store.Pool().Exec(context.Background(), query)
+		require.NoError(t, err)
+	}
+	b.clock.Set(v.ReadyAt)
+	put("create table kept as select * from recoveries")
+	anchor := func() string {
+		var anchor string
+		require.NoError(t, b.store.Write(context.Background(), func(q *pg.Q) (err error) {
+			anchor, err = recovery.EnsureEnrollable(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
+			return err
+		}))
+		return anchor
+	}
+	require.Equal(t, recovery.AnchorIDP, anchor())
+	require.NoError(t, b.complete())
+	require.Equal(t, recovery.AnchorNone, anchor())
+	put("delete from recoveries")
+	put("insert into recoveries select * from kept")
+	require.Equal(t, recovery.AnchorNone, anchor())
+}
+
+// An altered recovery expires, and stays invalid: a new one can begin.
+func TestAnAlteredRecoveryExpires(t *testing.T) {
+	t.Parallel()
+	b := setup(t, models.Sandbox)
+	v, err := b.begin(recovery.AnchorIDP)
+	require.NoError(t, err)
+	_, err = b.store.Pool().Exec(context.Background(), "update recoveries set ready_at = created_at")
+	require.NoError(t, err)
+	var altered *pg.Altered
+	require.ErrorAs(t, b.complete(), &altered)
+	b.clock.Set(v.ExpiresAt)
+	require.Equal(t, models.RecoveryExpired, b.advance(t, v.ID).Status)
+	_, err = b.begin(recovery.AnchorIDP)
+	require.NoError(t, err)
+	testenv.Attest(t, b.store)
+}
+
 func TestBeginEndsOpenItemsAndResetsTemplates(t *testing.T) {
 	t.Parallel()
 	b := setup(t, models.Live)
@@ -241,7 +286,7 @@ func TestBeginEndsOpenItemsAndResetsTemplates(t *testing.T) {
 	require.Equal(t, []string{"revoked"}, b.texts(t, "select status from proofs where revoked_reason = 'recovery'"))
 	require.Equal(t, []string{"retired", "retired"}, b.texts(t, "select status from templates"))
 	require.Equal(t, models.EnrollmentNone, b.row(t).Enrollment)
-	require.Equal(t, []string{"recovery.started", "proof.revoked", "challenge.cancelled", "session.ended", "template.reset"}, b.events(t))
+	require.ElementsMatch(t, []string{"recovery.started", "proof.revoked", "challenge.cancelled", "session.ended", "template.reset"}, b.events(t))
 	require.Equal(t, []string{"ended"}, b.texts(t, "select status from sessions"))
 	require.Equal(t, []string{"sub"}, b.texts(t, "select 'sub' from subjects where timing_template is null and enrollment_asked_at is null"))
 	require.Equal(t, []string{"challenge.settled", "recovery.start"}, b.texts(t, "select topic from outbox where topic <> 'event' order by id"))
@@ -282,9 +327,11 @@ func TestBeginIsRejected(t *testing.T) {
 		requireCode(t, problem.RecoveryInProgress, err)
 	})
 	t.Run("for a revoked subject", func(t *testing.T) {
-		_, err := subject.RevokeSubject(ctx, b.store.Q, b.scope, b.subject.UID, b.clock.Now())
-		require.NoError(t, err)
-		_, err = b.begin(recovery.AnchorNone)
+		require.NoError(t, b.store.Write(ctx, func(q *pg.Q) error {
+			_, err := subject.RevokeSubject(ctx, q, b.scope, b.subject.UID, b.clock.Now())
+			return err
+		}))
+		_, err := b.begin(recovery.AnchorNone)
 		requireCode(t, problem.SubjectRevoked, err)
 	})
 }
@@ -377,8 +424,10 @@ func TestRecoveryOfAnErasedSubjectIsGone(t *testing.T) {
 	b := setup(t, models.Sandbox)
 	v, err := b.begin(recovery.AnchorNone)
 	require.NoError(t, err)
-	_, err = subject.HideSubject(context.Background(), b.store.Q, b.scope, b.subject.UID, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.store.Write(context.Background(), func(q *pg.Q) error {
+		_, err := subject.HideSubject(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
+		return err
+	}))
 	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, v.ID))
 	require.Equal(t, recovery.Progress{Status: recovery.Gone}, b.advance(t, "rcv_unknown"))
 	_, waiting, err := b.service.WorkflowInput(context.Background(), b.scope.Environment, "rcv_unknown")

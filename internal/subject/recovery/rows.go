@@ -22,9 +22,7 @@ func NewestRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (model
 // lockUnfinishedRecovery returns the subject's recovery whose stored status is not final, and locks it until the transaction ends. It may be
 // past its end: recovery.Open decides whether it is open.
 func lockUnfinishedRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Recovery, error) {
-	var r models.Recovery
-	return pg.OrNotFound(r, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(pg.InScope+" and subject_uid = ? and "+subject.UnfinishedRecovery, s.Tenant, s.Environment, uid).Take(&r).Error)
+	return subject.UnfinishedRecoveryOf(q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}), s, uid)
 }
 
 // abandonedRecoveries returns the subject's latest recovery with the anchor that expired, unless a later recovery was completed.
@@ -50,11 +48,22 @@ func GetRecovery(ctx context.Context, q *pg.Q, environment, id string) (models.R
 	return pg.OrNotFound(r, q.Gorm(ctx).Where("environment_id = ? and id = ?", environment, id).Take(&r).Error)
 }
 
-// moveRecovery moves a recovery from its status to another and reports whether it did.
+// moveRecovery moves a recovery from its status to another and reports whether it did. It is one UPDATE, with the MAC (advance).
 func moveRecovery(ctx context.Context, q *pg.Q, r models.Recovery, to models.RecoveryStatus, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update recoveries set status = $3, completed_at = case when $3 = 'completed' then $4::timestamptz end
-		where id = $1 and environment_id = $5 and status = $2`, r.ID, string(r.Status), string(to), at, r.EnvironmentID)
-	return n == 1, err
+	moved := r
+	if moved.Status = to; to == models.RecoveryCompleted {
+		moved.CompletedAt = &at
+	}
+	if err := pg.SignMoved(ctx, q, r, &moved); err != nil {
+		return false, err
+	}
+	n, err := q.Exec(ctx, `update recoveries set status = $3, completed_at = $4, row_mac = $6 where id = $1 and environment_id = $5 and status = $2`,
+		r.ID, string(r.Status), string(to), moved.CompletedAt, r.EnvironmentID, moved.RowMAC)
+	if err != nil || n == 0 || !Over(to) || !at.Before(r.ExpiresAt) {
+		return n == 1, err
+	}
+	return true, pg.End(ctx, q, pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID},
+		models.Left{Record: "recoveries", State: r.ID, EndedAt: at, UselessAt: &r.ExpiresAt})
 }
 
 // OverdueRecoveries returns at most limit recoveries that should have moved on before t.

@@ -23,7 +23,7 @@ type WorkflowInput struct {
 
 // WorkflowInput returns the input of the recovery's workflow for the outbox relay; false if the recovery is over.
 func (s *Service) WorkflowInput(ctx context.Context, environment, id string) (WorkflowInput, bool, error) {
-	r, err := GetRecovery(ctx, s.store.Q, environment, id)
+	r, err := GetRecovery(ctx, s.store.AsStored(), environment, id)
 	if errors.Is(err, pg.ErrNotFound) {
 		return WorkflowInput{}, false, nil
 	}
@@ -53,10 +53,11 @@ type Progress struct {
 }
 
 // Advance makes the transitions that are due, in one transaction. It is safe to repeat. A recovery whose subject is being
-// erased is Gone.
+// erased is Gone. It takes rows as they are: no enrollment completes a recovery that was altered.
 func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 	out := Progress{Status: Gone}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
+		q = q.AsStored()
 		r, err := lockRecovery(ctx, q, step.Environment, step.ID)
 		if err != nil {
 			return err

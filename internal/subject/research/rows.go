@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -11,15 +12,13 @@ import (
 
 // RecordConsent adds an entry to the consent ledger, sets the subject's present consent and reports whether that changed.
 func RecordConsent(ctx context.Context, q *pg.Q, s pg.Scope, c models.ResearchConsent) (bool, error) {
-	n, err := q.Exec(ctx, `update subjects set research_consent = $4, updated_at = $5
-		where tenant_id = $1 and environment_id = $2 and uid = $3 and research_consent <> $4`,
-		s.Tenant, s.Environment, c.SubjectUID, c.Consented, c.RecordedAt)
+	changed, err := subjectrow.Change(ctx, q, subjectrow.Of{Scope: s, UID: c.SubjectUID, At: c.RecordedAt, To: c.Consented}, "research_consent <> @to", "research_consent = @to")
 	if err != nil {
 		return false, err
 	}
 	_, err = q.Exec(ctx, `insert into research_consents (id, environment_id, subject_uid, consented, recorded_at)
 		values ($1, $2, $3, $4, $5)`, c.ID, c.EnvironmentID, c.SubjectUID, c.Consented, c.RecordedAt)
-	return n == 1, err
+	return changed, err
 }
 
 // currentPeriod returns the current period of the environment, or ErrNotFound if there is none or research is disabled.

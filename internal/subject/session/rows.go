@@ -31,19 +31,18 @@ func EndSession(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time.Tim
 	return n > 0, err
 }
 
-// ExpireIdle moves at most limit active sessions without activity since t to expired and returns them. It skips locked
-// rows, which the next call finds. It finds them by when they began: an index on the last activity would make every frame
+// ExpireIdle moves at most limit active sessions without activity since t to expired and returns them. It finds them by when they began: an index on the last activity would make every frame
 // of evidence more expensive.
 func ExpireIdle(ctx context.Context, q *pg.Q, t, at time.Time, limit int) ([]models.Session, error) {
 	var rows []models.Session
-	err := q.Gorm(ctx).Raw(`update sessions s set status = 'expired', ended_at = ? from (select id from sessions
-		where status = 'active' and started_at < ? and last_activity_at < ? order by started_at limit ? for update skip locked) idle
-		where s.id = idle.id returning s.id, s.tenant_id, s.environment_id, s.subject_uid, s.started_at, s.coverage`, at, t, t, limit).Find(&rows).Error
+	err := pg.Unchecked(q.Gorm(ctx)).Raw(`update sessions set status = 'expired', ended_at = @at where status = 'active' and last_activity_at < @t
+		and id in (select id from sessions where status = 'active' and started_at < @t and last_activity_at < @t order by started_at limit @limit)
+		returning id, tenant_id, environment_id, subject_uid, started_at, coverage`, map[string]any{"at": at, "t": t, "limit": limit}).Find(&rows).Error
 	return rows, err
 }
 
 // FrameContext is the data that processing a frame needs, read in one round trip. Of the session and the subject, it has what
-// scoring a frame reads and SaveFrame writes: no times of their beginning and end, and no other settings of the subject.
+// scoring a frame reads, SaveFrame writes and the MACs cover: no time of the end of the session.
 type FrameContext struct {
 	identity.SubjectSession
 	Prior *models.Frame // status and reasons of the frame with this id; nil if the session has none
@@ -92,11 +91,14 @@ const typedOfSession = `select p.block, p.passages, p.version from sessions s
 	join typed_passages p on p.environment_id = s.environment_id and p.subject_uid = s.subject_uid and p.device_class = s.device_class
 	where s.tenant_id = $1 and s.environment_id = $2 and s.id = $3 order by p.block`
 
-const readForFrame = `select ses.version, ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
+var readForFrame = `select ses.version, ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
-	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until,
+	ses.legacy, ses.started_at, ses.row_mac,
+	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until, s.created_at, s.adaptation_frozen, s.challenge_until, s.revoked_at,
+	s.reinstated_at, s.row_mac,
 	p.frame_id, p.status, p.reason_codes, d.session_id
 	from sessions ses join subjects s on s.environment_id = ses.environment_id and s.uid = ses.subject_uid and s.status <> 'erasing'
+		and ` + pg.NotEnded("subjects", "s") + `
 	left join frames p on p.environment_id = ses.environment_id and p.session_id = ses.id and p.frame_id = $4
 	left join frame_digests d on d.environment_id = ses.environment_id and d.digest = substr($5::bytea, 1, 16)
 	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3`
@@ -118,6 +120,9 @@ func ForFrame(ctx context.Context, q *pg.Q, s pg.Scope, id string, f FrameLookup
 	err := q.Batch(ctx, b)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r.FrameContext, pg.ErrNotFound
+	}
+	if err == nil {
+		err = errors.Join(pg.Verify(ctx, q, r.Subject), pg.Verify(ctx, q, r.Session))
 	}
 	return r.FrameContext, err
 }
@@ -178,8 +183,9 @@ func (r *frameReader) scan(row pgx.Row) error {
 	e, u := &r.Session, &r.Subject
 	err := row.Scan(&r.AsOf.session, &e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
 		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
-		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil,
-		&frame, &status, &reasons, &seen)
+		&e.Legacy, &e.StartedAt, &e.RowMAC,
+		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil, &u.CreatedAt, &u.AdaptationFrozen, &u.ChallengeUntil, &u.RevokedAt,
+		&u.ReinstatedAt, &u.RowMAC, &frame, &status, &reasons, &seen)
 	u.UID = e.SubjectUID
 	if status.Valid {
 		r.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}
@@ -207,10 +213,10 @@ const passageBlocks = 64
 
 // unchangedSession and unchangedBlock fail unless the row is as it was read, and keep it so until the transaction ends.
 const (
-	unchangedSession = `select 1 / count(*) from (select from sessions e
+	unchangedSession = `select guard(count(*) > 0) from (select from sessions e
 		join subjects s on s.environment_id = e.environment_id and s.uid = e.subject_uid and s.status <> 'erasing'
 		where e.environment_id = $1 and e.id = $2 and e.version = $3 and e.status = 'active' for no key update of e) unchanged`
-	unchangedBlock = `select 1 / count(*) from (select from typed_passages where environment_id = $1 and subject_uid = $2 and device_class = $3
+	unchangedBlock = `select guard(count(*) > 0) from (select from typed_passages where environment_id = $1 and subject_uid = $2 and device_class = $3
 		and block = $4 and version = $5 for no key update) unchanged`
 )
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -50,7 +51,7 @@ func (s *Service) Start(ctx context.Context, p identity.Principal, subjectID, de
 	}
 	var out identity.SubjectSession
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		sub, err := subject.RequireActive(q.Subjects().Get(ctx, p.Store(), subjectID))
+		sub, err := subject.RequireActive(subjectrow.Get(ctx, q, p.Store(), subjectID))
 		if err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (s *Service) Get(ctx context.Context, scope pg.Scope, id string) (identity.
 func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, status models.SessionStatus, p pg.Page) ([]identity.SubjectSession, string, error) {
 	uid := ""
 	if subjectID != "" {
-		sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
+		sub, err := subjectrow.Get(ctx, s.store.Q, scope, subjectID)
 		if errors.Is(err, pg.ErrNotFound) {
 			return nil, "", nil
 		}
@@ -100,7 +101,7 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, st
 		}
 		uid = sub.UID
 	}
-	rows, next, err := s.store.Sessions().List(ctx, scope, uid, status, p)
+	rows, next, err := subjectrow.ListSessions(ctx, s.store.Q, scope, subjectrow.SessionFilter{SubjectUID: uid, Status: status}, p)
 	if err != nil || len(rows) == 0 {
 		return nil, next, err
 	}

@@ -81,8 +81,10 @@ func TestStartNeedsAnActiveSubject(t *testing.T) {
 
 	_, err = b.Start(t.Context(), b.principal, "unknown", "")
 	requireProblem(t, err, problem.NotFound)
-	_, err = subject.RevokeSubject(t.Context(), b.Store.Q, b.Scope, b.Subject.UID, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.Scope, b.Subject.UID, b.clock.Now())
+		return err
+	}))
 	_, err = b.Start(t.Context(), b.principal, b.Subject.ExternalID, "")
 	requireProblem(t, err, problem.SubjectRevoked)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -47,7 +48,7 @@ func New(st *pg.Store, c clock.Clock, assessor *assurance.Assessor) *Service {
 
 // List returns a page of the versions of a subject's templates, newest first, and the cursor of the next page.
 func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, p pg.Page) ([]models.Template, string, error) {
-	sub, err := s.store.Subjects().Get(ctx, scope, subjectID)
+	sub, err := subjectrow.Get(ctx, s.store.Q, scope, subjectID)
 	if errors.Is(err, pg.ErrNotFound) {
 		return nil, "", problem.NewNotFound()
 	}

@@ -184,20 +184,26 @@ func TestAdaptLeavesTemplatesUnchanged(t *testing.T) {
 	require.Equal(t, template.ReasonNotConfirmed, out.Reason, "too little evidence to be confirmed")
 	require.Equal(t, 0, b.count(t, "select count(*) from outbox where topic = 'adaptation.start' and ref in (select id from sessions where coverage <> 'sufficient')"))
 
-	_, err := subject.SetAdaptationFrozen(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, true, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.SetAdaptationFrozen(t.Context(), q, b.principal.Store(), b.subject.UID, true, b.clock.Now())
+		return err
+	}))
 	for range 4 {
 		_, out = b.day(t, typed(who, 6))
 		require.Equal(t, template.ReasonFrozen, out.Reason)
 	}
 	require.Len(t, b.versions(t), 1)
-	_, err = subject.SetAdaptationFrozen(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, false, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.SetAdaptationFrozen(t.Context(), q, b.principal.Store(), b.subject.UID, false, b.clock.Now())
+		return err
+	}))
 	b.confirmed(t, who)
 
 	require.Equal(t, template.ReasonGone, b.adapt(t, "ses_unknown").Reason)
-	_, err = subject.RevokeSubject(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID, b.clock.Now())
-	require.NoError(t, err)
+	require.NoError(t, b.store.Write(t.Context(), func(q *pg.Q) error {
+		_, err := subject.RevokeSubject(t.Context(), q, b.principal.Store(), b.subject.UID, b.clock.Now())
+		return err
+	}))
 	require.Equal(t, template.ReasonGone, b.adapt(t, b.last(t)).Reason)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
+	"github.com/countersign-dev/countersign/internal/authz/standing"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -44,6 +45,7 @@ type Retention struct {
 	Authorizations time.Duration // decisions with their challenges, holds, reviews and proofs
 	Details        time.Duration // what was shown of requests that are settled
 	Kept           time.Duration // values of requests that are kept for simulations
+	Signals        time.Duration // security events about subjects
 	Aggregates     time.Duration // amounts and digests by which rules count, and their locks
 	Notes          time.Duration // notes on settled holds
 	Events         time.Duration // the personal part of the event log
@@ -57,36 +59,52 @@ type Retention struct {
 // DefaultRetention returns the retention that applies unless the operator configures a different one.
 func DefaultRetention() Retention {
 	return Retention{
-		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Authorizations: sevenYears, Events: sevenYears, Details: 400 * day, Kept: 90 * day, Aggregates: 30 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
+		Frames: 90 * day, Sessions: 180 * day, Templates: 90 * day, Authorizations: sevenYears, Events: sevenYears, Details: 400 * day, Kept: 90 * day, Aggregates: 30 * day, Signals: 90 * day, Notes: 400 * day, Research: 365 * day, ResearchSalts: 30 * day,
 		Deliveries: 30 * day, Idempotency: day, Spent: day,
 	}
 }
 
 // class is a class of data in the setting.
 type class struct {
-	name      string
-	field     func(r *Retention) *time.Duration
-	minimum   time.Duration
-	unlimited bool // may be stored without limit
+	name, what string // in the setting, and in words
+	field      func(r *Retention) *time.Duration
+	minimum    time.Duration
+	unlimited  bool // may be stored without limit
 }
 
 // classes lists the classes in the order of docs/retention.md.
 var classes = []class{
-	{"frames", func(r *Retention) *time.Duration { return &r.Frames }, day, false},
-	{"digests", func(r *Retention) *time.Duration { return &r.Digests }, 90 * day, true},
-	{"sessions", func(r *Retention) *time.Duration { return &r.Sessions }, day, false},
-	{"templates", func(r *Retention) *time.Duration { return &r.Templates }, day, false},
-	{"authorizations", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
-	{"details", func(r *Retention) *time.Duration { return &r.Details }, day, true},
-	{"kept", func(r *Retention) *time.Duration { return &r.Kept }, day, false},
-	{"aggregates", func(r *Retention) *time.Duration { return &r.Aggregates }, 30 * day, false},
-	{"notes", func(r *Retention) *time.Duration { return &r.Notes }, day, false},
-	{"events", func(r *Retention) *time.Duration { return &r.Events }, 30 * day, true},
-	{"research", func(r *Retention) *time.Duration { return &r.Research }, day, false},
-	{"research_salts", func(r *Retention) *time.Duration { return &r.ResearchSalts }, day, false},
-	{"deliveries", func(r *Retention) *time.Duration { return &r.Deliveries }, 7 * day, false},
-	{"idempotency", func(r *Retention) *time.Duration { return &r.Idempotency }, day, false},
-	{"spent", func(r *Retention) *time.Duration { return &r.Spent }, day, false},
+	{"frames", "Evidence frames", func(r *Retention) *time.Duration { return &r.Frames }, day, false},
+	{"digests", "Digests of evidence frames, which detect replays", func(r *Retention) *time.Duration { return &r.Digests }, 90 * day, true},
+	{"sessions", "Sessions after their last activity", func(r *Retention) *time.Duration { return &r.Sessions }, day, false},
+	{"templates", "Superseded and retired versions of templates", func(r *Retention) *time.Duration { return &r.Templates }, day, false},
+	{"authorizations", "Decisions with their challenges, holds, reviews and proofs", func(r *Retention) *time.Duration { return &r.Authorizations }, 30 * day, true},
+	{"details", "What was shown of requests that are settled, such as payee and amount", func(r *Retention) *time.Duration { return &r.Details }, day, true},
+	{"kept", "Values of requests that are kept for simulations", func(r *Retention) *time.Duration { return &r.Kept }, day, false},
+	{"aggregates", "Amounts and digests by which rules count", func(r *Retention) *time.Duration { return &r.Aggregates }, 30 * day, false},
+	{"signals", "Security events of identity providers", func(r *Retention) *time.Duration { return &r.Signals }, 30 * day, false},
+	{"notes", "Notes on settled holds", func(r *Retention) *time.Duration { return &r.Notes }, day, false},
+	{"events", "The personal part of the event log", func(r *Retention) *time.Duration { return &r.Events }, 30 * day, true},
+	{"research", "Research vectors", func(r *Retention) *time.Duration { return &r.Research }, day, false},
+	{"research_salts", "Salts of research pseudonyms", func(r *Retention) *time.Duration { return &r.ResearchSalts }, day, false},
+	{"deliveries", "Settled webhook deliveries and their attempts", func(r *Retention) *time.Duration { return &r.Deliveries }, 7 * day, false},
+	{"idempotency", "Responses stored for the Idempotency-Key header", func(r *Retention) *time.Duration { return &r.Idempotency }, day, false},
+	{"spent", "Tokens, grants and links after their expiry", func(r *Retention) *time.Duration { return &r.Spent }, day, false},
+}
+
+// Stored is how long a class of data is stored; For is zero without limit, until the subject is erased.
+type Stored struct {
+	Class, What string
+	For         time.Duration
+}
+
+// Stored returns all classes in the order of docs/retention.md.
+func (r Retention) Stored() []Stored {
+	out := make([]Stored, len(classes))
+	for i, c := range classes {
+		out[i] = Stored{c.name, c.what, *c.field(&r)}
+	}
+	return out
 }
 
 // ParseRetention parses a setting such as "frames=30d,authorizations=2555d,events=never": classes with the number of days that
@@ -161,6 +179,7 @@ func RetentionTasks(d RetentionDeps) []Task {
 		{audit.ExpiringDetails, d.Retention.Details},
 		{audit.ExpiringKept, d.Retention.Kept},
 		{audit.ExpiringAggregates, d.Retention.Aggregates},
+		{audit.ExpiringSignals, d.Retention.Signals},
 		{audit.ExpiringNotes, d.Retention.Notes},
 		{audit.ExpiringEvents, d.Retention.Events},
 		{audit.ExpiringResearch, d.Retention.Research},
@@ -230,6 +249,9 @@ func (d RetentionDeps) entries(ctx context.Context, at time.Time, by string) (in
 	return lists.DropExpired(ctx, d.Store, at.Add(-d.Retention.Spent), lists.By{Actor: "workflow:" + by, WorkflowID: by}, at)
 }
 
+// endingsKept is for how long endings are stored after nothing needs them: clocks may differ by less.
+const endingsKept = time.Hour
+
 // housekeeping deletes a batch of each kind of technical data. It records no event: none of it belongs to a subject's record.
 func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string) (int, bool, error) {
 	all, more := 0, false
@@ -243,9 +265,11 @@ func (d RetentionDeps) housekeeping(ctx context.Context, at time.Time, _ string)
 		{d.Retention.Spent, identity.DropClientTokens},
 		{d.Retention.Spent, passkey.DropGrants},
 		{d.Retention.Spent, challenge.DropLinks},
+		{d.Retention.Spent, standing.DropLinks},
 		{d.Retention.Aggregates, aggregate.DropLocks},
 		{d.Retention.Spent, staff.DropExpired},
 		{d.Retention.Spent, research.DropPeriods},
+		{endingsKept, pg.DropEndings},
 		{0, subject.DropErasedTerms},
 		{d.Retention.Idempotency, unbatched(idempotency.Drop)},
 		{quotaRetention, unbatched(ratelimit.DropQuotas)},

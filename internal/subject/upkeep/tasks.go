@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
+	"github.com/countersign-dev/countersign/internal/authz/afterreview"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
@@ -11,6 +13,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/authz/standing"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -38,12 +41,14 @@ type KeyRotator interface {
 
 // CoreDeps are the dependencies of CoreTasks; all are required.
 type CoreDeps struct {
-	Store       *pg.Store
-	Challenges  *challenge.Service
-	Holds       *hold.Service
-	Changes     *change.Service
-	Evaluations *evaluation.Service
-	Keys        KeyRotator
+	Store        *pg.Store
+	Challenges   *challenge.Service
+	Holds        *hold.Service
+	AfterReviews *afterreview.Service
+	Standing     *standing.Service
+	Changes      *change.Service
+	Evaluations  *evaluation.Service
+	Keys         KeyRotator
 }
 
 // CoreTasks returns the tasks about authorizations, sessions and signing keys.
@@ -51,6 +56,8 @@ func CoreTasks(d CoreDeps) []Task {
 	return []Task{
 		{Name: "overdue-challenges", Every: 5 * time.Minute, About: "Expire open challenges whose workflow is lost", Do: d.challenges},
 		{Name: "overdue-holds", Every: 15 * time.Minute, About: "Expire pending holds whose workflow is lost", Do: d.holds},
+		{Name: "overdue-after-reviews", Every: 5 * time.Minute, About: "Record reviews of break-glasses that are overdue", Do: d.afterReviews},
+		{Name: "ended-standing-approvals", Every: 5 * time.Minute, About: "Record standing approvals that have expired, or whose passkey, policy version or approval by reviewers ended", Do: d.standing},
 		{Name: "overdue-changes", Every: 15 * time.Minute, About: "Expire pending change requests whose workflow is lost", Do: d.changes},
 		{Name: "overdue-evaluations", Every: time.Hour, About: "Close evaluations whose workflow is lost", Do: d.evaluations},
 		{Name: "idle-sessions", Every: 5 * time.Minute, About: "Expire sessions without activity for half an hour", Do: d.sessions},
@@ -85,6 +92,21 @@ func (d CoreDeps) holds(ctx context.Context, at time.Time, by string) (int, bool
 		_, err := d.Holds.Expire(ctx, hold.Move{Environment: o.Environment, ID: o.ID, At: at, WorkflowID: by})
 		return err
 	})
+}
+
+// afterReviews records open reviews of break-glasses that are overdue. No workflow does.
+func (d CoreDeps) afterReviews(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	due, err := afterreview.OverdueAfterReviews(ctx, d.Store.Q, at, batch)
+	return forEach(due, err, func(o settle.Overdue) error { return d.AfterReviews.MarkOverdue(ctx, o.Environment, o.ID, at, by) })
+}
+
+// standing records the end of standing approvals by what they rest on. They allow nothing from then on, whether or not it is recorded.
+func (d CoreDeps) standing(ctx context.Context, at time.Time, by string) (int, bool, error) {
+	n, err := d.Standing.Sweep(ctx, at, by, batch)
+	if err != nil || n == batch {
+		return n, n == batch, err
+	}
+	return n, false, d.Standing.SweepReviewed(ctx, at, by, batch)
 }
 
 // changes expires pending change requests that are overdue by more than grace.
@@ -127,7 +149,7 @@ func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, b
 
 // recordExpiry schedules the adaptation to an expired session and records session.expired.
 func recordExpiry(ctx context.Context, q *pg.Q, s models.Session, at time.Time, by string) error {
-	subject, err := q.Subjects().ExternalID(ctx, s.EnvironmentID, s.SubjectUID)
+	subject, err := subjectrow.ExternalID(ctx, q, s.EnvironmentID, s.SubjectUID)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -56,7 +57,7 @@ func Subject(t testing.TB, q *pg.Store, env models.Environment, externalID strin
 		UID: ids.New(ids.Subject), TenantID: env.TenantID, EnvironmentID: env.ID, ExternalID: externalID,
 		Status: models.SubjectActive, Enrollment: models.EnrollmentNone, CreatedAt: Epoch, UpdatedAt: Epoch,
 	}
-	created, err := q.Subjects().Create(context.Background(), s)
+	created, err := subjectrow.Create(context.Background(), q.Q, s)
 	require.NoError(t, err)
 	require.True(t, created)
 	return s

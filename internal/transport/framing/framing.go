@@ -2,11 +2,12 @@
 //
 // RFC 9112 lets a recipient be lenient in several places, and each of them is a request that a proxy in front reads differently
 // (request smuggling). The package accepts one form only: lines that end with CRLF, one length or one chunked encoding, chunk
-// sizes of plain hexadecimal digits, one host, and no trailers. It does not read bodies and it stores no more than one line.
+// sizes of plain hexadecimal digits, one host, no trailers, and once each field that says who asks and what. It does not read bodies and it stores no more than one line.
 package framing
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,7 +54,12 @@ type head struct {
 	lengths   int
 	length    int64
 	chunked   bool
+	once      [len(once)]bool // which fields of once were given
 }
+
+// once are the fields with one value, by which a request is authorised, read or repeated. Given twice, a proxy could check one value and the
+// server use the other.
+var once = [...]string{"authorization", "content-type", "content-encoding", "idempotency-key", "origin", "last-event-id"}
 
 // Err returns the error of an earlier Check.
 func (c *Checker) Err() error {
@@ -194,8 +200,14 @@ func (h *head) field(line []byte) string {
 	if !found || !isToken(name) {
 		return "a header line must be a name, a colon and a value"
 	}
-	value = strings.Trim(value, " \t")
-	switch strings.ToLower(name) {
+	value, name = strings.Trim(value, " \t"), strings.ToLower(name)
+	if at := slices.Index(once[:], name); at >= 0 {
+		if h.once[at] {
+			return name + " may be given once"
+		}
+		h.once[at] = true
+	}
+	switch name {
 	case "host":
 		h.hosts++
 		h.host = value

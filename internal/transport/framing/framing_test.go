@@ -82,5 +82,6 @@ func seeds() []string {
 		head + "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\n", head + "Transfer-Encoding: chunked\r\n\r\n2;\nxx\r\nNN\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n",
 		head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\n", head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", head + "X: a\r\n b\r\n\r\n", "\r\n\r\nGET /", "GET /\r\n\r\n",
 		head + "Transfer-Encoding: chunked\r\n\r\n2\r\nokx\r\n", "GET http://y/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\nHost: x\n\n", "\n",
+		head + "Authorization: a\r\nauthorization: b\r\n\r\n", head + "Origin: a\r\nX-Origin: b\r\nContent-Type: c\r\nContent-Length: 0\r\n\r\n",
 	}
 }

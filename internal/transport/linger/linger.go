@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ const (
 // NewListener returns a listener whose connections linger on Close after MarkUnread, and read only requests that pass
 // framing.Checker.
 func NewListener(l net.Listener) net.Listener {
-	return &listener{Listener: l, slots: make(chan struct{}, maxConnections)}
+	return &listener{Listener: l, slots: make(chan struct{}, maxConnections), close: sync.OnceValue(l.Close)}
 }
 
 // MarkUnread records that the response is sent before the request was read to its end: the connection lingers on close.
@@ -44,7 +45,11 @@ func MarkUnread(c *fiber.Ctx) {
 type listener struct {
 	net.Listener
 	slots chan struct{}
+	close func() error
 }
+
+// Close stops accepting connections; those that were accepted go on. It may be called more than once.
+func (l *listener) Close() error { return l.close() }
 
 func (l *listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()

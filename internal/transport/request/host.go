@@ -28,13 +28,34 @@ func Client(c *fiber.Ctx) netip.Addr {
 		if !fromProxy(c, client) {
 			return client
 		}
-		before, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil {
+		before, known := address(strings.Trim(strings.TrimSpace(hop), `"`))
+		if !known {
 			return client
 		}
-		client = before.Unmap()
+		client = before
 	}
 	return client
+}
+
+// address parses an address of X-Forwarded-For, behind which some proxies write the port.
+func address(text string) (netip.Addr, bool) {
+	if with, err := netip.ParseAddrPort(text); err == nil {
+		return with.Addr().Unmap(), true
+	}
+	if inside, bracketed := strings.CutPrefix(text, "["); bracketed {
+		text = strings.TrimSuffix(inside, "]")
+	}
+	plain, err := netip.ParseAddr(text)
+	return plain.Unmap(), err == nil
+}
+
+// Network returns what one client has of the Internet: an IPv4 address, or the 64 bits that an IPv6 network is given at least.
+func Network(c *fiber.Ctx) string {
+	client := Client(c)
+	if network, err := client.Prefix(64); err == nil && client.Is6() {
+		return network.String()
+	}
+	return client.String()
 }
 
 func fromProxy(c *fiber.Ctx, address netip.Addr) bool {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
@@ -29,8 +30,11 @@ func ProblemOf(err error) *problem.Error {
 	var altered *pg.Altered
 	switch {
 	case errors.As(err, &altered):
-		return &problem.Error{Code: problem.Unavailable, RetryAfter: time.Minute, Cause: err, Detail: "A stored record that this request depends on was " +
-			"changed outside of the service. Nothing was decided. The operator of the service finds the record in the audit log."}
+		return &problem.Error{Code: problem.Unavailable, RetryAfter: time.Minute, Cause: err, Detail: "A stored record that this request depends on, of the table " +
+			altered.Table + ", was changed outside of the service. Nothing was decided. The operator of the service finds the record in the audit log."}
+	case errors.Is(err, keyring.ErrAuthentication):
+		return &problem.Error{Code: problem.Unavailable, RetryAfter: time.Minute, Cause: err, Detail: "A sealed value that this request depends on was " +
+			"changed outside of the service. Nothing was decided. The operator of the service finds its record in the log of the process."}
 	case errors.As(err, &f):
 		return problemOfFiber(f)
 	case errors.Is(err, pg.ErrNotFound):

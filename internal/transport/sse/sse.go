@@ -84,7 +84,8 @@ func (s *Server) Serve(c *fiber.Ctx, in Subscription) error {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
-	c.Set("X-Accel-Buffering", "no") // nginx would otherwise hold events back
+	c.Set("X-Accel-Buffering", "no")                          // nginx would otherwise hold events back
+	c.Set(fiber.HeaderCacheControl, "no-store, no-transform") // and a proxy that compresses them
 	in.Life = min(in.Life, or(s.Life, MaxLife))
 	return s.takeOver(c, sub, begin, in)
 }

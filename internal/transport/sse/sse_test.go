@@ -123,6 +123,7 @@ func TestServeWritesAndResumesServerSentEvents(t *testing.T) {
 	next, res := b.connect("?type=subject.*&subject=one", "")
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
+	require.Contains(t, res.Header.Get("Cache-Control"), "no-transform")
 	require.Regexp(t, "^"+begins+"$", next())
 	b.append("two")
 	id := b.append("one")

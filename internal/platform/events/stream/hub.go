@@ -83,17 +83,23 @@ type Hub struct {
 
 	mu    sync.Mutex
 	subs  map[*Subscription]struct{}
-	share map[string]int // streams by environment
+	share map[share]int
 	// The position in the log of each environment with streams, taken before any of them began to read.
 	positions map[string]int64
 	desks     map[string]bool // environments whose desk has changed since the last tick
 	ended     bool
 }
 
+// share names streams that are limited together: those of one environment, blank or not.
+type share struct {
+	environment string
+	blank       bool
+}
+
 // NewHub returns a hub. Subscriptions receive live events only while Run is running.
 func NewHub(st *pg.Store, c clock.Clock, log *slog.Logger, o Options) *Hub {
 	return &Hub{store: st, sealer: &audit.Sealer{Store: st, Clock: c, Log: log}, clock: c, log: log, options: o.withDefaults(),
-		wake: make(chan struct{}, 1), subs: map[*Subscription]struct{}{}, share: map[string]int{}, positions: map[string]int64{}, desks: map[string]bool{}}
+		wake: make(chan struct{}, 1), subs: map[*Subscription]struct{}{}, share: map[share]int{}, positions: map[string]int64{}, desks: map[string]bool{}}
 }
 
 // Run follows the log until ctx ends, then ends every stream.
@@ -129,7 +135,7 @@ func (h *Hub) heard(ctx context.Context, channel, payload string) {
 	switch channel {
 	case pg.ChannelDesk:
 		h.mu.Lock()
-		h.desks[payload] = h.share[payload] > 0
+		h.desks[payload] = h.share[share{environment: payload}] > 0
 		h.mu.Unlock()
 		return
 	case pg.ChannelCredential:
@@ -204,8 +210,10 @@ func (h *Hub) Stop() {
 func (h *Hub) drop(s *Subscription) {
 	if _, ok := h.subs[s]; ok {
 		delete(h.subs, s)
-		if h.share[s.scope.Environment]--; h.share[s.scope.Environment] == 0 {
-			delete(h.share, s.scope.Environment)
+		if h.share[s.share()]--; h.share[s.share()] == 0 {
+			delete(h.share, s.share())
+		}
+		if h.share[share{s.scope.Environment, false}]+h.share[share{s.scope.Environment, true}] == 0 {
 			delete(h.positions, s.scope.Environment)
 		}
 		close(s.done)

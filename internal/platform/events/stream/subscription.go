@@ -19,9 +19,17 @@ type Filter struct {
 	Type    string
 	Subject string
 	Action  string
+	// Authorization selects the events of one decision.
+	Authorization string
+	// Blank leaves the content out of every message: a reader who may not see the log learns that something has changed. Such streams have a limit
+	// of their own, as high as that of the others of the environment.
+	Blank bool
 	// Desk also selects a message without an id whenever who has a hold of the environment, or has it open, may have changed.
 	Desk bool
 }
+
+// blankType is the type of every message of Filter.Blank.
+const blankType = "changed"
 
 // ResyncType is the type of the message by which a client learns that missed events cannot be sent: it should read the activity list.
 const ResyncType = "resync"
@@ -128,16 +136,19 @@ func (h *Hub) add(sub *Subscription, now int64) error {
 		return ErrEnded
 	case len(h.subs) >= h.options.Max:
 		return ErrFull
-	case h.share[sub.scope.Environment] >= h.options.MaxEach:
+	case h.share[sub.share()] >= h.options.MaxEach:
 		return ErrShare
 	}
-	if h.share[sub.scope.Environment] == 0 {
+	if _, followed := h.positions[sub.scope.Environment]; !followed {
 		h.positions[sub.scope.Environment] = now
 	}
 	h.subs[sub] = struct{}{}
-	h.share[sub.scope.Environment]++
+	h.share[sub.share()]++
 	return nil
 }
+
+// share names the streams that are limited together.
+func (s *Subscription) share() share { return share{s.scope.Environment, s.filter.Blank} }
 
 // Close ends the stream.
 func (s *Subscription) Close() {
@@ -222,7 +233,7 @@ func (s *Subscription) read(ctx context.Context) error {
 			continue
 		}
 		if m, ok := render(row); ok {
-			s.ready = append(s.ready, m)
+			s.ready = append(s.ready, s.shown(m))
 		}
 	}
 	s.catching = len(rows) == readBatch
@@ -233,8 +244,17 @@ func (s *Subscription) read(ctx context.Context) error {
 func (s *Subscription) wants(row models.Event) bool {
 	return row.EnvironmentID == s.scope.Environment && row.TenantID == s.scope.Tenant &&
 		(s.filter.Type == "" || events.Matches([]string{s.filter.Type}, events.Type(row.Type))) &&
+		(s.filter.Authorization == "" || row.AuthorizationID != nil && *row.AuthorizationID == s.filter.Authorization) &&
 		(s.filter.Subject == "" || row.Subject != nil && *row.Subject == s.filter.Subject) &&
 		(s.filter.Action == "" || row.Action != nil && *row.Action == s.filter.Action)
+}
+
+// shown returns a message as the stream shows it.
+func (s *Subscription) shown(m *Message) *Message {
+	if !s.filter.Blank {
+		return m
+	}
+	return &Message{ID: m.ID, Type: blankType, Data: []byte("{}"), at: m.at}
 }
 
 // offer passes a live message on without blocking. A reader whose buffer is full receives no live messages until it has read the
@@ -244,7 +264,7 @@ func (s *Subscription) offer(m *Message) {
 		return
 	}
 	select {
-	case s.live <- m:
+	case s.live <- s.shown(m):
 	default:
 		s.lagged.Store(true)
 	}

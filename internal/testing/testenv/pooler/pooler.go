@@ -40,6 +40,8 @@ type Options struct {
 	Dir    string // folder for its files, which the user postgres can enter
 	// Prepared is how many prepared statements PgBouncer follows on each connection; 0 turns that off. It needs version 1.21.
 	Prepared int
+	// Ignore are the parameters of a session that PgBouncer accepts and ignores.
+	Ignore string
 }
 
 // Pooler is a running PgBouncer. Start creates it and Stop ends it.
@@ -49,6 +51,7 @@ type Pooler struct {
 	server   string
 	role     string
 	prepared int
+	ignore   string
 }
 
 // Binary returns the path of PgBouncer's program.
@@ -98,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Pooler, error) {
 	if o.Prepared > 0 && !follows {
 		return nil, fmt.Errorf("%s is older than 1.21 and follows no prepared statements: name a newer program in %s", path, BinaryEnv)
 	}
-	p := &Pooler{server: o.Server, role: "cs_pooler_" + strings.ToLower(rand.Text()[:12]), prepared: o.Prepared}
+	p := &Pooler{server: o.Server, role: "cs_pooler_" + strings.ToLower(rand.Text()[:12]), prepared: o.Prepared, ignore: o.Ignore}
 	password := rand.Text()
 	if err := p.onServer(ctx, "create role "+p.role+" superuser login password '"+password+"'",
 		"alter role "+p.role+" set statement_timeout = '10s'",
@@ -150,6 +153,9 @@ default_pool_size = 6
 max_client_conn = 1000
 server_idle_timeout = 10
 `, u.Hostname(), port, p.role, password, p.port)
+	if p.ignore != "" {
+		text += "ignore_startup_parameters = " + p.ignore + "\n"
+	}
 	if follows {
 		text += fmt.Sprintf("max_prepared_statements = %d\n", p.prepared)
 	}

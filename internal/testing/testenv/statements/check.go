@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/countersign-dev/countersign/models"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // Check checks the statements that were recorded since it was last called against the schema of a database. It returns an error that
@@ -84,7 +84,7 @@ func (c *checker) readCatalogue(ctx context.Context) error {
 		if err := rows.Scan(&name, &at); err != nil {
 			return err
 		}
-		if models.PlacementOf(name) == models.PlacedByEnvironment {
+		if t := pg.TableOf(name); t != nil && t.Placed == pg.ByEnvironment {
 			c.column[name] = at
 		}
 	}

@@ -1,4 +1,4 @@
-// Package statements checks that every statement that tests make the product send names its environment (models/distribution.go), so that
+// Package statements checks that every statement that tests make the product send names its environment (pg.Table.Placed), so that
 // a Postgres that is distributed by environment runs it on one server. The recorder collects the statements with the functions that
 // send them; the check reads the plan that Postgres makes of each. Only tests may import it.
 package statements

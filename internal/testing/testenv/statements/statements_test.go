@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
+	_ "github.com/countersign-dev/countersign/internal/testing/tables" // the check asks where each table is placed
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 )

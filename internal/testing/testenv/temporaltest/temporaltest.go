@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,10 +138,9 @@ func start() (string, error) {
 	if given := os.Getenv(AddressEnv); given != "" {
 		return given, nil
 	}
-	_, file, _, _ := runtime.Caller(0)
-	binary := filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "bin", "devstack")
-	if _, err := os.Stat(binary); err != nil {
-		return "", fmt.Errorf("no Temporal server for tests: run make devstack once, or set %s to one", AddressEnv)
+	binary, err := devstack()
+	if err != nil {
+		return "", err
 	}
 	database, err := testenv.Server()
 	if err != nil {
@@ -151,6 +149,24 @@ func start() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
 	return startDevstack(ctx, binary, database)
+}
+
+// devstack returns the path of the binary: in bin of the repository, a folder above the package under test.
+func devstack() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		binary := filepath.Join(dir, "bin", "devstack")
+		if _, err := os.Stat(binary); err == nil {
+			return binary, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no Temporal server for tests: run make devstack once, or set %s to one", AddressEnv)
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // startDevstack starts a server with databases of its own, named by the process id, and returns its address. The server ends

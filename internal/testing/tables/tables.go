@@ -1,0 +1,42 @@
+// Package tables links every package that declares a table (pg.Declare), for tests that go over all tables. Its own tests compare the
+// declarations with the schema.
+package tables
+
+import (
+	// Each declares its tables when it is linked.
+	_ "github.com/countersign-dev/countersign/internal/account/directory"
+	_ "github.com/countersign-dev/countersign/internal/account/idempotency"
+	_ "github.com/countersign-dev/countersign/internal/account/identity"
+	_ "github.com/countersign-dev/countersign/internal/account/ratelimit"
+	_ "github.com/countersign-dev/countersign/internal/account/staff"
+	_ "github.com/countersign-dev/countersign/internal/account/subjectrow"
+	_ "github.com/countersign-dev/countersign/internal/account/team"
+	_ "github.com/countersign-dev/countersign/internal/account/tenancy"
+	_ "github.com/countersign-dev/countersign/internal/authz/action"
+	_ "github.com/countersign-dev/countersign/internal/authz/aggregate"
+	_ "github.com/countersign-dev/countersign/internal/authz/authorization"
+	_ "github.com/countersign-dev/countersign/internal/authz/backgrounds"
+	_ "github.com/countersign-dev/countersign/internal/authz/challenge"
+	_ "github.com/countersign-dev/countersign/internal/authz/change"
+	_ "github.com/countersign-dev/countersign/internal/authz/evaluation"
+	_ "github.com/countersign-dev/countersign/internal/authz/hold"
+	_ "github.com/countersign-dev/countersign/internal/authz/lists"
+	_ "github.com/countersign-dev/countersign/internal/authz/proof"
+	_ "github.com/countersign-dev/countersign/internal/authz/settle"
+	_ "github.com/countersign-dev/countersign/internal/authz/signing"
+	_ "github.com/countersign-dev/countersign/internal/delivery/destination"
+	_ "github.com/countersign-dev/countersign/internal/delivery/notify"
+	_ "github.com/countersign-dev/countersign/internal/delivery/webhook"
+	_ "github.com/countersign-dev/countersign/internal/platform/audit"
+	_ "github.com/countersign-dev/countersign/internal/platform/masterkey"
+	_ "github.com/countersign-dev/countersign/internal/platform/outbox"
+	_ "github.com/countersign-dev/countersign/internal/subject"
+	_ "github.com/countersign-dev/countersign/internal/subject/alias"
+	_ "github.com/countersign-dev/countersign/internal/subject/enrollment"
+	_ "github.com/countersign-dev/countersign/internal/subject/passkey"
+	_ "github.com/countersign-dev/countersign/internal/subject/recovery"
+	_ "github.com/countersign-dev/countersign/internal/subject/research"
+	_ "github.com/countersign-dev/countersign/internal/subject/session"
+	_ "github.com/countersign-dev/countersign/internal/subject/signal"
+	_ "github.com/countersign-dev/countersign/internal/subject/template"
+)
