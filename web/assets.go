@@ -55,7 +55,7 @@ func (a *assets) add(name string, content []byte) error {
 	sum := sha256.Sum256(content)
 	extension := path.Ext(name)
 	file := strings.TrimSuffix(name, extension) + "." + base64.RawURLEncoding.EncodeToString(sum[:9]) + extension
-	packed, err := pack(content)
+	packed, err := pack(content, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (a *assets) add(name string, content []byte) error {
 	return nil
 }
 
-func pack(content []byte) ([]byte, error) {
+func pack(content []byte, level int) ([]byte, error) {
 	if len(content) < minCompressedSize {
 		return nil, nil
 	}
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	w, err := gzip.NewWriterLevel(&b, level)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
 	"errors"
 	"html/template"
@@ -41,6 +42,9 @@ type Page struct {
 	Site string
 	// Foot is a sentence below the page; empty for none.
 	Foot string
+	// Compressed sends the page in gzip to browsers that take it. A page that has a secret, such as a new key or the token of a form, must not
+	// set it: beside a text of the attacker's choice, the compressed size discloses the secret (BREACH).
+	Compressed bool
 	// FrameAncestors lists the origins that may embed the page in a frame; empty forbids it.
 	FrameAncestors []string
 }
@@ -123,7 +127,19 @@ func (s *Site) render(c *fiber.Ctx, sec *section, status int, p Page) error {
 	if err := write(&b); err != nil {
 		return err
 	}
-	return c.Status(status).Send(b.Bytes())
+	content := b.Bytes()
+	if p.Compressed {
+		c.Append(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
+		packed, err := pack(content, gzip.DefaultCompression)
+		if err != nil {
+			return err
+		}
+		if packed != nil && strings.Contains(c.Get(fiber.HeaderAcceptEncoding), "gzip") {
+			c.Set(fiber.HeaderContentEncoding, "gzip")
+			content = packed
+		}
+	}
+	return c.Status(status).Send(content)
 }
 
 // stream sends a page while its template is executed, which may wait for its data. A template that fails ends the response early. At the end,

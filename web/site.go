@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -102,6 +103,21 @@ func (s *Site) Mount(app *fiber.App) {
 	for _, sec := range s.sections {
 		s.notFoundBelow(app, sec.declared.Prefix, sec)
 	}
+	s.notFoundElsewhere(app)
+}
+
+// notFoundElsewhere shows the 404 page to a browser that opens a path which neither a page nor an operation has. Programs, and everyone below
+// /api, get the problem of the API.
+func (s *Site) notFoundElsewhere(app *fiber.App) {
+	notFound := s.handle(s.errors, "page_unknown", func(*fiber.Ctx) error { return fiber.ErrNotFound })
+	app.Use(func(c *fiber.Ctx) error {
+		err := c.Next()
+		if !problem.Is(err, problem.NotFound) || c.Method() != fiber.MethodGet || strings.HasPrefix(c.Path(), "/api/") ||
+			c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) != fiber.MIMETextHTML {
+			return err
+		}
+		return notFound(c)
+	})
 }
 
 // notFoundBelow returns the 404 page for paths below the prefix that match no route. The API's own 404 is JSON.

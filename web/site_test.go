@@ -35,6 +35,9 @@ func site(t *testing.T, baseURL string) *fiber.App {
 			r.Get("/demo/hello/:name", "page_hello", func(c *fiber.Ctx) error {
 				return r.Render(c, 200, web.Page{Template: "hello.html", Title: "Hello", Data: c.Params("name")})
 			})
+			r.Get("/demo/long/:compressed", "page_long", func(c *fiber.Ctx) error {
+				return r.Render(c, 200, web.Page{Template: "hello.html", Data: strings.Repeat("word ", 1000), Compressed: c.Params("compressed") == "yes"})
+			})
 			r.Get("/demo/framed", "page_framed", func(c *fiber.Ctx) error {
 				return r.Render(c, 200, web.Page{Template: "hello.html", Data: "x", FrameAncestors: []string{"https://a.example", "https://b.example"}})
 			})
@@ -202,5 +205,30 @@ func TestBundleIsUpToDate(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join("assets/dist", f.Name()))
 		require.NoError(t, err)
 		require.Equal(t, string(a), string(b), "%s is stale: run go generate ./web and commit the result", f.Name())
+	}
+}
+
+// A page is compressed only if it says so: a page with a secret is not.
+func TestPagesAreCompressedIfTheyHaveNoSecret(t *testing.T) {
+	t.Parallel()
+	app := site(t, "https://countersign.example")
+	for name, c := range map[string]struct{ path, accepts, encoding string }{
+		"compressed":      {"/demo/long/yes", "gzip, br", "gzip"},
+		"with a secret":   {"/demo/long/no", "gzip, br", ""},
+		"not accepted":    {"/demo/long/yes", "br", ""},
+		"too short to be": {"/demo/hello/short", "gzip", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(http.MethodGet, c.path, nil)
+			r.Header.Set("Accept-Encoding", c.accepts)
+			got, err := app.Test(r)
+			require.NoError(t, err)
+			defer got.Body.Close()
+			require.Equal(t, c.encoding, got.Header.Get("Content-Encoding"))
+			if c.path == "/demo/long/yes" {
+				require.Contains(t, got.Header.Get("Vary"), "Accept-Encoding")
+			}
+		})
 	}
 }

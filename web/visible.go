@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 )
 
 // hidden lists letters and marks that render as nothing although Unicode does not classify them as format characters.
@@ -23,7 +25,7 @@ type Part struct {
 }
 
 // Parts splits external text. Bidirectional controls, zero-width characters, control characters, and private or unassigned
-// code points become marks. Visible and the pages' scripts render the parts.
+// code points become marks, but for joiners where a script or an emoji needs them to have its form. Visible and the pages' scripts render the parts.
 func Parts(text string) []Part {
 	parts := []Part{}
 	var plain strings.Builder
@@ -34,17 +36,18 @@ func Parts(text string) []Part {
 		}
 		parts = append(parts, Part{Mark: number})
 	}
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
+	shapes := displaytext.Shaping(text)
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			mark(fmt.Sprintf("0x%02X", text[0]))
-		case unseen(r):
+			mark(fmt.Sprintf("0x%02X", text[at]))
+		case unseen(r) && !shapes[at]:
 			mark(fmt.Sprintf("U+%04X", r))
 		default:
 			plain.WriteRune(r)
 		}
-		text = text[size:]
+		at += size
 	}
 	if plain.Len() > 0 {
 		parts = append(parts, Part{Text: plain.String()})

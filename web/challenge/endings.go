@@ -4,7 +4,6 @@ import (
 	"net/url"
 
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -13,6 +12,7 @@ const (
 	stateOpen      = string(models.ChallengeOpen)
 	stateNoPasskey = "no_passkey" // only a passkey is accepted and the user has none
 	stateGone      = "gone"       // the link is unknown, used or expired
+	stateClosed    = "closed"     // the link is for a client and this browser has not opened it
 )
 
 // ending is one final panel of the page. All are rendered; the server and the script unhide the one that applies.
@@ -41,13 +41,21 @@ func linkTone(link challenge.LinkState) string {
 	return "warn"
 }
 
-func state(v challenge.Visit) string { return string(v.Status) }
+func state(v challenge.Visit) string {
+	if v.Closed && v.Status == models.ChallengeOpen {
+		return stateClosed
+	}
+	return string(v.Status)
+}
 
 func titleOf(v view) (string, error) {
 	for _, e := range v.Endings {
 		if e.State == v.State {
 			return v.Frame.Text(e.Heading())
 		}
+	}
+	if v.State == stateClosed {
+		return v.Frame.Text("closed.heading")
 	}
 	return v.Frame.Text("request.title", "action", v.Display.Action)
 }
@@ -58,22 +66,4 @@ func hostOf(raw string) string {
 		return ""
 	}
 	return u.Host
-}
-
-// refusalKey returns the key of the message for the user when a confirmation is refused.
-func refusalKey(code problem.Code) string {
-	switch code {
-	case problem.AssertionUnknownKey, problem.AssertionUserHandle:
-		return "refused.unknown_passkey"
-	case problem.AssertionUnverified:
-		return "refused.unverified"
-	case problem.AssertionCloned:
-		return "refused.copied"
-	case problem.AssertionOrigin, problem.AssertionRPID:
-		return "refused.site"
-	case problem.MethodNotOffered:
-		return "refused.method"
-	default:
-		return "refused.other"
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/web"
+	"github.com/countersign-dev/countersign/web/hosted"
 )
 
 // scriptRequest is the body of every request of the script.
@@ -50,10 +51,22 @@ func (p *pages) standing(c *fiber.Ctx) error {
 	return p.sendStanding(c, v, standing{})
 }
 
-func (p *pages) options(c *fiber.Ctx) error {
+// bindOpened is bind for what only a browser that sees the request may do. It returns false after it sent the state of a closed link.
+func (p *pages) bindOpened(c *fiber.Ctx) (scriptRequest, challenge.Visit, bool, error) {
 	in, v, err := p.bind(c)
 	if err != nil {
-		return p.refuse(c, in, v, err)
+		return in, v, false, p.refuse(c, in, v, err)
+	}
+	if v.Closed {
+		return in, v, false, p.sendStanding(c, v, standing{})
+	}
+	return in, v, true, nil
+}
+
+func (p *pages) options(c *fiber.Ctx) error {
+	in, v, opened, err := p.bindOpened(c)
+	if !opened {
+		return err
 	}
 	options, err := p.Challenges.Options(request.Context(c), v.Scope(), v.ID, "")
 	if err != nil {
@@ -63,9 +76,9 @@ func (p *pages) options(c *fiber.Ctx) error {
 }
 
 func (p *pages) complete(c *fiber.Ctx) error {
-	in, v, err := p.bind(c)
-	if err != nil {
-		return p.refuse(c, in, v, err)
+	in, v, opened, err := p.bindOpened(c)
+	if !opened {
+		return err
 	}
 	receipt, err := p.Moves.Complete(request.Context(c), principal(c, v), v.ID, in.Method, in.Assertion)
 	if err != nil {
@@ -75,15 +88,41 @@ func (p *pages) complete(c *fiber.Ctx) error {
 }
 
 func (p *pages) cancel(c *fiber.Ctx) error {
-	in, v, err := p.bind(c)
-	if err != nil {
-		return p.refuse(c, in, v, err)
+	in, v, opened, err := p.bindOpened(c)
+	if !opened {
+		return err
 	}
 	status, err := p.Moves.Cancel(request.Context(c), principal(c, v), v.ID)
 	if err != nil {
 		return p.refuse(c, in, v, err)
 	}
 	return p.router.JSON(c, http.StatusOK, standing{State: string(status)})
+}
+
+func (p *pages) openingOptions(c *fiber.Ctx) error {
+	in, v, err := p.bind(c)
+	if err != nil {
+		return p.refuse(c, in, v, err)
+	}
+	options, err := p.Challenges.OpeningOptions(request.Context(c), in.Ticket)
+	if err != nil {
+		return p.refuse(c, in, v, err)
+	}
+	return p.sendStanding(c, v, standing{Options: options})
+}
+
+// openLink opens a link for a client in this browser. The script then asks for the page again.
+func (p *pages) openLink(c *fiber.Ctx) error {
+	in, v, err := p.bind(c)
+	if err != nil {
+		return p.refuse(c, in, v, err)
+	}
+	secret, err := p.Challenges.OpenLink(request.Context(c), principal(c, v), in.Ticket, in.Method, in.Assertion)
+	if err != nil {
+		return p.refuse(c, in, v, err)
+	}
+	p.router.SetCookie(c, openedCookie(c), secret, v.ExpiresAt.Sub(p.Clock.Now()))
+	return p.router.JSON(c, http.StatusOK, standing{State: stateOpen})
 }
 
 // sendStanding writes the state of the challenge.
@@ -110,7 +149,7 @@ func (p *pages) refuse(c *fiber.Ctx, in scriptRequest, before challenge.Visit, e
 	if err != nil {
 		return err
 	}
-	message, err := shown.Frame.Text(refusalKey(refused.Code), "by", shown.Frame.Customer)
+	message, err := shown.Frame.Text(hosted.RefusalKey(refused.Code), "by", shown.Frame.Customer)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,6 +24,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	details "github.com/countersign-dev/countersign/internal/authz/display"
+	grants "github.com/countersign-dev/countersign/internal/authz/standing"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -40,9 +41,6 @@ const maxBody = 64 << 10
 
 // maxNamed is the length of the longest payee that the button names, in characters.
 const maxNamed = 60
-
-// ticketForm matches tickets: 32 random bytes in base64url. Other values are not looked up.
-var ticketForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // Moves completes and cancels challenges (challenge.Resolver).
 type Moves interface {
@@ -72,6 +70,8 @@ func Section(d Deps) (web.Section, error) {
 		r.Get("/challenge/:challenge", "page_challenge", p.open)
 		r.Land("/challenge/:challenge", "page_challenge_show", p.show)
 		r.Post("/challenge/:challenge/standing", "page_challenge_standing", p.standing)
+		r.Post("/challenge/:challenge/opening/options", "page_challenge_opening_options", p.openingOptions)
+		r.Post("/challenge/:challenge/opening", "page_challenge_opening", p.openLink)
 		r.Post("/challenge/:challenge/options", "page_challenge_options", p.options)
 		r.Post("/challenge/:challenge/complete", "page_challenge_complete", p.complete)
 		r.Post("/challenge/:challenge/cancel", "page_challenge_cancel", p.cancel)
@@ -80,15 +80,18 @@ func Section(d Deps) (web.Section, error) {
 
 // visit looks up the ticket, which must belong to the challenge in the path. Every invalid ticket is not found.
 func (p *pages) visit(c *fiber.Ctx, ticket string) (challenge.Visit, error) {
-	if !ticketForm.MatchString(ticket) {
+	if !challenge.IsTicket(ticket) {
 		return challenge.Visit{}, problem.NewNotFound()
 	}
-	v, err := p.Challenges.ByTicket(request.Context(c), ticket)
+	v, err := p.Challenges.ByTicket(request.Context(c), ticket, p.router.Cookie(c, openedCookie(c)))
 	if err == nil && v.ID != c.Params("challenge") {
 		return challenge.Visit{}, problem.NewNotFound()
 	}
 	return v, err
 }
+
+// openedCookie names the cookie with the secret of a browser that opened a link for a client to the challenge in the path.
+func openedCookie(c *fiber.Ctx) string { return "opened_" + c.Params("challenge") }
 
 // principal returns the visitor, identified by the ticket.
 func principal(c *fiber.Ctx, v challenge.Visit) identity.Principal {
@@ -172,7 +175,7 @@ func (p *pages) open(c *fiber.Ctx) error {
 func (p *pages) show(c *fiber.Ctx) error {
 	ticket := request.FormOf(c).Value("ticket")
 	v, err := p.visit(c, ticket)
-	if problem.Is(err, problem.NotFound) {
+	if problem.Is(err, problem.NotFound) || err == nil && v.Closed && v.Status != models.ChallengeOpen {
 		return p.showLink(c, ticket)
 	}
 	if err != nil {
@@ -187,8 +190,12 @@ func (p *pages) show(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	template := "challenge.html"
+	if v.Closed {
+		template = "closed.html"
+	}
 	return p.router.Render(c, http.StatusOK, shown.Frame.Page(web.Page{
-		Template: "challenge.html", Title: title, Script: "challenge.js", Style: "challenge.css", Data: shown,
+		Template: template, Title: title, Script: "challenge.js", Style: "challenge.css", Data: shown,
 		FrameAncestors: v.Environment.FrameAncestors,
 	}))
 }
@@ -196,7 +203,7 @@ func (p *pages) show(c *fiber.Ctx) error {
 // showLink says why a link opens nothing: 404 for one that is unknown, 410 for one that has ended.
 func (p *pages) showLink(c *fiber.Ctx, ticket string) error {
 	ended := challenge.EndedLink{State: challenge.LinkUnknown}
-	if ticketForm.MatchString(ticket) {
+	if challenge.IsTicket(ticket) {
 		var err error
 		if ended, err = p.Challenges.Ended(request.Context(c), c.Params("challenge"), ticket); err != nil {
 			return err
@@ -226,8 +233,11 @@ func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 		out.Passkey = out.Passkey || m == challenge.MethodPasskey
 		out.Confirm = out.Confirm || m == challenge.MethodSandboxConfirm && out.Sandbox
 	}
-	if out.State == stateOpen && !out.Confirm && v.Passkeys == 0 {
+	if v.Status == models.ChallengeOpen && !out.Confirm && v.Passkeys == 0 {
 		out.State = stateNoPasskey
+	}
+	if v.Closed {
+		return out, nil
 	}
 	if err := json.Unmarshal(v.Display, &out.Display); err != nil {
 		return out, err
@@ -240,6 +250,12 @@ func (v *view) translate() (err error) {
 	base, _, _ := strings.Cut(v.Frame.Tag, "-")
 	values := map[string]string{}
 	for _, d := range v.Display.Details {
+		if a, is := grants.AllowanceIn(d); is {
+			d.Value = a.Sentence(grants.LanguageOf(base))
+		}
+		if d.Format == details.Standing {
+			d.Canonical = ""
+		}
 		r := row{Detail: d, Label: cmp.Or(d.Labels[v.Frame.Tag], d.Labels[base], d.Label)}
 		switch {
 		case d.Title:
@@ -250,6 +266,8 @@ func (v *view) translate() (err error) {
 		values[r.Is] = d.Value
 		v.Rows = append(v.Rows, r)
 	}
+	// Who is paid how much comes first, wherever the policy lists it.
+	slices.SortStableFunc(v.Rows, func(a, b row) int { return cmp.Compare(min(1, len(b.Is)), min(1, len(a.Is))) })
 	amount, payee := values["amount"], values["payee"]
 	switch {
 	case amount == "":

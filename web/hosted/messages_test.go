@@ -105,7 +105,7 @@ func TestEveryMessageIsUsed(t *testing.T) {
 	var texts map[string]string
 	require.NoError(t, json.Unmarshal(raw, &texts))
 	var source strings.Builder
-	for _, pattern := range []string{"*.go", "templates/*", "../challenge/*.go", "../challenge/templates/*", "../register/*.go", "../register/templates/*", "../assets/src/*.ts", "../assets/src/*/*.ts"} {
+	for _, pattern := range []string{"*.go", "templates/*", "../challenge/*.go", "../challenge/templates/*", "../register/*.go", "../register/templates/*", "../status/*.go", "../status/templates/*", "../standing/*.go", "../standing/templates/*", "../assets/src/*.ts", "../assets/src/*/*.ts"} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range paths {
@@ -114,7 +114,7 @@ func TestEveryMessageIsUsed(t *testing.T) {
 			source.Write(text)
 		}
 	}
-	composed := regexp.MustCompile(`^(ending|link)\.|^register\.(unknown|expired|used)\.|^script\.left_`) // whose keys the pages compose
+	composed := regexp.MustCompile(`^(ending|link)\.|^register\.(unknown|expired|used)\.|^status\.(waiting|approved|declined|expired|withdrawn|unknown)\.|^script\.left_`) // whose keys the pages compose
 	for key := range texts {
 		if !composed.MatchString(key) {
 			require.Contains(t, source.String(), `"`+strings.TrimPrefix(key, "script.")+`"`, key)

@@ -18,6 +18,20 @@ type errorRow struct {
 	Remedy  string
 }
 
+// ruleRow is a rule that an item of a 422 names.
+type ruleRow struct{ Rule, Anchor, Meaning string }
+
+// errorCodes is the page of all codes and rules.
+type errorCodes struct {
+	Codes []errorRow
+	Rules []ruleRow
+}
+
+// ruleAnchor is the id of a rule on the page, which a code may not have.
+func ruleAnchor(rule string) string { return "rule-" + rule }
+
+func ruleURL(rule string) string { return "/docs/errors#" + ruleAnchor(rule) }
+
 func (s *section) errors(c *fiber.Ctx) error {
 	catalogue := problem.Catalogue()
 	var rows []errorRow
@@ -26,7 +40,13 @@ func (s *section) errors(c *fiber.Ctx) error {
 		rows = append(rows, errorRow{code, catalogue[code].Status, catalogue[code].Title, problem.Remedy(code)})
 		contents = append(contents, link{URL: "#" + string(code), Text: string(code)})
 	}
-	return s.show(c, "errors.html", "Error codes", contents, rows)
+	rules := problem.Rules()
+	var named []ruleRow
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		named = append(named, ruleRow{rule, ruleAnchor(rule), rules[rule]})
+	}
+	contents = append(contents, link{URL: "#rules", Text: "Rules of a 422"})
+	return s.show(c, "errors.html", "Error codes", contents, errorCodes{rows, named})
 }
 
 type eventRow struct {

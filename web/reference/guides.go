@@ -86,8 +86,10 @@ func (s *section) guidesOf() ([]guideGroup, error) {
 	return shown, nil
 }
 
-// renderer renders Markdown without raw HTML.
-var renderer = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+// renderer renders Markdown without raw HTML, and without the style attribute of aligned columns, which the pages' policy refuses.
+var renderer = goldmark.New(goldmark.WithExtensions(
+	extension.Linkify, extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), extension.Strikethrough, extension.TaskList,
+), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 // renderGuide sets the title, the headings and the content of a guide.
 func (s *section) renderGuide(g *guide) error {
@@ -105,6 +107,10 @@ func (s *section) renderGuide(g *guide) error {
 			s.heading(g, n, source)
 		case *ast.Link:
 			n.Destination = []byte(s.destination(g.File, string(n.Destination)))
+		case *table.TableCell:
+			if n.Alignment == table.AlignRight {
+				n.SetAttributeString("class", []byte("number"))
+			}
 		case *ast.Paragraph, *ast.TextBlock, *table.TableHeader, *table.TableRow:
 			g.add(plainText(n, source))
 		case *ast.FencedCodeBlock:

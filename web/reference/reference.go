@@ -14,11 +14,15 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/internal/platform/admission"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/web"
 )
 
@@ -43,6 +47,7 @@ type section struct {
 	guides      map[string]*guide // by the path below guidePath
 	guideGroups []guideGroup
 	index       *index
+	gate        *admission.Gate // of all its pages, which anyone can open
 }
 
 // Section returns the section under /docs.
@@ -51,7 +56,7 @@ func Section(o Options) (web.Section, error) {
 	if err != nil {
 		return web.Section{}, err
 	}
-	s := &section{Options: o, uses: map[string][]link{}, guides: map[string]*guide{}}
+	s := &section{Options: o, uses: map[string][]link{}, guides: map[string]*guide{}, gate: admission.New(1, 1, maxReaders)}
 	s.load = sync.OnceValue(s.read)
 	return web.Section{Prefix: "/docs", Templates: templates, Routes: s.routes, Unknown: s.unknown}, nil
 }
@@ -69,12 +74,27 @@ func (s *section) read() (err error) {
 	return nil
 }
 
-// loaded returns a handler of a page that shows what load reads.
+// How many readers may wait for a page, and for how long.
+const (
+	maxReaders  = 512
+	maxReadTime = 10 * time.Second
+)
+
+// loaded returns a handler of a page that shows what load reads. One page is made at a time, and for as long as it took no other, so that however
+// many are requested they take at most half of one CPU from decisions. Networks are served in turn.
 func (s *section) loaded(page fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if err := s.load(); err != nil {
 			return err
 		}
+		reader := request.Network(c)
+		if err := s.gate.Enter(request.Context(c), reader, maxReadTime); err != nil {
+			e := problem.New(problem.RateLimited, "Too many pages of the documentation are being requested. Try again in a few seconds.")
+			e.RetryAfter = maxReadTime
+			return e
+		}
+		began := time.Now() //nolint:forbidigo // measures how long the page took
+		defer func() { time.AfterFunc(time.Since(began), func() { s.gate.Leave(reader) }) }()
 		return page(c)
 	}
 }

@@ -99,6 +99,10 @@ func TestLinksBetweenPagesResolve(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(seen), 200)
+	inline := regexp.MustCompile(`<(?:style|script)>|<[a-z][^<>]*\s(?:style|on[a-z]+)=`)
+	for path, text := range seen {
+		require.Empty(t, inline.FindString(text), "%s has what its content security policy refuses", path)
+	}
 	for path, names := range wanted {
 		found := map[string]bool{}
 		for _, m := range ids.FindAllStringSubmatch(seen[path], -1) {

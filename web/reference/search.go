@@ -24,6 +24,7 @@ const (
 	saturation    = 6.0 // the weight that scores half of the most
 	guideWeight   = 1.5 // of guides against the reference
 	namedWeight   = 3.0 // of a passage whose heading has the whole query, such as a path or a code
+	exactWeight   = 1e3 // of a passage whose heading is the query, or whose page has it as the title: it is first
 )
 
 const (
@@ -78,6 +79,10 @@ func (s *section) passages() []passage {
 	for _, code := range slices.Sorted(maps.Keys(catalogue)) {
 		lines := []string{catalogue[code].Title, problem.Remedy(code)}
 		all = append(all, passage{Kind: "Error", Page: "Error codes", Heading: string(code), URL: "/docs/errors#" + string(code), lines: lines})
+	}
+	rules := problem.Rules()
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		all = append(all, passage{Kind: "Rule of a 422", Page: "Error codes", Heading: rule, URL: ruleURL(rule), lines: []string{rules[rule]}})
 	}
 	for _, e := range reason.All() {
 		lines := []string{e.Description, e.Remedy}
@@ -213,7 +218,10 @@ func (x *index) find(query string) []passage {
 	whole := displaytext.Fold(query)
 	for i := range scores {
 		scores[i] *= matched[i] / float64(len(terms))
-		if strings.Contains(displaytext.Fold(x.passages[i].Heading), whole) {
+		switch p := x.passages[i]; {
+		case whole == displaytext.Fold(cmp.Or(p.Heading, p.Page)):
+			scores[i] *= exactWeight
+		case strings.Contains(displaytext.Fold(p.Heading), whole):
 			scores[i] *= namedWeight
 		}
 	}

@@ -11,6 +11,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/displaytext"
+	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
+	"github.com/countersign-dev/countersign/internal/platform/reason"
 )
 
 type result struct{ Kind, Page, Heading, URL, Line string }
@@ -44,8 +49,8 @@ func TestSearchFindsWhatPeopleTypeFor(t *testing.T) {
 		"hsm":                   "/docs/guides/keys#pkcs11",
 		"HashiCorp Vault":       "/docs/guides/keys#transit",
 		"rotating signing keys": "/docs/guides/operations#signing-keys",
-		"load balancer":         "/docs/guides/go-live#nginx",
-		"reverse proxy":         "/docs/guides/go-live",
+		"load balancer":         "/docs/guides/go-live#aws-application-load-balancer",
+		"reverse proxy":         "/docs/guides/go-live#nginx",
 		"capacity":              "/docs/guides/scale-and-failover#size-it",
 		"latency":               "/docs/guides/performance",
 		"high availability":     "/docs/guides/scale-and-failover#failover",
@@ -69,7 +74,7 @@ func TestSearchFindsWhatPeopleTypeFor(t *testing.T) {
 		"python":                  "/docs/guides/sdks#without-an-sdk",
 		"content security policy": "/docs/guides/integrate-browser#content-security-policy-and-origins",
 		"phone":                   "/docs/guides/integrate-browser#on-a-phone",
-		"mcp":                     "/docs/guides/agents",
+		"mcp":                     "/docs/guides/mcp",
 		"terraform":               "/docs/guides/configuration-as-code",
 		"sandbox to live":         "/docs/guides/configuration-as-code#sandbox-to-live",
 		"shadow mode":             "/docs/guides/trying-policies#shadow-mode",
@@ -87,6 +92,7 @@ func TestSearchFindsWhatPeopleTypeFor(t *testing.T) {
 		"/api/v1/verify":         "/docs/operations/proofs#verifyProof",
 		"post /api/v1/authorize": "/docs/operations/authorization#authorize",
 		"idempotency_key_reused": "/docs/errors#idempotency_key_reused",
+		"stale_request":          "/docs/errors#rule-stale_request",
 		"continuity_mismatch":    "/docs/guides/reason-codes#continuity",
 		"authorization.decided":  "/docs/events#authorization.decided",
 		"AuthorizeRequest":       "/docs/schemas/AuthorizeRequest",
@@ -132,7 +138,7 @@ func TestSearchWorksWithoutScripts(t *testing.T) {
 	}
 	_, _, text := get(t, app, "/docs/search?q=load+balancer")
 	require.Contains(t, text, `value="load balancer"`)
-	require.Contains(t, text, `<a href="/docs/guides/go-live#nginx">nginx</a>`)
+	require.Contains(t, text, `<a href="/docs/guides/go-live">Go live</a>`)
 	_, _, text = get(t, app, "/docs/search?q=zzz")
 	require.Contains(t, text, "Nothing is found for “zzz”.")
 }
@@ -158,4 +164,29 @@ func FuzzSearch(f *testing.F) {
 		require.Equal(t, 404, status)
 		require.NotContains(t, text, "<script>")
 	})
+}
+
+// A code, an operation or a title that is typed as it is written is the first result.
+func TestSearchFindsExactNamesFirst(t *testing.T) {
+	t.Parallel()
+	app := newSite(t)
+	var names []string
+	for code := range problem.Catalogue() {
+		names = append(names, string(code))
+	}
+	for rule := range problem.Rules() {
+		names = append(names, rule)
+	}
+	for _, e := range reason.All() {
+		names = append(names, e.Code)
+	}
+	for _, d := range events.Catalogue() {
+		names = append(names, string(d.Type))
+	}
+	for _, name := range append(names, "POST /api/v1/authorize", "Shadow mode") {
+		found := search(t, app, name)
+		require.NotEmpty(t, found, name)
+		require.Equal(t, displaytext.Fold(name), displaytext.Fold(found[0].Heading), "%s: %+v", name, found[0])
+	}
+	require.Equal(t, "/docs/guides/policies", strings.Split(search(t, app, "Policies")[0].URL, "#")[0])
 }

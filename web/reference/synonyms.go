@@ -14,11 +14,13 @@ var synonyms = map[string]string{
 	"mobile": "phone touch android", "phone": "touch", "iphone": "phone touch",
 	"false accept": "accuracy stranger", "false positive": "accuracy", "far": "accuracy", "frr": "accuracy", "eer": "accuracy",
 	// People
+	"scim": "single identity group", "dpia": "impact assessment protection", "impact assessment": "protection officer",
 	"sso": "single identity", "saml": "single identity", "okta": "single identity", "entra": "single identity",
 	"oidc": "single identity", "login": "single identity", "log in": "single identity",
 	"four eyes": "second", "dual control": "second", "gdpr": "protection erasure", "ccpa": "protection erasure", "privacy": "protection",
 	"dpo": "protection officer", "dsar": "export subject", "delete user": "erasure", "forget": "erasure", "pii": "personal",
 	// Policies and the API
+	"budget": "limit sum reserve", "per day": "24h sum limit", "daily limit": "24h sum limit", "spending limit": "sum limit reserve",
 	"opa": "policy", "rego": "policy", "cedar": "policy", "cel": "rule", "dry run": "shadow simulate", "velocity": "sum count",
 	"terraform": "configuration code", "gitops": "configuration code", "jwt": "proof", "jwks": "proof keys", "callback": "webhook",
 	"llm": "agent", "chatgpt": "agent", "npm": "sdk", "java": "sdk", "python": "sdk",

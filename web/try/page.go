@@ -6,11 +6,9 @@
 package try
 
 import (
-	"context"
 	"embed"
 	"io/fs"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -54,7 +52,7 @@ type Deps struct {
 	BaseURL        string
 	Clock          clock.Clock
 	Keys           *keyring.Keyring
-	Store          Subjects
+	Store          *pg.Store
 	Identity       *identity.Service
 	Limiter        *ratelimit.Limiter
 	Subjects       *subject.Service
@@ -66,11 +64,6 @@ type Deps struct {
 	Proofs         *signing.Service
 	// Starting says how far the start of the workflow engine is; empty once it runs.
 	Starting func() string
-}
-
-// Subjects reads one subject.
-type Subjects interface {
-	Get(ctx context.Context, s pg.Scope, id string) (models.Subject, error)
 }
 
 // Page is the page with the endpoints of its script.
@@ -149,21 +142,9 @@ func (p *Page) principal(c *fiber.Ctx) (identity.Principal, error) {
 	return who, nil
 }
 
-// visitorNetwork returns what one visitor has of the Internet: an IPv4 address, or the 64 bits that an IPv6 network is given at least.
-func visitorNetwork(client netip.Addr) string {
-	if client.Is4() {
-		return client.String()
-	}
-	network, err := client.Prefix(64)
-	if err != nil {
-		return client.String()
-	}
-	return network.String()
-}
-
 // take counts a request against the quota of its IP address.
 func (p *Page) take(c *fiber.Ctx, what string, limit int) error {
-	d, err := p.Limiter.Take(request.Context(c), ratelimit.Bucket{Name: "try:" + what + ":" + visitorNetwork(request.Client(c)), Limit: limit})
+	d, err := p.Limiter.Take(request.Context(c), ratelimit.Bucket{Name: "try:" + what + ":" + request.Network(c), Limit: limit})
 	if err != nil || d.Allowed {
 		return nil //nolint:nilerr // an unavailable limiter refuses no request
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
+	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -26,13 +28,14 @@ const (
 	audience   = "try-bank"
 	resource   = "account"
 	resourceID = "DE02-1203-0000-0000-2020-51"
+	payment    = `{"amount":250,"currency":"EUR","payee":"Jürgen Groß"}` // canonical, so that it can be hashed as it is
 )
 
 // contextSchema defines how the payment is displayed to the user who confirms it.
 const contextSchema = `{"type": "object", "properties": {
 	"amount": {"type": "number", "x-countersign-display": {"label": "Amount", "format": "money", "currency": "/currency"}},
 	"currency": {"type": "string"},
-	"payee": {"type": "string", "x-countersign-display": {"label": "Payee", "format": "text"}}}}`
+	"payee": {"type": "string", "x-countersign-display": {"label": "Payee", "format": "text", "title": true}}}}`
 
 // requirements is the policy of the payment.
 var requirements = policy.Requirements{
@@ -92,7 +95,7 @@ func (p *Page) pay(c *fiber.Ctx) error {
 	asked := authorization.Request{
 		Subject: v.subject.ExternalID, Action: actionKey, Resource: authorization.Resource{Type: resource, ID: resourceID}, Audience: audience,
 		RequestedAt: now.Unix(), Nonce: rand.Text(), IdempotencyKey: rand.Text(), Session: &session,
-		Context: json.RawMessage(`{"amount":250,"currency":"EUR","payee":"Jürgen Groß"}`),
+		Context: json.RawMessage(payment),
 	}
 	decided, err := p.Authorizations.Authorize(ctx, v.Principal, asked, now)
 	if err != nil {
@@ -152,7 +155,7 @@ func (p *Page) confirm(c *fiber.Ctx) error {
 	if trace.Subject != v.subject.ExternalID || trace.Challenge == nil {
 		return problem.NewNotFound()
 	}
-	link, err := p.Challenges.CreateLink(ctx, v.Principal, trace.Challenge.ID, "")
+	link, err := p.Challenges.CreateLink(ctx, v.Principal, trace.Challenge.ID, challenge.LinkOptions{})
 	if err != nil {
 		return err
 	}
@@ -168,7 +171,10 @@ func (p *Page) verify(c *fiber.Ctx) error {
 		return err
 	}
 	ctx := request.Context(c)
-	question := signing.Question{Proof: in.Proof, Audience: audience, Action: actionKey, ResourceType: resource, ResourceID: resourceID}
+	question := signing.Question{
+		Proof: in.Proof, Audience: audience, Action: actionKey, ResourceType: resource, ResourceID: resourceID, Subject: v.subject.ExternalID,
+		ContextDigest: canonical.DigestBytes([]byte(payment)),
+	}
 	verified, err := p.Proofs.Verify(ctx, v.Principal, question)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
@@ -52,7 +53,7 @@ func (p *Page) visit(c *fiber.Ctx) (visitor, error) {
 	if err != nil || !p.Keys.VerifyMAC(macPurpose, given, []byte(id)) {
 		return visitor{}, problem.New(problem.Unauthenticated, "This visit has ended. Reload the page to start a new one.")
 	}
-	row, err := subject.RequireActive(p.Store.Get(request.Context(c), who.Store(), id))
+	row, err := subject.RequireActive(subjectrow.Get(request.Context(c), p.Store.Q, who.Store(), id))
 	if err != nil {
 		return visitor{}, err
 	}

@@ -1,13 +1,15 @@
 // The page on which a user confirms or cancels a challenge. It runs the passkey ceremony, sends the result, and polls the
-// challenge, which may be settled elsewhere. The ticket is in the fragment of the link, which browsers do not send. The page
-// removes it from the address at once, sends it in request bodies, and stores it in the tab's history entry for a reload.
+// challenge, which may be settled elsewhere.
+import { Closed } from "./challenge/closed";
 import { Countdown } from "./challenge/countdown";
 import { showEnding, updateReturnLinks } from "./challenge/endings";
-import { ceremonyMessage, framed } from "./lib/ceremony";
+import { replaceButtonInFrame } from "./challenge/framed";
+import { ceremonyMessage } from "./lib/ceremony";
 import { data, find, make } from "./lib/dom";
 import { moment, writeDetails } from "./lib/locale";
 import { post, postWithRetry, Problem, Unreachable } from "./lib/http";
-import { cleanPath, inLanguage, keepInLanguageLinks, messagesOf } from "./lib/messages";
+import { inLanguage, messagesOf } from "./lib/messages";
+import { followFragment, open, storeTicket } from "./lib/ticket";
 import { CeremonyError, assertion, supported } from "./lib/webauthn";
 
 interface Standing {
@@ -20,26 +22,6 @@ interface Standing {
 }
 
 const pollInterval = 3_000; // ms
-
-/** Returns the ticket of the fragment, or the one stored by an earlier visit in this tab. */
-function ticketOf(): string {
-  const fragment = window.location.hash.slice(1);
-  return fragment === "" ? ((history.state as { ticket?: string } | null)?.ticket ?? "") : fragment;
-}
-
-/** Stores the ticket in the history entry, which removes it from the address and keeps a reload from sending the form again. */
-function storeTicket(ticket: string): void {
-  history.replaceState({ ticket }, "", cleanPath());
-  if (ticket !== "") keepInLanguageLinks(ticket);
-}
-
-/** Posts the ticket as a form. The response is the page of its challenge. */
-function open(form: HTMLFormElement): void {
-  const ticket = ticketOf();
-  storeTicket(ticket);
-  find<HTMLInputElement>("input", form).value = ticket;
-  form.submit();
-}
 
 class Page {
   private readonly root = find("#challenge");
@@ -69,7 +51,7 @@ class Page {
     if (data(this.root, "state") !== "open") return;
     this.countdown.sync(now, expires);
     this.listen();
-    this.replaceButtonInFrame();
+    replaceButtonInFrame(this.root, this.ticket, this.say);
     this.enable(true);
     this.schedulePoll();
   }
@@ -164,6 +146,7 @@ class Page {
   /** Shows the state that the server returned. */
   private apply(standing: Standing): void {
     this.receive(standing.completed_at ?? "");
+    if (standing.state === "closed") return window.location.reload(); // the link was opened in a different browser
     if (standing.state !== "open") return this.end(standing.state);
     if (standing.now && standing.expires_at) this.countdown.sync(standing.now, standing.expires_at);
     if (standing.message) this.show(this.problem, standing.message);
@@ -198,15 +181,6 @@ class Page {
     this.schedulePoll();
   }
 
-  /** Browsers refuse passkeys in a frame of a different origin, so the button becomes a link to a new tab. */
-  private replaceButtonInFrame(): void {
-    const button = this.root.querySelector("[data-passkey]");
-    if (!button || !framed()) return;
-    const link = make("a", { class: "button primary", href: `${inLanguage(this.path)}#${this.ticket}`, target: "_blank", rel: "noopener noreferrer" });
-    link.append(this.say("new_tab"));
-    button.replaceWith(link);
-  }
-
   private enable(on: boolean): void {
     for (const button of this.buttons) button.disabled = !on;
   }
@@ -217,15 +191,13 @@ class Page {
   }
 }
 
-/** Reloads for a new link pasted into this tab; a jump within the page only restores the ticket. */
-function fragmentChanged(): void {
-  const fragment = window.location.hash.slice(1);
-  if (fragment !== "" && !document.getElementById(fragment)) return window.location.reload();
-  storeTicket(document.querySelector<HTMLElement>("#challenge")?.dataset["ticket"] ?? "");
-}
-
-window.addEventListener("hashchange", fragmentChanged);
+followFragment();
 const form = document.querySelector<HTMLFormElement>("form[data-open]");
+const closed = document.querySelector<HTMLElement>("#closed");
 if (form) open(form);
+else if (closed) {
+  storeTicket(data(closed, "ticket"));
+  if (closed.querySelector("[data-actions]")) new Closed();
+}
 else if (document.querySelector("#challenge")) new Page();
 else storeTicket("");

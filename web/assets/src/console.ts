@@ -3,6 +3,7 @@
 import { copyable } from "./lib/code";
 import { data } from "./lib/dom";
 import { buildRules } from "./console/builder";
+import { fillFromFiles } from "./console/files";
 import { instantFilters } from "./console/filters";
 import { finder } from "./console/finder";
 import { keyboard } from "./console/keys";
@@ -32,6 +33,7 @@ if (shell) {
   instantFilters();
   countSelected();
   keepTimes();
+  fillFromFiles();
   keepNote();
   void buildRules();
   countDown();

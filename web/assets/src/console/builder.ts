@@ -62,16 +62,29 @@ function choose(label: string, options: HTMLElement[], value: string): HTMLSelec
   return out;
 }
 
-/** Returns the choices of values in their groups. A value that is not offered is one more. */
-function valueOptions(value: string): HTMLElement[] {
+/** With more values than this a search narrows them. */
+const several = 12;
+
+/** Reports whether a value has all words of a search, in its name, its group or as conditions write it. */
+function found(v: Value, search: string): boolean {
+  const text = `${v.label} ${v.group} ${v.text}`.toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+/** Returns the choices of values that a search finds, in their groups. A value that is not among them is one more. */
+function valueOptions(value: string, search = ""): HTMLElement[] {
   const groups = new Map<string, HTMLOptGroupElement>();
-  for (const v of known.values) {
+  const offered = known.values.filter((v) => found(v, search));
+  for (const v of offered) {
     const group = groups.get(v.group) ?? make("optgroup", { label: v.group });
     groups.set(v.group, group);
     group.append(make("option", { value: v.text }, v.label));
   }
   const out: HTMLElement[] = [...groups.values()];
-  if (!known.values.some((v) => v.text === value)) out.unshift(make("option", { value }, value === "" ? "choose a value" : value));
+  if (!offered.some((v) => v.text === value)) {
+    const label = known.values.find((v) => v.text === value)?.label ?? value;
+    out.unshift(make("option", { value }, value === "" ? "choose a value" : label));
+  }
   return out;
 }
 
@@ -179,7 +192,7 @@ class Builder {
     add.addEventListener("click", () => {
       this.form.tests.push({ value: "", operator: "", operand: "" });
       this.draw();
-      this.place.querySelector<HTMLElement>("li:last-child select")?.focus();
+      this.place.querySelector<HTMLElement>("li:last-child input, li:last-child select")?.focus();
     });
     this.place.replaceChildren(
       make("p", { class: "builder-head" }, "Requests with ", join),
@@ -210,7 +223,26 @@ class Builder {
       this.form.tests.splice(n, 1);
       this.redraw(Math.max(n - 1, 0), "select");
     });
-    return make("li", {}, value, operator, ...this.operand(test, of), remove);
+    return make("li", {}, ...this.search(test, value), value, operator, ...this.operand(test, of), remove);
+  }
+
+  /** Returns the search of the values of a test, if there are several. Enter chooses the first that it finds. */
+  private search(test: Test, value: HTMLSelectElement): HTMLElement[] {
+    if (known.values.length <= several) return [];
+    const search = make("input", { type: "search", "aria-label": "Find a value", placeholder: "Find a value…", autocomplete: "off", spellcheck: "false" });
+    search.addEventListener("input", () => {
+      value.replaceChildren(...valueOptions(test.value, search.value));
+      value.value = test.value;
+    });
+    search.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // the form is not submitted
+      const first = known.values.find((v) => found(v, search.value));
+      if (!first) return;
+      value.value = first.text;
+      value.dispatchEvent(new Event("change"));
+    });
+    return [search];
   }
 
   private operand(test: Test, of: Value | undefined): HTMLElement[] {

@@ -1,7 +1,7 @@
 // The filters of the queue apply while the user types and chooses. Without this script a button applies them.
 
 import { replace } from "./live";
-import { fetchPage } from "./page";
+import { readAgain } from "./page";
 
 /** The pause after the last key before the list is read, in milliseconds. */
 const pause = 250;
@@ -13,8 +13,9 @@ async function apply(form: HTMLFormElement): Promise<void> {
     if (typeof value === "string" && value !== "") query.set(name, value);
   }
   const address = location.pathname + (query.size > 0 ? `?${query.toString()}` : "");
-  const fresh = await fetchPage(address);
   history.replaceState(null, "", address);
+  const fresh = await readAgain();
+  if (!fresh) return;
   for (const old of document.querySelectorAll("[data-live]")) {
     const part = fresh.querySelector(`[data-live="${old.getAttribute("data-live") ?? ""}"]`);
     if (part && !old.isEqualNode(part)) replace(old, part);

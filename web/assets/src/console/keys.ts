@@ -35,7 +35,7 @@ function follow(selector: string): boolean {
 
 function focus(selector: string): boolean {
   const element = document.querySelector<HTMLElement>(selector);
-  if (!element?.checkVisibility()) return false;
+  if (!element?.checkVisibility() || element.matches(":disabled")) return false;
   element.scrollIntoView({ block: "nearest" });
   element.focus();
   return true;

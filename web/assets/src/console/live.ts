@@ -4,7 +4,7 @@
 import { announce } from "../lib/dom";
 import { key, offer, select, update, words } from "./arrivals";
 import { labelValues } from "./labels";
-import { fetchPage } from "./page";
+import { fetchPage, readAgain } from "./page";
 import { reopenPage } from "./visit";
 
 function busy(part: Element): boolean {
@@ -36,7 +36,8 @@ export function replace(old: Element, fresh: Element): number {
 }
 
 async function refresh(): Promise<void> {
-  const fresh = await fetchPage(location.href, true);
+  const fresh = await readAgain(true);
+  if (!fresh) return;
   labelValues(fresh);
   let arrived = 0;
   for (const old of document.querySelectorAll("[data-live]")) {
@@ -97,8 +98,10 @@ export function follow(address: string): void {
   let pending: ReturnType<typeof setTimeout> | undefined;
   let opened = false;
   let reading = false;
+  let left = false;
   // Reads the page once for all events that arrive meanwhile, and never twice at a time.
   const soon = () => {
+    if (left) return;
     pending ??= setTimeout(() => {
       pending = undefined;
       if (reading) {
@@ -133,12 +136,14 @@ export function follow(address: string): void {
     if (source.readyState === EventSource.CLOSED) soon(); // refused: the session may have ended
     if (lost) lost.hidden = false;
   };
-  for (const type of ["opened", "reviewed", "reminder", "approved", "rejected", "expired"]) {
+  for (const type of ["opened", "reviewed", "reminder", "approved", "rejected", "expired", "withdrawn", "escalated", "step_opened"]) {
     source.addEventListener(`hold.${type}`, soon);
   }
   source.addEventListener("resync", soon);
   source.addEventListener("desk", soon); // who has a hold, or has it open
   window.addEventListener("pagehide", () => {
+    left = true;
+    clearTimeout(pending);
     source.close();
     const leave = document.querySelector<HTMLElement>("[data-leave]")?.dataset["leave"];
     if (leave) navigator.sendBeacon(leave);

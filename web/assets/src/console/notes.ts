@@ -16,5 +16,11 @@ export function keepNote(): void {
   document.addEventListener("input", (event) => {
     if (event.target === field()) sessionStorage.setItem(key, field()?.value ?? "");
   });
+  // A rejection needs a note, an approval does not: the field is required only once Reject is pressed.
+  document.addEventListener("click", (event) => {
+    const pressed = event.target instanceof Element ? event.target.closest("[data-approve], [data-reject]") : null;
+    const written = field();
+    if (pressed && written) written.required = pressed.matches("[data-reject]");
+  }, true);
   document.querySelector('form[action="/console/sign-out"]')?.addEventListener("submit", () => sessionStorage.clear());
 }

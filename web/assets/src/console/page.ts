@@ -20,3 +20,10 @@ export function fetchPage(address: string, refresh = false): Promise<Document> {
     request.send();
   });
 }
+
+/** Reads this page again at its present address. Resolves to undefined if the address changed meanwhile; the code that changed it reads the new one. */
+export async function readAgain(refresh = false): Promise<Document | undefined> {
+  const address = location.href;
+  const page = await fetchPage(address, refresh);
+  return location.href === address ? page : undefined;
+}

@@ -18,7 +18,7 @@ export function toggleMarked(): boolean {
   return true;
 }
 
-/** Selects all rows of the action and the title of the marked row; without a marked row all of the list. */
+/** Selects all rows with the action, subject, payee and account of the marked row; without a marked row all of the list. */
 export function selectAlike(): boolean {
   const like = document.querySelector("[data-selection] .marked")?.getAttribute("data-like");
   for (const box of boxes()) box.checked ||= like == null || box.closest("[data-row]")?.getAttribute("data-like") === like;

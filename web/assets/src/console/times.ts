@@ -1,4 +1,4 @@
-// Keeps relative times up to date, in the format of the server (words.go), and adds the reader's own time beside UTC.
+// Keeps relative times up to date, in the format of the server (words.go), and adds the reader's own time to the exact one.
 
 const minute = 60;
 const hour = 60 * minute;
@@ -28,18 +28,13 @@ const local = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
 });
 
-/** Adds the local time with its zone to each exact time in UTC, once. */
+/** Adds the local time with its zone to the exact time in UTC that a time shows on hover and on focus, once. */
 function addLocal(): void {
-  for (const element of document.querySelectorAll<HTMLElement>("[data-exact], time[data-time]:not([data-local])")) {
-    const at = Date.parse(element.dataset.exact ?? element.getAttribute("datetime") ?? "");
+  for (const element of document.querySelectorAll<HTMLTimeElement>("time[data-time]:not([data-local])")) {
+    const at = Date.parse(element.dateTime);
     if (!Number.isFinite(at)) continue;
-    if (element.dataset.exact === undefined) {
-      element.dataset.local = "";
-      element.title = `${element.title} = ${local.format(at)}`;
-    } else {
-      delete element.dataset.exact;
-      element.append(document.createElement("br"), local.format(at));
-    }
+    element.dataset.local = "";
+    element.title = `${element.title} = ${local.format(at)}`;
   }
 }
 
