@@ -30,7 +30,9 @@ public class CountersignFilter extends OncePerRequestFilter {
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain) throws ServletException, IOException {
         var ask = "\"action\": \"%s\", \"audience\": \"%s\", %s".formatted(action, audience, description.of(request));
         try {
-            if (allowed(request, response, ask)) chain.doFilter(request, response);
+            if (!allowed(request, response, ask)) return;
+            chain.doFilter(request, response);
+            report((String) request.getAttribute("countersign"), response.getStatus() < 400 ? "executed" : "not_executed");
         } catch (Payout.NoDecision e) {
             answer(response, 503, "unavailable", "");
         } catch (InterruptedException e) {
@@ -59,10 +61,11 @@ public class CountersignFilter extends OncePerRequestFilter {
         }
         if (Payout.field(decision, "mode").equals("shadow")) return true;
         if (!proof.isEmpty()) {
-            var resource = Pattern.compile("\"resource\":\\s*\\{[^}]*\\}").matcher(ask).results().findFirst().orElseThrow().group();
-            var result = Payout.call("/api/v1/verify", "{\"proof\": \"%s\", \"audience\": \"%s\", \"action\": \"%s\", %s, \"nonce\": \"%s\", \"consume\": true}"
-                .formatted(proof, audience, action, resource, waiting.nonce));
-            if (result.contains("\"valid\":true")) return true;
+            var result = Payout.call("/api/v1/verify", "{\"proof\": \"%s\", %s, \"nonce\": \"%s\", \"consume\": true}".formatted(proof, ask, waiting.nonce));
+            if (result.contains("\"valid\":true")) {
+                request.setAttribute("countersign", Payout.field(decision, "id"));
+                return true;
+            }
             return answer(response, 403, "deny", "");
         }
         var outcome = Payout.field(decision, "decision");
@@ -75,6 +78,15 @@ public class CountersignFilter extends OncePerRequestFilter {
         }
         if (outcome.equals("hold") && !over) session.setAttribute("countersign", waiting);
         return answer(response, outcome.equals("hold") && !over ? 409 : 403, outcome, ", \"authorization\": \"%s\"".formatted(waiting.id));
+    }
+
+    /** Limits and evaluations rest on what became of a decision. The response is the controller's, whatever becomes of the report. */
+    private static void report(String decision, String outcome) throws InterruptedException {
+        if (decision == null) return; // in shadow mode nothing was asked of the user
+        try {
+            Payout.call("/api/v1/authorizations/" + decision + "/outcome", "{\"outcome\": \"%s\"}".formatted(outcome));
+        } catch (Payout.NoDecision ignored) {
+        }
     }
 
     private static boolean answer(HttpServletResponse response, int status, String decision, String more) throws IOException {

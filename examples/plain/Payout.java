@@ -3,7 +3,11 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.security.SecureRandom;
+import java.time.DateTimeException;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
 import java.util.HexFormat;
 import java.util.regex.Pattern;
 
@@ -27,12 +31,27 @@ public class Payout {
                 var response = HTTP.send(request.build(), BodyHandlers.ofString());
                 if (response.statusCode() < 300) return response.body();
                 if (response.statusCode() != 429 && response.statusCode() != 503 || pause > 2000) throw new NoDecision(response.body());
-                pause = Math.max(pause, 1000 * response.headers().firstValueAsLong("Retry-After").orElse(0));
+                pause = Math.max(pause, wait(response.headers().firstValue("Retry-After").orElse("")));
             } catch (java.io.IOException e) { // no connection, or no response in time
                 if (pause > 2000) throw new NoDecision(e.toString());
             }
             Thread.sleep(pause);
         }
+    }
+
+    /** The milliseconds of a Retry-After header, which has two forms: seconds, or a date. */
+    static long wait(String retryAfter) {
+        long wait = 0;
+        try {
+            wait = 1000 * Math.min(Long.parseLong(retryAfter.trim()), 60);
+        } catch (NumberFormatException seconds) {
+            try {
+                wait = Duration.between(Instant.now(), ZonedDateTime.parse(retryAfter, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant()).toMillis();
+            } catch (DateTimeException date) {
+                // neither: the service is asked again after the usual time
+            }
+        }
+        return Math.max(0, Math.min(wait, 60_000));
     }
 
     static String random() {
@@ -53,17 +72,19 @@ public class Payout {
             {"subject": "%s", "action": "%s", "audience": "payments", "resource": %s, "context": {"amount": 120.5},
              "requested_at": %d, "nonce": "%s", "idempotency_key": "%s"}"""
             .formatted(args[0], args[1], account, System.currentTimeMillis() / 1000, nonce, random()));
-        var proof = field(decision, "proof");
+        String proof = field(decision, "proof"), decided = field(decision, "id");
         if (field(decision, "decision").equals("challenge")) { // in live, redirect the user to the url of POST /api/v1/challenges/{id}/link
             var challenge = Pattern.compile("chl_\\w+").matcher(decision).results().findFirst().orElseThrow().group();
             var receipt = call("/api/v1/challenges/" + challenge + "/complete", "{\"method\": \"sandbox_confirm\"}");
-            proof = field(call("/api/v1/authorizations/" + field(receipt, "authorization"), null), "compact");
+            decided = field(receipt, "authorization");
+            proof = field(call("/api/v1/authorizations/" + decided, null), "compact");
         }
         if (proof.isEmpty()) throw new NoDecision(decision); // hold: wait for the event hold.approved or hold.rejected
         var result = call("/api/v1/verify", """
-            {"proof": "%s", "audience": "payments", "action": "%s", "nonce": "%s", "resource": %s, "consume": true}"""
-            .formatted(proof, args[1], nonce, account));
+            {"proof": "%s", "audience": "payments", "action": "%s", "nonce": "%s", "subject": "%s", "resource": %s, "context": {"amount": 120.5},
+             "consume": true}""".formatted(proof, args[1], nonce, args[0], account));
         if (!result.contains("\"valid\":true")) throw new NoDecision(result);
         System.out.println("paid to acc-1");
+        call("/api/v1/authorizations/" + decided + "/outcome", "{\"outcome\": \"executed\"}"); // limits and evaluations rest on it
     }
 }

@@ -25,7 +25,13 @@ class Countersign:
         self.get_response = get_response
 
     def __call__(self, request):
-        return self.get_response(request)
+        response = self.get_response(request)
+        if hasattr(request, "countersigned"):
+            try:  # limits and evaluations rest on what became of a decision; the response is the view's, whatever becomes of the report
+                call("POST", f"/api/v1/authorizations/{request.countersigned}/outcome", {"outcome": "executed" if response.status_code < 400 else "not_executed"})
+            except NoDecision:
+                pass
+        return response
 
     def process_view(self, request, view, args, kwargs):
         if not hasattr(view, "countersigned"):
@@ -34,12 +40,13 @@ class Countersign:
         subject, resource, context = describe(request)
         ask = {"subject": subject, "action": action, "audience": audience, "resource": resource, "context": context}
         try:
-            return self.refusal(request.session, ask)
+            return self.refusal(request, ask)
         except NoDecision as error:
             return JsonResponse({"decision": "unavailable", "message": str(error)}, status=503)
 
-    def refusal(self, session, ask):
+    def refusal(self, request, ask):
         """None if the view may run: a proof of exactly this request is verified and used up."""
+        session = request.session
         waiting = session.pop("countersign", None)
         if waiting and waiting["ask"] == ask:
             decision = call("GET", "/api/v1/authorizations/" + waiting["id"])
@@ -55,9 +62,9 @@ class Countersign:
             return None
         body = {"authorization": waiting["id"], "decision": decision["decision"], "reason_codes": decision["reason_codes"]}
         if proof:
-            result = call("POST", "/api/v1/verify", {"proof": proof, "audience": ask["audience"], "action": ask["action"],
-                                                     "resource": ask["resource"], "nonce": waiting["nonce"], "consume": True})
+            result = call("POST", "/api/v1/verify", {**ask, "proof": proof, "nonce": waiting["nonce"], "consume": True})
             if result["valid"]:
+                request.countersigned = decision["id"]
                 return None
             body |= {"decision": "deny", "reason_codes": result["reason_codes"]}
         elif decision["decision"] == "challenge":

@@ -2,13 +2,32 @@
 
     BASE=http://localhost:8080 KEY=sk_test_... python3 payout.py SUBJECT ACTION
 """
-import json, os, secrets, sys, time, urllib.error, urllib.request
+import email.utils, http.client, json, os, secrets, sys, time, urllib.error, urllib.request
 
 BASE, KEY = os.environ["BASE"], os.environ["KEY"]
 
 
 class NoDecision(Exception):
     """The service refused or did not respond: do not perform the action."""
+
+
+def explained(error):
+    """Returns what a problem document says. A proxy before the service may have sent anything else."""
+    try:
+        problem = json.load(error)
+        return f"{problem['code']}: {problem.get('errors', problem['title'])}"
+    except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
+        return str(error.reason)
+
+
+def wait(retry_after):
+    """Returns the seconds of a Retry-After header, which has two forms: seconds, or a date."""
+    if (retry_after or "").isdecimal():
+        return min(float(retry_after), 60)
+    try:
+        return min(max(email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time(), 0), 60)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return 0
 
 
 def call(method, path, body=None):
@@ -19,13 +38,12 @@ def call(method, path, body=None):
     for pause in (0.5, 1, 2, None):
         try:
             with urllib.request.urlopen(urllib.request.Request(BASE + path, data, headers, method=method), timeout=10) as response:
-                return json.load(response)
+                return dict(json.load(response))
         except urllib.error.HTTPError as error:
-            problem = json.load(error)
             if error.code not in (429, 503) or pause is None:
-                raise NoDecision(f"{error.code} {problem['code']}: {problem.get('errors', problem['title'])}") from error
-            pause = max(pause, float(error.headers.get("Retry-After", 0)))
-        except OSError as error:  # no connection, or no response in time
+                raise NoDecision(f"{error.code} {explained(error)}") from error
+            pause = max(pause, wait(error.headers.get("Retry-After")))
+        except (OSError, ValueError, TypeError, http.client.HTTPException) as error:  # no connection, no response in time, or one that is no JSON object
             if pause is None:
                 raise NoDecision(str(error)) from error
         time.sleep(pause)
@@ -45,10 +63,11 @@ def confirm(challenge):
     return call("GET", "/api/v1/authorizations/" + receipt["authorization"])
 
 
-def pay(proof, action, account, nonce):
+def pay(proof, subject, action, account, amount, nonce):
     """Verifies the proof for exactly this payout and uses it up, then pays."""
-    result = call("POST", "/api/v1/verify", {"proof": proof, "audience": "payments", "action": action, "nonce": nonce,
-                                             "resource": {"type": "account", "id": account}, "consume": True})
+    result = call("POST", "/api/v1/verify", {
+        "proof": proof, "audience": "payments", "action": action, "subject": subject, "resource": {"type": "account", "id": account},
+        "context": {"amount": amount}, "nonce": nonce, "consume": True})
     if not result["valid"]:
         raise NoDecision(f"the proof is refused: {result['reason_codes']}")
     print("paid to", account)
@@ -57,9 +76,11 @@ def pay(proof, action, account, nonce):
 if __name__ == "__main__":
     subject, action = sys.argv[1:]
     decision, nonce = authorize(subject, action, "acc-1", 120.5)
-    proof = decision.get("proof")
+    proof, decided = decision.get("proof"), decision["id"]
     if decision["decision"] == "challenge":
-        proof = confirm(decision["challenge"]["id"])["proof"]["compact"]
+        followed = confirm(decision["challenge"]["id"])
+        proof, decided = followed["proof"]["compact"], followed["id"]
     elif decision["decision"] != "allow":  # hold: wait for the event hold.approved or hold.rejected
         sys.exit(f"{decision['decision']}: {decision['reason_codes']}")
-    pay(proof, action, "acc-1", nonce)
+    pay(proof, subject, action, "acc-1", 120.5, nonce)
+    call("POST", f"/api/v1/authorizations/{decided}/outcome", {"outcome": "executed"})  # limits and evaluations rest on it

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/countersign-dev/countersign/sdk/go/proof"
 )
 
 // contradiction checks what no schema can express: a response agrees with itself and with its request. It returns what
@@ -96,8 +98,21 @@ func ofVerification(asked *ProofVerifyRequest, told *ProofVerification) string {
 		return notAsked("claims.act.key")
 	case asked.Nonce != "" && told.Claims.Nonce != asked.Nonce:
 		return notAsked("claims.nonce")
+	case asked.Subject != "" && told.Claims.Sub != asked.Subject:
+		return notAsked("claims.sub")
+	case asked.Context != nil && told.Claims.Ctx != contextDigest(asked.Context):
+		return notAsked("claims.ctx")
 	}
 	return ""
+}
+
+// contextDigest returns the digest that a proof has of a context; empty if it has none.
+func contextDigest(context map[string]any) string {
+	digest, err := proof.ContextDigest(context)
+	if err != nil {
+		return ""
+	}
+	return digest
 }
 
 // audienceNotChecked is the one code that a valid proof may have.

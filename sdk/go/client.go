@@ -9,7 +9,9 @@ package countersign
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,6 +77,14 @@ func transport() *http.Transport {
 
 // RequestOption changes one call.
 type RequestOption func(http.Header)
+
+// DeriveKey returns 32 secret bytes for a purpose of yours. Every process with this API key derives the same, and from it no one learns the
+// key.
+func (c *Client) DeriveKey(purpose string) []byte {
+	h := hmac.New(sha256.New, []byte(c.key))
+	h.Write([]byte("countersign " + purpose))
+	return h.Sum(nil)
+}
 
 // IdempotencyKey makes a repeated call return the response of the first one. By default each call has a fresh key,
 // which covers the retries of that call; set your own to cover a restart of your process as well.

@@ -3,7 +3,7 @@
 package countersign
 
 // ContractVersion is the version of the contract that this package was generated from.
-const ContractVersion = "1.0.0"
+const ContractVersion = "1.1.0"
 
 // The problem codes (Error.Code).
 const (
@@ -77,6 +77,18 @@ const (
 
 // The reason codes of decisions, claims, frames and proofs.
 const (
+	// The approver is the person who requests.
+	ReasonApproverIsRequester = "approver_is_requester"
+	// The request leaves out the property that names the approver.
+	ReasonApproverNotNamed = "approver_not_named"
+	// The approver reports to the person who requests, and self-review is barred.
+	ReasonApproverReportsToRequester = "approver_reports_to_requester"
+	// No member of staff is known by the name that the request gives, several are, or the requester has no known manager.
+	ReasonApproverUnknown = "approver_unknown"
+	// The approver is not a reviewer of the environment, or has lost that role since the step opened.
+	ReasonApproverWithoutAuthority = "approver_without_authority"
+	// The policy wants the manager of the requester, and no member of staff is known by the requester's id or address.
+	ReasonRequesterUnknown = "requester_unknown"
 	// For a while there was only activity that no template can attribute to the person: scrolling, pasting, or a pointer
 	// that is not enrolled or does not match.
 	ReasonActivityUnattributed = "activity_unattributed"
@@ -163,6 +175,12 @@ const (
 	ReasonRuleFailed = "rule_failed"
 	// A rule of the policy matched the request and added its requirements.
 	ReasonRuleMatched = "rule_matched"
+	// The identity provider reported a security event about the subject, who must confirm each action for a time.
+	ReasonSecurityEvent = "security_event"
+	// A standing approval that was given before satisfies what the policy asks of the subject or of reviewers.
+	ReasonStandingApproval = "standing_approval"
+	// Reviewers are asked for a standing approval.
+	ReasonStandingApprovalRequested = "standing_approval_requested"
 	// The subject is revoked; none of its actions is authorized.
 	ReasonSubjectRevoked = "subject_revoked"
 	// The class of device is unknown.
@@ -243,7 +261,7 @@ const (
 	ReasonVetoedByAutomation = "vetoed_by_automation"
 	// The proof is valid, and the request did not say for whom: it may have been issued for another audience.
 	ReasonAudienceNotChecked = "audience_not_checked"
-	// The proof authorizes another action.
+	// The proof authorizes another action, another subject, or the action with other details (its context).
 	ReasonProofActionMismatch = "proof_action_mismatch"
 	// The header names an algorithm other than ES256.
 	ReasonProofAlgorithmInvalid = "proof_algorithm_invalid"

@@ -122,10 +122,17 @@ func refusal(operation string, res *http.Response, text []byte) error {
 	return e
 }
 
+// longestWait in seconds stands for any longer time that a Retry-After names.
+const longestWait = 999_999_999
+
 // retryAfter reads seconds, the form the service uses, or an HTTP date, the form a proxy may use.
 func retryAfter(h http.Header) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+	if value != "" && strings.Trim(value, "0123456789") == "" {
+		seconds, err := strconv.Atoi(value)
+		if err != nil || seconds > longestWait {
+			seconds = longestWait
+		}
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {

@@ -75,8 +75,10 @@ func TestLiveAllowWithAProofThatVerifies(t *testing.T) {
 	policy, err := c.GetAuthorization(t.Context(), decision.ID)
 	require.NoError(t, err)
 	require.Equal(t, decision.ActionHash, policy.ActionHash)
+	digest, err := proof.ContextDigest(request.Context)
+	require.NoError(t, err)
 	claims, err := v.Verify(t.Context(), decision.Proof, proof.Expect{Action: action, Subject: subject, ResourceType: "account", ResourceID: "acc-1",
-		Nonce: request.Nonce, ActionHash: decision.ActionHash})
+		Context: digest, Nonce: request.Nonce, ActionHash: decision.ActionHash})
 	require.NoError(t, err)
 	hash, err := proof.ActionHash(proof.Request{Action: action, PolicyVersion: decision.PolicyVersion, ContentHash: claims.Action.ContentHash,
 		Subject: subject, ResourceType: "account", ResourceID: "acc-1", Audience: "bank.example", Context: request.Context,

@@ -236,6 +236,50 @@ func (c *Client) AllActivity(ctx context.Context, params ListActivityParams, opt
 	})
 }
 
+// ListAfterReviewsParams is the query of ListAfterReviews. Zero values are not sent.
+type ListAfterReviewsParams struct {
+	// Only those with this status.
+	Status string
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListAfterReviewsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "status", p.Status)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListAfterReviews: List the reviews of break-glasses. Newest first. While one is open, the person who broke the glass
+// cannot break it again in the environment; once it is overdue, no one can break that of its policy. Permission:
+// `decisions.read`.
+//
+// GET /api/v1/after-reviews
+func (c *Client) ListAfterReviews(ctx context.Context, params ListAfterReviewsParams, options ...RequestOption) (*Page[AfterReview], error) {
+	return page[AfterReview](ctx, c, request{operation: "listAfterReviews", method: http.MethodGet, path: path("/api/v1/after-reviews"), query: params.query()}, options)
+}
+
+// AllAfterReviews iterates over all pages of ListAfterReviews, newest first. It ends with the first error.
+func (c *Client) AllAfterReviews(ctx context.Context, params ListAfterReviewsParams, options ...RequestOption) iter.Seq2[AfterReview, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[AfterReview], error) {
+		params.Cursor = cursor
+		return c.ListAfterReviews(ctx, params, options...)
+	})
+}
+
+// GiveAfterReview: Say whether a break-glass was justified. Neither the person who broke the glass nor the one who
+// requested the action may. The last verdict that the policy asks for closes the review: as justified if all verdicts
+// are. A verdict is final; repeating it changes nothing. Permission: `review`.
+//
+// POST /api/v1/after-reviews/{authorization_id}/verdict
+func (c *Client) GiveAfterReview(ctx context.Context, authorizationID string, body AfterReviewVerdict, options ...RequestOption) (*AfterReview, error) {
+	return one[AfterReview](ctx, c, request{operation: "giveAfterReview", method: http.MethodPost, path: path("/api/v1/after-reviews/{authorization_id}/verdict", authorizationID), keyed: true, body: body}, options)
+}
+
 // ListAuditParams is the query of ListAudit. Zero values are not sent.
 type ListAuditParams struct {
 	// Only changes made by this actor (a credential, a reviewer, a workflow).
@@ -370,12 +414,22 @@ func (c *Client) ReportOutcome(ctx context.Context, authorizationID string, body
 
 // ReviewAuthorization: Approve or reject a hold. An approval assesses the subject again and makes a follow-up
 // decision. Repeating the resolution returns the stored receipt; any other review of a hold that is resolved, or of an
-// authorization that is not held, is 409. 202 if more approvals are required or the workflow has not finished in time.
-// Permission: `review`.
+// authorization that is not held, is 409. `break_glass` (extension) approves it alone if the policy's `break_glass`
+// names a team of the reviewer, who is not the requester and has no break-glass that waits for its review. 202 if more
+// approvals are required or the workflow has not finished in time. Permission: `review`.
 //
 // POST /api/v1/authorizations/{authorization_id}/review
 func (c *Client) ReviewAuthorization(ctx context.Context, authorizationID string, body ManualReviewRequest, options ...RequestOption) (*ManualReviewReceipt, error) {
 	return one[ManualReviewReceipt](ctx, c, request{operation: "reviewAuthorization", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/review", authorizationID), keyed: true, body: body}, options)
+}
+
+// WithdrawAuthorization: Withdraw a request that waits for reviewers. Ends the hold: it cannot be approved any more,
+// what the request reserved of limits is given back, and no outcome is recorded. Repeating it returns the same
+// receipt; a hold that was approved, rejected or has expired is 409. Permission: `decide`.
+//
+// POST /api/v1/authorizations/{authorization_id}/withdraw
+func (c *Client) WithdrawAuthorization(ctx context.Context, authorizationID string, options ...RequestOption) (*ReviewWithdrawal, error) {
+	return one[ReviewWithdrawal](ctx, c, request{operation: "withdrawAuthorization", method: http.MethodPost, path: path("/api/v1/authorizations/{authorization_id}/withdraw", authorizationID), keyed: true}, options)
 }
 
 // Authorize: Make a decision. A repeated request with the same `idempotency_key` and body gets the stored response,
@@ -592,6 +646,71 @@ func (c *Client) RotateCredential(ctx context.Context, credentialID string, body
 	return one[CredentialWithKey](ctx, c, request{operation: "rotateCredential", method: http.MethodPost, path: path("/api/v1/credentials/{credential_id}/rotate", credentialID), keyed: true, body: optional(body)}, options)
 }
 
+// ListDestinationsParams is the query of ListDestinations. Zero values are not sent.
+type ListDestinationsParams struct {
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListDestinationsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListDestinations: List the destinations of the log. The systems to which the sealed log is pushed, by name: all on
+// one page. Each with how far it is behind, and its last error. Permission: `config.read`.
+//
+// GET /api/v1/destinations
+func (c *Client) ListDestinations(ctx context.Context, params ListDestinationsParams, options ...RequestOption) (*Page[Destination], error) {
+	return page[Destination](ctx, c, request{operation: "listDestinations", method: http.MethodGet, path: path("/api/v1/destinations"), query: params.query()}, options)
+}
+
+// AllDestinations iterates over all pages of ListDestinations, newest first. It ends with the first error.
+func (c *Client) AllDestinations(ctx context.Context, params ListDestinationsParams, options ...RequestOption) iter.Seq2[Destination, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[Destination], error) {
+		params.Cursor = cursor
+		return c.ListDestinations(ctx, params, options...)
+	})
+}
+
+// RemoveDestination: Remove a destination of the log. Its position and its credentials end with it. 202 with a change
+// request if the environment requires a second approver. Permission: `config`.
+//
+// DELETE /api/v1/destinations/{destination_name}
+func (c *Client) RemoveDestination(ctx context.Context, destinationName string, options ...RequestOption) error {
+	_, err := c.do(ctx, request{operation: "removeDestination", method: http.MethodDelete, path: path("/api/v1/destinations/{destination_name}", destinationName)}, nil, options)
+	return err
+}
+
+// GetDestination: Read a destination of the log. Permission: `config.read`.
+//
+// GET /api/v1/destinations/{destination_name}
+func (c *Client) GetDestination(ctx context.Context, destinationName string, options ...RequestOption) (*Destination, error) {
+	return one[Destination](ctx, c, request{operation: "getDestination", method: http.MethodGet, path: path("/api/v1/destinations/{destination_name}", destinationName)}, options)
+}
+
+// SetDestination: Set up a destination of the log. Creates it, or replaces its settings: the position stays, and the
+// credentials end if the address, the kind or the header is a different one. Addresses are public and https, or
+// `tls://HOST:PORT` of a syslog server, unless the operator of the service permits networks. 202 with a change request
+// if the environment requires a second approver; 409 if the environment has 10 destinations. Permission: `config`.
+//
+// PUT /api/v1/destinations/{destination_name}
+func (c *Client) SetDestination(ctx context.Context, destinationName string, body DestinationSet, options ...RequestOption) (*Destination, error) {
+	return one[Destination](ctx, c, request{operation: "setDestination", method: http.MethodPut, path: path("/api/v1/destinations/{destination_name}", destinationName), body: body}, options)
+}
+
+// SetDestinationCredentials: Replace the credentials of a destination. They are stored sealed and never returned.
+// Those that are omitted are removed. Permission: `config`.
+//
+// PUT /api/v1/destinations/{destination_name}/credentials
+func (c *Client) SetDestinationCredentials(ctx context.Context, destinationName string, body DestinationCredentials, options ...RequestOption) (*Destination, error) {
+	return one[Destination](ctx, c, request{operation: "setDestinationCredentials", method: http.MethodPut, path: path("/api/v1/destinations/{destination_name}/credentials", destinationName), body: body}, options)
+}
+
 // GetEnvironment: Read the environment's settings. Permission: `config.read`.
 //
 // GET /api/v1/environment
@@ -781,6 +900,16 @@ func (c *Client) ChangeListEntries(ctx context.Context, listID string, body Name
 // GET /api/v1/meta
 func (c *Client) GetMeta(ctx context.Context, options ...RequestOption) (*Meta, error) {
 	return one[Meta](ctx, c, request{operation: "getMeta", method: http.MethodGet, path: path("/api/v1/meta")}, options)
+}
+
+// SetManager: Record who manages a member of staff. Policies name the manager of the requester as an approver. It
+// counts in every environment of the tenant. 202 with a change request if something changes and the environment
+// requires a second approver; 409 if a different environment of the tenant does and this one does not. Permission:
+// `config`.
+//
+// PUT /api/v1/people/{person_id}/manager
+func (c *Client) SetManager(ctx context.Context, personID string, body PersonManagerUpdate, options ...RequestOption) (*PersonManager, error) {
+	return one[PersonManager](ctx, c, request{operation: "setManager", method: http.MethodPut, path: path("/api/v1/people/{person_id}/manager", personID), body: body}, options)
 }
 
 // GetProofStatus: Read a proof's status. An unknown jti has status `unknown`. Reading does not consume the proof.
@@ -994,6 +1123,65 @@ func (c *Client) RotateSigningKey(ctx context.Context, options ...RequestOption)
 	return one[SigningKey](ctx, c, request{operation: "rotateSigningKey", method: http.MethodPost, path: path("/api/v1/signing-keys/rotate"), keyed: true}, options)
 }
 
+// ListStandingApprovalsParams is the query of ListStandingApprovals. Zero values are not sent.
+type ListStandingApprovalsParams struct {
+	// Only entries of this subject.
+	Subject string
+	// Entries on a page.
+	Limit int64
+	// Cursor of the next page from the `Link` header.
+	Cursor string
+}
+
+func (p ListStandingApprovalsParams) query() url.Values {
+	q := url.Values{}
+	set(q, "subject", p.Subject)
+	set(q, "limit", p.Limit)
+	set(q, "cursor", p.Cursor)
+	return q
+}
+
+// ListStandingApprovals: List standing approvals. Permission: `decisions.read`.
+//
+// GET /api/v1/standing-approvals
+func (c *Client) ListStandingApprovals(ctx context.Context, params ListStandingApprovalsParams, options ...RequestOption) (*Page[StandingApproval], error) {
+	return page[StandingApproval](ctx, c, request{operation: "listStandingApprovals", method: http.MethodGet, path: path("/api/v1/standing-approvals"), query: params.query()}, options)
+}
+
+// AllStandingApprovals iterates over all pages of ListStandingApprovals, newest first. It ends with the first error.
+func (c *Client) AllStandingApprovals(ctx context.Context, params ListStandingApprovalsParams, options ...RequestOption) iter.Seq2[StandingApproval, error] {
+	return pages(params.Cursor, func(cursor string) (*Page[StandingApproval], error) {
+		params.Cursor = cursor
+		return c.ListStandingApprovals(ctx, params, options...)
+	})
+}
+
+// CreateStandingApproval: Ask for a standing approval. Asks the subject by a challenge, or reviewers by a hold, for an
+// approval that allows several requests, within what `standing` of the action's active policy permits. The display is
+// one sentence that says what will be allowed. The standing approval begins when the challenge is completed or the
+// hold approved; the decision that follows has no proof. At most 100 of a subject are in force or wait: 409.
+// Permission: `decide`.
+//
+// POST /api/v1/standing-approvals
+func (c *Client) CreateStandingApproval(ctx context.Context, body StandingApprovalCreate, options ...RequestOption) (*StandingApprovalOpened, error) {
+	return one[StandingApprovalOpened](ctx, c, request{operation: "createStandingApproval", method: http.MethodPost, path: path("/api/v1/standing-approvals"), keyed: true, body: body}, options)
+}
+
+// GetStandingApproval: Read a standing approval. Permission: `decisions.read`.
+//
+// GET /api/v1/standing-approvals/{standing_approval_id}
+func (c *Client) GetStandingApproval(ctx context.Context, standingApprovalID string, options ...RequestOption) (*StandingApproval, error) {
+	return one[StandingApproval](ctx, c, request{operation: "getStandingApproval", method: http.MethodGet, path: path("/api/v1/standing-approvals/{standing_approval_id}", standingApprovalID)}, options)
+}
+
+// RevokeStandingApproval: Revoke a standing approval. It allows nothing from then on. Revoking one that has ended
+// changes nothing. Permission: `decide`.
+//
+// POST /api/v1/standing-approvals/{standing_approval_id}/revoke
+func (c *Client) RevokeStandingApproval(ctx context.Context, standingApprovalID string, options ...RequestOption) (*StandingApproval, error) {
+	return one[StandingApproval](ctx, c, request{operation: "revokeStandingApproval", method: http.MethodPost, path: path("/api/v1/standing-approvals/{standing_approval_id}/revoke", standingApprovalID), keyed: true}, options)
+}
+
 // ListSubjectsParams is the query of ListSubjects. Zero values are not sent.
 type ListSubjectsParams struct {
 	// Only subjects with this status.
@@ -1057,6 +1245,23 @@ func (c *Client) GetSubject(ctx context.Context, subjectID string, options ...Re
 // POST /api/v1/subjects/{subject_id}/adaptation/freeze
 func (c *Client) FreezeAdaptation(ctx context.Context, subjectID string, body *AdaptationFreeze, options ...RequestOption) (*Subject, error) {
 	return one[Subject](ctx, c, request{operation: "freezeAdaptation", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/adaptation/freeze", subjectID), keyed: true, body: optional(body)}, options)
+}
+
+// ListSubjectAliases: List a subject's names in security events. The formats of the names; the names themselves are
+// stored as keyed digests. Permission: `subjects`.
+//
+// GET /api/v1/subjects/{subject_id}/aliases
+func (c *Client) ListSubjectAliases(ctx context.Context, subjectID string, options ...RequestOption) (*SubjectAliases, error) {
+	return one[SubjectAliases](ctx, c, request{operation: "listSubjectAliases", method: http.MethodGet, path: path("/api/v1/subjects/{subject_id}/aliases", subjectID)}, options)
+}
+
+// SetSubjectAliases: Replace a subject's names in security events. The names by which your identity provider's
+// security events (shared signals) know the subject. Without one, no event matches. 409 if one is a name of a
+// different subject of the environment. Permission: `subjects`.
+//
+// PUT /api/v1/subjects/{subject_id}/aliases
+func (c *Client) SetSubjectAliases(ctx context.Context, subjectID string, body SubjectAliasesUpdate, options ...RequestOption) (*SubjectAliases, error) {
+	return one[SubjectAliases](ctx, c, request{operation: "setSubjectAliases", method: http.MethodPut, path: path("/api/v1/subjects/{subject_id}/aliases", subjectID), body: body}, options)
 }
 
 // ListEnrollmentsParams is the query of ListEnrollments. Zero values are not sent.
@@ -1187,6 +1392,15 @@ func (c *Client) BeginRecovery(ctx context.Context, subjectID string, body Recov
 	return one[Recovery](ctx, c, request{operation: "beginRecovery", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/recovery", subjectID), keyed: true, body: body}, options)
 }
 
+// ReinstateSubject: Request the end of a revocation. Always a change request, which a second principal approves with
+// the permission `subjects`, whatever `second_approver_required` says. What the revocation voided stays void.
+// Permission: `subjects`.
+//
+// POST /api/v1/subjects/{subject_id}/reinstate
+func (c *Client) ReinstateSubject(ctx context.Context, subjectID string, body SubjectReinstate, options ...RequestOption) (*ChangeRequest, error) {
+	return one[ChangeRequest](ctx, c, request{operation: "reinstateSubject", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/reinstate", subjectID), keyed: true, body: body}, options)
+}
+
 // SetResearchConsent: Record the consent to research use. Withdrawal deletes the stored vectors. Permission:
 // `subjects`.
 //
@@ -1201,6 +1415,15 @@ func (c *Client) SetResearchConsent(ctx context.Context, subjectID string, body 
 // POST /api/v1/subjects/{subject_id}/revoke
 func (c *Client) RevokeSubject(ctx context.Context, subjectID string, body *Reason, options ...RequestOption) (*Subject, error) {
 	return one[Subject](ctx, c, request{operation: "revokeSubject", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/revoke", subjectID), keyed: true, body: optional(body)}, options)
+}
+
+// CreateStandingLink: Create a link to the subject's standing approvals. Opens a hosted page on which the subject sees
+// the standing approvals in force and revokes them. It shows nothing until a passkey of the subject opens it, for the
+// browser in which it was used. Five refused attempts end the link. Permission: `decide`.
+//
+// POST /api/v1/subjects/{subject_id}/standing-approvals/link
+func (c *Client) CreateStandingLink(ctx context.Context, subjectID string, options ...RequestOption) (*StandingLink, error) {
+	return one[StandingLink](ctx, c, request{operation: "createStandingLink", method: http.MethodPost, path: path("/api/v1/subjects/{subject_id}/standing-approvals/link", subjectID), keyed: true}, options)
 }
 
 // ListTemplatesParams is the query of ListTemplates. Zero values are not sent.

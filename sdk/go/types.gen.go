@@ -130,6 +130,9 @@ type AccessMetadata struct {
 type AccessOptions struct {
 	// The audience of the proof; required only if the action allows more than one.
 	Audience string `json:"audience,omitzero"`
+	// The decision that asked for a confirmation or a review, whose follow-up decision is asked for; by default the
+	// newest about the same request.
+	Authorization string `json:"authorization,omitzero"`
 	// Becomes part of the proof, and is refused a second time. Default: a random one.
 	Nonce string `json:"nonce,omitzero"`
 	// The observation session for this decision; by default the subject's latest.
@@ -251,6 +254,54 @@ type AdaptationFreeze struct {
 	Frozen *bool `json:"frozen,omitzero"`
 	// Why.
 	Reason string `json:"reason,omitzero"`
+}
+
+// AfterReview: The review of a break-glass.
+type AfterReview struct {
+	// The action's key.
+	Action string `json:"action"`
+	// How many verdicts close it.
+	Approvals int64 `json:"approvals"`
+	// Id of the held authorization.
+	Authorization string `json:"authorization"`
+	// Who approved alone.
+	BrokenBy string `json:"broken_by"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	ClosedAt *time.Time `json:"closed_at"`
+	// RFC 3339, UTC, with milliseconds.
+	DueAt time.Time `json:"due_at"`
+	// RFC 3339, UTC, with milliseconds.
+	OpenedAt time.Time `json:"opened_at"`
+	// Whether it is open and its time has passed.
+	Overdue bool `json:"overdue"`
+	// Why; null once it was erased.
+	Reason string `json:"reason,omitzero"`
+	// Its status.
+	Status string `json:"status"`
+	// As a member of which team.
+	Team string `json:"team"`
+	// Those that were given.
+	Verdicts []AfterReviewVerdictGiven `json:"verdicts"`
+}
+
+// AfterReviewVerdict: A verdict about a break-glass.
+type AfterReviewVerdict struct {
+	// Why. It is stored encrypted.
+	Note string `json:"note"`
+	// What the reviewer found.
+	Verdict string `json:"verdict"`
+}
+
+// AfterReviewVerdictGiven: The verdict of one reviewer.
+type AfterReviewVerdictGiven struct {
+	// RFC 3339, UTC, with milliseconds.
+	At time.Time `json:"at"`
+	// Why; null once it was erased.
+	Note string `json:"note,omitzero"`
+	// Who gave it.
+	Reviewer string `json:"reviewer"`
+	// What they found.
+	Verdict string `json:"verdict"`
 }
 
 // AssuranceClaim: One claim about the subject.
@@ -434,6 +485,8 @@ type AuthorizationTrace struct {
 	ReviewedAt *time.Time `json:"reviewed_at,omitzero"`
 	// The reviewer who resolved the hold.
 	ReviewedBy string `json:"reviewed_by,omitzero"`
+	// Extension: id of the standing approval that allowed the request; omitted if none did.
+	StandingApproval string `json:"standing_approval,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
 }
@@ -481,6 +534,8 @@ type AuthorizeResponse struct {
 	Decision Decision `json:"decision"`
 	// Id of the environment.
 	Environment string `json:"environment"`
+	// Extension: only for `hold` in `test` and `enforce` mode.
+	Hold *HoldDescriptor `json:"hold,omitzero"`
 	// The decision as text.
 	HumanReadable HumanReadable `json:"human_readable"`
 	// Id of the authorization.
@@ -498,6 +553,8 @@ type AuthorizeResponse struct {
 	ProofID string `json:"proof_id,omitzero"`
 	// Why; the catalogue is at `/api/v1/meta`.
 	ReasonCodes []string `json:"reason_codes"`
+	// Extension: id of the standing approval that allowed the request; omitted if none did.
+	StandingApproval string `json:"standing_approval,omitzero"`
 	// The trace of this request.
 	TraceID string `json:"trace_id"`
 }
@@ -656,8 +713,13 @@ type ChallengeLink struct {
 	URL string `json:"url"`
 }
 
-// ChallengeLinkRequest: Where the user continues after the challenge.
+// ChallengeLinkRequest: Whom the link is for, and where the user continues after the challenge.
 type ChallengeLinkRequest struct {
+	// `client` for a link that leaves your own pages: handed to an agent or an MCP client, or sent by mail. Its page
+	// names your brand and nothing else until the subject uses a passkey there; only that browser sees the request, and a
+	// second use confirms it. Five refused attempts end the link, and the challenge stays open. Without `for`, the link
+	// itself shows the request and can cancel it.
+	For string `json:"for,omitzero"`
 	// A URL of one of the environment's origins. The page shows it as a link and adds `challenge` and `status` to its
 	// query; read the decision from your backend.
 	ReturnURL string `json:"return_url,omitzero"`
@@ -727,7 +789,8 @@ type ChangeDifference struct {
 }
 
 // ChangeKind: What a change request changes: the active policy version or the mode of an action, settings of the
-// environment, a team of reviewers, what a webhook endpoint receives, or a list.
+// environment, a team of reviewers, what a webhook endpoint receives, a list, the revocation of a subject, the manager
+// of a person, an issuer of security events, or a destination of the log.
 type ChangeKind string
 
 // The values of ChangeKind.
@@ -742,6 +805,12 @@ const (
 	ChangeKindWebhookUpdate       ChangeKind = "webhook.update"
 	ChangeKindListEntries         ChangeKind = "list.entries"
 	ChangeKindListDelete          ChangeKind = "list.delete"
+	ChangeKindSubjectReinstate    ChangeKind = "subject.reinstate"
+	ChangeKindPersonManager       ChangeKind = "person.manager"
+	ChangeKindSignalsSet          ChangeKind = "signals.set"
+	ChangeKindSignalsRemove       ChangeKind = "signals.remove"
+	ChangeKindDestinationSet      ChangeKind = "destination.set"
+	ChangeKindDestinationRemove   ChangeKind = "destination.remove"
 )
 
 // ChangeReason: Why a change is requested or settled. A policy version's own reason is that of the request to activate
@@ -771,7 +840,8 @@ type ChangeRequest struct {
 	// Id of the change request.
 	ID string `json:"id"`
 	// What a change request changes: the active policy version or the mode of an action, settings of the environment, a
-	// team of reviewers, what a webhook endpoint receives, or a list.
+	// team of reviewers, what a webhook endpoint receives, a list, the revocation of a subject, the manager of a person,
+	// an issuer of security events, or a destination of the log.
 	Kind ChangeKind `json:"kind"`
 	// Name of the list; null for other kinds.
 	List string `json:"list,omitzero"`
@@ -795,6 +865,8 @@ type ChangeRequest struct {
 	// Status of a change request. A superseded one was approved when what it was requested against was no longer in
 	// force; it was not made.
 	Status ChangeStatus `json:"status"`
+	// The id of the subject; null for other kinds.
+	Subject string `json:"subject,omitzero"`
 	// Key of the team; null for other kinds.
 	Team string `json:"team,omitzero"`
 }
@@ -1004,6 +1076,83 @@ const (
 	DecisionDeny      Decision = "deny"
 )
 
+// Destination: A system to which the sealed log is pushed.
+type Destination struct {
+	// Entries that are sealed and not confirmed.
+	Behind int64 `json:"behind"`
+	// Certificates that sign the receiver's.
+	Ca string `json:"ca,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Encoding of the body; null for syslog.
+	Encoding string `json:"encoding,omitzero"`
+	// Since when no attempt has succeeded.
+	FailingSince *time.Time `json:"failing_since,omitzero"`
+	// Whether credentials are stored.
+	HasCredentials bool `json:"has_credentials"`
+	// Name of the header that has the credential; null for syslog.
+	Header string `json:"header,omitzero"`
+	// Id of the destination.
+	ID string `json:"id"`
+	// How a destination takes the log: OTLP logs over HTTP, OCSF events in the body of a POST, or OCSF events in syslog
+	// messages over TLS.
+	Kind DestinationKind `json:"kind"`
+	// Why the last attempt failed; null if it succeeded.
+	LastError string `json:"last_error,omitzero"`
+	// Name of a destination of the log.
+	Name string `json:"name"`
+	// When the first of them was sealed.
+	OldestBehind *time.Time `json:"oldest_behind,omitzero"`
+	// Number of the last entry that the receiver confirmed.
+	Position int64 `json:"position"`
+	// When the receiver last confirmed entries.
+	SentAt *time.Time `json:"sent_at,omitzero"`
+	// Entries from before are passed over.
+	Since *time.Time `json:"since,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	UpdatedAt time.Time `json:"updated_at"`
+	// The whole address.
+	URL string `json:"url"`
+}
+
+// DestinationCredentials: What a destination of the log is authenticated with.
+type DestinationCredentials struct {
+	// Client certificate and its chain in PEM.
+	Certificate string `json:"certificate,omitzero"`
+	// Value of the header.
+	Header string `json:"header,omitzero"`
+	// Key of the certificate in PEM.
+	Key string `json:"key,omitzero"`
+}
+
+// DestinationKind: How a destination takes the log: OTLP logs over HTTP, OCSF events in the body of a POST, or OCSF
+// events in syslog messages over TLS.
+type DestinationKind string
+
+// The values of DestinationKind.
+const (
+	DestinationKindOtlp   DestinationKind = "otlp"
+	DestinationKindHttps  DestinationKind = "https"
+	DestinationKindSyslog DestinationKind = "syslog"
+)
+
+// DestinationSet: The settings of a destination of the log.
+type DestinationSet struct {
+	// Certificates in PEM that sign the receiver's; those that the machine trusts if omitted.
+	Ca string `json:"ca,omitzero"`
+	// Of the body: `protobuf` (the default) or `json` of otlp, `lines` (the default) or `array` of https.
+	Encoding string `json:"encoding,omitzero"`
+	// Name of the header that has the credential. Default Authorization.
+	Header string `json:"header,omitzero"`
+	// How a destination takes the log: OTLP logs over HTTP, OCSF events in the body of a POST, or OCSF events in syslog
+	// messages over TLS.
+	Kind DestinationKind `json:"kind"`
+	// Of a new destination: entries from this time on are sent. If omitted, those that are sealed from now on.
+	Since *time.Time `json:"since,omitzero"`
+	// The whole address, such as `https://collector.example/v1/logs` or `tls://logs.example:6514`.
+	URL string `json:"url"`
+}
+
 // DeviceClass: Templates of one class of device are never compared with another.
 type DeviceClass string
 
@@ -1122,6 +1271,9 @@ type Environment struct {
 	Passkeys PasskeyRules `json:"passkeys"`
 	// Vectors may be stored for research if subject and deployment agree.
 	ResearchEnabled bool `json:"research_enabled"`
+	// Time for which a challenge or a hold reserves room under the limit of its resource (seconds). After it others may
+	// use the room, and the follow-up decision is counted anew.
+	ResourceReservationSeconds int64 `json:"resource_reservation_seconds"`
 	// Origins that hosted pages may link back to, in addition to `origins`.
 	ReturnOrigins []string `json:"return_origins"`
 	// Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with
@@ -1175,6 +1327,9 @@ type EnvironmentUpdate struct {
 	// Changes to the rules of passkeys. Omitted fields keep their value, an empty list removes the rule. Registered
 	// passkeys are kept; those of a removed RP ID cannot be used.
 	Passkeys *PasskeyRulesUpdate `json:"passkeys,omitzero"`
+	// Time for which a challenge or a hold reserves room under the limit of its resource (seconds). After it others may
+	// use the room, and the follow-up decision is counted anew.
+	ResourceReservationSeconds int64 `json:"resource_reservation_seconds,omitzero"`
 	// Origins that hosted pages may link back to, in addition to `origins`: https, or http on this machine.
 	ReturnOrigins []string `json:"return_origins,omitzero"`
 	// Stores the notes of reviews from now on, sealed, so that colleagues can read them; true by default. Of a note with
@@ -1412,12 +1567,35 @@ type HeldReview struct {
 	RiskClass RiskClass `json:"risk_class"`
 	// Whether the requester may review: barred by the policy or by the environment.
 	SelfReview string `json:"self_review"`
+	// Extension: the steps of the hold; omitted if it has none.
+	Steps []HoldStep `json:"steps,omitzero"`
 	// Id of the subject.
 	Subject string `json:"subject"`
-	// Extension: the teams that the hold requires; omitted if it requires none.
+	// Extension: the teams that the hold, or its open step, requires; omitted if it requires none.
 	Teams []WantedTeam `json:"teams,omitzero"`
 	// The resolution that the calling credential has given so far.
 	YourResolution string `json:"your_resolution,omitzero"`
+}
+
+// HoldDescriptor: What the person who waits for reviewers may be given.
+type HoldDescriptor struct {
+	// Opens the status page of the hold: for which team it waits, since when, until when, and its result. It shows no
+	// details, amounts or names and changes nothing. It works until seven days after the hold has ended.
+	StatusURL string `json:"status_url"`
+}
+
+// HoldStep: A step of a hold.
+type HoldStep struct {
+	// Approvals given and required.
+	Approvals ReviewApprovals `json:"approvals"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	DueAt *time.Time `json:"due_at"`
+	// Its name in the policy.
+	Name string `json:"name"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	OpenedAt *time.Time `json:"opened_at"`
+	// Whether it has its approvals, lacks some, or waits for the steps before it.
+	State string `json:"state"`
 }
 
 // HumanReadable: The decision as text.
@@ -1601,6 +1779,8 @@ type LegacyTrust struct {
 type ManualReviewReceipt struct {
 	// Id of the held authorization.
 	Authorization string `json:"authorization"`
+	// Extension: one person approved alone; omitted otherwise.
+	BreakGlass bool `json:"break_glass,omitzero"`
 	// One decision.
 	Decision *AuthorizeResponse `json:"decision,omitzero"`
 	// The outcome is recorded.
@@ -1614,10 +1794,13 @@ type ManualReviewReceipt struct {
 
 // ManualReviewRequest: A review of a hold.
 type ManualReviewRequest struct {
-	// Stored only as a digest.
+	// Stored only as a digest, unless the environment stores notes. That of a break-glass is stored encrypted.
 	Note string `json:"note,omitzero"`
-	// Approve or reject.
+	// Approve or reject. Extension: `break_glass` approves alone; it needs a note.
 	Resolution string `json:"resolution"`
+	// Extension: the step that the approval is for; 409 `conflict` if a different one is open. Without it, the open step;
+	// from a reviewer who has approved an earlier step, a repetition of that approval.
+	Step string `json:"step,omitzero"`
 }
 
 // Meta: The capabilities of this deployment.
@@ -1668,6 +1851,16 @@ const (
 	ModeShadow  Mode = "shadow"
 	ModeEnforce Mode = "enforce"
 )
+
+// NamedApprover: The person whom a request names as an approver.
+type NamedApprover struct {
+	// `manager_of_requester` or a property such as `context.cost_centre_owner`, as the policy says.
+	NamedBy string `json:"named_by"`
+	// Id of the person who approves; null if members of `group` approve instead, and until the step opens.
+	Person string `json:"person,omitzero"`
+	// Reason code, if members of `group` approve instead; null otherwise.
+	Reason string `json:"reason,omitzero"`
+}
 
 // NamedList: A list of values that rules read by `X in list("NAME")`. Values are compared without regard to case and
 // white space.
@@ -1958,6 +2151,37 @@ const (
 	PermissionAudit          Permission = "audit"
 )
 
+// PersonManager: A member of staff and their manager.
+type PersonManager struct {
+	// Id of the manager; null for none.
+	Manager string `json:"manager,omitzero"`
+	// Id of the member of staff.
+	Person string `json:"person"`
+}
+
+// PersonManagerUpdate: Who manages a member of staff.
+type PersonManagerUpdate struct {
+	// Id of a member of staff with access who does not report to the person; null for no one.
+	Manager string `json:"manager,omitzero"`
+}
+
+// PolicyAfterReview: Extension: the review that follows a break-glass.
+type PolicyAfterReview struct {
+	// How many others say whether it was justified.
+	Approvals int64 `json:"approvals"`
+	// The time for it. After it, no one can break the glass of the policy until the review is closed.
+	WithinSeconds int64 `json:"within_seconds"`
+}
+
+// PolicyBreakGlass: Extension: a member of the team may approve a hold alone, with a note that says why. It satisfies
+// nothing that denies, and is never for one's own request.
+type PolicyBreakGlass struct {
+	// Extension: the review that follows a break-glass.
+	AfterReview PolicyAfterReview `json:"after_review"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Group string `json:"group"`
+}
+
 // PolicyRequirements: What a decision requires.
 type PolicyRequirements struct {
 	// Extension: requirements that a reviewer's approval of a hold satisfies, of those that a completed challenge can
@@ -1967,6 +2191,8 @@ type PolicyRequirements struct {
 	// Extension: how many distinct reviewers in good standing must approve a hold. Keys that one key issued count as that
 	// key. Part of the content hash only if it is given.
 	ApprovalsRequired int64 `json:"approvals_required,omitzero"`
+	// Extension: who may approve a hold alone, at once; no one if omitted. Part of the content hash only if it is given.
+	BreakGlass *PolicyBreakGlass `json:"break_glass,omitzero"`
 	// Requirements that a completed challenge satisfies. If omitted, all four.
 	ChallengeCompensates []string `json:"challenge_compensates,omitzero"`
 	// Methods offered. If omitted: passkey, and sandbox_confirm in a sandbox.
@@ -1991,16 +2217,21 @@ type PolicyRequirements struct {
 	// Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted
 	// (`docs/passkeys.md`). Part of the content hash only if it is given.
 	PasskeyAaguids []string `json:"passkey_aaguids,omitzero"`
-	// Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5,
-	// those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content
-	// hash only if it is given.
-	Review []TeamReview `json:"review,omitzero"`
+	// Extension: whether one person may approve in several steps. Part of the content hash only if it is true.
+	RepeatApprovers bool `json:"repeat_approvers,omitzero"`
+	// Extension: whose approvals a hold requires: a list of teams, which is one step, or `steps`, one after the other.
+	// All entries are needed, each approval by a different person; at most 5 in a step, those of rules included. Without
+	// steps, further approvals up to `approvals_required` may be any reviewer's. Part of the content hash only if it is
+	// given.
+	Review any `json:"review,omitzero"`
 	// Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter
 	// value of each field wins. Part of the content hash only if a rule is given.
 	Rules []PolicyRule `json:"rules,omitzero"`
 	// Extension: whether the requesting credential, its issuer, or a key of the same issuer may review its own hold. Part
 	// of the content hash only if it is given.
 	SelfReview string `json:"self_review,omitzero"`
+	// Extension: which standing approvals may be given; none if omitted. Part of the content hash only if it is given.
+	Standing *PolicyStanding `json:"standing,omitzero"`
 }
 
 // PolicyRule: Extension: requirements that apply if a condition is true of a request. They never make a decision
@@ -2045,9 +2276,9 @@ type PolicyRuleRequirements struct {
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.
 	MaxChallenges int64 `json:"max_challenges,omitzero"`
-	// Approvals of teams. Of a team that the policy lists as well, the higher number applies, and an escalation only if
-	// both have it.
-	Review []TeamReview `json:"review,omitzero"`
+	// Approvals of teams, or steps with approvals. Of a team that the policy lists as well, the higher number applies,
+	// and an escalation only if both have it. A step of the same name takes the stricter of both; others are added.
+	Review any `json:"review,omitzero"`
 	// Whether the requesting credential may review its own hold.
 	SelfReview string `json:"self_review,omitzero"`
 }
@@ -2093,6 +2324,41 @@ type PolicySimulationRequest struct {
 	Since *time.Time `json:"since,omitzero"`
 	// Only entries before this time.
 	Until *time.Time `json:"until,omitzero"`
+}
+
+// PolicyStanding: Extension: an approval given once may allow several requests. One by the subject satisfies
+// `explicit_approval_required`; one by reviewers satisfies `hold_on`, `insufficient_evidence: hold`, and the subject's
+// approval if `approval_compensates` lists it. Nothing that denies is satisfied, nor what evidence shows of automation
+// or replay.
+type PolicyStanding struct {
+	// Whether one names the agent that may use it: the value of the property marked `x-countersign-agent`. If omitted,
+	// `any`.
+	Agent string `json:"agent,omitzero"`
+	// Who may give one.
+	By []string `json:"by"`
+	// Extension: all uses of a standing approval together come to at most an amount, which it states.
+	MaxAmount *PolicyStandingAmount `json:"max_amount,omitzero"`
+	// The longest time of one.
+	MaxDurationSeconds int64 `json:"max_duration_seconds"`
+	// The most uses of one.
+	MaxUses int64 `json:"max_uses"`
+	// On which resources one allows the action: the one that is approved, any, or those whose id has a prefix.
+	Resource any `json:"resource,omitzero"`
+}
+
+// PolicyStandingAmount: Extension: all uses of a standing approval together come to at most an amount, which it
+// states.
+type PolicyStandingAmount struct {
+	// The property of the context, marked `x-countersign-aggregate: sum`.
+	Field string `json:"field"`
+	// The highest amount that one may state, a decimal.
+	Limit string `json:"limit"`
+}
+
+// PolicyStandingPrefix: Extension: the ids of resources that a standing approval covers.
+type PolicyStandingPrefix struct {
+	// What the ids begin with.
+	Prefix string `json:"prefix"`
 }
 
 // PolicyVersion: One immutable decision contract of an action.
@@ -2149,8 +2415,8 @@ type PolicyVersionCreate struct {
 
 // PolicyWarning: Extension: a hint about a policy that is valid, but may not decide as its author expects.
 type PolicyWarning struct {
-	// Stable code, such as `replay_without_effect`, `automation_without_effect` and `missing_skips_rule`; more may be
-	// added.
+	// Stable code, such as `replay_without_effect`, `automation_without_effect`, `approval_replaces_passkey` and
+	// `missing_skips_rule`; more may be added.
 	Code string `json:"code"`
 	// Place in the request, as in an item of a 422 response; an index is text.
 	Loc []string `json:"loc"`
@@ -2178,7 +2444,7 @@ type Problem struct {
 type ProofClaims struct {
 	// The action: key, hash, policy_version, content_hash.
 	Act map[string]any `json:"act,omitzero"`
-	// The methods behind the decision: behaviour, passkey, sandbox_confirm, review.
+	// The methods behind the decision: behaviour, passkey, sandbox_confirm, review, break_glass, standing.
 	Amr []string `json:"amr,omitzero"`
 	// Coverage, freshness_ms and claims at the decision.
 	Assurance map[string]any `json:"assurance,omitzero"`
@@ -2194,6 +2460,8 @@ type ProofClaims struct {
 	EnvKind string `json:"env_kind,omitzero"`
 	// Expires at (Unix seconds).
 	Exp float64 `json:"exp"`
+	// Extension: id of the standing approval that allowed the action; omitted if none did.
+	Grant string `json:"grant,omitzero"`
 	// Issued at (Unix seconds).
 	Iat float64 `json:"iat"`
 	// The issuer.
@@ -2257,6 +2525,9 @@ type ProofVerification struct {
 	ReasonCodes []string `json:"reason_codes"`
 	// Status of a proof; `unknown` if the jti is not recognised.
 	Status ProofState `json:"status"`
+	// What the request did not give, so that it was not compared with the proof: compare `sub` or `ctx` of the claims
+	// yourself before you act.
+	Unchecked []string `json:"unchecked,omitzero"`
 	// Whether the proof is authentic, not expired, and matches the expected values.
 	Valid bool `json:"valid"`
 }
@@ -2269,12 +2540,17 @@ type ProofVerifyRequest struct {
 	Audience string `json:"audience,omitzero"`
 	// Consumes the proof. Of concurrent callers exactly one succeeds.
 	Consume bool `json:"consume,omitzero"`
+	// The details of the action as it is about to be performed, in full, or `{}` if it has none. A proof for different
+	// details, such as another amount, is not valid.
+	Context map[string]any `json:"context,omitzero"`
 	// The expected nonce.
 	Nonce string `json:"nonce,omitzero"`
 	// The compact JWS.
 	Proof string `json:"proof"`
 	// The resource of the action.
 	Resource *Resource `json:"resource,omitzero"`
+	// The expected id of the subject.
+	Subject string `json:"subject,omitzero"`
 }
 
 // ProtectedAction: An action that needs an authorization before it may be performed.
@@ -2449,6 +2725,8 @@ type ReviewApprovals struct {
 type ReviewApprovedReceipt struct {
 	// Id of the held authorization.
 	Authorization string `json:"authorization"`
+	// Extension: one person approved alone; omitted otherwise.
+	BreakGlass bool `json:"break_glass,omitzero"`
 	// One decision.
 	Decision AuthorizeResponse `json:"decision"`
 	// Approved.
@@ -2496,6 +2774,23 @@ type ReviewCounts struct {
 	Reminded int64 `json:"reminded"`
 }
 
+// ReviewEntry: Extension: approvals of a step: of members of a team, of a person whom the request names, or, with
+// neither `group` nor `approver`, of any reviewer.
+type ReviewEntry struct {
+	// How many must approve; 1 if omitted.
+	Approvals int64 `json:"approvals,omitzero"`
+	// The one person who approves: `manager_of_requester`, or `context.` and a property that the context_schema marks
+	// with `x-countersign-approver`. The person is fixed when the step opens.
+	Approver string `json:"approver,omitzero"`
+	// Extension: from some time after the opening of the hold on, members of a second team may give the approvals as
+	// well. It approves nothing.
+	Escalate *ReviewEscalation `json:"escalate,omitzero"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Fallback string `json:"fallback,omitzero"`
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Group string `json:"group,omitzero"`
+}
+
 // ReviewEscalation: Extension: from some time after the opening of the hold on, members of a second team may give the
 // approvals as well. It approves nothing.
 type ReviewEscalation struct {
@@ -2516,7 +2811,9 @@ type ReviewPending struct {
 	Resolution string `json:"resolution"`
 	// Status of a hold.
 	ReviewStatus ReviewStatus `json:"review_status"`
-	// The teams that the hold requires; omitted if it requires none.
+	// Extension: the steps of the hold; omitted if it has none.
+	Steps []HoldStep `json:"steps,omitzero"`
+	// The teams that the hold, or its open step, requires; omitted if it requires none.
 	Teams []WantedTeam `json:"teams,omitzero"`
 }
 
@@ -2535,11 +2832,48 @@ type ReviewStatus string
 
 // The values of ReviewStatus.
 const (
-	ReviewStatusPending  ReviewStatus = "pending"
-	ReviewStatusApproved ReviewStatus = "approved"
-	ReviewStatusRejected ReviewStatus = "rejected"
-	ReviewStatusExpired  ReviewStatus = "expired"
+	ReviewStatusPending   ReviewStatus = "pending"
+	ReviewStatusApproved  ReviewStatus = "approved"
+	ReviewStatusRejected  ReviewStatus = "rejected"
+	ReviewStatusExpired   ReviewStatus = "expired"
+	ReviewStatusWithdrawn ReviewStatus = "withdrawn"
 )
+
+// ReviewStep: Extension: one step of a review.
+type ReviewStep struct {
+	// All of them are needed, each approval by a different person; at most 5 approvals.
+	Entries []ReviewEntry `json:"entries"`
+	// Its name; unique in the policy.
+	Name string `json:"name"`
+	// What follows if the step lacks approvals then: the hold expires (`expire`, also if omitted), or members of a team
+	// may give them as well.
+	OnTimeout any `json:"on_timeout,omitzero"`
+	// Time for the step from its opening. If omitted, as long as the hold waits.
+	WithinSeconds int64 `json:"within_seconds,omitzero"`
+}
+
+// ReviewSteps: Extension: the steps of a review. A step opens when the previous one has its approvals; one rejection
+// in any step rejects the hold.
+type ReviewSteps struct {
+	// In their order. Steps that rules add keep the order in which they are listed.
+	Steps []ReviewStep `json:"steps"`
+}
+
+// ReviewTimeout: Extension: the team that may approve a step as well once its time is over.
+type ReviewTimeout struct {
+	// Key of a team: a lower-case letter, then lower-case letters, digits and underscores.
+	Group string `json:"group"`
+}
+
+// ReviewWithdrawal: The request is withdrawn.
+type ReviewWithdrawal struct {
+	// Id of the authorization.
+	Authorization string `json:"authorization"`
+	// Status of the hold.
+	ReviewStatus string `json:"review_status"`
+	// RFC 3339, UTC, with milliseconds.
+	WithdrawnAt time.Time `json:"withdrawn_at"`
+}
 
 // ReviewsDue: Pending holds by remaining time. Each is counted once.
 type ReviewsDue struct {
@@ -2723,6 +3057,122 @@ type SimulatedUndecidedRule struct {
 	Unknown []string `json:"unknown"`
 }
 
+// StandingAmount: The most that all uses of a standing approval together may come to.
+type StandingAmount struct {
+	// A decimal.
+	Amount string `json:"amount"`
+	// Its currency; null for an amount without one.
+	Currency string `json:"currency,omitzero"`
+}
+
+// StandingApproval: An approval that allows several requests.
+type StandingApproval struct {
+	// The action's key.
+	Action string `json:"action"`
+	// The agent that may use it; null for any.
+	Agent string `json:"agent,omitzero"`
+	// What they come to; null without a limit.
+	AmountUsed string `json:"amount_used,omitzero"`
+	// Who receives the proofs.
+	Audience string `json:"audience"`
+	// The newest decision about its approval.
+	Authorization string `json:"authorization"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	BegunAt *time.Time `json:"begun_at"`
+	// Who gives it.
+	By string `json:"by"`
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Who asked for it.
+	CreatedBy string `json:"created_by"`
+	// Why it has ended, such as `revoked`, `expired`, `policy_version_retired` or `passkey_revoked`.
+	EndReason string `json:"end_reason,omitzero"`
+	// RFC 3339, UTC, with milliseconds; null if it has not happened.
+	EndedAt *time.Time `json:"ended_at"`
+	// Who ended it.
+	EndedBy string `json:"ended_by,omitzero"`
+	// RFC 3339, UTC, with milliseconds.
+	EndsAt time.Time `json:"ends_at"`
+	// Its id.
+	ID string `json:"id"`
+	// What all uses together may come to; null without a limit.
+	MaxAmount *StandingAmount `json:"max_amount,omitzero"`
+	// How often it may be used.
+	MaxUses int64 `json:"max_uses"`
+	// The version that permits it. It ends when another is activated.
+	PolicyVersion int64 `json:"policy_version"`
+	// On which resources a standing approval allows the action.
+	Resource StandingResource `json:"resource"`
+	// What it allows, as the person who approves reads it.
+	Sentence string `json:"sentence"`
+	// `pending` while its challenge or hold is open.
+	Status string `json:"status"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+	// How often it was used.
+	Uses int64 `json:"uses"`
+}
+
+// StandingApprovalCreate: A request for a standing approval, within what the policy permits.
+type StandingApprovalCreate struct {
+	// The action's key.
+	Action string `json:"action"`
+	// The agent that may use it, as the property marked `x-countersign-agent` names it; any if omitted.
+	Agent string `json:"agent,omitzero"`
+	// Who will receive the proofs.
+	Audience string `json:"audience"`
+	// Whether the subject or reviewers are asked.
+	By string `json:"by"`
+	// Until when it may be used.
+	EndsAt time.Time `json:"ends_at"`
+	// What all uses together may come to, if the policy limits an amount.
+	MaxAmount *StandingAmount `json:"max_amount,omitzero"`
+	// How often it may be used.
+	MaxUses int64 `json:"max_uses"`
+	// Id of the one resource; omitted if the policy permits a pattern.
+	ResourceID string `json:"resource_id,omitzero"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// StandingApprovalOpened: A standing approval that waits, with what it waits for.
+type StandingApprovalOpened struct {
+	// The challenge that the subject completes; null for a hold.
+	Challenge *ChallengeDescriptor `json:"challenge,omitzero"`
+	// The hold that reviewers approve; null for a challenge.
+	Hold *HoldDescriptor `json:"hold,omitzero"`
+	// An approval that allows several requests.
+	StandingApproval StandingApproval `json:"standing_approval"`
+}
+
+// StandingLink: A short-lived URL that opens the page of a subject's standing approvals.
+type StandingLink struct {
+	// RFC 3339, UTC, with milliseconds.
+	ExpiresAt time.Time `json:"expires_at"`
+	// The URL to give to the subject, complete: the ticket is the part after `#`, which browsers do not send to servers.
+	URL string `json:"url"`
+}
+
+// StandingResource: On which resources a standing approval allows the action.
+type StandingResource struct {
+	// The one resource; null for a pattern.
+	ID string `json:"id,omitzero"`
+	// Which resources.
+	Pattern string `json:"pattern"`
+	// What their ids begin with; null for the other patterns.
+	Prefix string `json:"prefix,omitzero"`
+	// Their type.
+	Type string `json:"type"`
+}
+
+// StoredAlias: A name of a subject, of which the format alone is shown.
+type StoredAlias struct {
+	// RFC 3339, UTC, with milliseconds.
+	CreatedAt time.Time `json:"created_at"`
+	// Format of the name.
+	Format string `json:"format"`
+}
+
 // Subject: A person whose sessions are assessed.
 type Subject struct {
 	// Whether the template is not adapted to new sessions.
@@ -2747,6 +3197,35 @@ type Subject struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// SubjectAlias: A name of a subject in security events: a subject identifier of RFC 9493.
+type SubjectAlias struct {
+	// E-mail address.
+	Email string `json:"email,omitzero"`
+	// `iss_sub` needs `iss` and `sub`, `opaque` needs `id`, `email` needs `email`, which is compared without regard to
+	// case and white space.
+	Format string `json:"format"`
+	// Opaque id.
+	ID string `json:"id,omitzero"`
+	// Issuer of the subject.
+	Iss string `json:"iss,omitzero"`
+	// Subject at the issuer.
+	Sub string `json:"sub,omitzero"`
+}
+
+// SubjectAliases: What is stored of the names of a subject.
+type SubjectAliases struct {
+	// One entry a name, the oldest first.
+	Aliases []StoredAlias `json:"aliases"`
+	// Id of the subject.
+	Subject string `json:"subject"`
+}
+
+// SubjectAliasesUpdate: All names of a subject. Names that are left out are removed.
+type SubjectAliasesUpdate struct {
+	// The names; an empty list removes all.
+	Aliases []SubjectAlias `json:"aliases"`
+}
+
 // SubjectCreate: A new subject. The service assigns an id if none is sent.
 type SubjectCreate struct {
 	// The relying party's id of the person. `.` and `..` are refused: they cannot be in a path.
@@ -2765,6 +3244,12 @@ type SubjectExport struct {
 	SchemaVersion string `json:"schema_version"`
 	// Id of the subject.
 	Subject string `json:"subject"`
+}
+
+// SubjectReinstate: A request to end a revocation.
+type SubjectReinstate struct {
+	// Why the subject may act again, for the second principal who approves it.
+	Reason string `json:"reason"`
 }
 
 // SubjectStatus: Whether a subject can be authorized.
@@ -2911,6 +3396,8 @@ type ValidationProblem struct {
 type WantedTeam struct {
 	// Approvals needed.
 	Approvals int64 `json:"approvals"`
+	// Of an entry with `approver`: whom it names. `group` is then its fallback.
+	Approver *NamedApprover `json:"approver,omitzero"`
 	// Whether `escalates_at` has passed.
 	Escalated bool `json:"escalated"`
 	// RFC 3339, UTC, with milliseconds; null if it has not happened.

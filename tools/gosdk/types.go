@@ -134,10 +134,10 @@ func (g *generator) goType(s *schema) string {
 	if s.Ref != "" {
 		return g.refType(refName(s.Ref))
 	}
-	for _, alternative := range s.AnyOf {
-		if alternative.Ref != "" {
-			return g.refType(refName(alternative.Ref))
-		}
+	if other := slices.DeleteFunc(slices.Clone(s.AnyOf), (*schema).null); len(other) > 1 {
+		return "any" // such as a list or an object
+	} else if len(other) == 1 {
+		return g.goType(other[0])
 	}
 	kinds := slices.DeleteFunc(slices.Clone([]string(s.Type)), func(kind string) bool { return kind == "null" })
 	if len(kinds) != 1 {
@@ -165,6 +165,9 @@ func (g *generator) goType(s *schema) string {
 		return "map[string]any"
 	}
 }
+
+// null reports whether only null is allowed.
+func (s *schema) null() bool { return len(s.Type) == 1 && s.Type[0] == "null" }
 
 func (g *generator) refType(name string) string {
 	target := g.doc.Components.Schemas[name]

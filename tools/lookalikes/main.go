@@ -1,4 +1,4 @@
-// Command lookalikes writes the table of letters that common fonts draw like a letter or digit of ASCII, from the confusables of UTS 39.
+// Command lookalikes writes the tables of characters that common fonts draw like ones of ASCII, from the confusables of UTS 39.
 package main
 
 import (
@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mtibben/confusables"
+	"golang.org/x/text/unicode/norm"
+	"golang.org/x/text/unicode/runenames"
 )
 
 func main() {
@@ -21,7 +24,7 @@ func main() {
 			continue
 		}
 		for r := rune(0x80); r <= unicode.MaxRune; r++ {
-			if unicode.IsLetter(r) && unicode.Is(table, r) && drawnAsASCII(r) && (name != "Latin" || phonetic(r)) {
+			if unicode.IsLetter(r) && unicode.Is(table, r) && (name != "Latin" && drawnAsASCII(r) || name == "Latin" && unwritten(r)) {
 				byScript[name] = append(byScript[name], r)
 			}
 		}
@@ -31,6 +34,18 @@ func main() {
 	b.WriteString("// lookalikes are the letters of a script that common fonts draw like a letter or digit of ASCII.\nvar lookalikes = map[string]string{\n")
 	for _, name := range slices.Sorted(maps.Keys(byScript)) {
 		fmt.Fprintf(&b, "%q: %+q,\n", name, string(byScript[name]))
+	}
+	b.WriteString("}\n\n// signs are further characters that look like one of ASCII, without digits.\nconst signs = ")
+	fmt.Fprintf(&b, "%+q\n\n", string(signs()))
+	b.WriteString("// readAs has the characters that are read as a text of ASCII.\nvar readAs = map[string]string{\n")
+	forms := map[string][]rune{}
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		if form := formOf(r); form != "" {
+			forms[form] = append(forms[form], r)
+		}
+	}
+	for _, form := range slices.Sorted(maps.Keys(forms)) {
+		fmt.Fprintf(&b, "%q: %+q,\n", form, string(forms[form]))
 	}
 	b.WriteString("}\n")
 	source, err := format.Source([]byte(b.String()))
@@ -47,5 +62,50 @@ func drawnAsASCII(r rune) bool {
 	return len(s) == 1 && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z' || s[0] >= '0' && s[0] <= '9')
 }
 
-// phonetic reports Latin letters that no orthography uses, but phoneticians do. Forms in full width are none of them.
-func phonetic(r rune) bool { return r > 0x24f && r < 0xff00 && !strings.ContainsRune("ɣɩʋ", r) }
+// orthographic are Latin letters that look like ones of ASCII and that languages are written with.
+const orthographic = "ÆæŒœıƁƇƊƓƖƘƤƬƳƷɁɣɩʋ"
+
+// unwritten reports Latin letters that could be read as ones of ASCII and that no language is written with today: those of phoneticians, old
+// letters, and ligatures. Forms in full width are none of them.
+func unwritten(r rune) bool {
+	if r >= 0xff00 && r <= 0xffef || strings.ContainsRune(orthographic, r) || utf8.RuneLen(r) < 2 || r < 0x100 {
+		return false
+	}
+	return formOf(r) != "" || strings.Contains(runenames.Name(r), "SMALL CAPITAL")
+}
+
+// formOf returns the text of ASCII as which a character is read; empty if there is none.
+func formOf(r rune) string {
+	form := confusables.Skeleton(string(r))
+	if plain := norm.NFKC.String(string(r)); isASCII(plain) {
+		form = plain
+	}
+	if strings.TrimSpace(form) == "" || !isASCII(form) || len(form) > 4 {
+		return ""
+	}
+	return form
+}
+
+func isASCII(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r < 0x20 || r > 0x7e }) < 0
+}
+
+// typographic are characters in everyday use that look like ones of ASCII and mean the same, or are known for what they are.
+const typographic = "´¸×‐‑‒–‘’‚“”…′″‹›−∞℮"
+
+// signs returns what is neither a letter nor a digit and looks like one character of ASCII.
+func signs() []rune {
+	var out []rune
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSpace(r) || unicode.Is(unicode.Nl, r) || strings.ContainsRune(typographic, r) {
+			continue
+		}
+		if r >= 0xff00 && r <= 0xffef || r >= 0xfe50 && r <= 0xfe6f { // forms of East Asian texts
+			continue
+		}
+		if s := confusables.Skeleton(string(r)); len(s) == 1 && isASCII(s) && s != " " {
+			out = append(out, r)
+		}
+	}
+	return out
+}

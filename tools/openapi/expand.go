@@ -57,6 +57,12 @@ func expand(root *object) (*object, error) {
 		}
 		paths.vals[path] = out
 	}
+	parameters := root.obj("components").obj("parameters")
+	named := newObject()
+	for _, key := range parameters.keys {
+		named.set(parameterName(parameters.obj(key), key), parameters.obj(key))
+	}
+	root.obj("components").set("parameters", named)
 	root.obj("components").set("responses", sharedProblems(root, paths))
 	delete(root.vals, "problems")
 	root.keys = remove(root.keys, "problems")
@@ -168,13 +174,17 @@ func (op operation) parameters() ([]any, error) {
 	}
 	out := []any{}
 	for _, n := range names {
-		if op.doc.obj("components").obj("parameters").obj(n) == nil {
+		parameter := op.doc.obj("components").obj("parameters").obj(n)
+		if parameter == nil {
 			return nil, fmt.Errorf("no parameter %q", n)
 		}
-		out = append(out, ref("parameters", n))
+		out = append(out, ref("parameters", parameterName(parameter, n)))
 	}
 	return out, nil
 }
+
+// parameterName returns a name that no schema has: generators of clients put both in one scope.
+func parameterName(parameter *object, key string) string { return parameter.str("in") + "_" + key }
 
 func (op operation) body() (*object, error) {
 	name := op.str("body")

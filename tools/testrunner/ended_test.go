@@ -53,3 +53,19 @@ func TestUnfinishedKeepsFewLines(t *testing.T) {
 	print(1)
 	require.Equal(t, "line\n", e.lines[len(e.lines)-1], "a test printed the message, and the process went on")
 }
+
+func TestUnfinishedKeepsTheStacksOfTests(t *testing.T) {
+	t.Parallel()
+	e := ending{running: map[string]bool{}}
+	print := func(text string) {
+		for line := range strings.Lines(text) {
+			e.see(testEvent{Action: "output", Output: line})
+		}
+	}
+	print("panic: test timed out after 30m0s\n\n")
+	print(strings.Repeat("goroutine 7 [select]:\npool.go:1\n\n", stackLines))
+	print("goroutine 9 [IO wait]:\nhttp.go:1\npeople_test.go:12 +0x1\n\n")
+	print(strings.Repeat("goroutine 8 [select]:\npool.go:1\n\n", stackLines))
+	require.Contains(t, e.text(), "goroutine 9 [IO wait]:\nhttp.go:1\npeople_test.go:12")
+	require.NotContains(t, e.text(), "goroutine 8")
+}

@@ -75,7 +75,7 @@ app.post('/orders', signedIn, async ({ user, body }, response) => {
   order.authorization = result.response.id
   switch (result.decision) {
     case 'allow':
-      await pay(order, result.response.proof)
+      await pay(order, result.response)
       break
     case 'challenge': {
       order.status = 'step_up'
@@ -104,17 +104,18 @@ async function settle(order) {
   if (first.review_status === 'rejected' || first.review_status === 'expired') order.status = 'refused'
   if (!first.child_authorization) return
   const { decision, proof } = await countersign.getAuthorization({ path: { authorization_id: first.child_authorization } })
-  if (decision === 'allow') await pay(order, proof?.compact)
+  if (decision === 'allow') await pay(order, { id: first.child_authorization, proof: proof?.compact })
   else order.status = 'refused'
 }
 
 /** Ships the order if the proof is valid for exactly this order. It is verified offline, with the service's published keys. */
-async function pay(order, proof) {
+async function pay(order, { id, proof }) {
   if (order.status === 'paid' || !proof) return
-  const { audience, action, resource, nonce } = order.request
-  const claims = await verifier.verify(proof, { audience, action, resource, nonce })
-  if (claims.sub !== order.user.subject) throw new Error('the proof is of a different user')
-  order.status = 'paid' // one order, one proof: in a database, an update of the order that stores claims.jti under a unique key
+  const { audience, action, resource, context, nonce } = order.request
+  await verifier.verify(proof, { audience, action, subject: order.user.subject, resource, context, nonce })
+  order.status = 'paid' // one order, one proof: in a database, an update of the order that stores the proof's jti under a unique key
+  // Limits and evaluations rest on what became of a decision. The order is paid, whatever becomes of the report.
+  await countersign.reportOutcome({ path: { authorization_id: id }, body: { outcome: 'executed' } }).catch(console.error)
 }
 
 const file = (path) => fileURLToPath(new URL(path, import.meta.url))

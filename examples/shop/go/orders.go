@@ -102,7 +102,7 @@ func (s *shop) buy(w http.ResponseWriter, r *http.Request, u user) {
 	answer := map[string]string{"id": o.id}
 	switch decided.Decision {
 	case countersign.DecisionAllow:
-		err = s.pay(r.Context(), o, decided.Proof)
+		err = s.pay(r.Context(), o, decided.ID, decided.Proof)
 	case countersign.DecisionChallenge:
 		o.status = "step_up"
 		var link *countersign.ChallengeLink
@@ -188,11 +188,11 @@ func (s *shop) settle(ctx context.Context, o *order) error {
 		o.status = "refused"
 		return nil
 	}
-	return s.pay(ctx, o, followUp.Proof.Compact)
+	return s.pay(ctx, o, followUp.ID, followUp.Proof.Compact)
 }
 
 // pay ships the order if the proof is valid for exactly this order. It is verified offline, with the service's published keys.
-func (s *shop) pay(ctx context.Context, o *order, compact string) error {
+func (s *shop) pay(ctx context.Context, o *order, decision, compact string) error {
 	if o.status == "paid" {
 		return nil
 	}
@@ -207,6 +207,10 @@ func (s *shop) pay(ctx context.Context, o *order, compact string) error {
 		return err
 	}
 	o.status = "paid" // one order, one proof: in a database, an update of the order that stores the proof's jti under a unique key
+	// Limits and evaluations rest on what became of a decision. The order is paid, whatever becomes of the report.
+	if _, err := s.client.ReportOutcome(ctx, decision, countersign.OutcomeReport{Outcome: "executed"}); err != nil {
+		log.Print(err)
+	}
 	return nil
 }
 

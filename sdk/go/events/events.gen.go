@@ -15,9 +15,20 @@ const (
 	TypeHoldOpened               = "hold.opened"
 	TypeHoldReminder             = "hold.reminder"
 	TypeHoldEscalated            = "hold.escalated"
+	TypeHoldStepApproved         = "hold.step_approved"
+	TypeHoldStepOpened           = "hold.step_opened"
 	TypeHoldApproved             = "hold.approved"
+	TypeHoldGlassBroken          = "hold.glass_broken"
 	TypeHoldRejected             = "hold.rejected"
 	TypeHoldExpired              = "hold.expired"
+	TypeHoldWithdrawn            = "hold.withdrawn"
+	TypeAfterReviewOverdue       = "after_review.overdue"
+	TypeAfterReviewClosed        = "after_review.closed"
+	TypeStandingRequested        = "standing.requested"
+	TypeStandingBegun            = "standing.begun"
+	TypeStandingUsed             = "standing.used"
+	TypeStandingReturned         = "standing.returned"
+	TypeStandingEnded            = "standing.ended"
 	TypeChangeRequested          = "change.requested"
 	TypeChangeApproved           = "change.approved"
 	TypeChangeRejected           = "change.rejected"
@@ -34,6 +45,7 @@ const (
 	TypeRecoveryExpired          = "recovery.expired"
 	TypeSubjectCreated           = "subject.created"
 	TypeSubjectRevoked           = "subject.revoked"
+	TypeSubjectReinstated        = "subject.reinstated"
 	TypeSubjectAdaptationChanged = "subject.adaptation_changed"
 	TypeSubjectConsentChanged    = "subject.consent_changed"
 	TypeSubjectExported          = "subject.exported"
@@ -62,9 +74,20 @@ var types = map[string]func() Payload{
 	TypeHoldOpened:               func() Payload { return new(HoldOpened) },
 	TypeHoldReminder:             func() Payload { return new(HoldReminder) },
 	TypeHoldEscalated:            func() Payload { return new(HoldEscalated) },
+	TypeHoldStepApproved:         func() Payload { return new(HoldStepApproved) },
+	TypeHoldStepOpened:           func() Payload { return new(HoldStepOpened) },
 	TypeHoldApproved:             func() Payload { return new(HoldApproved) },
+	TypeHoldGlassBroken:          func() Payload { return new(HoldGlassBroken) },
 	TypeHoldRejected:             func() Payload { return new(HoldRejected) },
 	TypeHoldExpired:              func() Payload { return new(HoldExpired) },
+	TypeHoldWithdrawn:            func() Payload { return new(HoldWithdrawn) },
+	TypeAfterReviewOverdue:       func() Payload { return new(AfterReviewOverdue) },
+	TypeAfterReviewClosed:        func() Payload { return new(AfterReviewClosed) },
+	TypeStandingRequested:        func() Payload { return new(StandingRequested) },
+	TypeStandingBegun:            func() Payload { return new(StandingBegun) },
+	TypeStandingUsed:             func() Payload { return new(StandingUsed) },
+	TypeStandingReturned:         func() Payload { return new(StandingReturned) },
+	TypeStandingEnded:            func() Payload { return new(StandingEnded) },
 	TypeChangeRequested:          func() Payload { return new(ChangeRequested) },
 	TypeChangeApproved:           func() Payload { return new(ChangeApproved) },
 	TypeChangeRejected:           func() Payload { return new(ChangeRejected) },
@@ -81,6 +104,7 @@ var types = map[string]func() Payload{
 	TypeRecoveryExpired:          func() Payload { return new(RecoveryExpired) },
 	TypeSubjectCreated:           func() Payload { return new(SubjectCreated) },
 	TypeSubjectRevoked:           func() Payload { return new(SubjectRevoked) },
+	TypeSubjectReinstated:        func() Payload { return new(SubjectReinstated) },
 	TypeSubjectAdaptationChanged: func() Payload { return new(SubjectAdaptationChanged) },
 	TypeSubjectConsentChanged:    func() Payload { return new(SubjectConsentChanged) },
 	TypeSubjectExported:          func() Payload { return new(SubjectExported) },
@@ -206,16 +230,19 @@ func (*ChallengeFailed) EventType() string { return TypeChallengeFailed }
 
 // HoldOpened is the payload of hold.opened. A decision waits for a reviewer.
 type HoldOpened struct {
-	Action            string    `json:"action"`
-	ApprovalsRequired *int64    `json:"approvals_required,omitzero"`
-	Authorization     string    `json:"authorization"`
-	Decision          string    `json:"decision,omitzero"` // allow, challenge, hold, deny
-	DueAt             time.Time `json:"due_at"`
-	Environment       string    `json:"environment"`
-	ReasonCodes       []string  `json:"reason_codes,omitzero"`
-	RecordDigest      string    `json:"record_digest,omitzero"`
-	RiskClass         string    `json:"risk_class"` // low, elevated, high, critical
-	Subject           string    `json:"subject"`
+	Action            string     `json:"action"`
+	ApprovalsRequired *int64     `json:"approvals_required,omitzero"`
+	Approvers         []string   `json:"approvers,omitzero"`
+	Authorization     string     `json:"authorization"`
+	Decision          string     `json:"decision,omitzero"` // allow, challenge, hold, deny
+	DueAt             time.Time  `json:"due_at"`
+	Environment       string     `json:"environment"`
+	ReasonCodes       []string   `json:"reason_codes,omitzero"`
+	RecordDigest      string     `json:"record_digest,omitzero"`
+	RiskClass         string     `json:"risk_class"` // low, elevated, high, critical
+	Step              string     `json:"step,omitzero"`
+	StepDueAt         *time.Time `json:"step_due_at,omitzero"`
+	Subject           string     `json:"subject"`
 }
 
 // EventType is hold.opened.
@@ -246,6 +273,7 @@ type HoldEscalated struct {
 	Environment   string    `json:"environment"`
 	EscalatedTo   string    `json:"escalated_to"`
 	RiskClass     string    `json:"risk_class,omitzero"`
+	Step          string    `json:"step,omitzero"`
 	Subject       string    `json:"subject,omitzero"`
 	Team          string    `json:"team"`
 }
@@ -253,12 +281,46 @@ type HoldEscalated struct {
 // EventType is hold.escalated.
 func (*HoldEscalated) EventType() string { return TypeHoldEscalated }
 
+// HoldStepApproved is the payload of hold.step_approved. A step of a hold has its approvals. The hold is approved with
+// its last step.
+type HoldStepApproved struct {
+	Action            string `json:"action,omitzero"`
+	Approvals         int64  `json:"approvals"`
+	ApprovalsRequired int64  `json:"approvals_required"`
+	Authorization     string `json:"authorization"`
+	Decision          string `json:"decision,omitzero"` // allow, challenge, hold, deny
+	Environment       string `json:"environment"`
+	Step              string `json:"step"`
+	Subject           string `json:"subject,omitzero"`
+}
+
+// EventType is hold.step_approved.
+func (*HoldStepApproved) EventType() string { return TypeHoldStepApproved }
+
+// HoldStepOpened is the payload of hold.step_opened. A later step of a hold waits for its approvals from now on.
+type HoldStepOpened struct {
+	Action        string    `json:"action,omitzero"`
+	Approvers     []string  `json:"approvers,omitzero"`
+	Authorization string    `json:"authorization"`
+	Decision      string    `json:"decision,omitzero"` // allow, challenge, hold, deny
+	DueAt         time.Time `json:"due_at"`
+	Environment   string    `json:"environment"`
+	RiskClass     string    `json:"risk_class,omitzero"`
+	Step          string    `json:"step"`
+	StepDueAt     time.Time `json:"step_due_at"`
+	Subject       string    `json:"subject,omitzero"`
+}
+
+// EventType is hold.step_opened.
+func (*HoldStepOpened) EventType() string { return TypeHoldStepOpened }
+
 // HoldApproved is the payload of hold.approved. A reviewer approved; child_authorization is the decision that
 // followed.
 type HoldApproved struct {
 	Action             string `json:"action,omitzero"`
 	Approvals          *int64 `json:"approvals,omitzero"`
 	Authorization      string `json:"authorization"`
+	BreakGlass         bool   `json:"break_glass,omitzero"`
 	ChildAuthorization string `json:"child_authorization,omitzero"`
 	ChildDecision      string `json:"child_decision,omitzero"` // allow, challenge, hold, deny
 	Decision           string `json:"decision,omitzero"`       // allow, challenge, hold, deny
@@ -266,11 +328,31 @@ type HoldApproved struct {
 	RecordDigest       string `json:"record_digest,omitzero"`
 	ResolvedBy         string `json:"resolved_by"`
 	SelfReviewed       bool   `json:"self_reviewed,omitzero"`
+	Step               string `json:"step,omitzero"`
 	Subject            string `json:"subject,omitzero"`
 }
 
 // EventType is hold.approved.
 func (*HoldApproved) EventType() string { return TypeHoldApproved }
+
+// HoldGlassBroken is the payload of hold.glass_broken. A member of the policy's team approved a hold alone
+// (break-glass). Others review it afterwards.
+type HoldGlassBroken struct {
+	Action        string    `json:"action,omitzero"`
+	Approvals     int64     `json:"approvals"`
+	Authorization string    `json:"authorization"`
+	BrokenBy      string    `json:"broken_by"`
+	Decision      string    `json:"decision,omitzero"` // allow, challenge, hold, deny
+	DueAt         time.Time `json:"due_at"`
+	Environment   string    `json:"environment"`
+	RiskClass     string    `json:"risk_class,omitzero"`
+	Skipped       []string  `json:"skipped,omitzero"`
+	Subject       string    `json:"subject,omitzero"`
+	Team          string    `json:"team"`
+}
+
+// EventType is hold.glass_broken.
+func (*HoldGlassBroken) EventType() string { return TypeHoldGlassBroken }
 
 // HoldRejected is the payload of hold.rejected. A reviewer rejected.
 type HoldRejected struct {
@@ -281,6 +363,7 @@ type HoldRejected struct {
 	Outcome       string `json:"outcome,omitzero"`
 	RecordDigest  string `json:"record_digest,omitzero"`
 	ResolvedBy    string `json:"resolved_by"`
+	Step          string `json:"step,omitzero"`
 	Subject       string `json:"subject,omitzero"`
 }
 
@@ -302,6 +385,126 @@ type HoldExpired struct {
 // EventType is hold.expired.
 func (*HoldExpired) EventType() string { return TypeHoldExpired }
 
+// HoldWithdrawn is the payload of hold.withdrawn. The relying party withdrew the request while it waited. Nothing was
+// approved, and no outcome is recorded.
+type HoldWithdrawn struct {
+	Action        string `json:"action,omitzero"`
+	Authorization string `json:"authorization"`
+	Decision      string `json:"decision,omitzero"` // allow, challenge, hold, deny
+	Environment   string `json:"environment"`
+	ResolvedBy    string `json:"resolved_by"`
+	Subject       string `json:"subject,omitzero"`
+}
+
+// EventType is hold.withdrawn.
+func (*HoldWithdrawn) EventType() string { return TypeHoldWithdrawn }
+
+// AfterReviewOverdue is the payload of after_review.overdue. A break-glass was not reviewed in time. No one can break
+// the glass of its policy until it is.
+type AfterReviewOverdue struct {
+	Action        string    `json:"action,omitzero"`
+	Authorization string    `json:"authorization"`
+	BrokenBy      string    `json:"broken_by"`
+	Decision      string    `json:"decision,omitzero"` // allow, challenge, hold, deny
+	DueAt         time.Time `json:"due_at"`
+	Environment   string    `json:"environment"`
+	Subject       string    `json:"subject,omitzero"`
+}
+
+// EventType is after_review.overdue.
+func (*AfterReviewOverdue) EventType() string { return TypeAfterReviewOverdue }
+
+// AfterReviewClosed is the payload of after_review.closed. Others have found whether a break-glass was justified.
+type AfterReviewClosed struct {
+	Action        string `json:"action,omitzero"`
+	Authorization string `json:"authorization"`
+	BrokenBy      string `json:"broken_by"`
+	Decision      string `json:"decision,omitzero"` // allow, challenge, hold, deny
+	Environment   string `json:"environment"`
+	Subject       string `json:"subject,omitzero"`
+	Verdict       string `json:"verdict"` // justified, not_justified
+}
+
+// EventType is after_review.closed.
+func (*AfterReviewClosed) EventType() string { return TypeAfterReviewClosed }
+
+// StandingRequested is the payload of standing.requested. A standing approval waits for the subject or for reviewers.
+type StandingRequested struct {
+	Action           string    `json:"action"`
+	Authorization    string    `json:"authorization"`
+	By               string    `json:"by"`                // passkey, review
+	Decision         string    `json:"decision,omitzero"` // allow, challenge, hold, deny
+	EndsAt           time.Time `json:"ends_at"`
+	Environment      string    `json:"environment"`
+	MaxUses          int64     `json:"max_uses"`
+	StandingApproval string    `json:"standing_approval"`
+	Subject          string    `json:"subject,omitzero"`
+}
+
+// EventType is standing.requested.
+func (*StandingRequested) EventType() string { return TypeStandingRequested }
+
+// StandingBegun is the payload of standing.begun. A standing approval was given: it allows requests from now on.
+type StandingBegun struct {
+	Action           string    `json:"action"`
+	Authorization    string    `json:"authorization"`
+	By               string    `json:"by"`                // passkey, review
+	Decision         string    `json:"decision,omitzero"` // allow, challenge, hold, deny
+	EndsAt           time.Time `json:"ends_at"`
+	Environment      string    `json:"environment"`
+	MaxUses          int64     `json:"max_uses"`
+	StandingApproval string    `json:"standing_approval"`
+	Subject          string    `json:"subject,omitzero"`
+}
+
+// EventType is standing.begun.
+func (*StandingBegun) EventType() string { return TypeStandingBegun }
+
+// StandingUsed is the payload of standing.used. A standing approval allowed a request.
+type StandingUsed struct {
+	Action           string `json:"action"`
+	Authorization    string `json:"authorization"`
+	Decision         string `json:"decision,omitzero"` // allow, challenge, hold, deny
+	Environment      string `json:"environment"`
+	MaxUses          int64  `json:"max_uses"`
+	StandingApproval string `json:"standing_approval"`
+	Subject          string `json:"subject,omitzero"`
+	Uses             int64  `json:"uses"`
+}
+
+// EventType is standing.used.
+func (*StandingUsed) EventType() string { return TypeStandingUsed }
+
+// StandingReturned is the payload of standing.returned. A request that a standing approval had allowed was not
+// executed: the use is given back.
+type StandingReturned struct {
+	Action           string `json:"action"`
+	Authorization    string `json:"authorization"`
+	Decision         string `json:"decision,omitzero"` // allow, challenge, hold, deny
+	Environment      string `json:"environment"`
+	StandingApproval string `json:"standing_approval"`
+	Subject          string `json:"subject,omitzero"`
+}
+
+// EventType is standing.returned.
+func (*StandingReturned) EventType() string { return TypeStandingReturned }
+
+// StandingEnded is the payload of standing.ended. A standing approval has ended: it was revoked, or what it rests on
+// has ended.
+type StandingEnded struct {
+	Action           string `json:"action"`
+	Authorization    string `json:"authorization"`
+	Decision         string `json:"decision,omitzero"` // allow, challenge, hold, deny
+	Environment      string `json:"environment"`
+	Reason           string `json:"reason"`
+	StandingApproval string `json:"standing_approval"`
+	Subject          string `json:"subject,omitzero"`
+	Uses             int64  `json:"uses"`
+}
+
+// EventType is standing.ended.
+func (*StandingEnded) EventType() string { return TypeStandingEnded }
+
 // ChangeRequested is the payload of change.requested. A change of the configuration waits for a second approver.
 type ChangeRequested struct {
 	Action      string    `json:"action,omitzero"`
@@ -310,7 +513,7 @@ type ChangeRequested struct {
 	Change      string    `json:"change"`
 	Environment string    `json:"environment"`
 	ExpiresAt   time.Time `json:"expires_at"`
-	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
+	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete, subject.reinstate, person.manager, signals.set, signals.remove, destination.set, destination.remove
 }
 
 // EventType is change.requested.
@@ -324,7 +527,7 @@ type ChangeApproved struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete, subject.reinstate, person.manager, signals.set, signals.remove, destination.set, destination.remove
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -339,7 +542,7 @@ type ChangeRejected struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete, subject.reinstate, person.manager, signals.set, signals.remove, destination.set, destination.remove
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -354,7 +557,7 @@ type ChangeWithdrawn struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete, subject.reinstate, person.manager, signals.set, signals.remove, destination.set, destination.remove
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -370,7 +573,7 @@ type ChangeSuperseded struct {
 	Before      string `json:"before,omitzero"`
 	Change      string `json:"change"`
 	Environment string `json:"environment"`
-	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
+	Kind        string `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete, subject.reinstate, person.manager, signals.set, signals.remove, destination.set, destination.remove
 	RequestedBy string `json:"requested_by"`
 	ResolvedBy  string `json:"resolved_by"`
 }
@@ -386,7 +589,7 @@ type ChangeExpired struct {
 	Change      string    `json:"change"`
 	Environment string    `json:"environment"`
 	ExpiresAt   time.Time `json:"expires_at"`
-	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete
+	Kind        string    `json:"kind"` // policy.activate, action.mode, environment.settings, team.create, team.update, team.delete, webhook.create, webhook.update, list.entries, list.delete, subject.reinstate, person.manager, signals.set, signals.remove, destination.set, destination.remove
 }
 
 // EventType is change.expired.
@@ -537,6 +740,16 @@ type SubjectRevoked struct {
 
 // EventType is subject.revoked.
 func (*SubjectRevoked) EventType() string { return TypeSubjectRevoked }
+
+// SubjectReinstated is the payload of subject.reinstated. A second principal ended the revocation of a subject.
+type SubjectReinstated struct {
+	Change      string `json:"change"`
+	Environment string `json:"environment"`
+	Subject     string `json:"subject"`
+}
+
+// EventType is subject.reinstated.
+func (*SubjectReinstated) EventType() string { return TypeSubjectReinstated }
 
 // SubjectAdaptationChanged is the payload of subject.adaptation_changed. Adaptation of the subject's template was
 // frozen or released.

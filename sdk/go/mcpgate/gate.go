@@ -26,9 +26,14 @@ import (
 type Gate struct {
 	Client   *countersign.Client
 	Verifier *proof.Verifier // its Audience is the audience of the decisions
-	Wait     time.Duration   // how long a call waits for the person or a reviewer; 0 is 5 minutes
-	Poll     time.Duration   // how often it asks for the result meanwhile; 0 is 2 s
-	Log      *slog.Logger    // of errors whose text a caller must not see; nil for none
+	// StateKey seals the state of a call that waits, with 32 bytes or more. Processes that serve the same clients share it. Nil: derived from
+	// the API key.
+	StateKey []byte
+	// Wait is how long a call waits for the person or a reviewer before it returns its state; 0 is 50 s: clients give up after 60 s
+	// unless they are set otherwise.
+	Wait time.Duration
+	Poll time.Duration // how often it asks for the result meanwhile; 0 is 2 s
+	Log  *slog.Logger  // of errors whose text a caller must not see; nil for none
 }
 
 // Call describes one call of a tool. Take Subject and Agent from the session that the server authenticated, such as
@@ -47,12 +52,12 @@ type Call struct {
 type Describe[In any] func(ctx context.Context, req *mcp.CallToolRequest, in In) (Call, error)
 
 const (
-	waitFor   = 5 * time.Minute
+	waitFor   = 50 * time.Second
 	pollEvery = 2 * time.Second
 	// elicited names the input request of the elicitation.
 	elicited = "countersign"
-	// MetaAuthorization is the key in _meta of a refused call that contains the authorization. A call with the same arguments
-	// and this entry continues to wait for a hold.
+	// MetaAuthorization is the key in _meta of a refused call that contains its state. A call with the same arguments and this entry
+	// continues to wait.
 	MetaAuthorization = "countersign.dev/authorization"
 )
 
@@ -64,7 +69,7 @@ func Tool[In, Out any](g *Gate, describe Describe[In], next mcp.ToolHandlerFor[I
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var none Out
 		if err := unambiguous(req.Params.Arguments); err != nil {
-			return refusal("", err.Error()), none, nil
+			return refused(err.Error()), none, nil
 		}
 		text, err := encode(in)
 		if err != nil {
@@ -91,18 +96,22 @@ func Tool[In, Out any](g *Gate, describe Describe[In], next mcp.ToolHandlerFor[I
 //
 // Check replaces req.Params.Arguments with the canonical JSON that was authorized. Decode the arguments after Check.
 func (g *Gate) Check(ctx context.Context, req *mcp.CallToolRequest, call Call) *mcp.CallToolResult {
-	if g.Client == nil || g.Verifier == nil {
-		return g.failed(ctx, errors.New("mcpgate: Gate.Client and Verifier must be set"))
+	if g.Client == nil || g.Verifier == nil || len(g.StateKey) > 0 && len(g.StateKey) < 32 {
+		return g.failed(ctx, errors.New("mcpgate: Gate.Client and Verifier must be set, and StateKey must have 32 bytes or more"))
 	}
 	r := &run{Gate: g, req: req, call: call}
 	if call.Agent == "" {
 		return g.failed(ctx, errors.New("mcpgate: Call.Agent must be set"))
 	}
 	if err := r.describe(); err != nil {
-		return refusal("", err.Error())
+		return refused(err.Error())
 	}
-	if id := resumed(req.Params); id != "" {
-		return r.resume(ctx, id)
+	if state := stateOf(req.Params); state != "" {
+		authorization, err := r.unseal(state)
+		if err != nil {
+			return refused("The approval is for a different call, or has expired. Call the tool again without it.")
+		}
+		return r.resume(ctx, authorization)
 	}
 	return r.begin(ctx)
 }
@@ -110,13 +119,7 @@ func (g *Gate) Check(ctx context.Context, req *mcp.CallToolRequest, call Call) *
 // failed is the result of a mistake of the server, whose text is for its log.
 func (g *Gate) failed(ctx context.Context, err error) *mcp.CallToolResult {
 	g.log(ctx, err)
-	return refusal("", "The call could not be authorized.")
-}
-
-// limited is the result of a call that a quota or rate limit of the service refused, which its operators must learn.
-func (g *Gate) limited(ctx context.Context, authorization string, err error) *mcp.CallToolResult {
-	g.log(ctx, err)
-	return refusal(authorization, limited)
+	return refused("The call could not be authorized.")
 }
 
 func (g *Gate) log(ctx context.Context, err error) {
@@ -125,23 +128,18 @@ func (g *Gate) log(ctx context.Context, err error) {
 	}
 }
 
-// refusal is the result of a call that did not run.
-func refusal(authorization, text string) *mcp.CallToolResult {
-	out := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-	if authorization != "" {
-		out.Meta = mcp.Meta{MetaAuthorization: authorization}
-	}
-	return out
+// refused is the result of a call that did not run.
+func refused(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// resumed returns the authorization that an earlier part of the call opened; empty for a new call. Neither form is trusted:
-// the record and its proof must be for this call.
-func resumed(p *mcp.CallToolParamsRaw) string {
+// stateOf returns the state of an earlier part of the call; empty for a new call.
+func stateOf(p *mcp.CallToolParamsRaw) string {
 	if p.RequestState != "" {
 		return p.RequestState
 	}
-	id, _ := p.Meta[MetaAuthorization].(string)
-	return id
+	state, _ := p.Meta[MetaAuthorization].(string)
+	return state
 }
 
 // run is one call of a tool.
@@ -199,6 +197,21 @@ func (r *run) ask() protect.Ask {
 	return protect.Ask{
 		Subject: r.call.Subject, ResourceType: r.call.ResourceType, ResourceID: r.call.ResourceID, Context: r.context, Session: r.call.Session,
 	}
+}
+
+// refusal is the result of a call that did not run and that may go on with an authorization; empty for none.
+func (r *run) refusal(authorization, text string) *mcp.CallToolResult {
+	out := refused(text)
+	if authorization != "" {
+		out.Meta = mcp.Meta{MetaAuthorization: r.seal(authorization)}
+	}
+	return out
+}
+
+// limited is the result of a call that a quota or rate limit of the service refused, which its operators must learn.
+func (r *run) limited(ctx context.Context, authorization string, err error) *mcp.CallToolResult {
+	r.log(ctx, err)
+	return r.refusal(authorization, limited)
 }
 
 func (r *run) gate() *protect.Gate {

@@ -2,6 +2,9 @@ package mcpgate_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -129,8 +132,12 @@ func TestLiveApprovalIsForOneCall(t *testing.T) {
 		bob := b.session("bob", latest, confirms, true)
 		require.Contains(t, b.refused(b.call(bob, b.approved(alice))), "different call")
 	})
-	t.Run("unknown", func(t *testing.T) {
-		require.Contains(t, b.refused(b.call(alice, mcp.CallToolParams{RequestState: "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"})), "unknown")
+	t.Run("a state that the gate did not seal", func(t *testing.T) {
+		state := b.approved(alice).RequestState
+		payload, mac, _ := strings.Cut(state, ".")
+		for _, forged := range []string{"azn_01jqx3k5v8e2sbyk0c4m7t9wzd", payload, payload + ".", "." + mac, "e30." + mac, state + ".", state[1:], payload + "=." + mac} {
+			require.Contains(t, b.refused(b.call(alice, mcp.CallToolParams{RequestState: forged})), "different call, or has expired")
+		}
 	})
 	require.Zero(t, b.ran.Load())
 	t.Run("once", func(t *testing.T) {
@@ -254,6 +261,7 @@ func TestCallIsRefusedWithoutADecision(t *testing.T) {
 	limited, err := countersign.New(limit.URL, "sk_test_x", countersign.WithRetries(0))
 	require.NoError(t, err)
 	call := mcpgate.Call{Action: "a", Subject: "s", Agent: "agent", ResourceType: "t", ResourceID: "1"}
+	state := sealed(t, client, call, "azn_1")
 	for name, c := range map[string]struct {
 		gate *mcpgate.Gate
 		call mcpgate.Call
@@ -261,9 +269,9 @@ func TestCallIsRefusedWithoutADecision(t *testing.T) {
 		text string
 	}{
 		"no service":          {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{}, "now"},
-		"no service, later":   {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: "azn_1"}, "now"},
+		"no service, later":   {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: state}, "now"},
 		"rate limited":        {&mcpgate.Gate{Client: limited, Verifier: verifier}, call, mcp.CallToolParamsRaw{}, "too many requests"},
-		"rate limited, later": {&mcpgate.Gate{Client: limited, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: "azn_1"}, "too many requests"},
+		"rate limited, later": {&mcpgate.Gate{Client: limited, Verifier: verifier}, call, mcp.CallToolParamsRaw{RequestState: state}, "too many requests"},
 		"no gate":             {&mcpgate.Gate{}, call, mcp.CallToolParamsRaw{}, "could not be authorized"},
 		"no agent":            {&mcpgate.Gate{Client: client, Verifier: verifier}, mcpgate.Call{}, mcp.CallToolParamsRaw{}, "could not be authorized"},
 		"a list":              {&mcpgate.Gate{Client: client, Verifier: verifier}, call, mcp.CallToolParamsRaw{Arguments: json.RawMessage(`[]`)}, "object"},
@@ -276,4 +284,21 @@ func TestCallIsRefusedWithoutADecision(t *testing.T) {
 			require.True(t, strings.Contains(res.Content[0].(*mcp.TextContent).Text, c.text), "%v", res.Content[0])
 		})
 	}
+}
+
+// sealed returns the state of a call without arguments, made from the description of the state alone.
+func sealed(t *testing.T, client *countersign.Client, call mcpgate.Call, authorization string) string {
+	t.Helper()
+	none, err := proof.ContextDigest(map[string]any{})
+	require.NoError(t, err)
+	digest, err := proof.ContextDigest(map[string]any{"agent": call.Agent, "tool": "", "arguments_digest": none})
+	require.NoError(t, err)
+	text, err := json.Marshal(map[string]any{"a": authorization, "e": time.Now().Add(time.Hour).Unix()})
+	require.NoError(t, err)
+	payload := base64.RawURLEncoding.EncodeToString(text)
+	covered, err := proof.Canonical(map[string]any{"method": "tools/call", "subject": call.Subject, "action": call.Action, "digest": digest, "payload": payload})
+	require.NoError(t, err)
+	mac := hmac.New(sha256.New, client.DeriveKey("mcp state"))
+	mac.Write(covered)
+	return payload + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

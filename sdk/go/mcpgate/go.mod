@@ -3,7 +3,7 @@ module github.com/countersign-dev/countersign/sdk/go/mcpgate
 go 1.26
 
 require (
-	github.com/countersign-dev/countersign/sdk/go v1.0.0
+	github.com/countersign-dev/countersign/sdk/go v1.1.0
 	github.com/google/jsonschema-go v0.4.3
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/stretchr/testify v1.12.1

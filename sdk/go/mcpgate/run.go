@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
+	"github.com/countersign-dev/countersign/sdk/go/proof"
 )
 
 const (
@@ -29,22 +30,22 @@ func (r *run) begin(ctx context.Context) *mcp.CallToolResult {
 	case outcome.Limited != nil:
 		return r.limited(ctx, "", outcome.Limited)
 	case outcome.Unavailable:
-		return refusal("", unavailable)
+		return refused(unavailable)
 	}
 	d := outcome.Decision
 	switch {
-	case d.Mode == countersign.ModeShadow:
-		return nil // decisions have no effect yet
-	case d.Decision == countersign.DecisionAllow && d.Proof == "":
-		return refusal(d.ID, "The tool runs only on a proof, and the action issues none: set its mode to enforce.")
+	case d.Mode == countersign.ModeShadow || outcome.Proof != nil: // in mode shadow decisions have no effect yet
+		return nil
+	case outcome.Refusal != nil:
+		return r.unusable(d.ID, outcome.Refusal)
 	case d.Decision == countersign.DecisionAllow:
-		return r.redeem(ctx, d.ID, d.Proof)
+		return r.refusal(d.ID, "The tool runs only on a proof, and the action issues none: set its mode to enforce.")
 	case d.Decision == countersign.DecisionChallenge && d.Challenge != nil:
 		return r.elicit(ctx, d.ID, d.Challenge.ID, d.HumanReadable.Detail)
 	case d.Decision == countersign.DecisionHold:
 		return r.wait(ctx, d.ID)
 	}
-	return refusal(d.ID, d.HumanReadable.Detail)
+	return r.refusal(d.ID, d.HumanReadable.Detail)
 }
 
 // redeem verifies and consumes a proof for this call.
@@ -56,23 +57,28 @@ func (r *run) redeem(ctx context.Context, authorization, compact string) *mcp.Ca
 	case outcome.Limited != nil:
 		return r.limited(ctx, authorization, outcome.Limited)
 	case outcome.Unavailable:
-		return refusal(authorization, unavailable)
+		return r.refusal(authorization, unavailable)
 	case outcome.Refusal != nil:
-		return refusal(authorization, "The approval cannot be used for this call: "+outcome.Refusal.Code+".")
+		return r.unusable(authorization, outcome.Refusal)
 	}
 	return nil
+}
+
+// unusable is the result of a call whose proof is not for it.
+func (r *run) unusable(authorization string, why *proof.Error) *mcp.CallToolResult {
+	return r.refusal(authorization, "The approval cannot be used for this call: "+why.Code+".")
 }
 
 // elicit asks the client to open the hosted page of a challenge. The link is for the person only: it is never part of the text
 // that the agent reads.
 func (r *run) elicit(ctx context.Context, authorization, challenge, message string) *mcp.CallToolResult {
 	if len(r.req.Params.InputResponses) > 0 && r.older() {
-		return refusal(authorization, "One more confirmation is required. Call the tool again with the same arguments and the entry "+MetaAuthorization+" of _meta.")
+		return r.refusal(authorization, "One more confirmation is required. Call the tool again with the same arguments and the entry "+MetaAuthorization+" of _meta.")
 	}
 	if !r.opensPages() {
-		return refusal(authorization, "The person must confirm this call, and the client cannot open pages: it must support elicitation in mode url.")
+		return r.refusal(authorization, "The person must confirm this call, and the client cannot open pages: it must support elicitation in mode url.")
 	}
-	link, err := r.Client.CreateChallengeLink(ctx, challenge, nil)
+	link, err := r.Client.CreateChallengeLink(ctx, challenge, &countersign.ChallengeLinkRequest{For: "client"})
 	if countersign.RateLimited(err) {
 		return r.limited(ctx, authorization, err)
 	}
@@ -80,7 +86,7 @@ func (r *run) elicit(ctx context.Context, authorization, challenge, message stri
 		return r.failed(ctx, err)
 	}
 	return &mcp.CallToolResult{
-		RequestState: authorization,
+		RequestState: r.seal(authorization),
 		InputRequests: mcp.InputRequestMap{elicited: &mcp.ElicitParams{
 			Mode: "url", URL: link.URL, ElicitationID: challenge, Message: message,
 		}},
@@ -102,20 +108,17 @@ func (r *run) opensPages() bool {
 	return p != nil && p.Capabilities != nil && p.Capabilities.Elicitation != nil && p.Capabilities.Elicitation.URL != nil
 }
 
-// resume continues a call whose first part opened a challenge or a hold. The caller chose the id: the record must be of this
-// person and for these arguments.
+// resume continues a call whose first part opened a challenge or a hold. Its state was sealed for this call.
 func (r *run) resume(ctx context.Context, authorization string) *mcp.CallToolResult {
 	t, err := r.Client.GetAuthorization(ctx, authorization)
-	var refused *countersign.Error
+	var unknown *countersign.Error
 	switch {
-	case errors.As(err, &refused) && refused.Status == 404:
-		return refusal("", "The approval is unknown. Call the tool again without it.")
+	case errors.As(err, &unknown) && unknown.Status == 404: // erased meanwhile
+		return refused("The approval is unknown. Call the tool again without it.")
 	case countersign.RateLimited(err):
 		return r.limited(ctx, authorization, err)
 	case err != nil:
-		return refusal(authorization, unavailable)
-	case t.Subject != r.call.Subject || t.Action != r.call.Action || t.ContextDigest != r.digest:
-		return refusal("", "The approval is for a different call. Call the tool again without it.")
+		return r.refusal(authorization, unavailable)
 	}
 	answer, answered := r.req.Params.InputResponses[elicited].(*mcp.ElicitResult)
 	switch open := t.Challenge != nil && t.Challenge.Status == "open"; {
@@ -123,7 +126,7 @@ func (r *run) resume(ctx context.Context, authorization string) *mcp.CallToolRes
 		return r.elicit(ctx, authorization, t.Challenge.ID, confirm)
 	case open && answer.Action != "accept":
 		_, _ = r.Client.CancelChallenge(ctx, t.Challenge.ID) // it expires by itself if this fails
-		return refusal("", "The person declined the call.")
+		return refused("The person declined the call.")
 	}
 	return r.wait(ctx, authorization)
 }
@@ -139,15 +142,15 @@ func (r *run) wait(ctx context.Context, authorization string) *mcp.CallToolResul
 	t, err := r.settled(ctx, authorization)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return refusal(authorization, "The call waits for approval. Call the tool again with the same arguments and the entry "+MetaAuthorization+" of _meta.")
+		return r.refusal(authorization, "The call waits for approval. Call the tool again with the same arguments and the entry "+MetaAuthorization+" of _meta.")
 	case countersign.RateLimited(err):
 		return r.limited(ctx, authorization, err)
 	case err != nil:
-		return refusal(authorization, unavailable)
+		return r.refusal(authorization, unavailable)
 	case t == nil:
-		return refusal("", "The call was not approved: it was declined, or not approved in time.")
+		return refused("The call was not approved: it was declined, or not approved in time.")
 	case t.Decision == countersign.DecisionAllow && (t.Proof == nil || t.Proof.Compact == ""):
-		return refusal("", "The approval was used or has expired. Call the tool again without it.")
+		return refused("The approval was used or has expired. Call the tool again without it.")
 	case t.Decision == countersign.DecisionAllow:
 		return r.redeem(ctx, t.ID, t.Proof.Compact)
 	case t.Decision == countersign.DecisionChallenge && t.Challenge != nil:
@@ -155,7 +158,7 @@ func (r *run) wait(ctx context.Context, authorization string) *mcp.CallToolResul
 	case t.Decision == countersign.DecisionHold:
 		return r.wait(ctx, t.ID)
 	}
-	return refusal(t.ID, "The call is not allowed.")
+	return r.refusal(t.ID, "The call is not allowed.")
 }
 
 // settled polls an authorization until its challenge or hold is settled, and returns the follow-up decision; nil if there will

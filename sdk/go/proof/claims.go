@@ -1,6 +1,10 @@
 package proof
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/countersign-dev/countersign/sdk/go/exact"
+)
 
 // Claims is the claim set of a proof. Times are Unix seconds.
 type Claims struct {
@@ -46,7 +50,7 @@ type Assurance struct {
 
 func parseClaims(raw []byte) (*Claims, error) {
 	var c Claims
-	if err := json.Unmarshal(raw, &c); err != nil {
+	if exact.Check(raw) != nil || json.Unmarshal(raw, &c) != nil {
 		return nil, refuse("proof_claims_invalid", "the claims are not of a proof's shape")
 	}
 	for _, value := range []string{c.Issuer, c.Subject, c.Audience, c.ID, c.Nonce, c.Environment, c.EnvironmentKind, c.Mode, c.Authorization,

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +44,8 @@ type Remote struct {
 	http *http.Client
 	now  func() time.Time
 
+	issuers sync.Map // issuer to *Remote
+
 	mu      sync.Mutex
 	set     map[string]*ecdsa.PublicKey
 	fetched time.Time     // when the fetch of set began
@@ -51,7 +55,7 @@ type Remote struct {
 	pending chan struct{} // closed at the end of the fetch that is running; nil if none is
 }
 
-// NewRemote is the key set at /.well-known/service-proof-keys.json of the service at base. A nil client is one of its own.
+// NewRemote is the key set of all issuers at /.well-known/service-proof-keys.json of the service at base. A nil client is one of its own.
 // Redirects are not followed: keys of another place are not the service's.
 func NewRemote(base string, client *http.Client) *Remote {
 	own := http.Client{}
@@ -60,6 +64,16 @@ func NewRemote(base string, client *http.Client) *Remote {
 	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Remote{url: strings.TrimRight(base, "/") + "/.well-known/service-proof-keys.json", http: &own, now: time.Now}
+}
+
+// For returns the keys of one issuer of the service, which other issuers of the service cannot make larger. A Verifier uses those
+// of its Issuer by itself.
+func (r *Remote) For(issuer string) *Remote {
+	if of, known := r.issuers.Load(issuer); known {
+		return of.(*Remote)
+	}
+	of, _ := r.issuers.LoadOrStore(issuer, &Remote{url: r.url + "?issuer=" + url.QueryEscape(issuer), http: r.http, now: r.now})
+	return of.(*Remote)
 }
 
 // Key implements Keys. Callers share one fetch, which continues if one of them leaves.
@@ -166,7 +180,10 @@ func keep(cacheControl string) time.Duration {
 // may publish others, and one bad key must not end the good ones.
 func ParseJWKS(text []byte) (map[string]*ecdsa.PublicKey, error) {
 	var body struct {
-		Keys []struct{ Kty, Crv, Alg, Use, Kid, X, Y string }
+		Keys []struct {
+			Kty, Crv, Alg, Use, Kid, X, Y, D string
+			Operations                       []string `json:"key_ops"`
+		}
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
 		return nil, fmt.Errorf("proof: the key set is no JSON: %w", err)
@@ -176,7 +193,10 @@ func ParseJWKS(text []byte) (map[string]*ecdsa.PublicKey, error) {
 	}
 	set := map[string]*ecdsa.PublicKey{}
 	for _, k := range body.Keys {
-		if k.Kty != "EC" || k.Crv != "P-256" || k.Kid == "" || (k.Alg != "" && k.Alg != Algorithm) || (k.Use != "" && k.Use != "sig") {
+		if k.Kty != "EC" || k.Crv != "P-256" || k.Kid == "" || (k.Alg != "" && k.Alg != Algorithm) || (k.Use != "" && k.Use != "sig") || k.D != "" {
+			continue
+		}
+		if k.Operations != nil && !slices.Contains(k.Operations, "verify") {
 			continue
 		}
 		if key, err := point(k.X, k.Y); err == nil {

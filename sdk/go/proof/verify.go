@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -57,22 +58,47 @@ type Verifier struct {
 	Now         func() time.Time // nil: the machine's clock
 }
 
-// Expect is the request that a proof has to be for. Action is required; an empty field among the others is not checked.
+// Expect describes what is about to be done, which the proof must be for. Every field but Nonce and ActionHash is required,
+// unless the Expect is Unbound. An empty field is not checked.
 type Expect struct {
 	Action       string // key
 	Subject      string // the relying party's own id
 	ResourceType string // checked together with ResourceID
 	ResourceID   string
-	Nonce        string
 	Context      string // digest of the context, see ContextDigest: without it a proof for 10 is as good as one for 10,000
+	Nonce        string // of the request, if this process made it
 	ActionHash   string // see ActionHash: binds everything at once
+
+	unbound bool
+}
+
+// Unbound returns an Expect whose empty fields are allowed, apart from Action. It is for callers that compare the returned claims
+// themselves, or that only report a proof: a valid proof alone does not say that it is for what is about to be done.
+func Unbound(expect Expect) Expect {
+	expect.unbound = true
+	return expect
+}
+
+// missing names a required field that is empty.
+func (x Expect) missing() string {
+	for _, f := range []struct{ name, value string }{
+		{"Action", x.Action}, {"Subject", x.Subject}, {"ResourceType", x.ResourceType}, {"ResourceID", x.ResourceID}, {"Context", x.Context},
+	} {
+		if f.value == "" && (f.name == "Action" || !x.unbound) {
+			return f.name
+		}
+	}
+	return ""
 }
 
 // Verify checks form, header, signature, claims and times of a proof, and that it is for what is expected. A refusal is an
 // *Error; another error says that the keys could not be had. The claims are whole only where the error is nil.
 func (v *Verifier) Verify(ctx context.Context, compact string, expect Expect) (*Claims, error) {
-	if v.Issuer == "" || v.Environment == "" || v.Audience == "" || expect.Action == "" {
-		return nil, fmt.Errorf("proof: Verifier.Issuer, Environment and Audience and Expect.Action must be set")
+	if v.Issuer == "" || v.Environment == "" || v.Audience == "" {
+		return nil, errors.New("proof: Verifier.Issuer, Environment and Audience must be set")
+	}
+	if name := expect.missing(); name != "" {
+		return nil, fmt.Errorf("proof: Expect.%s must be set, or the Expect must be Unbound", name)
 	}
 	parts, err := split(compact)
 	if err != nil {
@@ -82,7 +108,11 @@ func (v *Verifier) Verify(ctx context.Context, compact string, expect Expect) (*
 	if err != nil {
 		return nil, err
 	}
-	key, err := v.Keys.Key(ctx, kid)
+	keys := v.Keys
+	if remote, ok := keys.(*Remote); ok {
+		keys = remote.For(v.Issuer)
+	}
+	key, err := keys.Key(ctx, kid)
 	if err != nil {
 		return nil, err
 	}

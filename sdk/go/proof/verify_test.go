@@ -202,6 +202,41 @@ func TestAVerifierSaysWhatItLacks(t *testing.T) {
 	t.Parallel()
 	_, err := (&proof.Verifier{}).Verify(t.Context(), "a.b.c", proof.Expect{})
 	require.ErrorContains(t, err, "must be set")
+	for name, clear := range map[string]func(*proof.Expect){
+		"Action":       func(x *proof.Expect) { x.Action = "" },
+		"Subject":      func(x *proof.Expect) { x.Subject = "" },
+		"ResourceType": func(x *proof.Expect) { x.ResourceType = "" },
+		"ResourceID":   func(x *proof.Expect) { x.ResourceID = "" },
+		"Context":      func(x *proof.Expect) { x.Context = "" },
+	} {
+		x := expected
+		clear(&x)
+		_, err := verifier(static{}).Verify(t.Context(), "a.b.c", x)
+		require.ErrorContains(t, err, "Expect."+name+" must be set", name)
+	}
+}
+
+// An unbound expectation leaves out what is empty and compares the rest.
+func TestAnUnboundExpectationComparesWhatItHas(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t, "k1")
+	v, compact := verifier(static{"k1": &i.key.PublicKey}), i.sign(t, i.header(), claims(nil))
+	_, err := v.Verify(t.Context(), compact, proof.Unbound(proof.Expect{Action: expected.Action}))
+	require.NoError(t, err)
+	for name, x := range map[string]proof.Expect{
+		"subject":  {Subject: "user-2"},
+		"context":  {Context: contextOf(map[string]any{"amount": 11})},
+		"resource": {ResourceType: "account", ResourceID: "acc-2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x.Action = expected.Action
+			_, err := v.Verify(t.Context(), compact, proof.Unbound(x))
+			require.Error(t, err)
+		})
+	}
+	_, err = v.Verify(t.Context(), compact, proof.Unbound(proof.Expect{}))
+	require.ErrorContains(t, err, "Expect.Action must be set")
 }
 
 // The sample and the vectors are those of docs/proof.md, which the service's own tests hold too.
@@ -214,7 +249,7 @@ func TestTheDocumentedSampleVerifies(t *testing.T) {
 	read(t, "testdata/sample.json", &sample)
 	keys, err := proof.ParseJWKS(sample.JWKS)
 	require.NoError(t, err)
-	c, err := verifier(static(keys)).Verify(t.Context(), sample.Proof, proof.Expect{Action: "payments.transfer"})
+	c, err := verifier(static(keys)).Verify(t.Context(), sample.Proof, proof.Unbound(proof.Expect{Action: "payments.transfer"}))
 	require.NoError(t, err)
 	require.Equal(t, "prf_1", c.ID)
 }

@@ -1,6 +1,6 @@
 // Package protect guards a route with a Countersign action: the route runs if the service allows the subject to perform the
-// action on the resource, or if the request carries a proof of an earlier allow. Package protect/fibergate does the same for
-// Fiber.
+// action on the resource, or if the request carries a proof of an earlier allow. Either way the proof is verified for exactly
+// this request and consumed before the route runs. Package protect/fibergate does the same for Fiber.
 //
 // A gate makes no decisions of its own. While the service is unavailable it applies the configured Failure mode. A request that
 // a quota or rate limit of the service refuses (429) never goes through.
@@ -56,13 +56,16 @@ func ForRisk(class countersign.RiskClass) Failure {
 // Gate guards one action. Client, Verifier and Action are required. It is safe for concurrent use.
 //
 // If the action's mode is shadow, no request is refused. In mode test, a request that is not allowed is refused, and no
-// proofs are issued: to test the whole flow, use mode enforce in a sandbox.
+// proofs are issued: to test the whole flow, use mode enforce in a sandbox. Once the action is in mode enforce, set RequireProof.
 type Gate struct {
 	Client   *countersign.Client
 	Verifier *proof.Verifier // its Audience is the audience asked for
 	Action   string          // key
 	Failure  Failure
 	Within   time.Duration // how long a decision may take before Failure applies; 0 is 2 s
+	// RequireProof refuses what comes without a proof whatever the response says, so that neither a changed response nor a change
+	// of the action's mode opens the route. It does not affect Failure.
+	RequireProof bool
 }
 
 // Outcome is the result of an Ask.
@@ -71,8 +74,8 @@ type Outcome struct {
 	Unavailable bool                           // the service made no decision
 	Limited     error                          // the refusal by a quota or rate limit (429), if that is why; never allowed
 	Decision    *countersign.AuthorizeResponse // nil if the request carried a proof or there is no decision
-	Proof       *proof.Claims                  // of the proof that the request carried, now consumed
-	Refusal     *proof.Error                   // why the proof that the request carried is rejected
+	Proof       *proof.Claims                  // of the proof that let the request through, now consumed; nil in modes shadow and test
+	Refusal     *proof.Error                   // why a proof is rejected
 }
 
 const decideWithin = 2 * time.Second
@@ -94,11 +97,16 @@ func (g *Gate) Check(parent context.Context, ask Ask, compact string) (*Outcome,
 	}
 	ctx, cancel := context.WithTimeout(parent, within)
 	defer cancel()
-	check := g.authorize
-	if compact != "" {
-		check = func(ctx context.Context, ask Ask) (*Outcome, error) { return g.redeem(ctx, ask, compact) }
+	expect, err := g.expect(ask)
+	if err != nil {
+		return nil, err
 	}
-	outcome, err := check(ctx, ask)
+	var outcome *Outcome
+	if compact != "" {
+		outcome, err = g.redeem(ctx, expect, compact)
+	} else {
+		outcome, err = g.authorize(ctx, ask, expect)
+	}
 	if countersign.RateLimited(err) {
 		return &Outcome{Unavailable: true, Limited: err}, nil
 	}
@@ -108,9 +116,12 @@ func (g *Gate) Check(parent context.Context, ask Ask, compact string) (*Outcome,
 	return outcome, err
 }
 
-// undecided reports whether there is no decision: the service is unavailable, or the gate's own deadline passed.
+// errNoKeys reports that a proof could be neither accepted nor refused.
+var errNoKeys = errors.New("protect: the proof could not be verified")
+
+// undecided reports whether there is no decision: the service or its keys are unavailable, or the gate's own deadline passed.
 func undecided(err error) bool {
-	return countersign.Unavailable(err) || errors.Is(err, context.DeadlineExceeded)
+	return countersign.Unavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoKeys)
 }
 
 // ended reports whether the caller's own context is over. A connection that gives up at the deadline can be ahead of Err.
@@ -119,35 +130,50 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || (has && !time.Now().Before(deadline))
 }
 
-func (g *Gate) authorize(ctx context.Context, ask Ask) (*Outcome, error) {
+// expect returns the claims that a proof for ask must have.
+func (g *Gate) expect(ask Ask) (proof.Expect, error) {
+	digest, err := proof.ContextDigest(ask.Context)
+	if err != nil {
+		return proof.Expect{}, fmt.Errorf("protect: Ask.Context: %w", err)
+	}
+	return proof.Expect{Action: g.Action, Subject: ask.Subject, ResourceType: ask.ResourceType, ResourceID: ask.ResourceID, Context: digest}, nil
+}
+
+// authorize requests a decision. An allow in mode enforce goes through by its proof alone.
+func (g *Gate) authorize(ctx context.Context, ask Ask, expect proof.Expect) (*Outcome, error) {
+	expect.Nonce = rand.Text()
 	decision, err := g.Client.Authorize(ctx, countersign.AuthorizeRequest{
 		Subject: ask.Subject, Action: g.Action, Audience: g.Verifier.Audience, Session: ask.Session, Context: ask.Context,
 		Resource: countersign.Resource{Type: ask.ResourceType, ID: ask.ResourceID},
-		Nonce:    rand.Text(), RequestedAt: time.Now().Unix(), IdempotencyKey: rand.Text(),
+		Nonce:    expect.Nonce, RequestedAt: time.Now().Unix(), IdempotencyKey: rand.Text(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	allowed := decision.Decision == countersign.DecisionAllow || decision.Mode == countersign.ModeShadow
-	return &Outcome{Allowed: allowed, Decision: decision}, nil
+	outcome := &Outcome{Decision: decision}
+	switch {
+	case decision.Decision == countersign.DecisionAllow && decision.Proof != "":
+		outcome, err = g.redeem(ctx, expect, decision.Proof)
+		if err != nil {
+			return nil, err
+		}
+		outcome.Decision = decision
+	case decision.Decision == countersign.DecisionAllow || decision.Mode == countersign.ModeShadow:
+		outcome.Allowed = decision.Mode != countersign.ModeEnforce && !g.RequireProof
+	}
+	return outcome, nil
 }
 
 // redeem verifies a proof locally and consumes it at the service, so that only one of several requests with the same proof
-// goes through.
-func (g *Gate) redeem(ctx context.Context, ask Ask, compact string) (*Outcome, error) {
-	digest, err := proof.ContextDigest(ask.Context)
-	if err != nil {
-		return nil, fmt.Errorf("protect: Ask.Context: %w", err)
-	}
-	claims, err := g.Verifier.Verify(ctx, compact, proof.Expect{
-		Action: g.Action, Subject: ask.Subject, ResourceType: ask.ResourceType, ResourceID: ask.ResourceID, Context: digest,
-	})
+// goes through. An error that is undecided, such as missing keys, is not a refusal.
+func (g *Gate) redeem(ctx context.Context, expect proof.Expect, compact string) (*Outcome, error) {
+	claims, err := g.Verifier.Verify(ctx, compact, expect)
 	var refused *proof.Error
 	if errors.As(err, &refused) {
 		return &Outcome{Refusal: refused}, nil
 	}
 	if err != nil {
-		return &Outcome{Unavailable: true}, nil //nolint:nilerr // the keys are unavailable, and an unverified proof is never accepted
+		return nil, fmt.Errorf("%w: %w", errNoKeys, err)
 	}
 	used, err := g.Client.VerifyProof(ctx, countersign.ProofVerifyRequest{Proof: compact, Audience: g.Verifier.Audience, Action: g.Action, Consume: true})
 	if err != nil {
@@ -161,7 +187,7 @@ func (g *Gate) redeem(ctx context.Context, ask Ask, compact string) (*Outcome, e
 		if len(used.ReasonCodes) > 0 {
 			code = used.ReasonCodes[0]
 		}
-		return &Outcome{Refusal: &proof.Error{Code: code, Msg: "the service does not take it"}}, nil
+		return &Outcome{Refusal: &proof.Error{Code: code, Msg: "the service does not accept it"}}, nil
 	}
 	return &Outcome{Allowed: true, Proof: claims}, nil
 }

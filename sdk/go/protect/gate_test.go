@@ -93,7 +93,8 @@ func TestTheRouteRunsAsDecided(t *testing.T) {
 		status  int
 		has     string
 	}{
-		"allow":                      {decided("allow", "enforce"), protect.FailClosed, 200, "moved"},
+		"allow without a real proof": {decided("allow", "enforce"), protect.FailOpen, 403, "proof_malformed"},
+		"allow in test":              {decided("allow", "test"), protect.FailClosed, 200, "moved"},
 		"challenge":                  {decided("challenge", "enforce"), protect.FailClosed, 401, `"challenge":{"expires_at":"2026-11-21T09:35:00Z","id":"chl_1"`},
 		"hold":                       {decided("hold", "enforce"), protect.FailClosed, 403, `"decision":"hold"`},
 		"deny":                       {decided("deny", "enforce"), protect.FailOpen, 403, `"decision":"deny"`},
@@ -152,10 +153,26 @@ func TestAGateThatFailsClosedNeverAllowsByADamagedAnswer(t *testing.T) {
 	}
 }
 
-func TestAChallengeIsSaidInTheStandardWay(t *testing.T) {
+// Only what a new login would satisfy is a challenge of RFC 9470: a client logs in again for it.
+func TestA401SaysWhatWouldSatisfyIt(t *testing.T) {
 	t.Parallel()
-	res, _ := through(t, gate(t, decided("challenge", "enforce"), protect.FailClosed), nil)
-	require.Equal(t, `Countersign error="insufficient_user_authentication"`, res.Header.Get("WWW-Authenticate"))
+	for name, tc := range map[string]struct {
+		describe error
+		want     string
+	}{
+		"a challenge":              {nil, `Countersign error="challenge_required"`},
+		"any new login":            {&protect.LoginRequired{}, `Bearer error="insufficient_user_authentication", error_description="A new login is required"`},
+		"a login of a certain age": {&protect.LoginRequired{MaxAge: 5 * time.Minute}, `Bearer error="insufficient_user_authentication", error_description="A new login is required", max_age="300"`},
+		"a stronger login": {fmt.Errorf("token: %w", &protect.LoginRequired{ACRValues: []string{"urn:mfa", "urn:hwk"}}),
+			`Bearer error="insufficient_user_authentication", error_description="A new login is required", acr_values="urn:mfa urn:hwk"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res, _ := through(t, gate(t, decided("challenge", "enforce"), protect.FailClosed), tc.describe)
+			require.Equal(t, 401, res.StatusCode)
+			require.Equal(t, tc.want, res.Header.Get("WWW-Authenticate"))
+		})
+	}
 }
 
 func TestABadRequestIsToldSo(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -26,13 +28,13 @@ func NewContext(ctx context.Context, outcome *Outcome) context.Context {
 }
 
 // Handler calls next if the gate allows the Ask that describe returns for the request, and otherwise responds as described at
-// Answer. An error of describe is an invalid request: status 400 with the error's text. If describe reads the body, it must
-// restore it.
+// Answer, or at Undescribed if describe returns an error. If describe reads the body, it must restore it.
 func (g *Gate) Handler(describe func(*http.Request) (Ask, error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ask, err := describe(r)
 		if err != nil {
-			write(w, http.StatusBadRequest, nil, Body{Decision: "refused", Message: err.Error()})
+			status, header, body := Undescribed(err)
+			write(w, status, header, body)
 			return
 		}
 		outcome, err := g.Check(r.Context(), ask, r.Header.Get(ProofHeader))
@@ -45,6 +47,37 @@ func (g *Gate) Handler(describe func(*http.Request) (Ask, error), next http.Hand
 	})
 }
 
+// LoginRequired is an error of describe for a request whose token is too old or too weak, and which a new login would satisfy: only then does a client
+// that understands RFC 9470 not log in for ever.
+type LoginRequired struct {
+	ACRValues []string      // accepted authentication contexts, the preferred one first; none if any will do
+	MaxAge    time.Duration // of the login, in whole seconds; 0 if any age will do
+}
+
+func (*LoginRequired) Error() string { return "A new login is required." }
+
+// WWWAuthenticate returns the value of the header WWW-Authenticate by which a client learns what the new login must be.
+func (l *LoginRequired) WWWAuthenticate() string {
+	value := `Bearer error="insufficient_user_authentication", error_description="A new login is required"`
+	if len(l.ACRValues) > 0 {
+		value += `, acr_values=` + strconv.Quote(strings.Join(l.ACRValues, " "))
+	}
+	if l.MaxAge > 0 {
+		value += fmt.Sprintf(`, max_age="%d"`, int(l.MaxAge.Seconds()))
+	}
+	return value
+}
+
+// Undescribed returns the response to a request that describe returned an error for: 401 as RFC 9470 says for LoginRequired, and otherwise 400 with the
+// error's text.
+func Undescribed(err error) (status int, header map[string]string, body Body) {
+	body = Body{Decision: "refused", Message: err.Error()}
+	if login, ok := errors.AsType[*LoginRequired](err); ok {
+		return http.StatusUnauthorized, map[string]string{"WWW-Authenticate": login.WWWAuthenticate()}, body
+	}
+	return http.StatusBadRequest, nil, body
+}
+
 // Body is the response to a request that did not go through.
 type Body struct {
 	Decision      string                           `json:"decision"` // challenge, hold, deny; refused, unavailable
@@ -53,8 +86,8 @@ type Body struct {
 	Message       string                           `json:"message"`
 }
 
-// Answer returns the response to a request that did not go through: 401 for a challenge (RFC 9470: the page completes it and
-// repeats the request with the proof), 403 for a hold, a denial or a rejected proof, 422 for a request that the service calls
+// Answer returns the response to a request that did not go through: 401 for a challenge (the page completes it and repeats the
+// request with the proof), 403 for a hold, a denial or a rejected proof, 422 for a request that the service calls
 // invalid, 503 if there is no decision (after a refusal with 429 its Retry-After is passed on), and 500 for a mistake of the relying party, whose text belongs in its log and not on
 // the page.
 func Answer(outcome *Outcome, err error) (status int, header map[string]string, body Body) {
@@ -73,9 +106,12 @@ func Answer(outcome *Outcome, err error) (status int, header map[string]string, 
 		return http.StatusForbidden, nil, Body{Decision: "refused", Message: "The confirmation cannot be used for this: " + outcome.Refusal.Code + "."}
 	}
 	d := outcome.Decision
+	if d.Decision == countersign.DecisionAllow || d.Mode == countersign.ModeShadow { // the gate requires a proof
+		return http.StatusForbidden, nil, Body{Decision: "refused", Authorization: d.ID, Message: "The action is not enforced, so that there is no proof for it."}
+	}
 	body = Body{Decision: string(d.Decision), Authorization: d.ID, Challenge: d.Challenge, Message: d.HumanReadable.Detail}
 	if d.Decision == countersign.DecisionChallenge {
-		return http.StatusUnauthorized, map[string]string{"WWW-Authenticate": `Countersign error="insufficient_user_authentication"`}, body
+		return http.StatusUnauthorized, map[string]string{"WWW-Authenticate": `Countersign error="challenge_required"`}, body
 	}
 	return http.StatusForbidden, nil, body
 }

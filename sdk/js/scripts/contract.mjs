@@ -74,7 +74,7 @@ import type { Schema } from './check.js'
  * there is none.
  */
 export interface Operation {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   key?: true
   stream?: true

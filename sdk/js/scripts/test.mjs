@@ -9,7 +9,7 @@ const out = process.env.BUILD ?? '.build' // another folder for a second run at 
 rmSync(out, { recursive: true, force: true })
 await build({
   entryPoints: tests.map((name) => 'test/' + name), outdir: out, outExtension: { '.js': '.mjs' }, bundle: true, format: 'esm',
-  target: 'node20', platform: 'node', sourcemap: 'inline', external: ['jose', 'zod', '@modelcontextprotocol/sdk'], logLevel: 'warning',
+  target: 'node20', platform: 'node', sourcemap: 'inline', external: ['jose', 'zod', '@modelcontextprotocol/*', 'express', 'fastify'], logLevel: 'warning',
 })
 const only = process.argv[2] ?? ''
 const files = tests.filter((name) => name.includes(only)).map((name) => out + '/' + name.replace('.ts', '.mjs'))

@@ -449,6 +449,21 @@ for (const [name, stamp] of stamps) {
   })
 }
 
+test('a busy page does not change how long keys were held', async () => {
+  const { page } = start()
+  const target = element()
+  for (const code of text(50)) {
+    const pressed = page.time
+    page.time += 100 // the page is busy, and comes to both events of the key only then
+    page.fire('keydown', { code, target, timeStamp: pressed })
+    page.input('insertText', 1, target)
+    page.fire('keyup', { code, target, timeStamp: pressed + 60 })
+  }
+  await settled()
+  const { presence } = page.requests[0]!.body.features
+  assert.ok(Math.abs(presence.med_hold - 60) < 5, String(presence.med_hold))
+})
+
 test('a frame ends before a pause in which no timer ran', async () => {
   const frames: Frame[] = []
   const { page, collector } = start({ onFrame: (frame) => frames.push(frame) })

@@ -95,9 +95,9 @@ test('an invalid response uses the failure mode of the risk class', async () => 
 })
 
 test('every operation rejects a response of the wrong form', async () => {
-  const path = { action_id: 'a', version: 1, subject_id: 's', session_id: 's', authorization_id: 'a', challenge_id: 'c', jti: 'j', credential_id: 'c', passkey_id: 'p', evaluation_id: 'e', endpoint_id: 'e', change_id: 'c', team_id: 't', list_id: 'l' }
   for (const id of Object.keys(OPERATIONS) as OperationId[]) {
     if (id === 'streamEvents') continue
+    const path = Object.fromEntries([...OPERATIONS[id].path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, '1']))
     for (const c of [says(200, '<html>', 'text/html'), says(200, '<html>'), says(200, '"yes"'), says(203, {}), says(200, 'null')]) {
       await assert.rejects((c as any)[id]({ path, body: {} }), ProtocolError, id)
     }
@@ -195,7 +195,7 @@ test('a link to the same page is an error and not a loop', async () => {
 
 test('a response that is not a key set is an error of this package', async () => {
   const proof = JSON.parse(recorded[0]!.answer).proof as string
-  const expect = { audience: 'a', action: 'b', nonce: 'c', resource: { type: 't', id: 'i' } }
+  const expect = { audience: 'a', action: 'b', subject: 's', nonce: 'c', resource: { type: 't', id: 'i' }, context: {} }
   for (const [status, body] of [[200, '<html>'], [200, '{}'], [200, '{"keys":7}'], [200, '{"keys":[null]}'], [204, null], [302, null], [500, 'x']] as const) {
     const v = new ProofVerifier({ baseURL: at.baseURL, issuer: 'i', environment: 'e', fetch: async () => new Response(body, { status }) })
     await assert.rejects(v.verify(proof, expect), ProtocolError, String(body))

@@ -5,8 +5,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { CallToolResultSchema, ElicitRequestSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { Client as Client2, InMemoryTransport as InMemoryTransport2, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { McpServer as McpServer2, createMcpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { META_AUTHORIZATION, ToolGate } from '../src/mcp/index.js'
+import { META_AUTHORIZATION, ToolGate, type ElicitingServer, type ToolContext, type ToolExtra } from '../src/mcp/index.js'
 import { Countersign, ProofVerifier, digest, isRateLimited, type components } from '../src/server/index.js'
 
 // A running service, a replica whose clock is ahead, and keys of an admin and a reviewer. The service's own tests set them.
@@ -16,6 +18,15 @@ const live = { skip: url === '' && 'COUNTERSIGN_URL names no running service' }
 type Requirements = components['schemas']['PolicyRequirements']
 /** What a person does with the page of a challenge; the result is the action that their client responds with. */
 type User = (bank: Bank, link: string, challenge: string) => Promise<'accept' | 'decline'>
+
+/** How a tool is served: by which MCP SDK, and for which revision of the protocol. */
+type Serving = 'SDK 1.x' | 'SDK 2.x, 2025-11-25' | 'SDK 2.x, 2026-07-28'
+const servings: Serving[] = ['SDK 1.x', 'SDK 2.x, 2025-11-25', 'SDK 2.x, 2026-07-28']
+
+/** The official client of a person. */
+interface Caller {
+  call(args: Record<string, unknown>, meta?: Record<string, unknown>): Promise<CallToolResult>
+}
 
 const allowing: Requirements = { coverage_min: 'none' }
 const challenging: Requirements = { coverage_min: 'none', explicit_approval_required: true }
@@ -33,14 +44,16 @@ class Bank {
   waitMS = 60_000
   ahead = false
   people: Record<string, string> = {}
+  serving: Serving = 'SDK 1.x'
   readonly service = new Countersign({ baseURL: url, apiKey: key, fetch: (at, init) => fetch(this.ahead ? String(at).replace(url, aheadURL) : at, init) })
   readonly reviewer = new Countersign({ baseURL: url, apiKey: reviewerKey })
   private action = ''
   private actionID = ''
   private verifier!: ProofVerifier
 
-  static async open(requirements: Requirements): Promise<Bank> {
+  static async open(requirements: Requirements, serving: Serving = 'SDK 1.x'): Promise<Bank> {
     const bank = new Bank()
+    bank.serving = serving
     const me = await bank.service.getCredential()
     bank.verifier = new ProofVerifier({ baseURL: url, issuer: me.proof_issuer, environment: me.environment })
     const shown = (label: string, format: string): object => ({ label, format })
@@ -69,31 +82,49 @@ class Bank {
     await this.service.updateAction({ path: { action_id: this.actionID }, body: { mode } })
   }
 
-  /** Connects the official client of a person. Without a user it opens no pages. */
-  async client(name: string, user?: User): Promise<Client> {
-    const server = new McpServer({ name: 'bank', version: '1' })
+  /** Adds the guarded tool to a server of either SDK. */
+  private guard<S extends ElicitingServer & { registerTool: (...args: any[]) => unknown }>(server: S, name: string): S {
     const gate = new ToolGate({ countersign: this.service, verifier: this.verifier, server, audience: 'bank.example', waitMS: this.waitMS, pollMS: 20 })
-    server.registerTool('transfer', { inputSchema: { payee: z.string(), amount: z.number(), memo: z.string().optional() } }, gate.tool('transfer', () => ({
+    const inputSchema = z.object({ payee: z.string(), amount: z.number(), memo: z.string().optional() })
+    server.registerTool('transfer', { inputSchema }, gate.tool('transfer', () => ({
       action: this.action, subject: this.people[name]!, agent: 'shopping-agent', resource: { type: 'account', id: 'acc-1' }, show: ['amount'],
-    }), ({ amount }): CallToolResult => {
+    }), ({ amount }: { amount: number }, _: ToolExtra | ToolContext): CallToolResult => {
       this.ran++
       return { content: [{ type: 'text', text: `moved ${amount}` }] }
     }))
-    const client = new Client({ name: 'agent', version: '1' }, { capabilities: user ? { elicitation: { url: {} } } : {} })
-    if (user) {
-      client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
-        assert.equal(params.mode, 'url')
-        if (params.mode !== 'url') throw new Error('unreachable')
-        return { action: await user(this, params.url, params.elicitationId) }
-      })
-    }
-    const [here, there] = InMemoryTransport.createLinkedPair()
-    await Promise.all([server.connect(there), client.connect(here)])
-    return client
+    return server
   }
 
-  async call(client: Client, args: Record<string, unknown> = { payee: 'eve', amount: 10 }, _meta?: Record<string, unknown>): Promise<CallToolResult> {
-    return client.request({ method: 'tools/call', params: { name: 'transfer', arguments: args, ...(_meta ? { _meta } : {}) } }, CallToolResultSchema)
+  /** Connects the official client of a person. Without a user it opens no pages. */
+  async client(name: string, user?: User): Promise<Caller> {
+    const elicited = async (params: { mode?: string | undefined; url?: string }): Promise<{ action: 'accept' | 'decline' }> => {
+      assert.equal(params.mode, 'url')
+      return { action: await user!(this, params.url!, new URL(params.url!).pathname.split('/').pop()!) }
+    }
+    const capabilities = user ? { elicitation: { url: {} } } : {}
+    if (this.serving === 'SDK 1.x') {
+      const client = new Client({ name: 'agent', version: '1' }, { capabilities })
+      if (user) client.setRequestHandler(ElicitRequestSchema, ({ params }) => elicited(params))
+      const [here, there] = InMemoryTransport.createLinkedPair()
+      await Promise.all([this.guard(new McpServer({ name: 'bank', version: '1' }), name).connect(there), client.connect(here)])
+      return { call: (args, _meta) => client.request({ method: 'tools/call', params: { name: 'transfer', arguments: args, ...(_meta ? { _meta } : {}) } }, CallToolResultSchema) }
+    }
+    const latest = this.serving === 'SDK 2.x, 2026-07-28'
+    const client = new Client2({ name: 'agent', version: '1' }, { capabilities, ...(latest ? { versionNegotiation: { mode: { pin: '2026-07-28' } } } : {}) })
+    if (user) client.setRequestHandler('elicitation/create', ({ params }) => elicited(params))
+    const made = (): McpServer2 => this.guard(new McpServer2({ name: 'bank', version: '1' }), name)
+    if (latest) {
+      const { fetch } = createMcpHandler(made)
+      await client.connect(new StreamableHTTPClientTransport(new URL('http://bank.invalid/mcp'), { fetch: (at, init) => fetch(new Request(at, init)) }))
+    } else {
+      const [here, there] = InMemoryTransport2.createLinkedPair()
+      await Promise.all([made().connect(there), client.connect(here)])
+    }
+    return { call: async (args, _meta) => (await client.callTool({ name: 'transfer', arguments: args, ...(_meta ? { _meta } : {}) })) as CallToolResult }
+  }
+
+  async call(client: Caller, args: Record<string, unknown> = { payee: 'eve', amount: 10 }, meta?: Record<string, unknown>): Promise<CallToolResult> {
+    return client.call(args, meta)
   }
 
   /** Reviews the first hold of a person as soon as there is one. */
@@ -117,15 +148,20 @@ function refused(r: CallToolResult, pattern: RegExp): void {
   assert.doesNotMatch(JSON.stringify(r), /\/challenge\//)
 }
 
-test('an allowed call runs on its proof', live, async () => {
-  const bank = await Bank.open(allowing)
+/** A test for each way of serving a tool. */
+function every(name: string, run: (serving: Serving) => Promise<void>): void {
+  for (const serving of servings) test(`${name} (${serving})`, live, () => run(serving))
+}
+
+every('an allowed call runs on its proof', async (serving) => {
+  const bank = await Bank.open(allowing, serving)
   assert.equal(text(await bank.call(await bank.client('alice'))), 'moved 10')
   const [decided] = await bank.service.listAuthorizations({ query: { subject: bank.people['alice']! } })
   assert.equal(decided?.proof?.status, 'consumed')
 })
 
-test('a confirmed call runs, and the person sees its arguments', live, async () => {
-  const bank = await Bank.open(challenging)
+every('a confirmed call runs, and the person sees its arguments', async (serving) => {
+  const bank = await Bank.open(challenging, serving)
   let details: unknown
   const client = await bank.client('alice', async (b, link, challenge) => {
     assert.ok(link.includes(`/challenge/${challenge}#`))
@@ -138,8 +174,8 @@ test('a confirmed call runs, and the person sees its arguments', live, async () 
   assert.match(JSON.stringify(details), /"Amount","value":"10"/)
 })
 
-test('a declined call does not run', live, async () => {
-  const bank = await Bank.open(challenging)
+every('a declined call does not run', async (serving) => {
+  const bank = await Bank.open(challenging, serving)
   let opened = ''
   const client = await bank.client('alice', async (_, __, challenge) => {
     opened = challenge
@@ -150,8 +186,8 @@ test('a declined call does not run', live, async () => {
   assert.equal(bank.ran, 0)
 })
 
-test('an expired call does not run', live, async () => {
-  const bank = await Bank.open(challenging)
+every('an expired call does not run', async (serving) => {
+  const bank = await Bank.open(challenging, serving)
   const client = await bank.client('alice', async (b) => {
     b.ahead = true
     return 'accept'
@@ -160,17 +196,17 @@ test('an expired call does not run', live, async () => {
   assert.equal(bank.ran, 0)
 })
 
-test('a held call waits for its review', live, async () => {
+every('a held call waits for its review', async (serving) => {
   for (const [resolution, pattern] of [['approve', /^moved 10$/], ['reject', /not approved/]] as const) {
-    const bank = await Bank.open(holding)
+    const bank = await Bank.open(holding, serving)
     const [result] = await Promise.all([bank.client('alice').then((c) => bank.call(c)), bank.review('alice', resolution)])
     assert.match(text(result), pattern)
     assert.equal(bank.ran, resolution === 'approve' ? 1 : 0)
   }
 })
 
-test('an approval is for one call of one person', live, async () => {
-  const bank = await Bank.open(holding)
+every('an approval is for one call of one person', async (serving) => {
+  const bank = await Bank.open(holding, serving)
   bank.waitMS = 0
   const alice = await bank.client('alice')
   const held = await bank.call(alice)
@@ -181,9 +217,13 @@ test('an approval is for one call of one person', live, async () => {
     refused(await bank.call(alice, args, state), /different call/)
   }
   refused(await bank.call(await bank.client('bob'), undefined, state), /different call/)
-  const [id] = String(state[META_AUTHORIZATION]).split('~')
-  refused(await bank.call(alice, undefined, { [META_AUTHORIZATION]: `${id}~0123456789abcdef` }), /proof_nonce_mismatch/)
-  refused(await bank.call(alice, undefined, { [META_AUTHORIZATION]: 'azn_01jqx3k5v8e2sbyk0c4m7t9wzd~' }), /unknown/)
+  const sealed = String(state[META_AUTHORIZATION])
+  const [payload = '', mac = ''] = sealed.split('.')
+  const bare = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { a: string }
+  const forged = Buffer.from(JSON.stringify({ ...bare, n: '0123456789abcdef' })).toString('base64url')
+  for (const state of [bare.a, payload, `${forged}.${mac}`, `${payload}.${mac}.`, `${payload}.`, '.', 'null.' + mac]) {
+    refused(await bank.call(alice, undefined, { [META_AUTHORIZATION]: state }), /different call, or has expired/)
+  }
   assert.equal(bank.ran, 0)
   const results = await Promise.all([1, 2, 3].map(() => bank.call(alice, undefined, state)))
   assert.equal(results.filter((r) => text(r) === 'moved 10').length, 1)
@@ -191,12 +231,12 @@ test('an approval is for one call of one person', live, async () => {
   assert.equal(bank.ran, 1)
 })
 
-test('a call is refused', live, async () => {
-  const denied = await Bank.open(denying)
+every('a call is refused', async (serving) => {
+  const denied = await Bank.open(denying, serving)
   assert.equal((await denied.call(await denied.client('alice'))).isError, true)
-  const plain = await Bank.open(challenging)
+  const plain = await Bank.open(challenging, serving)
   refused(await plain.call(await plain.client('alice')), /mode url/)
-  const unproven = await Bank.open(allowing)
+  const unproven = await Bank.open(allowing, serving)
   await unproven.mode('test')
   refused(await unproven.call(await unproven.client('alice')), /mode to enforce/)
   assert.equal(denied.ran + plain.ran + unproven.ran, 0)
@@ -210,7 +250,7 @@ test('a call without a decision is refused', async () => {
   const gate = new ToolGate({ countersign, verifier, server: new McpServer({ name: 'bank', version: '1' }), audience: 'a' })
   const call = { action: 'a', subject: 's', agent: 'g', resource: { type: 't', id: '1' } }
   const r = await gate.check('transfer', {}, call, { requestId: 1, signal: new AbortController().signal })
-  assert.match(r!.content[0]!.text, /could not be authorized now/)
+  assert.match(text(r as CallToolResult), /could not be authorized now/)
 })
 
 test('a call that a rate limit refuses does not run, and may be repeated', async () => {
@@ -224,14 +264,14 @@ test('a call that a rate limit refuses does not run, and may be repeated', async
   const gate = new ToolGate({ countersign, verifier, server: new McpServer({ name: 'bank', version: '1' }), audience: 'a', onError: (e) => errors.push(e) })
   const call = { action: 'a', subject: 's', agent: 'g', resource: { type: 't', id: '1' } }
   const r = await gate.check('transfer', {}, call, { requestId: 1, signal: new AbortController().signal })
-  assert.match(r!.content[0]!.text, /too many requests/)
+  assert.match(text(r as CallToolResult), /too many requests/)
   assert.ok(errors.length === 1 && isRateLimited(errors[0]))
 })
 
 /** A gate whose service lets every call run, and records the context that it authorized. */
 function permitting(): { gate: ToolGate; server: McpServer; authorized: () => Record<string, any> } {
   let context: Record<string, any> = {}
-  const countersign = { authorize: async (ask: { context: Record<string, any> }) => {
+  const countersign = { deriveKey: () => new Uint8Array(32), authorize: async (ask: { context: Record<string, any> }) => {
     context = JSON.parse(JSON.stringify(ask.context))
     return { mode: 'shadow', decision: 'allow' }
   } } as unknown as Countersign

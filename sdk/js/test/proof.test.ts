@@ -8,7 +8,7 @@ import { verifyCompact } from '../src/server/proof.js'
 
 const read = (path: string): any => JSON.parse(readFileSync('../../internal/' + path, 'utf8'))
 const sample = read('authz/proof/testdata/sample.json')
-const about = { audience: 'bank.example', action: 'payments.transfer', resource: { type: 'account', id: 'acc_1' }, nonce: '0123456789abcdef' }
+const about = { audience: 'bank.example', action: 'payments.transfer', subject: 'user-1', resource: { type: 'account', id: 'acc_1' }, context: {}, nonce: '0123456789abcdef' }
 const at = (sample.claims.iat + 10) * 1000
 
 function verifier(over: object = {}, sets: unknown[] = [sample.jwks]) {
@@ -37,12 +37,32 @@ for (const [what, over, code] of [
   ['audience', { audience: 'other' }, 'proof_audience_mismatch'], ['action', { action: 'other' }, 'proof_action_mismatch'],
   ['nonce', { nonce: 'other' }, 'proof_nonce_mismatch'], ['resource', { resource: { type: 'account', id: 'acc-2' } }, 'proof_resource_mismatch'],
   ['resource type', { resource: { type: 'card', id: 'acc-1' } }, 'proof_resource_mismatch'], ['hash', { actionHash: 'sha256:0' }, 'proof_action_mismatch'],
+  ['subject', { subject: 'user-2' }, 'proof_action_mismatch'], ['context', { context: { amount: 99_999 } }, 'proof_action_mismatch'],
 ] as const) {
   test(`a proof with a different ${what} is refused`, () => assert.rejects(verifier().v.verify(sample.proof, { ...about, ...over }), refused(code)))
 }
 
 test('an empty expectation is an error and not a wildcard', () =>
   assert.rejects(verifier().v.verify(sample.proof, { ...about, audience: '' }), /expected audience is missing/))
+
+for (const name of ['audience', 'action', 'subject', 'resource', 'context'] as const) {
+  test(`an expectation without ${name} is an error`, () =>
+    assert.rejects(verifier().v.verify(sample.proof, { ...about, [name]: undefined } as never), new RegExp(`expected ${name} is missing`)))
+}
+
+test('an unbound expectation compares what it has', async () => {
+  const { audience, action } = about
+  await verifier().v.verify(sample.proof, { audience, action, unbound: true })
+  await assert.rejects(verifier().v.verify(sample.proof, { audience, action, unbound: true, subject: 'user-2' }), refused('proof_action_mismatch'))
+  await assert.rejects(verifier().v.verify(sample.proof, { audience, action, unbound: true, context: { amount: 1 } }), refused('proof_action_mismatch'))
+  await assert.rejects(verifier().v.verify(sample.proof, { audience, action, unbound: 1 } as never), /expected subject is missing/)
+})
+
+test('the key set is that of the issuer', async () => {
+  let asked = ''
+  await verifier({ fetch: async (url: string) => { asked = url; return Response.json(sample.jwks) } }).v.verify(sample.proof, about)
+  assert.equal(asked, 'https://countersign.example/.well-known/service-proof-keys.json?issuer=https%3A%2F%2Fcountersign.example')
+})
 
 test('a proof of a different issuer or environment is refused', async () => {
   await assert.rejects(verifier({ issuer: 'https://evil.example' }).v.verify(sample.proof, about), refused('proof_issuer_mismatch'))

@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -353,7 +354,7 @@ func (c cluster) open(t *testing.T) map[string]map[int]bool {
 // settings that are not set is denied.
 func TestPoliciesLetOutWhatIsNeeded(t *testing.T) {
 	t.Parallel()
-	servers := map[int]bool{53: true, 5432: true, 7233: true, 443: true, 8443: true}
+	servers := map[int]bool{53: true, 5432: true, 7233: true, 443: true, 8443: true, 4318: true, 6514: true, 8088: true}
 	require.Equal(t, map[string]map[int]bool{
 		"countersign-api": servers, "countersign-worker": servers, "countersign-migrate": {53: true, 5432: true},
 	}, rendered(t).open(t))
@@ -399,7 +400,7 @@ func TestOptionalRulesPermitWhatOptionalSettingsName(t *testing.T) {
 		}
 	}
 	open := c.open(t)
-	for _, name := range []string{"COUNTERSIGN_SMTP_ADDRESS", "COUNTERSIGN_TRACES_ENDPOINT", "COUNTERSIGN_TEMPORAL_ADDRESS"} {
+	for _, name := range []string{"COUNTERSIGN_SMTP_ADDRESS", "COUNTERSIGN_TRACES_ENDPOINT", "COUNTERSIGN_METRICS_ENDPOINT", "COUNTERSIGN_TEMPORAL_ADDRESS"} {
 		port, err := strconv.Atoi(settings[name][strings.LastIndex(settings[name], ":")+1:])
 		require.NoError(t, err, name)
 		for _, d := range c.Deployments {
@@ -417,13 +418,12 @@ func TestOptionalRulesPermitWhatOptionalSettingsName(t *testing.T) {
 		for _, out := range p.Spec.Egress {
 			for _, peer := range out.To {
 				if len(peer.IPBlock.Except) == 0 {
-					require.Len(t, out.Ports, 2, "the ports that the service permits for identity providers")
-					networks = append(networks, peer.IPBlock.CIDR)
+					networks = append(networks, fmt.Sprintf("%s at %d ports", peer.IPBlock.CIDR, len(out.Ports)))
 				}
 			}
 		}
 	}
-	require.Equal(t, settings["COUNTERSIGN_OIDC_NETWORKS"], strings.Join(networks, ","))
+	require.Equal(t, []string{settings["COUNTERSIGN_OIDC_NETWORKS"] + " at 2 ports", settings["COUNTERSIGN_DESTINATION_NETWORKS"] + " at 5 ports"}, networks)
 }
 
 // A new setting that names a server needs a rule, or the policies deny its connections.

@@ -7,20 +7,25 @@ import (
 	"github.com/countersign-dev/countersign/sdk/go/protect"
 )
 
-// New is a middleware that lets a request on where the gate allows what describe says it is about. describe's error is
-// the request's fault: 400, with its text. The outcome is in c.UserContext() (protect.FromContext).
+// New is a middleware that lets a request through if the gate allows what describe says of it. The response to an error of describe is that of
+// protect.Undescribed. The outcome is in c.UserContext() (protect.FromContext).
 func New(g *protect.Gate, describe func(*fiber.Ctx) (protect.Ask, error)) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ask, err := describe(c)
 		if err != nil {
-			return c.Status(fiber.StatusBadRequest).JSON(protect.Body{Decision: "refused", Message: err.Error()})
+			return respond(c)(protect.Undescribed(err))
 		}
 		outcome, err := g.Check(c.UserContext(), copied(ask), string([]byte(c.Get(protect.ProofHeader))))
 		if err == nil && outcome.Allowed {
 			c.SetUserContext(protect.NewContext(c.UserContext(), outcome))
 			return c.Next()
 		}
-		status, header, body := protect.Answer(outcome, err)
+		return respond(c)(protect.Answer(outcome, err))
+	}
+}
+
+func respond(c *fiber.Ctx) func(status int, header map[string]string, body protect.Body) error {
+	return func(status int, header map[string]string, body protect.Body) error {
 		for name, value := range header {
 			c.Set(name, value)
 		}

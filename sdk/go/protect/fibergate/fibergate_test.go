@@ -27,7 +27,9 @@ const allowed = `{"id":"azn_1","decision":"allow","mode":"enforce","action":"pay
 // TestFiberRespondsAsTheHandler compares the middleware with protect's handler for net/http.
 func TestFiberRespondsAsTheHandler(t *testing.T) {
 	t.Parallel()
-	denied := strings.NewReplacer(`"decision":"allow"`, `"decision":"deny"`, `"proof":"a.b.c","proof_id":"prf_1"`, `"proof":null,"proof_id":null`).Replace(allowed)
+	unproven := strings.NewReplacer(`"proof":"a.b.c","proof_id":"prf_1"`, `"proof":null,"proof_id":null`).Replace(allowed)
+	denied := strings.Replace(unproven, `"decision":"allow"`, `"decision":"deny"`, 1)
+	inTest := strings.Replace(unproven, `"mode":"enforce"`, `"mode":"test"`, 1)
 	for name, tc := range map[string]struct {
 		code     int
 		response string
@@ -35,7 +37,8 @@ func TestFiberRespondsAsTheHandler(t *testing.T) {
 		header   string // a presented proof
 		want     int
 	}{
-		"allow":             {200, allowed, nil, "", 200},
+		"allow":             {200, inTest, nil, "", 200},
+		"an unproven allow": {200, allowed, nil, "", 403},
 		"deny":              {200, denied, nil, "", 403},
 		"unavailable":       {503, `{"code":"unavailable"}`, nil, "", 503},
 		"a bad request":     {200, allowed, errors.New("name an account"), "", 400},

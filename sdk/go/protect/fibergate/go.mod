@@ -3,7 +3,7 @@ module github.com/countersign-dev/countersign/sdk/go/protect/fibergate
 go 1.26
 
 require (
-	github.com/countersign-dev/countersign/sdk/go v1.0.0
+	github.com/countersign-dev/countersign/sdk/go v1.1.0
 	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/stretchr/testify v1.12.1
 )

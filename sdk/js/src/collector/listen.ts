@@ -67,20 +67,25 @@ type On = <E extends Event>(target: EventTarget, type: string, handle: (event: E
  */
 export function listen(host: Host, into: Recorder, typing: Typing): () => void {
   const stop = new AbortController()
-  const clock = new EventClock(() => host.now())
-  const on: On = <E extends Event>(target: EventTarget, type: string, handle: (event: E, t: number) => void): void => {
-    const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E, clock.time(event.timeStamp)) }
-    target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
+  // An event that follows from another, such as the input of a key, has the time at which the page came to it: on a busy page that is after
+  // the release of the key. With one clock for all, the release would get that time too.
+  const timed = (): On => {
+    const clock = new EventClock(() => host.now())
+    return <E extends Event>(target: EventTarget, type: string, handle: (event: E, t: number) => void): void => {
+      const guarded = (event: Event): void => { if (event.isTrusted) handle(event as E, clock.time(event.timeStamp)) }
+      target.addEventListener(type, guarded, { capture: true, passive: true, signal: stop.signal })
+    }
   }
+  const on = timed(), onKey = timed(), onPointer = timed()
   rememberPasswords(host.document)
   on(host.document, 'focusin', rememberPasswordsAround)
   on(host.document, 'pointerdown', rememberPasswordsAround) // Safari does not focus a button that is clicked
-  on<KeyboardEvent>(host.document, 'keydown', (e, t) => {
+  onKey<KeyboardEvent>(host.document, 'keydown', (e, t) => {
     if (!isKey(e) || !isNamed(e)) return
     typing.keyDown(t)
     if (!e.repeat) into.keyDown(e.code, t, fieldKindOf(e))
   })
-  on<KeyboardEvent>(host.document, 'keyup', (e, t) => {
+  onKey<KeyboardEvent>(host.document, 'keyup', (e, t) => {
     if (!isKey(e)) return
     into.keyUp(e.code, t)
     if (e.code.startsWith('Meta')) into.forgetHeld() // macOS sends no keyup for keys pressed with it
@@ -90,7 +95,7 @@ export function listen(host: Host, into: Recorder, typing: Typing): () => void {
     if (fieldKindOf(e) === 'open') typing.input(e.inputType, e.data?.length ?? 0, t)
   })
   on<PointerEvent>(host.document, 'pointerdown', (e) => typing.pointer(e.pointerType))
-  pointer(host, into, on)
+  pointer(host, into, onPointer)
   on<WheelEvent>(host.document, 'wheel', (e, t) => {
     if (isIgnored(e)) return
     const unit = e.deltaMode === 1 ? LINE_PX : e.deltaMode === 2 ? host.window.innerHeight : 1

@@ -4,29 +4,17 @@
  * only if a proof for exactly this call was verified and consumed. No call runs while the service is unavailable, or if a quota or rate
  * limit of the service refuses it (429).
  *
- * The types of @modelcontextprotocol/sdk are matched by shape, so that this package does not depend on it.
+ * It works with @modelcontextprotocol/server (2.x), for clients of every revision up to 2026-07-28, and with @modelcontextprotocol/sdk (1.x).
+ * Their types are matched by shape, so that this package depends on neither.
  */
-import { ProblemError, ProofError, canonical, complete, digest, isRateLimited, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
+import { ProofError, canonical, complete, digest, isRateLimited, isUnavailable, type Ask, type Countersign, type Output, type ProofVerifier } from '@countersign/sdk/server'
 import { refuseUnknown } from '../options.js'
 import { ArgumentsError, plain } from './arguments.js'
+import { META_AUTHORIZATION, QUESTION, received, type ElicitingServer, type Received, type ToolContext, type ToolExtra } from './request.js'
+import { open, seal } from './state.js'
 
-/** The McpServer of @modelcontextprotocol/sdk, as far as a gate uses it. */
-export interface ElicitingServer {
-  server: {
-    getClientCapabilities(): { elicitation?: { url?: object | undefined } | undefined } | undefined
-    elicitInput(
-      params: { mode: 'url'; message: string; url: string; elicitationId: string },
-      options?: { relatedRequestId?: string | number; timeout?: number; signal?: AbortSignal },
-    ): Promise<{ action: string }>
-  }
-}
-
-/** The second argument of a tool's handler, as far as a gate uses it. */
-export interface ToolExtra {
-  requestId: string | number
-  signal: AbortSignal
-  _meta?: Record<string, unknown> | undefined
-}
+export { META_AUTHORIZATION } from './request.js'
+export type { ElicitingServer, ToolContext, ToolExtra } from './request.js'
 
 export interface ToolGateOptions {
   countersign: Countersign
@@ -34,7 +22,15 @@ export interface ToolGateOptions {
   server: ElicitingServer
   /** The audience of the decisions. */
   audience: string
-  /** Milliseconds that a call waits for the person or a reviewer. Default 5 minutes. */
+  /**
+   * The key under which the state of a waiting call is sealed, 32 bytes or more. Processes that serve the same clients share it. Default: derived
+   * from the API key.
+   */
+  stateKey?: Uint8Array
+  /**
+   * Milliseconds that a call waits for the person or a reviewer before it returns its state. Default 50 seconds: clients give up after 60
+   * unless they are set otherwise.
+   */
   waitMS?: number
   /** Milliseconds between two questions for the result. Default 2000. */
   pollMS?: number
@@ -64,15 +60,25 @@ export interface Refusal {
   _meta?: Record<string, unknown>
 }
 
-/** A guarded handler, for a tool with or without an inputSchema. */
-export type GatedTool<Args, Extra, Result> = ((extra: ToolExtra) => Promise<Result | Refusal>) & ((args: Args, extra: Extra) => Promise<Result | Refusal>)
+/** A result that asks the client to open the hosted page and to call again (2026-07-28). */
+export interface Question {
+  [key: string]: unknown
+  resultType: 'input_required'
+  inputRequests: Record<string, { method: 'elicitation/create'; params: { mode: 'url'; message: string; url: string } }>
+  requestState: string
+}
 
-/**
- * The key in _meta of a refused call that waits for a review. A call with the same arguments and this entry continues to wait.
- */
-export const META_AUTHORIZATION = 'countersign.dev/authorization'
+/** The result of a call whose tool did not run. */
+export type Stopped = Refusal | Question
+
+/** What a guarded handler may return instead of the tool's result: with @modelcontextprotocol/sdk there are no questions. */
+export type Stops<Extra> = Extra extends ToolContext ? Stopped : Refusal
+
+/** A guarded handler, for a tool with or without an inputSchema. */
+export type GatedTool<Args, Extra, Result> = ((extra: Extra) => Promise<Result | Stops<Extra>>) & ((args: Args, extra: Extra) => Promise<Result | Stops<Extra>>)
 
 const UNAVAILABLE = 'The call could not be authorized now. Try again in a moment.'
+const CONFIRM = 'Confirm this call on the page.'
 const LIMITED = 'The call could not be authorized now: too many requests. Try again later.'
 
 type Trace = Output<'getAuthorization'>
@@ -80,7 +86,7 @@ type Trace = Output<'getAuthorization'>
 /** What the gate knows of a call, and the nonce that the proof must have. */
 interface Run {
   call: ToolCall
-  extra: ToolExtra
+  from: Received
   context: Record<string, unknown>
   nonce: string
   until: number
@@ -88,8 +94,12 @@ interface Run {
 
 /** Guards tools. It holds no state: another process can continue a call that waits for a review. */
 export class ToolGate {
+  private readonly key: Uint8Array
+
   constructor(private readonly o: ToolGateOptions) {
-    refuseUnknown('ToolGate', o, ['countersign', 'verifier', 'server', 'audience', 'waitMS', 'pollMS', 'onError'])
+    refuseUnknown('ToolGate', o, ['countersign', 'verifier', 'server', 'audience', 'stateKey', 'waitMS', 'pollMS', 'onError'])
+    if (o.stateKey && o.stateKey.length < 32) throw new TypeError('stateKey must have 32 bytes or more')
+    this.key = o.stateKey ?? o.countersign.deriveKey('mcp state')
   }
 
   /**
@@ -97,22 +107,22 @@ export class ToolGate {
    * passes: arguments and extra, or only extra if the tool is registered without inputSchema. The arguments are a copy of those that were
    * authorized. They must be plain JSON data: convert them, for example to a Date, in the handler and not in the schema.
    */
-  tool<Args extends Record<string, unknown>, Extra extends ToolExtra, Result>(
+  tool<Args extends Record<string, unknown>, Extra extends ToolExtra | ToolContext = ToolExtra, Result = unknown>(
     name: string, describe: (args: Args, extra: Extra) => ToolCall | Promise<ToolCall>, handler: (args: Args, extra: Extra) => Result | Promise<Result>,
   ): GatedTool<Args, Extra, Result>
-  tool<Extra extends ToolExtra, Result>(
+  tool<Extra extends ToolExtra | ToolContext = ToolExtra, Result = unknown>(
     name: string, describe: (extra: Extra) => ToolCall | Promise<ToolCall>, handler: (extra: Extra) => Result | Promise<Result>,
-  ): (extra: Extra) => Promise<Result | Refusal>
+  ): (extra: Extra) => Promise<Result | Stops<Extra>>
   tool(name: string, describe: (...received: any[]) => ToolCall | Promise<ToolCall>, handler: (...received: any[]) => unknown): GatedTool<any, any, any> {
-    return async (...received: [unknown, ToolExtra] | [ToolExtra]) => {
-      const extra = received.at(-1) as ToolExtra
+    return async (...passed: [unknown, ToolExtra | ToolContext] | [ToolExtra | ToolContext]) => {
+      const extra = passed.at(-1) as ToolExtra | ToolContext
       let text: string
       try {
-        text = canonical(plain(received.length > 1 ? received[0] : {}))
+        text = canonical(plain(passed.length > 1 ? passed[0] : {}))
       } catch (error) {
-        return this.failed(error, extra)
+        return this.failed(error, received(extra, this.o.server))
       }
-      const approved = (): unknown[] => (received.length > 1 ? [JSON.parse(text), extra] : [extra]) // parsed afresh: describe may change its copy
+      const approved = (): unknown[] => (passed.length > 1 ? [JSON.parse(text), extra] : [extra]) // parsed afresh: describe may change its copy
       const call = await describe(...approved())
       const stop = await this.check(name, JSON.parse(text) as Record<string, unknown>, call, extra)
       return stop ?? handler(...approved())
@@ -123,7 +133,8 @@ export class ToolGate {
    * Returns null if the tool may run now, once, and otherwise the result of the call. The arguments must be plain JSON data, and the tool must
    * run with exactly these: do not change them in between.
    */
-  async check(name: string, args: Record<string, unknown>, call: ToolCall, extra: ToolExtra): Promise<Refusal | null> {
+  async check(name: string, args: Record<string, unknown>, call: ToolCall, extra: ToolExtra | ToolContext): Promise<Stopped | null> {
+    const from = received(extra, this.o.server)
     try {
       refuseUnknown('the description of a call', call, ['action', 'subject', 'agent', 'resource', 'session', 'show'])
       const all = plain(args) as Record<string, unknown>
@@ -131,16 +142,15 @@ export class ToolGate {
       const context = {
         agent: call.agent, tool: name, arguments_digest: digest(all), ...(Object.keys(shown).length > 0 ? { arguments: shown } : {}),
       }
-      const run = { call, extra, context, nonce: '', until: Date.now() + (this.o.waitMS ?? 300_000) }
-      const waiting = extra._meta?.[META_AUTHORIZATION]
-      return typeof waiting === 'string' ? await this.resume(run, waiting) : await this.begin(run)
+      const run = { call, from, context, nonce: '', until: Date.now() + (this.o.waitMS ?? 50_000) }
+      return from.state === undefined ? await this.begin(run) : await this.resume(run, from.state)
     } catch (error) {
-      return this.failed(error, extra)
+      return this.failed(error, from)
     }
   }
 
-  private failed(error: unknown, extra: ToolExtra): Refusal {
-    if (extra.signal.aborted) return refusal('The call was cancelled.')
+  private failed(error: unknown, from: Received): Refusal {
+    if (from.signal.aborted) return refusal('The call was cancelled.')
     if (isUnavailable(error)) return refusal(UNAVAILABLE)
     if (error instanceof ProofError) return refusal(`The approval cannot be used for this call: ${error.code}.`)
     this.o.onError?.(error)
@@ -148,12 +158,17 @@ export class ToolGate {
     return refusal(error instanceof ArgumentsError ? `The call cannot be authorized: ${error.message}.` : 'The call could not be authorized.')
   }
 
-  private async begin(run: Run): Promise<Refusal | null> {
-    const { call, context, extra } = run
+  /** What the state of this call is for. */
+  private of(run: Run): { subject: string; action: string; digest: string } {
+    return { subject: run.call.subject, action: run.call.action, digest: digest(run.context) }
+  }
+
+  private async begin(run: Run): Promise<Stopped | null> {
+    const { call, context, from } = run
     const ask: Ask = { subject: call.subject, action: call.action, resource: call.resource, audience: this.o.audience, context }
     if (call.session !== undefined) ask.session = call.session
     const request = complete(ask)
-    const d = await this.o.countersign.authorize(request, { signal: extra.signal })
+    const d = await this.o.countersign.authorize(request, { signal: from.signal })
     if (d.mode === 'shadow') return null // decisions have no effect yet
     const known = { ...run, nonce: request.nonce }
     if (d.decision === 'allow') {
@@ -163,75 +178,74 @@ export class ToolGate {
     return d.decision === 'hold' ? this.follow(known, d.id) : refusal(d.human_readable.detail)
   }
 
-  /** Continues a call that waits for a review. The caller chose the id and the nonce: record and proof must be for this call. */
-  private async resume(run: Run, waiting: string): Promise<Refusal | null> {
-    const [id = '', nonce = ''] = waiting.split('~')
-    let t: Trace
-    try {
-      t = await this.o.countersign.getAuthorization({ path: { authorization_id: id } }, { signal: run.extra.signal })
-    } catch (error) {
-      if (error instanceof ProblemError && error.status === 404) return refusal('The approval is unknown. Call the tool again without it.')
-      throw error
-    }
-    if (t.subject !== run.call.subject || t.action !== run.call.action || t.context_digest !== digest(run.context)) {
-      return refusal('The approval is for a different call. Call the tool again without it.')
-    }
-    return this.next({ ...run, nonce }, t)
+  /** Continues a call that waits. The state is the gate's own, and is for this call. */
+  private async resume(run: Run, sealed: string): Promise<Stopped | null> {
+    const state = open(this.key, this.of(run), sealed)
+    if (!state) return refusal('The approval is for a different call, or has expired. Call the tool again without it.')
+    const known = { ...run, nonce: state.nonce }
+    const t = await this.o.countersign.getAuthorization({ path: { authorization_id: state.authorization } }, { signal: run.from.signal })
+    if (t.challenge?.status !== 'open') return t.challenge ? this.follow(known, t.id) : this.next(known, t)
+    if (run.from.action === undefined) return this.confirm(known, t.id, t.challenge.id, CONFIRM)
+    return run.from.action === 'accept' ? this.follow(known, t.id) : this.decline(t.challenge.id)
   }
 
   /** Has the client open the hosted page. Its link is for the person only: it is never part of a text that the agent reads. */
-  private async confirm(run: Run, authorization: string, challenge: string, message: string): Promise<Refusal | null> {
-    const { server } = this.o.server
-    if (!server.getClientCapabilities()?.elicitation?.url) {
+  private async confirm(run: Run, authorization: string, challenge: string, message: string): Promise<Stopped | null> {
+    if (!run.from.opensPages) {
       return refusal('The person must confirm this call, and the client cannot open pages: it must support elicitation in mode url.')
     }
-    const { countersign } = this.o
-    const link = await countersign.createChallengeLink({ path: { challenge_id: challenge } }, { signal: run.extra.signal })
-    const { action } = await server.elicitInput({ mode: 'url', message, url: link.url, elicitationId: challenge }, {
-      relatedRequestId: run.extra.requestId, timeout: Math.max(run.until - Date.now(), 1), signal: run.extra.signal,
-    })
-    if (action !== 'accept') {
-      await countersign.cancelChallenge({ path: { challenge_id: challenge } }).catch(() => undefined) // it expires by itself
-      return refusal('The person declined the call.')
+    const { signal } = run.from
+    const link = await this.o.countersign.createChallengeLink({ path: { challenge_id: challenge }, body: { for: 'client' } }, { signal })
+    if (run.from.rounds) {
+      return {
+        resultType: 'input_required', requestState: seal(this.key, this.of(run), { authorization, nonce: run.nonce }),
+        inputRequests: { [QUESTION]: { method: 'elicitation/create', params: { mode: 'url', message, url: link.url } } },
+      }
     }
-    return this.follow(run, authorization)
+    const { action } = await this.o.server.server.elicitInput({ mode: 'url', message, url: link.url, elicitationId: challenge }, {
+      relatedRequestId: run.from.id, timeout: Math.max(run.until - Date.now(), 1), signal,
+    })
+    return action === 'accept' ? this.follow(run, authorization) : this.decline(challenge)
+  }
+
+  private async decline(challenge: string): Promise<Refusal> {
+    await this.o.countersign.cancelChallenge({ path: { challenge_id: challenge } }).catch(() => undefined) // it expires by itself
+    return refusal('The person declined the call.')
   }
 
   /** Waits until a challenge or a hold is settled, and continues with the follow-up decision. */
-  private async follow(run: Run, authorization: string): Promise<Refusal | null> {
+  private async follow(run: Run, authorization: string): Promise<Stopped | null> {
     for (;;) {
-      const t = await this.o.countersign.getAuthorization({ path: { authorization_id: authorization } }, { signal: run.extra.signal })
+      const t = await this.o.countersign.getAuthorization({ path: { authorization_id: authorization } }, { signal: run.from.signal })
       if (t.child_authorization) {
-        return this.next(run, await this.o.countersign.getAuthorization({ path: { authorization_id: t.child_authorization } }, { signal: run.extra.signal }))
+        return this.next(run, await this.o.countersign.getAuthorization({ path: { authorization_id: t.child_authorization } }, { signal: run.from.signal }))
       }
       if (t.challenge ? !['open', 'completed'].includes(t.challenge.status) : !['pending', 'approved'].includes(t.review_status ?? '')) {
         return refusal('The call was not approved: it was declined, or not approved in time.')
       }
       if (Date.now() >= run.until) {
         return { ...refusal(`The call waits for approval. Call the tool again with the same arguments and the entry ${META_AUTHORIZATION} of _meta.`),
-          _meta: { [META_AUTHORIZATION]: `${authorization}~${run.nonce}` } }
+          _meta: { [META_AUTHORIZATION]: seal(this.key, this.of(run), { authorization, nonce: run.nonce }) } }
       }
-      await pause(this.o.pollMS ?? 2000, run.extra.signal)
+      await pause(this.o.pollMS ?? 2000, run.from.signal)
     }
   }
 
-  private async next(run: Run, t: Trace): Promise<Refusal | null> {
+  private async next(run: Run, t: Trace): Promise<Stopped | null> {
     if (t.decision === 'allow') {
       return t.proof?.compact ? this.redeem(run, t.proof.compact) : refusal('The approval was used or has expired. Call the tool again without it.')
     }
     if (t.child_authorization || t.decision === 'hold') return this.follow(run, t.id)
-    if (t.decision === 'challenge' && t.challenge) return this.confirm(run, t.id, t.challenge.id, 'Confirm this call on the page.')
+    if (t.decision === 'challenge' && t.challenge) return this.confirm(run, t.id, t.challenge.id, CONFIRM)
     return refusal('The call is not allowed.')
   }
 
   /** Verifies a proof offline against this call, and consumes it at the service, so that it lets one call through. */
-  private async redeem(run: Run, compact: string): Promise<Refusal | null> {
+  private async redeem(run: Run, compact: string): Promise<Stopped | null> {
     const { call } = run
     const claims = await this.o.verifier.verify(compact, {
-      audience: this.o.audience, action: call.action, resource: call.resource, nonce: run.nonce,
+      audience: this.o.audience, action: call.action, subject: call.subject, resource: call.resource, context: run.context, nonce: run.nonce,
     })
-    if (claims.sub !== call.subject) throw new ProofError('proof_action_mismatch', 'the proof is for a different person')
-    if (claims.ctx !== digest(run.context)) throw new ProofError('proof_action_mismatch', 'the proof is for different arguments')
     const used = await this.o.countersign.verifyProof({ body: { proof: compact, audience: this.o.audience, action: call.action, consume: true } })
     if (used.valid && used.claims?.jti === claims.jti) return null
     throw new ProofError(used.reason_codes[0] ?? 'proof_unknown', 'the service does not accept it')

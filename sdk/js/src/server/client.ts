@@ -69,6 +69,11 @@ export class Countersign {
     Object.assign(this, methods)
   }
 
+  /** Returns 32 secret bytes for a purpose of yours. Every process with this API key derives the same, and from it no one learns the key. */
+  deriveKey(purpose: string): Uint8Array {
+    return this.transport.deriveKey(purpose)
+  }
+
   /** Requests a decision. Retries use the same idempotency key, so there is one decision. */
   async authorize(ask: Ask, call?: CallOptions): Promise<AuthorizeResponse> {
     return (await this.call(OPERATIONS.authorize, { body: complete(ask) }, call)) as AuthorizeResponse

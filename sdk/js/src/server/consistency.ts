@@ -1,3 +1,4 @@
+import { digest } from './canonical.js'
 import type { components } from './contract.js'
 import type { Operation } from './operations.js'
 import type { Parts } from './http.js'
@@ -51,4 +52,6 @@ function checkVerification(request: Schemas['ProofVerifyRequest'], response: Sch
   return (request.audience ? same('claims.aud', request.audience, claims.aud) : undefined)
     ?? (request.action ? same('claims.act.key', request.action, key) : undefined)
     ?? (request.nonce ? same('claims.nonce', request.nonce, claims.nonce) : undefined)
+    ?? (request.subject ? same('claims.sub', request.subject, claims.sub) : undefined)
+    ?? (request.context ? same('claims.ctx', digest(request.context), claims.ctx) : undefined)
 }

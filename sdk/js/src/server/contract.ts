@@ -326,6 +326,28 @@ export interface paths {
         patch: operations["updateTeam"];
         trace?: never;
     };
+    "/api/v1/people/{person_id}/manager": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Record who manages a member of staff
+         * @description Policies name the manager of the requester as an approver. It counts in every environment of the tenant. 202 with a change request if something changes and the environment requires a second approver; 409 if a different environment of the tenant does and this one does not.
+         *
+         *     Permission: `config`.
+         */
+        put: operations["setManager"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/lists": {
         parameters: {
             query?: never;
@@ -582,6 +604,34 @@ export interface paths {
          * @description Permission: `subjects`.
          */
         post: operations["freezeAdaptation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/subjects/{subject_id}/aliases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a subject's names in security events
+         * @description The formats of the names; the names themselves are stored as keyed digests.
+         *
+         *     Permission: `subjects`.
+         */
+        get: operations["listSubjectAliases"];
+        /**
+         * Replace a subject's names in security events
+         * @description The names by which your identity provider's security events (shared signals) know the subject. Without one, no event matches. 409 if one is a name of a different subject of the environment.
+         *
+         *     Permission: `subjects`.
+         */
+        put: operations["setSubjectAliases"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -886,6 +936,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/subjects/{subject_id}/reinstate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request the end of a revocation
+         * @description Always a change request, which a second principal approves with the permission `subjects`, whatever `second_approver_required` says. What the revocation voided stays void.
+         *
+         *     Permission: `subjects`.
+         */
+        post: operations["reinstateSubject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/client-tokens": {
         parameters: {
             query?: never;
@@ -1135,12 +1207,35 @@ export interface paths {
         /**
          * Approve or reject a hold
          * @description An approval assesses the subject again and makes a follow-up decision. Repeating the resolution returns the stored
-         *     receipt; any other review of a hold that is resolved, or of an authorization that is not held, is 409. 202 if more approvals are required or the workflow has not
+         *     receipt; any other review of a hold that is resolved, or of an authorization that is not held, is 409. `break_glass` (extension) approves it alone
+         *     if the policy's `break_glass` names a team of the reviewer, who is not the requester and has no break-glass that waits for its review. 202 if more approvals are required or the workflow has not
          *     finished in time.
          *
          *     Permission: `review`.
          */
         post: operations["reviewAuthorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/authorizations/{authorization_id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw a request that waits for reviewers
+         * @description Ends the hold: it cannot be approved any more, what the request reserved of limits is given back, and no outcome is recorded. Repeating it returns the same receipt; a hold that was approved, rejected or has expired is 409.
+         *
+         *     Permission: `decide`.
+         */
+        post: operations["withdrawAuthorization"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1170,6 +1265,140 @@ export interface paths {
          *     Permission: `review`.
          */
         delete: operations["unassignReview"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/after-reviews": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the reviews of break-glasses
+         * @description Newest first. While one is open, the person who broke the glass cannot break it again in the environment; once it is overdue, no one can break that of its policy.
+         *
+         *     Permission: `decisions.read`.
+         */
+        get: operations["listAfterReviews"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/after-reviews/{authorization_id}/verdict": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say whether a break-glass was justified
+         * @description Neither the person who broke the glass nor the one who requested the action may. The last verdict that the policy asks for closes the review: as justified if all verdicts are. A verdict is final; repeating it changes nothing.
+         *
+         *     Permission: `review`.
+         */
+        post: operations["giveAfterReview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/standing-approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List standing approvals
+         * @description Permission: `decisions.read`.
+         */
+        get: operations["listStandingApprovals"];
+        put?: never;
+        /**
+         * Ask for a standing approval
+         * @description Asks the subject by a challenge, or reviewers by a hold, for an approval that allows several requests, within what `standing` of the action's active policy permits. The display is one sentence that says what will be allowed. The standing approval begins when the challenge is completed or the hold approved; the decision that follows has no proof. At most 100 of a subject are in force or wait: 409.
+         *
+         *     Permission: `decide`.
+         */
+        post: operations["createStandingApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/standing-approvals/{standing_approval_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a standing approval
+         * @description Permission: `decisions.read`.
+         */
+        get: operations["getStandingApproval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/standing-approvals/{standing_approval_id}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke a standing approval
+         * @description It allows nothing from then on. Revoking one that has ended changes nothing.
+         *
+         *     Permission: `decide`.
+         */
+        post: operations["revokeStandingApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/subjects/{subject_id}/standing-approvals/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a link to the subject's standing approvals
+         * @description Opens a hosted page on which the subject sees the standing approvals in force and revokes them. It shows nothing until a passkey of the subject opens it, for the browser in which it was used. Five refused attempts end the link.
+         *
+         *     Permission: `decide`.
+         */
+        post: operations["createStandingLink"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1777,6 +2006,82 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/destinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the destinations of the log
+         * @description The systems to which the sealed log is pushed, by name: all on one page. Each with how far it is behind, and its last error.
+         *
+         *     Permission: `config.read`.
+         */
+        get: operations["listDestinations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/destinations/{destination_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a destination of the log
+         * @description Permission: `config.read`.
+         */
+        get: operations["getDestination"];
+        /**
+         * Set up a destination of the log
+         * @description Creates it, or replaces its settings: the position stays, and the credentials end if the address, the kind or the header is a different one. Addresses are public and https, or `tls://HOST:PORT` of a syslog server, unless the operator of the service permits networks. 202 with a change request if the environment requires a second approver; 409 if the environment has 10 destinations.
+         *
+         *     Permission: `config`.
+         */
+        put: operations["setDestination"];
+        post?: never;
+        /**
+         * Remove a destination of the log
+         * @description Its position and its credentials end with it. 202 with a change request if the environment requires a second approver.
+         *
+         *     Permission: `config`.
+         */
+        delete: operations["removeDestination"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/destinations/{destination_name}/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace the credentials of a destination
+         * @description They are stored sealed and never returned. Those that are omitted are removed.
+         *
+         *     Permission: `config`.
+         */
+        put: operations["setDestinationCredentials"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -2258,8 +2563,14 @@ export interface components {
             self_review?: "allowed" | "barred";
             /** @description Extension: requirements that a reviewer's approval of a hold satisfies, of those that a completed challenge can satisfy. If omitted, all five. What it leaves out requires a challenge as well, before or after the hold: without `explicit_approval`, the subject and a reviewer must both approve. Part of the content hash only if it is given. */
             approval_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness" | "explicit_approval")[];
-            /** @description Extension: approvals that a hold requires of teams, all of them, each by a different person; together at most 5, those of rules included. Further approvals up to `approvals_required` may be any reviewer's. Part of the content hash only if it is given. */
-            review?: components["schemas"]["TeamReview"][];
+            /** @description Extension: whose approvals a hold requires: a list of teams, which is one step, or `steps`, one after the other. All entries are needed, each approval by a different person; at most 5 in a step, those of rules included. Without steps, further approvals up to `approvals_required` may be any reviewer's. Part of the content hash only if it is given. */
+            review?: components["schemas"]["TeamReview"][] | components["schemas"]["ReviewSteps"];
+            /** @description Extension: whether one person may approve in several steps. Part of the content hash only if it is true. */
+            repeat_approvers?: boolean;
+            /** @description Extension: who may approve a hold alone, at once; no one if omitted. Part of the content hash only if it is given. */
+            break_glass?: components["schemas"]["PolicyBreakGlass"];
+            /** @description Extension: which standing approvals may be given; none if omitted. Part of the content hash only if it is given. */
+            standing?: components["schemas"]["PolicyStanding"];
             /** @description Extension: models of authenticators whose passkeys complete a challenge of this policy; all if omitted (`docs/passkeys.md`). Part of the content hash only if it is given. */
             passkey_aaguids?: string[];
             /** @description Extension: requirements that apply to the requests that a condition matches (`docs/policies.md`). The stricter value of each field wins. Part of the content hash only if a rule is given. */
@@ -2316,14 +2627,85 @@ export interface components {
             self_review?: "allowed" | "barred";
             /** @description Requirements that a reviewer's approval satisfies; those that the policy lists as well remain. */
             approval_compensates?: ("operator_continuity" | "human_presence" | "coverage" | "freshness" | "explicit_approval")[];
-            /** @description Approvals of teams. Of a team that the policy lists as well, the higher number applies, and an escalation only if both have it. */
-            review?: components["schemas"]["TeamReview"][];
+            /** @description Approvals of teams, or steps with approvals. Of a team that the policy lists as well, the higher number applies, and an escalation only if both have it. A step of the same name takes the stricter of both; others are added. */
+            review?: components["schemas"]["TeamReview"][] | components["schemas"]["ReviewSteps"];
+        };
+        /** @description Extension: an approval given once may allow several requests. One by the subject satisfies `explicit_approval_required`; one by reviewers satisfies `hold_on`, `insufficient_evidence: hold`, and the subject's approval if `approval_compensates` lists it. Nothing that denies is satisfied, nor what evidence shows of automation or replay. */
+        PolicyStanding: {
+            /** @description Who may give one. */
+            by: ("passkey" | "review")[];
+            /** @description The most uses of one. */
+            max_uses: number;
+            max_amount?: components["schemas"]["PolicyStandingAmount"];
+            /** @description The longest time of one. */
+            max_duration_seconds: number;
+            /** @description On which resources one allows the action: the one that is approved, any, or those whose id has a prefix. */
+            resource?: ("same" | "any") | components["schemas"]["PolicyStandingPrefix"];
+            /**
+             * @description Whether one names the agent that may use it: the value of the property marked `x-countersign-agent`. If omitted, `any`.
+             * @enum {string}
+             */
+            agent?: "named" | "any";
+        };
+        /** @description Extension: all uses of a standing approval together come to at most an amount, which it states. */
+        PolicyStandingAmount: {
+            /** @description The property of the context, marked `x-countersign-aggregate: sum`. */
+            field: string;
+            /** @description The highest amount that one may state, a decimal. */
+            limit: string;
+        };
+        /** @description Extension: the ids of resources that a standing approval covers. */
+        PolicyStandingPrefix: {
+            /** @description What the ids begin with. */
+            prefix: string;
+        };
+        /** @description Extension: a member of the team may approve a hold alone, with a note that says why. It satisfies nothing that denies, and is never for one's own request. */
+        PolicyBreakGlass: {
+            group: components["schemas"]["TeamKey"];
+            after_review: components["schemas"]["PolicyAfterReview"];
+        };
+        /** @description Extension: the review that follows a break-glass. */
+        PolicyAfterReview: {
+            /** @description How many others say whether it was justified. */
+            approvals: number;
+            /** @description The time for it. After it, no one can break the glass of the policy until the review is closed. */
+            within_seconds: number;
         };
         /** @description Extension: approvals of a hold by members of one team. */
         TeamReview: {
             group: components["schemas"]["TeamKey"];
             /** @description How many members must approve. */
             approvals: number;
+            escalate?: components["schemas"]["ReviewEscalation"];
+        };
+        /** @description Extension: the steps of a review. A step opens when the previous one has its approvals; one rejection in any step rejects the hold. */
+        ReviewSteps: {
+            /** @description In their order. Steps that rules add keep the order in which they are listed. */
+            steps: components["schemas"]["ReviewStep"][];
+        };
+        /** @description Extension: one step of a review. */
+        ReviewStep: {
+            /** @description Its name; unique in the policy. */
+            name: string;
+            /** @description All of them are needed, each approval by a different person; at most 5 approvals. */
+            entries: components["schemas"]["ReviewEntry"][];
+            /** @description Time for the step from its opening. If omitted, as long as the hold waits. */
+            within_seconds?: number;
+            /** @description What follows if the step lacks approvals then: the hold expires (`expire`, also if omitted), or members of a team may give them as well. */
+            on_timeout?: "expire" | components["schemas"]["ReviewTimeout"];
+        };
+        /** @description Extension: the team that may approve a step as well once its time is over. */
+        ReviewTimeout: {
+            group: components["schemas"]["TeamKey"];
+        };
+        /** @description Extension: approvals of a step: of members of a team, of a person whom the request names, or, with neither `group` nor `approver`, of any reviewer. */
+        ReviewEntry: {
+            group?: components["schemas"]["TeamKey"];
+            /** @description The one person who approves: `manager_of_requester`, or `context.` and a property that the context_schema marks with `x-countersign-approver`. The person is fixed when the step opens. */
+            approver?: string;
+            fallback?: components["schemas"]["TeamKey"];
+            /** @description How many must approve; 1 if omitted. */
+            approvals?: number;
             escalate?: components["schemas"]["ReviewEscalation"];
         };
         /** @description Extension: from some time after the opening of the hold on, members of a second team may give the approvals as well. It approves nothing. */
@@ -2357,7 +2739,7 @@ export interface components {
         };
         /** @description Extension: a hint about a policy that is valid, but may not decide as its author expects. */
         PolicyWarning: {
-            /** @description Stable code, such as `replay_without_effect`, `automation_without_effect` and `missing_skips_rule`; more may be added. */
+            /** @description Stable code, such as `replay_without_effect`, `automation_without_effect`, `approval_replaces_passkey` and `missing_skips_rule`; more may be added. */
             code: string;
             /** @description What does not decide as expected, and how to change it. */
             message: string;
@@ -2509,10 +2891,10 @@ export interface components {
             after: number;
         };
         /**
-         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, a team of reviewers, what a webhook endpoint receives, or a list.
+         * @description What a change request changes: the active policy version or the mode of an action, settings of the environment, a team of reviewers, what a webhook endpoint receives, a list, the revocation of a subject, the manager of a person, an issuer of security events, or a destination of the log.
          * @enum {string}
          */
-        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update" | "list.entries" | "list.delete";
+        ChangeKind: "policy.activate" | "action.mode" | "environment.settings" | "team.create" | "team.update" | "team.delete" | "webhook.create" | "webhook.update" | "list.entries" | "list.delete" | "subject.reinstate" | "person.manager" | "signals.set" | "signals.remove" | "destination.set" | "destination.remove";
         /**
          * @description Status of a change request. A superseded one was approved when what it was requested against was no longer in force; it was not made.
          * @enum {string}
@@ -2545,6 +2927,8 @@ export interface components {
             endpoint: string | null;
             /** @description Name of the list; null for other kinds. */
             list: string | null;
+            /** @description The id of the subject; null for other kinds. */
+            subject?: string | null;
             /** @description What changes, field by field. */
             differences: components["schemas"]["ChangeDifference"][];
             /** @description The requester: a credential, a member of staff or a command. */
@@ -2666,6 +3050,18 @@ export interface components {
             /** @description Members that can review in the environment: `person:prs_...` or `credential:crd_...`. */
             members?: string[];
         };
+        /** @description Who manages a member of staff. */
+        PersonManagerUpdate: {
+            /** @description Id of a member of staff with access who does not report to the person; null for no one. */
+            manager: string | null;
+        };
+        /** @description A member of staff and their manager. */
+        PersonManager: {
+            /** @description Id of the member of staff. */
+            person: string;
+            /** @description Id of the manager; null for none. */
+            manager: string | null;
+        };
         /** @description The fields to change. An omitted or null field keeps its value. */
         TeamUpdate: {
             /** @description Display name. */
@@ -2752,6 +3148,10 @@ export interface components {
             proof?: string | null;
             /** @description The proof's `jti`; only for `allow` in `enforce` mode. */
             proof_id?: string | null;
+            /** @description Extension: only for `hold` in `test` and `enforce` mode. */
+            hold?: components["schemas"]["HoldDescriptor"];
+            /** @description Extension: id of the standing approval that allowed the request; omitted if none did. */
+            standing_approval?: string;
         };
         /** @description The assessment of the person who uses a session: claims with coverage and freshness. */
         AssuranceProfile: {
@@ -2805,11 +3205,30 @@ export interface components {
             /** @description Age in milliseconds of the newest evidence that can support this claim; null if there is none. */
             freshness_ms?: number | null;
         };
+        /** @description What the person who waits for reviewers may be given. */
+        HoldDescriptor: {
+            /**
+             * Format: uri
+             * @description Opens the status page of the hold: for which team it waits, since when, until when, and its result. It shows no details, amounts or names and changes nothing. It works until seven days after the hold has ended.
+             */
+            status_url: string;
+        };
+        /** @description The request is withdrawn. */
+        ReviewWithdrawal: {
+            /** @description Id of the authorization. */
+            authorization: string;
+            /**
+             * @description Status of the hold.
+             * @constant
+             */
+            review_status: "withdrawn";
+            withdrawn_at: components["schemas"]["Timestamp"];
+        };
         /**
          * @description Status of a hold.
          * @enum {string}
          */
-        ReviewStatus: "pending" | "approved" | "rejected" | "expired";
+        ReviewStatus: "pending" | "approved" | "rejected" | "expired" | "withdrawn";
         /** @description The stored record of a decision. Resource and context are stored as digests. */
         AuthorizationTrace: {
             /** @description Id of the authorization. */
@@ -2860,12 +3279,14 @@ export interface components {
              * @description Status of a hold.
              * @enum {string|null}
              */
-            review_status?: "pending" | "approved" | "rejected" | "expired" | null;
+            review_status?: "pending" | "approved" | "rejected" | "expired" | "withdrawn" | null;
             reviewed_at?: components["schemas"]["TimestampOrNull"];
             /** @description The reviewer who resolved the hold. */
             reviewed_by?: string | null;
             /** @description The version that decided. */
             policy_version?: number | null;
+            /** @description Extension: id of the standing approval that allowed the request; omitted if none did. */
+            standing_approval?: string;
             /** @description Extension: every requirement of the policy with what was required and what was found. */
             explanation?: components["schemas"]["ExplainedRequirement"][];
             /** @description Extension: the details that a person is shown; null for an action that shows none, and once they are past their retention. */
@@ -2890,7 +3311,7 @@ export interface components {
              * @description What compensated for it if it was not met.
              * @enum {string}
              */
-            compensated_by?: "passkey" | "sandbox_confirm" | "hold_approved";
+            compensated_by?: "passkey" | "sandbox_confirm" | "hold_approved" | "standing_approval";
             /** @description Extension: of a rule, the details of the request that it read, and the sums of such that it compared. Without values once they are past their retention. */
             shown?: components["schemas"]["ShownDetail"][];
         };
@@ -2922,12 +3343,14 @@ export interface components {
         /** @description A review of a hold. */
         ManualReviewRequest: {
             /**
-             * @description Approve or reject.
+             * @description Approve or reject. Extension: `break_glass` approves alone; it needs a note.
              * @enum {string}
              */
-            resolution: "approve" | "reject";
-            /** @description Stored only as a digest. */
+            resolution: "approve" | "reject" | "break_glass";
+            /** @description Stored only as a digest, unless the environment stores notes. That of a break-glass is stored encrypted. */
             note?: string | null;
+            /** @description Extension: the step that the approval is for; 409 `conflict` if a different one is open. Without it, the open step; from a reviewer who has approved an earlier step, a repetition of that approval. */
+            step?: string | null;
         };
         /** @description The receipt of a review, by resolution. */
         ManualReviewReceipt: components["schemas"]["ReviewApprovedReceipt"] | components["schemas"]["ReviewRejectedReceipt"];
@@ -2941,6 +3364,11 @@ export interface components {
              */
             resolution: "approve";
             decision: components["schemas"]["AuthorizeResponse"];
+            /**
+             * @description Extension: one person approved alone; omitted otherwise.
+             * @constant
+             */
+            break_glass?: true;
             /**
              * @description Extension: the requester is among the reviewers who approved; omitted otherwise. A live environment bars it unless its settings say otherwise.
              * @constant
@@ -2966,11 +3394,13 @@ export interface components {
              * @description The requested resolution.
              * @enum {string}
              */
-            resolution: "approve" | "reject";
+            resolution: "approve" | "reject" | "break_glass";
             review_status: components["schemas"]["ReviewStatus"];
             approvals: components["schemas"]["ReviewApprovals"];
-            /** @description The teams that the hold requires; omitted if it requires none. */
+            /** @description The teams that the hold, or its open step, requires; omitted if it requires none. */
             teams?: components["schemas"]["WantedTeam"][];
+            /** @description Extension: the steps of the hold; omitted if it has none. */
+            steps?: components["schemas"]["HoldStep"][];
         };
         /** @description Whom the hold is taken from. */
         ReviewAssign: {
@@ -3004,6 +3434,193 @@ export interface components {
             escalates_at: components["schemas"]["TimestampOrNull"];
             /** @description Whether `escalates_at` has passed. */
             escalated: boolean;
+            /** @description Of an entry with `approver`: whom it names. `group` is then its fallback. */
+            approver?: components["schemas"]["NamedApprover"];
+        };
+        /** @description The person whom a request names as an approver. */
+        NamedApprover: {
+            /** @description `manager_of_requester` or a property such as `context.cost_centre_owner`, as the policy says. */
+            named_by: string;
+            /** @description Id of the person who approves; null if members of `group` approve instead, and until the step opens. */
+            person: string | null;
+            /** @description Reason code, if members of `group` approve instead; null otherwise. */
+            reason: string | null;
+        };
+        /** @description A step of a hold. */
+        HoldStep: {
+            /** @description Its name in the policy. */
+            name: string;
+            /**
+             * @description Whether it has its approvals, lacks some, or waits for the steps before it.
+             * @enum {string}
+             */
+            state: "approved" | "open" | "waiting";
+            approvals: components["schemas"]["ReviewApprovals"];
+            opened_at: components["schemas"]["TimestampOrNull"];
+            due_at: components["schemas"]["TimestampOrNull"];
+        };
+        /** @description A request for a standing approval, within what the policy permits. */
+        StandingApprovalCreate: {
+            /** @description Id of the subject. */
+            subject: string;
+            /** @description The action's key. */
+            action: string;
+            /** @description Who will receive the proofs. */
+            audience: string;
+            /**
+             * @description Whether the subject or reviewers are asked.
+             * @enum {string}
+             */
+            by: "passkey" | "review";
+            /** @description Id of the one resource; omitted if the policy permits a pattern. */
+            resource_id?: string | null;
+            /** @description The agent that may use it, as the property marked `x-countersign-agent` names it; any if omitted. */
+            agent?: string | null;
+            /** @description How often it may be used. */
+            max_uses: number;
+            /** @description What all uses together may come to, if the policy limits an amount. */
+            max_amount?: components["schemas"]["StandingAmount"] | null;
+            /**
+             * Format: date-time
+             * @description Until when it may be used.
+             */
+            ends_at: string;
+        };
+        /** @description The most that all uses of a standing approval together may come to. */
+        StandingAmount: {
+            /** @description A decimal. */
+            amount: string;
+            /** @description Its currency; null for an amount without one. */
+            currency?: string | null;
+        };
+        /** @description On which resources a standing approval allows the action. */
+        StandingResource: {
+            /** @description Their type. */
+            type: string;
+            /** @description The one resource; null for a pattern. */
+            id: string | null;
+            /**
+             * @description Which resources.
+             * @enum {string}
+             */
+            pattern: "same" | "prefix" | "any";
+            /** @description What their ids begin with; null for the other patterns. */
+            prefix: string | null;
+        };
+        /** @description An approval that allows several requests. */
+        StandingApproval: {
+            /** @description Its id. */
+            id: string;
+            /** @description Id of the subject. */
+            subject: string;
+            /** @description The action's key. */
+            action: string;
+            /** @description The version that permits it. It ends when another is activated. */
+            policy_version: number;
+            /**
+             * @description Who gives it.
+             * @enum {string}
+             */
+            by: "passkey" | "review";
+            /**
+             * @description `pending` while its challenge or hold is open.
+             * @enum {string}
+             */
+            status: "pending" | "not_approved" | "active" | "used_up" | "ended";
+            /** @description What it allows, as the person who approves reads it. */
+            sentence: string;
+            /** @description Who receives the proofs. */
+            audience: string;
+            resource: components["schemas"]["StandingResource"];
+            /** @description The agent that may use it; null for any. */
+            agent: string | null;
+            /** @description How often it may be used. */
+            max_uses: number;
+            /** @description How often it was used. */
+            uses: number;
+            /** @description What all uses together may come to; null without a limit. */
+            max_amount: components["schemas"]["StandingAmount"] | null;
+            /** @description What they come to; null without a limit. */
+            amount_used: string | null;
+            ends_at: components["schemas"]["Timestamp"];
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Who asked for it. */
+            created_by: string;
+            begun_at: components["schemas"]["TimestampOrNull"];
+            ended_at: components["schemas"]["TimestampOrNull"];
+            /** @description Who ended it. */
+            ended_by: string | null;
+            /** @description Why it has ended, such as `revoked`, `expired`, `policy_version_retired` or `passkey_revoked`. */
+            end_reason: string | null;
+            /** @description The newest decision about its approval. */
+            authorization: string;
+        };
+        /** @description A standing approval that waits, with what it waits for. */
+        StandingApprovalOpened: {
+            standing_approval: components["schemas"]["StandingApproval"];
+            /** @description The challenge that the subject completes; null for a hold. */
+            challenge: components["schemas"]["ChallengeDescriptor"] | null;
+            /** @description The hold that reviewers approve; null for a challenge. */
+            hold: components["schemas"]["HoldDescriptor"] | null;
+        };
+        /** @description A short-lived URL that opens the page of a subject's standing approvals. */
+        StandingLink: {
+            /**
+             * Format: uri
+             * @description The URL to give to the subject, complete: the ticket is the part after `#`, which browsers do not send to servers.
+             */
+            url: string;
+            expires_at: components["schemas"]["Timestamp"];
+        };
+        /** @description A verdict about a break-glass. */
+        AfterReviewVerdict: {
+            /**
+             * @description What the reviewer found.
+             * @enum {string}
+             */
+            verdict: "justified" | "not_justified";
+            /** @description Why. It is stored encrypted. */
+            note: string;
+        };
+        /** @description The verdict of one reviewer. */
+        AfterReviewVerdictGiven: {
+            /** @description Who gave it. */
+            reviewer: string;
+            /**
+             * @description What they found.
+             * @enum {string}
+             */
+            verdict: "justified" | "not_justified";
+            /** @description Why; null once it was erased. */
+            note: string | null;
+            at: components["schemas"]["Timestamp"];
+        };
+        /** @description The review of a break-glass. */
+        AfterReview: {
+            /** @description Id of the held authorization. */
+            authorization: string;
+            /** @description The action's key. */
+            action: string;
+            /** @description Who approved alone. */
+            broken_by: string;
+            /** @description As a member of which team. */
+            team: string;
+            /** @description Why; null once it was erased. */
+            reason: string | null;
+            /**
+             * @description Its status.
+             * @enum {string}
+             */
+            status: "open" | "justified" | "not_justified";
+            opened_at: components["schemas"]["Timestamp"];
+            due_at: components["schemas"]["Timestamp"];
+            /** @description Whether it is open and its time has passed. */
+            overdue: boolean;
+            closed_at: components["schemas"]["TimestampOrNull"];
+            /** @description How many verdicts close it. */
+            approvals: number;
+            /** @description Those that were given. */
+            verdicts: components["schemas"]["AfterReviewVerdictGiven"][];
         };
         /** @description A hold in the queue of reviewers. */
         HeldReview: {
@@ -3030,15 +3647,17 @@ export interface components {
              * @description The resolution that the calling credential has given so far.
              * @enum {string|null}
              */
-            your_resolution: "approve" | "reject" | null;
+            your_resolution: "approve" | "reject" | "break_glass" | null;
             /** @description Whether a review by the calling credential can count now. */
             reviewable: boolean;
             /** @description Extension: whether an approval by it can count now. False also for a reviewer who belongs to none of the teams, who may reject nevertheless. */
             approvable?: boolean;
             /** @description Extension: the reviewer who has taken the hold; null if no one has. */
             assigned_to?: string | null;
-            /** @description Extension: the teams that the hold requires; omitted if it requires none. */
+            /** @description Extension: the teams that the hold, or its open step, requires; omitted if it requires none. */
             teams?: components["schemas"]["WantedTeam"][];
+            /** @description Extension: the steps of the hold; omitted if it has none. */
+            steps?: components["schemas"]["HoldStep"][];
             /** @description The details that a reviewer is shown; null for an action that shows none. */
             display?: components["schemas"]["DisplayedDetails"] | null;
         };
@@ -3131,7 +3750,7 @@ export interface components {
              * @description The format of the annotation.
              * @enum {string}
              */
-            format: "text" | "money" | "number" | "date" | "datetime" | "account" | "masked";
+            format: "text" | "money" | "number" | "date" | "datetime" | "account" | "masked" | "standing";
             /** @description The value without the conventions of a language: 1250.50 EUR, 2026-11-02, or an IBAN without spaces. The hosted page writes it in the reader's language. Left out for text, masked values, and values that do not fit their format. */
             canonical?: string;
             /** @description The label in other languages, by language tag. Left out if the annotation has none. */
@@ -3192,13 +3811,18 @@ export interface components {
              */
             status: "cancelled";
         };
-        /** @description Where the user continues after the challenge. */
+        /** @description Whom the link is for, and where the user continues after the challenge. */
         ChallengeLinkRequest: {
             /**
              * Format: uri
              * @description A URL of one of the environment's origins. The page shows it as a link and adds `challenge` and `status` to its query; read the decision from your backend.
              */
             return_url?: string;
+            /**
+             * @description `client` for a link that leaves your own pages: handed to an agent or an MCP client, or sent by mail. Its page names your brand and nothing else until the subject uses a passkey there; only that browser sees the request, and a second use confirms it. Five refused attempts end the link, and the challenge stays open. Without `for`, the link itself shows the request and can cancel it.
+             * @enum {string}
+             */
+            for?: "client";
         };
         /** @description A short-lived URL that opens this challenge in a browser. */
         ChallengeLink: {
@@ -3243,6 +3867,12 @@ export interface components {
             resource?: components["schemas"]["Resource"];
             /** @description The expected nonce. */
             nonce?: string;
+            /** @description The expected id of the subject. */
+            subject?: string;
+            /** @description The details of the action as it is about to be performed, in full, or `{}` if it has none. A proof for different details, such as another amount, is not valid. */
+            context?: {
+                [key: string]: unknown;
+            };
             /**
              * @description Consumes the proof. Of concurrent callers exactly one succeeds.
              * @default false
@@ -3256,6 +3886,8 @@ export interface components {
             status: components["schemas"]["ProofState"];
             /** @description Why it is not valid. */
             reason_codes: string[];
+            /** @description What the request did not give, so that it was not compared with the proof: compare `sub` or `ctx` of the claims yourself before you act. */
+            unchecked?: ("subject" | "context")[];
             /** @description The proof's claims; null if it cannot be parsed. */
             claims: components["schemas"]["ProofClaims"] | null;
         };
@@ -3302,8 +3934,10 @@ export interface components {
             assurance?: {
                 [key: string]: unknown;
             };
-            /** @description The methods behind the decision: behaviour, passkey, sandbox_confirm, review. */
+            /** @description The methods behind the decision: behaviour, passkey, sandbox_confirm, review, break_glass, standing. */
             amr?: string[];
+            /** @description Extension: id of the standing approval that allowed the action; omitted if none did. */
+            grant?: string;
         } & {
             [key: string]: unknown;
         };
@@ -3422,6 +4056,8 @@ export interface components {
             hold_ttl_seconds: number;
             /** @description Time limit of a change request (seconds). */
             change_ttl_seconds: number;
+            /** @description Time for which a challenge or a hold reserves room under the limit of its resource (seconds). After it others may use the room, and the follow-up decision is counted anew. */
+            resource_reservation_seconds: number;
             /** @description Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again. */
             bar_self_review: boolean;
             /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
@@ -3543,6 +4179,8 @@ export interface components {
             hold_ttl_seconds?: number;
             /** @description Time limit of a change request (seconds). */
             change_ttl_seconds?: number;
+            /** @description Time for which a challenge or a hold reserves room under the limit of its resource (seconds). After it others may use the room, and the follow-up decision is counted anew. */
+            resource_reservation_seconds?: number;
             /** @description Bars self-review of every hold, including pending ones, with any credential. A policy's `self_review` cannot allow it again. */
             bar_self_review?: boolean;
             /** @description Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second approver. Switching it off waits too. */
@@ -3757,6 +4395,11 @@ export interface components {
             /** @description The relying party's id of the person. `.` and `..` are refused: they cannot be in a path. */
             id?: string;
         };
+        /** @description A request to end a revocation. */
+        SubjectReinstate: {
+            /** @description Why the subject may act again, for the second principal who approves it. */
+            reason: string;
+        };
         /** @description A person whose sessions are assessed. */
         Subject: {
             /** @description The subject's id. */
@@ -3774,6 +4417,43 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
             revoked_at: components["schemas"]["TimestampOrNull"];
+        };
+        /** @description A name of a subject in security events: a subject identifier of RFC 9493. */
+        SubjectAlias: {
+            /**
+             * @description `iss_sub` needs `iss` and `sub`, `opaque` needs `id`, `email` needs `email`, which is compared without regard to case and white space.
+             * @enum {string}
+             */
+            format: "iss_sub" | "opaque" | "email";
+            /** @description Issuer of the subject. */
+            iss?: string;
+            /** @description Subject at the issuer. */
+            sub?: string;
+            /** @description Opaque id. */
+            id?: string;
+            /** @description E-mail address. */
+            email?: string;
+        };
+        /** @description All names of a subject. Names that are left out are removed. */
+        SubjectAliasesUpdate: {
+            /** @description The names; an empty list removes all. */
+            aliases: components["schemas"]["SubjectAlias"][];
+        };
+        /** @description What is stored of the names of a subject. */
+        SubjectAliases: {
+            /** @description Id of the subject. */
+            subject: string;
+            /** @description One entry a name, the oldest first. */
+            aliases: components["schemas"]["StoredAlias"][];
+        };
+        /** @description A name of a subject, of which the format alone is shown. */
+        StoredAlias: {
+            /**
+             * @description Format of the name.
+             * @enum {string}
+             */
+            format: "iss_sub" | "opaque" | "email";
+            created_at: components["schemas"]["Timestamp"];
         };
         /** @description Summary of a passkey. */
         PasskeySummary: {
@@ -4442,6 +5122,87 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             updated_at?: components["schemas"]["Timestamp"];
         };
+        /** @description Name of a destination of the log. */
+        DestinationName: string;
+        /**
+         * @description How a destination takes the log: OTLP logs over HTTP, OCSF events in the body of a POST, or OCSF events in syslog messages over TLS.
+         * @enum {string}
+         */
+        DestinationKind: "otlp" | "https" | "syslog";
+        /** @description The settings of a destination of the log. */
+        DestinationSet: {
+            kind: components["schemas"]["DestinationKind"];
+            /** @description The whole address, such as `https://collector.example/v1/logs` or `tls://logs.example:6514`. */
+            url: string;
+            /**
+             * @description Of the body: `protobuf` (the default) or `json` of otlp, `lines` (the default) or `array` of https.
+             * @enum {string}
+             */
+            encoding?: "protobuf" | "json" | "lines" | "array";
+            /** @description Name of the header that has the credential. Default Authorization. */
+            header?: string;
+            /** @description Certificates in PEM that sign the receiver's; those that the machine trusts if omitted. */
+            ca?: string;
+            /**
+             * Format: date-time
+             * @description Of a new destination: entries from this time on are sent. If omitted, those that are sealed from now on.
+             */
+            since?: string;
+        };
+        /** @description What a destination of the log is authenticated with. */
+        DestinationCredentials: {
+            /** @description Value of the header. */
+            header?: string;
+            /** @description Client certificate and its chain in PEM. */
+            certificate?: string;
+            /** @description Key of the certificate in PEM. */
+            key?: string;
+        };
+        /** @description A system to which the sealed log is pushed. */
+        Destination: {
+            /** @description Id of the destination. */
+            id: string;
+            name: components["schemas"]["DestinationName"];
+            kind: components["schemas"]["DestinationKind"];
+            /** @description The whole address. */
+            url: string;
+            /** @description Encoding of the body; null for syslog. */
+            encoding: string | null;
+            /** @description Name of the header that has the credential; null for syslog. */
+            header: string | null;
+            /** @description Certificates that sign the receiver's. */
+            ca: string | null;
+            /**
+             * Format: date-time
+             * @description Entries from before are passed over.
+             */
+            since: string | null;
+            /** @description Whether credentials are stored. */
+            has_credentials: boolean;
+            /** @description Number of the last entry that the receiver confirmed. */
+            position: number;
+            /** @description Entries that are sealed and not confirmed. */
+            behind: number;
+            /**
+             * Format: date-time
+             * @description When the first of them was sealed.
+             */
+            oldest_behind: string | null;
+            /**
+             * Format: date-time
+             * @description When the receiver last confirmed entries.
+             */
+            sent_at: string | null;
+            /**
+             * Format: date-time
+             * @description Since when no attempt has succeeded.
+             */
+            failing_since: string | null;
+            /** @description Why the last attempt failed; null if it succeeded. */
+            last_error: string | null;
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
         /** @description The result of a `webhook.test` event. */
         WebhookTestResult: {
             /** @description Id of the test event. */
@@ -4749,6 +5510,8 @@ export interface components {
             nonce?: string;
             /** @description The observation session for this decision; by default the subject's latest. */
             session?: string;
+            /** @description The decision that asked for a confirmation or a review, whose follow-up decision is asked for; by default the newest about the same request. */
+            authorization?: string;
         };
         /** @description Details of the action. All members but `countersign` belong to the context that the action's `context_schema` describes. */
         AccessContext: {
@@ -4864,105 +5627,113 @@ export interface components {
     responses: never;
     parameters: {
         /** @description Id of the action. */
-        action_id: components["schemas"]["PathId"];
+        path_action_id: components["schemas"]["PathId"];
         /** @description Id of the subject. */
-        subject_id: components["schemas"]["SubjectId"];
+        path_subject_id: components["schemas"]["SubjectId"];
         /** @description Id of the session. */
-        session_id: components["schemas"]["PathId"];
+        path_session_id: components["schemas"]["PathId"];
         /** @description Id of the passkey. */
-        passkey_id: components["schemas"]["PathId"];
+        path_passkey_id: components["schemas"]["PathId"];
         /** @description Id of the authorization. */
-        authorization_id: components["schemas"]["PathId"];
+        path_authorization_id: components["schemas"]["PathId"];
+        /** @description Id of the standing approval. */
+        path_standing_approval_id: components["schemas"]["PathId"];
         /** @description Id of the challenge. */
-        challenge_id: components["schemas"]["PathId"];
+        path_challenge_id: components["schemas"]["PathId"];
         /** @description Id of the evaluation. */
-        evaluation_id: components["schemas"]["PathId"];
+        path_evaluation_id: components["schemas"]["PathId"];
         /** @description Id of the credential. */
-        credential_id: components["schemas"]["PathId"];
+        path_credential_id: components["schemas"]["PathId"];
+        /** @description Id of the member of staff. */
+        path_person_id: components["schemas"]["PathId"];
         /** @description Id of the team. */
-        team_id: components["schemas"]["PathId"];
+        path_team_id: components["schemas"]["PathId"];
         /** @description Id of the list. */
-        list_id: components["schemas"]["PathId"];
+        path_list_id: components["schemas"]["PathId"];
         /** @description Id of the change request. */
-        change_id: components["schemas"]["PathId"];
+        path_change_id: components["schemas"]["PathId"];
         /** @description Id of the webhook endpoint. */
-        endpoint_id: components["schemas"]["PathId"];
+        path_endpoint_id: components["schemas"]["PathId"];
+        /** @description Name of the destination of the log. */
+        path_destination_name: components["schemas"]["DestinationName"];
         /** @description The proof's `jti`. Any text is accepted; an unknown one has status `unknown`. */
-        jti: string;
+        path_jti: string;
         /** @description Version of the policy. */
-        version: number;
+        path_version: number;
         /** @description Entries on a page. */
-        limit: number;
+        query_limit: number;
         /** @description Cursor of the next page from the `Link` header. */
-        cursor: string;
+        query_cursor: string;
         /** @description Only entries at or after this time (RFC 3339). */
-        since: string;
+        query_since: string;
         /** @description Only entries before this time (RFC 3339). */
-        until: string;
+        query_until: string;
         /** @description Only holds that are due before this time (RFC 3339). */
-        dueBefore: string;
+        query_dueBefore: string;
         /** @description Only holds that were opened before this time (RFC 3339). */
-        openedBefore: string;
+        query_openedBefore: string;
         /** @description `newest` first, soonest `due` first, or by the first `amount` among the displayed details: by currency, and the largest of each first. */
-        reviewOrder: "newest" | "due" | "amount";
+        query_reviewOrder: "newest" | "due" | "amount";
         /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, whatever the case, accents, spaces and separators. */
-        reviewSearch: string;
+        query_reviewSearch: string;
         /** @description The admin key that is given the keys that rest on the revoked one. It must have their permissions, expire no earlier and be of the caller's principal or of the revoked key's. They count as its principal from then on; without it they are revoked too. */
-        childrenTo: string;
+        query_childrenTo: string;
         /** @description Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it. */
-        assignedTo: string;
+        query_assignedTo: string;
         /** @description Only entries of this subject. */
-        subject: components["schemas"]["SubjectId"];
+        query_subject: components["schemas"]["SubjectId"];
         /** @description Only entries of this action key. */
-        action: string;
+        query_action: string;
         /** @description Only entries with this decision. */
-        decision: components["schemas"]["Decision"];
+        query_decision: components["schemas"]["Decision"];
         /** @description Only entries of this mode. */
-        mode: components["schemas"]["Mode"];
+        query_mode: components["schemas"]["Mode"];
         /** @description Only actions of this risk class. */
-        riskClass: components["schemas"]["RiskClass"];
+        query_riskClass: components["schemas"]["RiskClass"];
         /** @description Only events of this type, or of a family such as `hold.*`. */
-        eventType: components["schemas"]["EventTypePattern"];
+        query_eventType: components["schemas"]["EventTypePattern"];
         /** @description Only the action with this key. */
-        actionKey: string;
+        query_actionKey: string;
         /** @description Only the keys of this issuer: the `iss` of a proof, the `proof_issuer` of a credential. An extension. */
-        issuer: string;
+        query_issuer: string;
         /** @description Only subjects with this status. */
-        subjectStatus: components["schemas"]["SubjectStatus"];
+        query_subjectStatus: components["schemas"]["SubjectStatus"];
         /** @description Only subjects in this state of enrollment. */
-        enrollmentState: components["schemas"]["EnrollmentState"];
+        query_enrollmentState: components["schemas"]["EnrollmentState"];
         /** @description Only sessions with this status. */
-        sessionState: components["schemas"]["SessionState"];
+        query_sessionState: components["schemas"]["SessionState"];
+        /** @description Only those with this status. */
+        query_afterReviewStatus: "open" | "justified" | "not_justified";
         /** @description Only reviews with this status. */
-        reviewStatus: "pending" | "approved" | "rejected" | "expired";
+        query_reviewStatus: "pending" | "approved" | "rejected" | "expired" | "withdrawn";
         /** @description Only the follow-up decision of this authorization. */
-        parent: components["schemas"]["PathId"];
+        query_parent: components["schemas"]["PathId"];
         /** @description Only authorizations with this review status. */
-        reviewStatusFilter: components["schemas"]["ReviewStatus"];
+        query_reviewStatusFilter: components["schemas"]["ReviewStatus"];
         /** @description Only evaluations with this status. */
-        evaluationStatus: components["schemas"]["EvaluationStatus"];
+        query_evaluationStatus: components["schemas"]["EvaluationStatus"];
         /** @description Only entries that have this value and, of a list that is not personal, those that contain it. */
-        listValue: string;
+        query_listValue: string;
         /** @description Only change requests with this status. */
-        changeStatus: components["schemas"]["ChangeStatus"];
+        query_changeStatus: components["schemas"]["ChangeStatus"];
         /** @description Only change requests of this kind. */
-        changeKind: components["schemas"]["ChangeKind"];
+        query_changeKind: components["schemas"]["ChangeKind"];
         /** @description Only attempts with this status. */
-        attemptStatus: components["schemas"]["AttemptStatus"];
+        query_attemptStatus: components["schemas"]["AttemptStatus"];
         /** @description Only attempts to deliver this event. */
-        eventId: components["schemas"]["PathId"];
+        query_eventId: components["schemas"]["PathId"];
         /** @description Only changes made by this actor (a credential, a reviewer, a workflow). */
-        auditActor: string;
+        query_auditActor: string;
         /** @description Only changes of this kind. */
-        auditKind: string;
+        query_auditKind: string;
         /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-        IdempotencyKey: string;
+        header_IdempotencyKey: string;
         /** @description The page's origin; a client token is accepted from its own origin only. */
-        Origin: string;
+        header_Origin: string;
         /** @description `true` is equivalent to `research_optin` in the body. */
-        ResearchOptin: "true" | "false";
+        header_ResearchOptin: "true" | "false";
         /** @description Resume after this event, or from this position of a stream. */
-        LastEventId: string;
+        header_LastEventId: string;
     };
     requestBodies: never;
     headers: never;
@@ -5034,9 +5805,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -5060,7 +5831,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -5086,12 +5857,12 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The admin key that is given the keys that rest on the revoked one. It must have their permissions, expire no earlier and be of the caller's principal or of the revoked key's. They count as its principal from then on; without it they are revoked too. */
-                children_to?: components["parameters"]["childrenTo"];
+                children_to?: components["parameters"]["query_childrenTo"];
             };
             header?: never;
             path: {
                 /** @description Id of the credential. */
-                credential_id: components["parameters"]["credential_id"];
+                credential_id: components["parameters"]["path_credential_id"];
             };
             cookie?: never;
         };
@@ -5111,11 +5882,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the credential. */
-                credential_id: components["parameters"]["credential_id"];
+                credential_id: components["parameters"]["path_credential_id"];
             };
             cookie?: never;
         };
@@ -5140,13 +5911,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only the action with this key. */
-                key?: components["parameters"]["actionKey"];
+                key?: components["parameters"]["query_actionKey"];
                 /** @description Only entries of this mode. */
-                mode?: components["parameters"]["mode"];
+                mode?: components["parameters"]["query_mode"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -5170,7 +5941,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -5198,7 +5969,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
             };
             cookie?: never;
         };
@@ -5221,7 +5992,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
             };
             cookie?: never;
         };
@@ -5242,7 +6013,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
             };
             cookie?: never;
         };
@@ -5276,14 +6047,14 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
             };
             cookie?: never;
         };
@@ -5305,11 +6076,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
             };
             cookie?: never;
         };
@@ -5336,9 +6107,9 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
                 /** @description Version of the policy. */
-                version: components["parameters"]["version"];
+                version: components["parameters"]["path_version"];
             };
             cookie?: never;
         };
@@ -5360,13 +6131,13 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
                 /** @description Version of the policy. */
-                version: components["parameters"]["version"];
+                version: components["parameters"]["path_version"];
             };
             cookie?: never;
         };
@@ -5398,9 +6169,9 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the action. */
-                action_id: components["parameters"]["action_id"];
+                action_id: components["parameters"]["path_action_id"];
                 /** @description Version of the policy. */
-                version: components["parameters"]["version"];
+                version: components["parameters"]["path_version"];
             };
             cookie?: never;
         };
@@ -5425,9 +6196,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -5451,7 +6222,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -5488,7 +6259,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the team. */
-                team_id: components["parameters"]["team_id"];
+                team_id: components["parameters"]["path_team_id"];
             };
             cookie?: never;
         };
@@ -5511,7 +6282,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the team. */
-                team_id: components["parameters"]["team_id"];
+                team_id: components["parameters"]["path_team_id"];
             };
             cookie?: never;
         };
@@ -5541,7 +6312,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the team. */
-                team_id: components["parameters"]["team_id"];
+                team_id: components["parameters"]["path_team_id"];
             };
             cookie?: never;
         };
@@ -5571,13 +6342,49 @@ export interface operations {
             };
         };
     };
+    setManager: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the member of staff. */
+                person_id: components["parameters"]["path_person_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PersonManagerUpdate"];
+            };
+        };
+        responses: {
+            /** @description PersonManager. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonManager"];
+                };
+            };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
     listLists: {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -5601,7 +6408,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -5629,7 +6436,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the list. */
-                list_id: components["parameters"]["list_id"];
+                list_id: components["parameters"]["path_list_id"];
             };
             cookie?: never;
         };
@@ -5652,7 +6459,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the list. */
-                list_id: components["parameters"]["list_id"];
+                list_id: components["parameters"]["path_list_id"];
             };
             cookie?: never;
         };
@@ -5680,16 +6487,16 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries that have this value and, of a list that is not personal, those that contain it. */
-                value?: components["parameters"]["listValue"];
+                value?: components["parameters"]["query_listValue"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the list. */
-                list_id: components["parameters"]["list_id"];
+                list_id: components["parameters"]["path_list_id"];
             };
             cookie?: never;
         };
@@ -5711,11 +6518,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the list. */
-                list_id: components["parameters"]["list_id"];
+                list_id: components["parameters"]["path_list_id"];
             };
             cookie?: never;
         };
@@ -5749,13 +6556,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only change requests with this status. */
-                status?: components["parameters"]["changeStatus"];
+                status?: components["parameters"]["query_changeStatus"];
                 /** @description Only change requests of this kind. */
-                kind?: components["parameters"]["changeKind"];
+                kind?: components["parameters"]["query_changeKind"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -5780,7 +6587,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change request. */
-                change_id: components["parameters"]["change_id"];
+                change_id: components["parameters"]["path_change_id"];
             };
             cookie?: never;
         };
@@ -5803,7 +6610,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the change request. */
-                change_id: components["parameters"]["change_id"];
+                change_id: components["parameters"]["path_change_id"];
             };
             cookie?: never;
         };
@@ -5829,11 +6636,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the change request. */
-                change_id: components["parameters"]["change_id"];
+                change_id: components["parameters"]["path_change_id"];
             };
             cookie?: never;
         };
@@ -5859,11 +6666,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the change request. */
-                change_id: components["parameters"]["change_id"];
+                change_id: components["parameters"]["path_change_id"];
             };
             cookie?: never;
         };
@@ -5889,11 +6696,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the change request. */
-                change_id: components["parameters"]["change_id"];
+                change_id: components["parameters"]["path_change_id"];
             };
             cookie?: never;
         };
@@ -5918,13 +6725,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only subjects with this status. */
-                status?: components["parameters"]["subjectStatus"];
+                status?: components["parameters"]["query_subjectStatus"];
                 /** @description Only subjects in this state of enrollment. */
-                enrollment?: components["parameters"]["enrollmentState"];
+                enrollment?: components["parameters"]["query_enrollmentState"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -5948,7 +6755,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -5976,7 +6783,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -5999,7 +6806,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6021,11 +6828,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6046,18 +6853,68 @@ export interface operations {
             };
         };
     };
+    listSubjectAliases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the subject. */
+                subject_id: components["parameters"]["path_subject_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SubjectAliases. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubjectAliases"];
+                };
+            };
+        };
+    };
+    setSubjectAliases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the subject. */
+                subject_id: components["parameters"]["path_subject_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubjectAliasesUpdate"];
+            };
+        };
+        responses: {
+            /** @description SubjectAliases. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubjectAliases"];
+                };
+            };
+        };
+    };
     listEnrollments: {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6079,11 +6936,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6117,14 +6974,14 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6146,11 +7003,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6176,11 +7033,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6201,14 +7058,14 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6230,11 +7087,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6260,11 +7117,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6286,11 +7143,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6316,11 +7173,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6347,9 +7204,9 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
                 /** @description Id of the passkey. */
-                passkey_id: components["parameters"]["passkey_id"];
+                passkey_id: components["parameters"]["path_passkey_id"];
             };
             cookie?: never;
         };
@@ -6370,7 +7227,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6392,11 +7249,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6422,11 +7279,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6452,11 +7309,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the subject. */
-                subject_id: components["parameters"]["subject_id"];
+                subject_id: components["parameters"]["path_subject_id"];
             };
             cookie?: never;
         };
@@ -6477,12 +7334,42 @@ export interface operations {
             };
         };
     };
+    reinstateSubject: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the subject. */
+                subject_id: components["parameters"]["path_subject_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubjectReinstate"];
+            };
+        };
+        responses: {
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
     createClientToken: {
         parameters: {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -6508,13 +7395,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this subject. */
-                subject?: components["parameters"]["subject"];
+                subject?: components["parameters"]["query_subject"];
                 /** @description Only sessions with this status. */
-                status?: components["parameters"]["sessionState"];
+                status?: components["parameters"]["query_sessionState"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -6538,7 +7425,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -6566,7 +7453,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the session. */
-                session_id: components["parameters"]["session_id"];
+                session_id: components["parameters"]["path_session_id"];
             };
             cookie?: never;
         };
@@ -6589,7 +7476,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the session. */
-                session_id: components["parameters"]["session_id"];
+                session_id: components["parameters"]["path_session_id"];
             };
             cookie?: never;
         };
@@ -6612,7 +7499,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the session. */
-                session_id: components["parameters"]["session_id"];
+                session_id: components["parameters"]["path_session_id"];
             };
             cookie?: never;
         };
@@ -6634,13 +7521,13 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description The page's origin; a client token is accepted from its own origin only. */
-                Origin?: components["parameters"]["Origin"];
+                Origin?: components["parameters"]["header_Origin"];
                 /** @description `true` is equivalent to `research_optin` in the body. */
-                "X-Service-Research-Optin"?: components["parameters"]["ResearchOptin"];
+                "X-Service-Research-Optin"?: components["parameters"]["header_ResearchOptin"];
             };
             path: {
                 /** @description Id of the session. */
-                session_id: components["parameters"]["session_id"];
+                session_id: components["parameters"]["path_session_id"];
             };
             cookie?: never;
         };
@@ -6666,11 +7553,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the session. */
-                session_id: components["parameters"]["session_id"];
+                session_id: components["parameters"]["path_session_id"];
             };
             cookie?: never;
         };
@@ -6715,25 +7602,25 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this subject. */
-                subject?: components["parameters"]["subject"];
+                subject?: components["parameters"]["query_subject"];
                 /** @description Only entries of this action key. */
-                action?: components["parameters"]["action"];
+                action?: components["parameters"]["query_action"];
                 /** @description Only entries with this decision. */
-                decision?: components["parameters"]["decision"];
+                decision?: components["parameters"]["query_decision"];
                 /** @description Only entries of this mode. */
-                mode?: components["parameters"]["mode"];
+                mode?: components["parameters"]["query_mode"];
                 /** @description Only authorizations with this review status. */
-                review_status?: components["parameters"]["reviewStatusFilter"];
+                review_status?: components["parameters"]["query_reviewStatusFilter"];
                 /** @description Only the follow-up decision of this authorization. */
-                parent?: components["parameters"]["parent"];
+                parent?: components["parameters"]["query_parent"];
                 /** @description Only entries at or after this time (RFC 3339). */
-                since?: components["parameters"]["since"];
+                since?: components["parameters"]["query_since"];
                 /** @description Only entries before this time (RFC 3339). */
-                until?: components["parameters"]["until"];
+                until?: components["parameters"]["query_until"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -6758,7 +7645,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the authorization. */
-                authorization_id: components["parameters"]["authorization_id"];
+                authorization_id: components["parameters"]["path_authorization_id"];
             };
             cookie?: never;
         };
@@ -6780,11 +7667,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the authorization. */
-                authorization_id: components["parameters"]["authorization_id"];
+                authorization_id: components["parameters"]["path_authorization_id"];
             };
             cookie?: never;
         };
@@ -6810,11 +7697,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the authorization. */
-                authorization_id: components["parameters"]["authorization_id"];
+                authorization_id: components["parameters"]["path_authorization_id"];
             };
             cookie?: never;
         };
@@ -6844,16 +7731,42 @@ export interface operations {
             };
         };
     };
+    withdrawAuthorization: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the authorization. */
+                authorization_id: components["parameters"]["path_authorization_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ReviewWithdrawal. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewWithdrawal"];
+                };
+            };
+        };
+    };
     assignReview: {
         parameters: {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the authorization. */
-                authorization_id: components["parameters"]["authorization_id"];
+                authorization_id: components["parameters"]["path_authorization_id"];
             };
             cookie?: never;
         };
@@ -6880,7 +7793,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the authorization. */
-                authorization_id: components["parameters"]["authorization_id"];
+                authorization_id: components["parameters"]["path_authorization_id"];
             };
             cookie?: never;
         };
@@ -6897,31 +7810,217 @@ export interface operations {
             };
         };
     };
+    listAfterReviews: {
+        parameters: {
+            query?: {
+                /** @description Only those with this status. */
+                status?: components["parameters"]["query_afterReviewStatus"];
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["query_cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of AfterReview, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AfterReview"][];
+                };
+            };
+        };
+    };
+    giveAfterReview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the authorization. */
+                authorization_id: components["parameters"]["path_authorization_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AfterReviewVerdict"];
+            };
+        };
+        responses: {
+            /** @description AfterReview. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AfterReview"];
+                };
+            };
+        };
+    };
+    listStandingApprovals: {
+        parameters: {
+            query?: {
+                /** @description Only entries of this subject. */
+                subject?: components["parameters"]["query_subject"];
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["query_cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of StandingApproval, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingApproval"][];
+                };
+            };
+        };
+    };
+    createStandingApproval: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StandingApprovalCreate"];
+            };
+        };
+        responses: {
+            /** @description Created: StandingApprovalOpened. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingApprovalOpened"];
+                };
+            };
+        };
+    };
+    getStandingApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the standing approval. */
+                standing_approval_id: components["parameters"]["path_standing_approval_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description StandingApproval. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingApproval"];
+                };
+            };
+        };
+    };
+    revokeStandingApproval: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the standing approval. */
+                standing_approval_id: components["parameters"]["path_standing_approval_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description StandingApproval. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingApproval"];
+                };
+            };
+        };
+    };
+    createStandingLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the subject. */
+                subject_id: components["parameters"]["path_subject_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created: StandingLink. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StandingLink"];
+                };
+            };
+        };
+    };
     listReviews: {
         parameters: {
             query?: {
                 /** @description Only reviews with this status. */
-                status?: components["parameters"]["reviewStatus"];
+                status?: components["parameters"]["query_reviewStatus"];
                 /** @description Only entries of this subject. */
-                subject?: components["parameters"]["subject"];
+                subject?: components["parameters"]["query_subject"];
                 /** @description Only entries of this action key. */
-                action?: components["parameters"]["action"];
+                action?: components["parameters"]["query_action"];
                 /** @description Only actions of this risk class. */
-                risk_class?: components["parameters"]["riskClass"];
+                risk_class?: components["parameters"]["query_riskClass"];
                 /** @description Only holds that were opened before this time (RFC 3339). */
-                opened_before?: components["parameters"]["openedBefore"];
+                opened_before?: components["parameters"]["query_openedBefore"];
                 /** @description Only holds that are due before this time (RFC 3339). */
-                due_before?: components["parameters"]["dueBefore"];
+                due_before?: components["parameters"]["query_dueBefore"];
                 /** @description `newest` first, soonest `due` first, or by the first `amount` among the displayed details: by currency, and the largest of each first. */
-                order?: components["parameters"]["reviewOrder"];
+                order?: components["parameters"]["query_reviewOrder"];
                 /** @description Only holds whose subject or authorization begins with it, or whose action or displayed details contain it, whatever the case, accents, spaces and separators. */
-                q?: components["parameters"]["reviewSearch"];
+                q?: components["parameters"]["query_reviewSearch"];
                 /** @description Only holds that this reviewer has taken: `me` for the calling credential, or as `assigned_to` of a hold shows it. */
-                assigned_to?: components["parameters"]["assignedTo"];
+                assigned_to?: components["parameters"]["query_assignedTo"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -6944,9 +8043,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only entries of this action key. */
-                action?: components["parameters"]["action"];
+                action?: components["parameters"]["query_action"];
                 /** @description Only actions of this risk class. */
-                risk_class?: components["parameters"]["riskClass"];
+                risk_class?: components["parameters"]["query_riskClass"];
             };
             header?: never;
             path?: never;
@@ -6971,7 +8070,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the challenge. */
-                challenge_id: components["parameters"]["challenge_id"];
+                challenge_id: components["parameters"]["path_challenge_id"];
             };
             cookie?: never;
         };
@@ -6993,11 +8092,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the challenge. */
-                challenge_id: components["parameters"]["challenge_id"];
+                challenge_id: components["parameters"]["path_challenge_id"];
             };
             cookie?: never;
         };
@@ -7023,11 +8122,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the challenge. */
-                challenge_id: components["parameters"]["challenge_id"];
+                challenge_id: components["parameters"]["path_challenge_id"];
             };
             cookie?: never;
         };
@@ -7053,11 +8152,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the challenge. */
-                challenge_id: components["parameters"]["challenge_id"];
+                challenge_id: components["parameters"]["path_challenge_id"];
             };
             cookie?: never;
         };
@@ -7079,11 +8178,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the challenge. */
-                challenge_id: components["parameters"]["challenge_id"];
+                challenge_id: components["parameters"]["path_challenge_id"];
             };
             cookie?: never;
         };
@@ -7110,7 +8209,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The proof's `jti`. Any text is accepted; an unknown one has status `unknown`. */
-                jti: components["parameters"]["jti"];
+                jti: components["parameters"]["path_jti"];
             };
             cookie?: never;
         };
@@ -7175,7 +8274,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only the keys of this issuer: the `iss` of a proof, the `proof_issuer` of a credential. An extension. */
-                issuer?: components["parameters"]["issuer"];
+                issuer?: components["parameters"]["query_issuer"];
             };
             header?: never;
             path?: never;
@@ -7251,9 +8350,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -7277,7 +8376,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -7299,11 +8398,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only evaluations with this status. */
-                status?: components["parameters"]["evaluationStatus"];
+                status?: components["parameters"]["query_evaluationStatus"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -7327,7 +8426,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -7355,7 +8454,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the evaluation. */
-                evaluation_id: components["parameters"]["evaluation_id"];
+                evaluation_id: components["parameters"]["path_evaluation_id"];
             };
             cookie?: never;
         };
@@ -7377,11 +8476,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the evaluation. */
-                evaluation_id: components["parameters"]["evaluation_id"];
+                evaluation_id: components["parameters"]["path_evaluation_id"];
             };
             cookie?: never;
         };
@@ -7413,7 +8512,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the evaluation. */
-                evaluation_id: components["parameters"]["evaluation_id"];
+                evaluation_id: components["parameters"]["path_evaluation_id"];
             };
             cookie?: never;
         };
@@ -7434,21 +8533,21 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only events of this type, or of a family such as `hold.*`. */
-                type?: components["parameters"]["eventType"];
+                type?: components["parameters"]["query_eventType"];
                 /** @description Only entries of this subject. */
-                subject?: components["parameters"]["subject"];
+                subject?: components["parameters"]["query_subject"];
                 /** @description Only entries of this action key. */
-                action?: components["parameters"]["action"];
+                action?: components["parameters"]["query_action"];
                 /** @description Only entries with this decision. */
-                decision?: components["parameters"]["decision"];
+                decision?: components["parameters"]["query_decision"];
                 /** @description Only entries at or after this time (RFC 3339). */
-                since?: components["parameters"]["since"];
+                since?: components["parameters"]["query_since"];
                 /** @description Only entries before this time (RFC 3339). */
-                until?: components["parameters"]["until"];
+                until?: components["parameters"]["query_until"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -7471,15 +8570,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only events of this type, or of a family such as `hold.*`. */
-                type?: components["parameters"]["eventType"];
+                type?: components["parameters"]["query_eventType"];
                 /** @description Only entries of this subject. */
-                subject?: components["parameters"]["subject"];
+                subject?: components["parameters"]["query_subject"];
                 /** @description Only entries of this action key. */
-                action?: components["parameters"]["action"];
+                action?: components["parameters"]["query_action"];
             };
             header?: {
                 /** @description Resume after this event, or from this position of a stream. */
-                "Last-Event-ID"?: components["parameters"]["LastEventId"];
+                "Last-Event-ID"?: components["parameters"]["header_LastEventId"];
             };
             path?: never;
             cookie?: never;
@@ -7521,9 +8620,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -7547,7 +8646,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -7584,7 +8683,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7607,7 +8706,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7628,7 +8727,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7663,11 +8762,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7693,11 +8792,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7719,11 +8818,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7745,11 +8844,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7774,22 +8873,22 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only attempts with this status. */
-                status?: components["parameters"]["attemptStatus"];
+                status?: components["parameters"]["query_attemptStatus"];
                 /** @description Only attempts to deliver this event. */
-                event?: components["parameters"]["eventId"];
+                event?: components["parameters"]["query_eventId"];
                 /** @description Only entries at or after this time (RFC 3339). */
-                since?: components["parameters"]["since"];
+                since?: components["parameters"]["query_since"];
                 /** @description Only entries before this time (RFC 3339). */
-                until?: components["parameters"]["until"];
+                until?: components["parameters"]["query_until"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the webhook endpoint. */
-                endpoint_id: components["parameters"]["endpoint_id"];
+                endpoint_id: components["parameters"]["path_endpoint_id"];
             };
             cookie?: never;
         };
@@ -7806,21 +8905,162 @@ export interface operations {
             };
         };
     };
+    listDestinations: {
+        parameters: {
+            query?: {
+                /** @description Entries on a page. */
+                limit?: components["parameters"]["query_limit"];
+                /** @description Cursor of the next page from the `Link` header. */
+                cursor?: components["parameters"]["query_cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A list of Destination, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Destination"][];
+                };
+            };
+        };
+    };
+    getDestination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the destination of the log. */
+                destination_name: components["parameters"]["path_destination_name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Destination. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+        };
+    };
+    setDestination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the destination of the log. */
+                destination_name: components["parameters"]["path_destination_name"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationSet"];
+            };
+        };
+        responses: {
+            /** @description Destination. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+        };
+    };
+    removeDestination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the destination of the log. */
+                destination_name: components["parameters"]["path_destination_name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted and still running: ChangeRequest. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description Done; there is no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    setDestinationCredentials: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the destination of the log. */
+                destination_name: components["parameters"]["path_destination_name"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DestinationCredentials"];
+            };
+        };
+        responses: {
+            /** @description Destination. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Destination"];
+                };
+            };
+        };
+    };
     listAudit: {
         parameters: {
             query?: {
                 /** @description Only changes made by this actor (a credential, a reviewer, a workflow). */
-                actor?: components["parameters"]["auditActor"];
+                actor?: components["parameters"]["query_auditActor"];
                 /** @description Only changes of this kind. */
-                kind?: components["parameters"]["auditKind"];
+                kind?: components["parameters"]["query_auditKind"];
                 /** @description Only entries at or after this time (RFC 3339). */
-                since?: components["parameters"]["since"];
+                since?: components["parameters"]["query_since"];
                 /** @description Only entries before this time (RFC 3339). */
-                until?: components["parameters"]["until"];
+                until?: components["parameters"]["query_until"];
                 /** @description Entries on a page. */
-                limit?: components["parameters"]["limit"];
+                limit?: components["parameters"]["query_limit"];
                 /** @description Cursor of the next page from the `Link` header. */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: components["parameters"]["query_cursor"];
             };
             header?: never;
             path?: never;
@@ -7884,7 +9124,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -7911,7 +9151,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -7938,7 +9178,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -7990,7 +9230,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the session. */
-                session_id: components["parameters"]["session_id"];
+                session_id: components["parameters"]["path_session_id"];
             };
             cookie?: never;
         };
@@ -8012,7 +9252,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -8039,7 +9279,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description A repeated request with the same key gets the stored response of the first. The same key with a different request is refused with `idempotency_key_reused`. Keys are scoped to the credential. */
-                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                "Idempotency-Key"?: components["parameters"]["header_IdempotencyKey"];
             };
             path?: never;
             cookie?: never;

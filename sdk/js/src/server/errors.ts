@@ -29,7 +29,7 @@ export class ValidationError extends ProblemError {
   override readonly name = 'ValidationError'
 
   constructor(readonly faults: Fault[], requestId: string) {
-    super(422, 'validation_failed', faults.map((f) => `${f.loc.join('.')}: ${f.msg}`).join('; '), requestId)
+    super(422, 'validation_error', faults.map((f) => `${f.loc.join('.')}: ${f.msg}`).join('; '), requestId)
   }
 }
 

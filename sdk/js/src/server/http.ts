@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { refuseUnknown } from '../options.js'
 import { isStream, readResponse, refusal, type Result } from './response.js'
 import { CountersignError, ProblemError, ProtocolError, TimeoutError, UnreachableError, isRateLimited, isUnavailable } from './errors.js'
@@ -49,6 +49,11 @@ export class Transport {
     if (!o.apiKey) throw new CountersignError('apiKey is missing')
     this.base = o.baseURL.replace(/\/+$/, '')
     this.fetch = o.fetch ?? globalThis.fetch
+  }
+
+  /** Returns 32 bytes for a purpose that every process with this API key derives. */
+  deriveKey(purpose: string): Uint8Array {
+    return createHmac('sha256', this.o.apiKey).update('countersign ' + purpose).digest()
   }
 
   url(op: Operation, parts: Parts): string {

@@ -13,3 +13,7 @@ export type { EventData } from './events.js'
 export type { ServiceEvent } from './stream.js'
 export { collectorToken, type CollectorTokenAsk } from './tokens.js'
 export { WebhookError, verifyWebhook, type EventType, type WebhookEvent, type WebhookHeaders, type WebhookOptions } from './webhooks.js'
+export {
+  Gate, GateRequestError, LoginRequiredError, PROOF_HEADER, answer, expressGate, fastifyGate, nextGate,
+  type Describe, type GateAnswer, type GateAsk, type GateOptions, type GateOutcome,
+} from './gate.js'

@@ -9,6 +9,7 @@ const LONGEST_MS = 10 * 60_000
 const SHORTEST_MS = 10_000
 const REFETCH_MS = 10_000 // the shortest interval between fetches because of an unknown kid
 const WITHIN_MS = 5000
+const COORDINATE = 43 // characters of 32 bytes in base64url
 const BEYOND_MS = 60 * 60_000 // how long after the last successful fetch the keys are used: one may have been removed since
 
 /** A published key set, cached for as long as its Cache-Control says and fetched again, once, for an unknown kid. */
@@ -85,7 +86,8 @@ export async function importKeys(keys: JWK[]): Promise<Map<string, Key>> {
   for (const k of keys) {
     if (k.kty !== 'EC' || k.crv !== 'P-256' || !k.kid || k.d !== undefined || (k.alg ?? 'ES256') !== 'ES256' || (k.use ?? 'sig') !== 'sig') continue
     if (Array.isArray(k.key_ops) && !k.key_ops.includes('verify')) continue
-    const key = await importJWK({ kty: 'EC', crv: 'P-256', x: k.x!, y: k.y! }, 'ES256').catch(() => undefined) // not a point on the curve
+    if (k.x?.length !== COORDINATE || k.y?.length !== COORDINATE) continue
+    const key = await importJWK({ kty: 'EC', crv: 'P-256', x: k.x, y: k.y }, 'ES256').catch(() => undefined) // not a point on the curve
     if (key) out.set(k.kid, key)
   }
   return out

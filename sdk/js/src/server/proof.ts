@@ -1,5 +1,6 @@
 import { refuseUnknown } from '../options.js'
-import { resourceDigest } from './canonical.js'
+import { digest, resourceDigest } from './canonical.js'
+import { parseJSON } from './check.js'
 import { CountersignError } from './errors.js'
 import { KeySet, type Key } from './jwks.js'
 
@@ -32,18 +33,30 @@ export class ProofError extends CountersignError {
   }
 }
 
-/** The request that the proof must belong to. */
-export interface ProofExpectation {
+interface Expected {
   audience: string
   action: string
+  /** Your own id of the user. */
+  subject: string
   resource: { type: string; id: string }
-  nonce: string
-  /** Computed with actionHash; it also covers the context. */
+  /** As you are about to act on it: without it, a proof for 10 is as good as one for 10,000. {} if there is none. */
+  context: Record<string, unknown>
+  /** The nonce of the request, if you made it. */
+  nonce?: string
+  /** Computed with actionHash. */
   actionHash?: string
 }
 
+/**
+ * What is about to be done, which the proof must be for. With `unbound: true`, subject, resource and context may be missing: compare the
+ * claims yourself before you act.
+ */
+export type ProofExpectation =
+  | (Expected & { unbound?: false })
+  | (Omit<Expected, 'subject' | 'resource' | 'context'> & Partial<Pick<Expected, 'subject' | 'resource' | 'context'>> & { unbound: true })
+
 export interface ProofVerifierOptions {
-  /** The service's address; its key set is fetched from there unless keySetURL is set. */
+  /** The service's address; the keys of the issuer are fetched from there unless keySetURL is set. */
   baseURL: string
   keySetURL?: string
   /** proof_issuer of GET /api/v1/credential. */
@@ -74,14 +87,14 @@ export class ProofVerifier {
   constructor(private readonly o: ProofVerifierOptions) {
     refuseUnknown('ProofVerifier', o, ['baseURL', 'keySetURL', 'issuer', 'environment', 'leewaySeconds', 'fetch', 'now'])
     this.now = o.now ?? Date.now
-    const url = o.keySetURL ?? o.baseURL.replace(/\/+$/, '') + '/.well-known/service-proof-keys.json'
+    const url = o.keySetURL ?? `${o.baseURL.replace(/\/+$/, '')}/.well-known/service-proof-keys.json?issuer=${encodeURIComponent(o.issuer)}`
     this.keys = new KeySet(url, o.fetch ?? globalThis.fetch, this.now)
   }
 
   async verify(proof: string, expect: ProofExpectation): Promise<ProofClaims> {
-    refuseUnknown('verify', expect, ['audience', 'action', 'resource', 'nonce', 'actionHash'])
-    for (const [name, value] of [['audience', expect.audience], ['action', expect.action], ['nonce', expect.nonce]] as const) {
-      if (!value) throw new CountersignError(`expected ${name} is missing`)
+    refuseUnknown('verify', expect, ['audience', 'action', 'subject', 'resource', 'context', 'nonce', 'actionHash', 'unbound'])
+    for (const name of expect.unbound === true ? ['audience', 'action'] as const : ['audience', 'action', 'subject', 'resource', 'context'] as const) {
+      if (!expect[name]) throw new CountersignError(`expected ${name} is missing`)
     }
     const payload = await verifyCompact(proof, (kid) => this.keys.find(kid), 'poa+jwt')
     const claims = shaped(payload)
@@ -98,8 +111,12 @@ export class ProofVerifier {
     differ('proof_environment_mismatch', 'env', this.o.environment, c.env)
     differ('proof_audience_mismatch', 'aud', expect.audience, c.aud)
     differ('proof_action_mismatch', 'act.key', expect.action, c.act.key)
-    differ('proof_nonce_mismatch', 'nonce', expect.nonce, c.nonce)
-    differ('proof_resource_mismatch', 'res', expect.resource.type + ' ' + resourceDigest(expect.resource), c.res.type + ' ' + c.res.digest)
+    if (expect.subject !== undefined) differ('proof_action_mismatch', 'sub', expect.subject, c.sub)
+    if (expect.nonce !== undefined) differ('proof_nonce_mismatch', 'nonce', expect.nonce, c.nonce)
+    if (expect.context !== undefined) differ('proof_action_mismatch', 'ctx', digest(expect.context), c.ctx)
+    if (expect.resource !== undefined) {
+      differ('proof_resource_mismatch', 'res', expect.resource.type + ' ' + resourceDigest(expect.resource), c.res.type + ' ' + c.res.digest)
+    }
     if (expect.actionHash !== undefined) differ('proof_action_mismatch', 'act.hash', expect.actionHash, c.act.hash)
   }
 
@@ -135,7 +152,7 @@ export async function verifyCompact(
 
 function parsed(bytes: Buffer, code: string, message: string): Record<string, unknown> {
   try {
-    const v: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    const v: unknown = parseJSON(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
     if (v !== null && typeof v === 'object' && !Array.isArray(v)) return v as Record<string, unknown>
   } catch {
     // reported below

@@ -150,6 +150,39 @@ ports: {postgres: 6432}
 	require.Equal(t, 5, seen)
 }
 
+// Whole numbers of a file of values keep their digits, which Helm reads as floats.
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	t.Parallel()
+	texts := strings.Join(helm(t, `
+settings: {COUNTERSIGN_A: 5000000, COUNTERSIGN_B: 9007199254740991, COUNTERSIGN_C: 0.25, COUNTERSIGN_D: true, COUNTERSIGN_E: "010", COUNTERSIGN_F: -12000000, COUNTERSIGN_G: 1234567.5}
+memory: {request: 671088640, limit: 1342177280}
+api: {cpu: 2}
+`), "\n")
+	for _, want := range []string{
+		`COUNTERSIGN_A: "5000000"`, `COUNTERSIGN_B: "9007199254740991"`, `COUNTERSIGN_C: "0.25"`, `COUNTERSIGN_D: "true"`, `COUNTERSIGN_E: "010"`, `COUNTERSIGN_F: "-12000000"`,
+		"memory: 671088640}", "limits: {memory: 1342177280}", "requests: {cpu: 2, ",
+	} {
+		require.Contains(t, texts, want)
+	}
+	require.Contains(t, texts, `COUNTERSIGN_G: "1234567.5"`)
+}
+
+// Values that would be rendered as something else, or that no template reads, are refused with their name.
+func TestSchemaRefusesValues(t *testing.T) {
+	t.Parallel()
+	for values, place := range map[string]string{
+		`image: {tag: 1.10}`: "/image/tag", `image: {tag: 20260101}`: "/image/tag", `image: {digest: "md5:1"}`: "/image/digest", `secret: 5`: "secret", `ports: {smtp: "587"}`: "/ports/smtp",
+		`ports: {smtp: 70000}`: "/ports/smtp", `ports: {mail: 25}`: "mail", `api: {minReplicas: 2.5}`: "/api/minReplicas", `memory: {limit: 640MB}`: "/memory/limit",
+		`settings: {COUNTERSIGN_A: [1]}`: "/settings/COUNTERSIGN_A", `settings: {COUNTERSIGN_A: 12345678901234567890}`: "/settings/COUNTERSIGN_A", `setings: {}`: "setings",
+		`settings: {"countersign a": x}`: "countersign a", `to: {smtp: 10.0.0.0/8}`: "/to/smtp",
+	} {
+		given, err := chartutil.ReadValues([]byte(values))
+		require.NoError(t, err)
+		_, err = chartutil.ToRenderValues(loaded(t), given, chartutil.ReleaseOptions{Name: "countersign", Namespace: "countersign", IsInstall: true}, nil)
+		require.ErrorContains(t, err, place, values)
+	}
+}
+
 // policies are the network policies that the chart renders with the values.
 func policies(t *testing.T, values string) []networkingv1.NetworkPolicy {
 	t.Helper()
@@ -223,19 +256,23 @@ func TestPoliciesFollowTheSettings(t *testing.T) {
 		"Temporal on a different port": {values: `settings: {COUNTERSIGN_TEMPORAL_ADDRESS: "temporal.internal:7299"}`, to: private + ":7299", from: servers},
 		"Temporal, port of its pods":   {values: `ports: {temporal: 7240}`, to: private + ":7240", from: servers},
 		"collector":                    {values: `settings: {COUNTERSIGN_TRACES_ENDPOINT: "http://collector.monitoring:4318/"}`, to: private + ":4318", from: servers},
+		"collector of metrics":         {values: `settings: {COUNTERSIGN_METRICS_ENDPOINT: "http://collector.monitoring:4318"}`, to: private + ":4318", from: servers},
 		"collector, default port":      {values: `settings: {COUNTERSIGN_TRACES_ENDPOINT: "http://collector.monitoring/otlp"}`, to: private + ":80", from: servers},
 		// Port 443 to every private address would let webhooks reach the inside.
 		"collector at 443": {values: `settings: {COUNTERSIGN_TRACES_ENDPOINT: "https://collector.internal"}`, to: private + ":443"},
 		"collector at 443 in a named network": {
 			values: `{settings: {COUNTERSIGN_TRACES_ENDPOINT: "https://collector.internal"}, to: {traces: [{ipBlock: {cidr: 10.20.0.7/32}}]}}`, to: private + ":443", from: servers,
 		},
-		"provider in a private network":   {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.30.0.7/32, 10.20.0.0/16,"}`, to: private + ":443", from: servers},
-		"provider, second port":           {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.20.0.0/16"}`, to: private + ":8443", from: servers},
-		"provider in a different network": {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.30.0.0/16"}`, to: private + ":443"},
-		"provider, other ports":           {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.20.0.0/16"}`, to: private + ":8080"},
-		"Postgres, no list of peers":      {values: `to: null`, to: private + ":5432", from: all, before: all}, // helm upgrade --reuse-values
-		"webhook":                         {to: public + ":443", from: servers, before: servers},
-		"webhook to the metadata":         {to: "169.254.169.254:443"},
+		"provider in a private network":    {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.30.0.7/32, 10.20.0.0/16,"}`, to: private + ":443", from: servers},
+		"provider, second port":            {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.20.0.0/16"}`, to: private + ":8443", from: servers},
+		"provider in a different network":  {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.30.0.0/16"}`, to: private + ":443"},
+		"provider, other ports":            {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.20.0.0/16"}`, to: private + ":8080"},
+		"destination in a private network": {values: `settings: {COUNTERSIGN_DESTINATION_NETWORKS: "10.20.0.0/16"}`, to: private + ":6514", from: servers},
+		"destination, network not named":   {values: `settings: {COUNTERSIGN_OIDC_NETWORKS: "10.20.0.0/16"}`, to: private + ":6514"},
+		"destination in public":            {to: public + ":6514", from: servers, before: servers},
+		"Postgres, no list of peers":       {values: `to: null`, to: private + ":5432", from: all, before: all}, // helm upgrade --reuse-values
+		"webhook":                          {to: public + ":443", from: servers, before: servers},
+		"webhook to the metadata":          {to: "169.254.169.254:443"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,6 +46,11 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
+// schema refuses values that the templates would render as something else, such as a tag that YAML reads as a number.
+//
+//go:embed schema.json
+var schema string
+
 // change replaces what the pattern finds. Its groups are the defaults of the values that the template refers to, in order.
 type change struct {
 	pattern  string
@@ -66,7 +72,7 @@ func server(kind string) []change {
 		{pattern: `secretName: countersign`, template: `secretName: "{{ .Values.secret }}"`},
 		{
 			pattern:  `requests: \{cpu: (\w+), memory: (\w+)\}, limits: \{memory: (\w+)\}`,
-			template: `requests: {cpu: {{ .Values.` + kind + `.cpu }}, memory: {{ .Values.memory.request }}}, limits: {memory: {{ .Values.memory.limit }}}`,
+			template: `requests: {cpu: {{ include "countersign.text" .Values.` + kind + `.cpu }}, memory: {{ include "countersign.text" .Values.memory.request }}}, limits: {memory: {{ include "countersign.text" .Values.memory.limit }}}`,
 			values:   []string{kind + ".cpu", "memory.request", "memory.limit"},
 		},
 		{
@@ -94,12 +100,11 @@ var manifests = map[string][]change{
 		// Without a standby the section is left out, because an empty one is null.
 		{pattern: `\n  # egress:` + rule("5433"), template: "\n  {{- if .Values.ports.standby }}\n  egress:" + permit("standby", "") + "\n  {{- end }}"},
 		{pattern: rule("7233"), template: permit("temporal", "COUNTERSIGN_TEMPORAL_ADDRESS")},
+		{pattern: `# COUNTERSIGN_METRICS_ENDPOINT` + rule("4318"), template: "# COUNTERSIGN_METRICS_ENDPOINT" + permit("metrics", "COUNTERSIGN_METRICS_ENDPOINT")},
 		{pattern: rule("4318"), template: permit("traces", "COUNTERSIGN_TRACES_ENDPOINT")},
 		{pattern: rule("587"), template: permit("smtp", "COUNTERSIGN_SMTP_ADDRESS")},
-		{
-			pattern:  `\n    # - to: \[\{ipBlock: \{cidr: 10\.20\.0\.0/16\}\}\]\n    #   ports: \[\{port: 443, protocol: TCP\}, \{port: 8443, protocol: TCP\}\]`,
-			template: "\n    {{- include \"countersign.providers\" .Values }}",
-		},
+		{pattern: networks("10.20.0.0/16"), template: permitNetworks("oidc", "COUNTERSIGN_OIDC_NETWORKS")},
+		{pattern: networks("10.30.0.0/16"), template: permitNetworks("destinations", "COUNTERSIGN_DESTINATION_NETWORKS", 4318, 6514, 8088)},
 	},
 }
 
@@ -111,6 +116,20 @@ func rule(number string) string {
 // permit writes a rule if the values have a port for it. Without a setting, the port is that of the values only: the URL is in the secret.
 func permit(name, setting string) string {
 	return fmt.Sprintf("\n    {{- include \"countersign.egress\" (dict \"values\" .Values \"name\" %q \"setting\" %q) }}", name, setting)
+}
+
+// networks finds the comment that is the rule of networks for which a setting permits the ports of public addresses and others.
+func networks(cidr string) string {
+	return `\n    # - to: \[\{ipBlock: \{cidr: ` + regexp.QuoteMeta(cidr) + `\}\}\]\n    #   ports: \[.*\]`
+}
+
+// permitNetworks writes a rule for the networks of a setting and the peers of the values, at 443, 8443 and more ports.
+func permitNetworks(name, setting string, more ...int) string {
+	ports := "443 8443"
+	for _, p := range more {
+		ports += fmt.Sprintf(" %d", p)
+	}
+	return fmt.Sprintf("\n    {{- include \"countersign.networks\" (dict \"values\" .Values \"name\" %q \"setting\" %q \"ports\" (list %s)) }}", name, setting, ports)
 }
 
 // generate returns the files of the chart by path.
@@ -140,6 +159,7 @@ func generate(dir string) (map[string]string, error) {
 	}
 	files["Chart.yaml"] = fmt.Sprintf(chartFile, tag, tag)
 	files["values.yaml"] = valuesFile(values, settings, repository, tag)
+	files["values.schema.json"] = schema
 	return files, nil
 }
 
@@ -206,14 +226,15 @@ func valuesFile(values map[string]string, settings []string, repository, tag str
 		kind("api"), kind("worker"),
 		fmt.Sprintf("memory: {request: %s, limit: %s}", values["memory.request"], values["memory.limit"]),
 		"# Ports that the pods may connect to. The URLs of the database are in the secret, so name their ports here: that of Postgres itself, that of a",
-		"# connection pooler in database-url (0: there is none), and that of a standby, if its port or network is a different one. For temporal, traces and smtp, 0 is",
-		"# the port in COUNTERSIGN_TEMPORAL_ADDRESS, COUNTERSIGN_TRACES_ENDPOINT and COUNTERSIGN_SMTP_ADDRESS below, and nothing is permitted without the",
-		"# setting. Policies apply to the port of a server's pods: name it here if their Service maps a different one to it.",
-		fmt.Sprintf("ports: {postgres: %s, pooler: 0, standby: 0, temporal: 0, traces: 0, smtp: 0}", values["ports.postgres"]),
+		"# connection pooler in database-url (0: there is none), and that of a standby, if its port or network is a different one. For temporal,",
+		"# traces, metrics and smtp, 0 is the port in COUNTERSIGN_TEMPORAL_ADDRESS, COUNTERSIGN_TRACES_ENDPOINT, COUNTERSIGN_METRICS_ENDPOINT and",
+		"# COUNTERSIGN_SMTP_ADDRESS below, and nothing is permitted without the setting. Policies apply to the port of a server's pods: name it here if their Service maps a different one to it.",
+		fmt.Sprintf("ports: {postgres: %s, pooler: 0, standby: 0, temporal: 0, traces: 0, metrics: 0, smtp: 0}", values["ports.postgres"]),
 		"# Networks, namespaces and pods that these ports are limited to, as in the field to of a NetworkPolicy, such as [{ipBlock: {cidr: 10.1.0.0/24}}]; empty",
-		"# permits every address. At 443 and 8443 an empty list permits public addresses only, so that webhooks reach no private network. oidc adds identity",
-		"# providers in the cluster to the networks of COUNTERSIGN_OIDC_NETWORKS, such as [{namespaceSelector: {matchLabels: {team: login}}}].",
-		"to: {postgres: [], pooler: [], standby: [], temporal: [], traces: [], smtp: [], oidc: []}",
+		"# permits every address. At 443, 8443, 4318, 6514 and 8088 an empty list permits public addresses only, so that webhooks reach no private network. oidc adds",
+		"# identity providers in the cluster to the networks of COUNTERSIGN_OIDC_NETWORKS, such as [{namespaceSelector: {matchLabels: {team: login}}}], destinations",
+		"# collectors to those of COUNTERSIGN_DESTINATION_NETWORKS.",
+		"to: {postgres: [], pooler: [], standby: [], temporal: [], traces: [], metrics: [], smtp: [], oidc: [], destinations: []}",
 		"# The namespace whose pods may scrape the operations port.",
 		"scraperNamespace: " + values["scraperNamespace"],
 		"settings:",
@@ -235,6 +256,11 @@ kubeVersion: ">=1.30.0-0"
 // network policies. The value to is absent after an upgrade with --reuse-values from a chart without it.
 const names = `{{- define "countersign.settings" -}}
 countersign-{{ .Values.settings | toJson | sha256sum | trunc 10 }}
+{{- end }}
+
+{{- /* The text of a value. Numbers of a file of values are floats, which print 5000000 as 5e+06. */}}
+{{- define "countersign.text" -}}
+{{- if kindIs "float64" . }}{{ toJson . }}{{ else }}{{ . }}{{ end }}
 {{- end }}
 
 {{- /* The port of a destination: that of the values, or else of its setting, host:port or a URL. Without either, nothing. */}}
@@ -262,17 +288,17 @@ countersign-{{ .Values.settings | toJson | sha256sum | trunc 10 }}
 {{- end }}
 {{- end }}
 
-{{- /* The rule of identity providers that are not public, with the ports that the service permits for them. */}}
-{{- define "countersign.providers" -}}
-{{- $to := get (get . "to" | default dict) "oidc" | default list }}
-{{- range splitList "," (get .settings "COUNTERSIGN_OIDC_NETWORKS" | toString) }}
+{{- /* The rule of servers that are not public, with the ports that the service permits for them. */}}
+{{- define "countersign.networks" -}}
+{{- $to := get (get .values "to" | default dict) .name | default list }}
+{{- range splitList "," (get .values.settings .setting | toString) }}
 {{- with trim . }}
 {{- $to = append $to (dict "ipBlock" (dict "cidr" .)) }}
 {{- end }}
 {{- end }}
 {{- with $to }}
     - to: {{ toJson . }}
-      ports: [{port: 443, protocol: TCP}, {port: 8443, protocol: TCP}]
+      ports: [{{ range $i, $port := $.ports }}{{ if $i }}, {{ end }}{port: {{ $port }}, protocol: TCP}{{ end }}]
 {{- end }}
 {{- end }}
 `
@@ -287,6 +313,6 @@ metadata:
     helm.sh/resource-policy: keep
 data:
 {{- range $name, $value := .Values.settings }}
-  {{ $name }}: {{ $value | quote }}
+  {{ $name }}: {{ include "countersign.text" $value | quote }}
 {{- end }}
 `

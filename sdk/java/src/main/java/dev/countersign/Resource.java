@@ -1,0 +1,4 @@
+package dev.countersign;
+
+/** The resource of an action, by its type and the relying party's own id. */
+public record Resource(String type, String id) {}

@@ -1,0 +1,162 @@
+package dev.countersign;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** The wire kit (sdk/kit), which every SDK must pass. */
+class KitTest {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    static JsonNode kit(String name) {
+        try {
+            return JSON.readTree(Path.of("../kit", name).toFile());
+        } catch (IOException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Stream<DynamicTest> each(JsonNode cases, Check check) {
+        return StreamSupport.stream(cases.spliterator(), false).map(c -> DynamicTest.dynamicTest(c.get("name").asText(), () -> check.of(c)));
+    }
+
+    private interface Check {
+        void of(JsonNode c) throws Exception;
+    }
+
+    private static Clock at(long seconds) {
+        return Clock.fixed(Instant.ofEpochSecond(seconds), ZoneOffset.UTC);
+    }
+
+    private static Map<String, Object> map(JsonNode node) {
+        return JSON.convertValue(node, new TypeReference<>() {});
+    }
+
+    @TestFactory
+    Stream<DynamicTest> proofs() {
+        var set = kit("proofs.json");
+        return each(set.get("cases"), c -> {
+            try (var server = new Server(exchange -> Server.Reply.json(200, (c.has("jwks") ? c : set).get("jwks").toString()))) {
+                var verifier = new ProofVerifier(server.url(), set.get("issuer").asText(), set.get("environment").asText(), set.get("audience").asText(),
+                    Duration.ofSeconds(c.path("leeway").asLong(0)), at(c.path("now").asLong(set.get("now").asLong())));
+                var x = set.get("expect");
+                var context = c.path("expect").has("context") ? c.get("expect").get("context") : x.get("context");
+                var expect = Expect.of(x.get("action").asText(), x.get("subject").asText(),
+                    new Resource(x.at("/resource/type").asText(), x.at("/resource/id").asText()), map(context)).withNonce(x.get("nonce").asText());
+                if (!c.has("code")) {
+                    assertEquals("prf_1", verifier.verify(c.get("proof").asText(), expect).get("jti").asText());
+                    return;
+                }
+                var refused = assertThrows(CountersignException.class, () -> verifier.verify(c.get("proof").asText(), expect), c.get("guard").asText());
+                assertTrue(Arrays.asList(c.get("code").asText().split("\\|")).contains(refused.code()), refused.code());
+            }
+        });
+    }
+
+    @TestFactory
+    Stream<DynamicTest> webhooks() {
+        var set = kit("webhooks.json");
+        return each(set.get("cases"), c -> {
+            var secrets = StreamSupport.stream(c.get("secrets").spliterator(), false).map(JsonNode::asText).toArray(String[]::new);
+            var webhooks = new Webhooks(at(set.get("now").asLong()), secrets);
+            var body = c.get("body").asText().getBytes(StandardCharsets.UTF_8);
+            if (c.get("accepted").asBoolean()) {
+                assertEquals("hold.approved", webhooks.verify(body, name -> c.get("headers").path(name).textValue()).type());
+            } else {
+                assertThrows(CountersignException.class, () -> webhooks.verify(body, name -> c.get("headers").path(name).textValue()));
+            }
+        });
+    }
+
+    @TestFactory
+    Stream<DynamicTest> canonical() {
+        return each(kit("canonical.json").get("cases"), c -> {
+            var value = JSON.readTree(c.get("json").asText());
+            assertEquals(c.get("canonical").asText(), Canonical.of(value));
+            assertEquals(c.get("digest").asText(), Canonical.digest(value));
+        });
+    }
+
+    @TestFactory
+    Stream<DynamicTest> refusedTexts() {
+        return each(kit("canonical.json").get("refused"), c -> assertThrows(Exception.class, () -> Canonical.of(JSON.readTree(c.get("json").asText()))));
+    }
+
+    private static AuthorizeRequest request(JsonNode r) throws IOException {
+        return new AuthorizeRequest(r.get("subject").asText(), r.get("action").asText(), new Resource(r.at("/resource/type").asText(), r.at("/resource/id").asText()),
+            r.get("audience").asText(), map(r.path("context").isObject() ? r.get("context") : JSON.createObjectNode()), null, r.get("requested_at").asLong(),
+            r.get("nonce").asText(), r.get("idempotency_key").asText());
+    }
+
+    private static String outcome(CountersignException e) {
+        if (e.rateLimited()) return "rate_limited";
+        if (e.kind() == CountersignException.Kind.PROTOCOL && e.status() < 400) return "protocol_error";
+        return e.unavailable() ? "unavailable" : "refused";
+    }
+
+    private static Server.Reply reply(JsonNode c) {
+        var headers = new ArrayList<Map.Entry<String, String>>();
+        c.path("headers").fields().forEachRemaining(h -> headers.add(Map.entry(h.getKey(), h.getValue().asText())));
+        return new Server.Reply(c.path("status").asInt(), headers, c.path("body").asText().getBytes(StandardCharsets.UTF_8), c.path("content_length").asInt(0),
+            c.path("drop").asBoolean());
+    }
+
+    @TestFactory
+    Stream<DynamicTest> responses() {
+        var set = kit("responses.json");
+        return each(set.get("cases"), c -> {
+            try (var server = new Server(exchange -> reply(c))) {
+                var client = new Countersign(server.url(), "sk_test_x", 0, Duration.ofSeconds(10));
+                var asked = request(set.get("recorded").get(c.get("of").asInt()).get("request"));
+                if (c.get("outcome").asText().equals("decision")) {
+                    assertEquals(JSON.readTree(c.get("body").asText()).get("id").asText(), client.authorize(asked).id());
+                    return;
+                }
+                var failed = assertThrows(CountersignException.class, () -> client.authorize(asked), c.get("guard").asText());
+                assertEquals(c.get("outcome").asText(), outcome(failed), failed.getMessage());
+                if (c.has("code")) assertEquals(c.get("code").asText(), failed.code());
+                if (c.has("retry_after")) assertEquals(c.get("retry_after").asLong(), failed.retryAfter().toSeconds());
+            }
+        });
+    }
+
+    @TestFactory
+    Stream<DynamicTest> retries() {
+        var set = kit("retries.json");
+        return each(set.get("scripts"), s -> {
+            List<String> keys = new ArrayList<>();
+            try (var server = new Server(body -> {
+                var step = s.get("steps").get(keys.size() % s.get("steps").size());
+                keys.add(body.get("idempotency_key").asText());
+                return reply(step);
+            })) {
+                var client = new Countersign(server.url(), "sk_test_x", 2, Duration.ofSeconds(10));
+                var asked = request(set.get("recorded").get("request"));
+                if (s.get("outcome").asText().equals("decision")) client.authorize(asked);
+                else assertEquals(s.get("outcome").asText(), outcome(assertThrows(CountersignException.class, () -> client.authorize(asked))));
+                assertEquals(s.get("attempts").asInt(), keys.size());
+                assertEquals(1, new HashSet<>(keys).size());
+            }
+        });
+    }
+}

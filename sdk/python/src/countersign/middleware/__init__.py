@@ -1,0 +1,1 @@
+"""Gates for web frameworks: ``asgi``, ``django`` and ``fastapi``. Each imports its framework only."""
