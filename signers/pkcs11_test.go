@@ -141,6 +141,12 @@ func TestKeysInAToken(t *testing.T) {
 	require.ErrorContains(t, signer.Check(t.Context()), "403", "an empty token authenticates no one")
 }
 
+// The tests of the token itself need cgo, which the other tests do without.
+func TestTokenWithCgo(t *testing.T) {
+	h := startToken(t)
+	h.do("go", "test", "-count", "1", "./cmd/countersign-pkcs11")
+}
+
 // post sends one request as an operator would.
 func (h *softHSM) post(path, body string) {
 	h.Helper()

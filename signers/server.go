@@ -20,6 +20,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // The types of keys, as Transit names them.
@@ -43,7 +44,7 @@ type Key struct {
 
 // Device holds keys and never releases them. It is safe for concurrent use.
 type Device interface {
-	// Create creates a key, unless there is one of this name.
+	// Create creates a key, unless there is one of this name. It is not called twice at a time.
 	Create(ctx context.Context, name, kind string) error
 	Find(ctx context.Context, name string) (Key, error)
 	// Sign returns the signature of a SHA-256 digest in ASN.1 DER.
@@ -58,6 +59,8 @@ type Server struct {
 	Mount     string // first segment of the paths, such as pkcs11
 	TokenFile string // read for each request
 	Log       *slog.Logger
+
+	creating sync.Mutex
 }
 
 const (
@@ -133,6 +136,9 @@ func (s *Server) create(r *http.Request, name string) (any, error) {
 	if in.Type != TypeSigning && in.Type != TypeRoot {
 		return nil, ErrInvalid
 	}
+	// One at a time: a device has no unique names, and two requests would each find none and create a key.
+	s.creating.Lock()
+	defer s.creating.Unlock()
 	s.Log.Info("create key", "name", name, "type", in.Type)
 	return map[string]any{}, s.Device.Create(r.Context(), name, in.Type)
 }

@@ -23,12 +23,13 @@ type Options struct {
 	Slice   time.Duration // how long one side of a comparison runs before it is the other's turn
 	Rounds  int           // turns of each side
 	Lasts   time.Duration // of a measurement that is compared with nothing; 0 is the part's own
-	Rate    float64       // decisions a second of the part tail; 0 is a share of the machine's own saturation
+	Rate    float64       // decisions a second of the parts tail and export; 0 is a share of the machine's own saturation, and openRate
 	Soak    time.Duration // how long the part soak runs
 	Seeded  int           // authorizations that the part size stores first
 	Version string
 	Base    string        // commit whose build is measured beside this one, in the parts that have against; empty is none
 	OpenFGA string        // path of the openfga binary, for the part peers
+	Gate    string        // path of the countersign-gate binary, for the parts gate and mcpgate
 	Picture string        // path that the part tail writes its picture to
 	Bar     *progress.Bar // shows how far the run is
 }
@@ -72,8 +73,11 @@ var parts = []part{
 	{name: "completion", temporal: true, run: completion, against: completionAgainst},
 	{name: "webhooks", temporal: true, run: webhooks},
 	{name: "streams", temporal: true, run: streams, env: []string{fmt.Sprintf("COUNTERSIGN_STREAMS_PER_ENVIRONMENT=%d", manyStreams)}},
+	{name: "export", temporal: true, run: export},
 	{name: "size", run: size},
 	{name: "peers", temporal: true, run: peers, alone: true},
+	{name: "gate", run: gated, alone: true},
+	{name: "mcpgate", run: mcpGated, alone: true},
 	{name: "receivers", temporal: true, run: receivers, alone: true},
 	{name: "wal", temporal: true, run: written, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},

@@ -44,3 +44,17 @@ func (r *Rig) OpenFGA(ctx context.Context, name, binary string, flags ...string)
 	r.peers = append(r.peers, s)
 	return s, nil
 }
+
+// Gate prepares countersign-gate with arguments, at an address. It is not started.
+func (r *Rig) Gate(binary string, args []string, address string, env []string) (*Service, error) {
+	if _, err := os.Stat(binary); err != nil {
+		return nil, fmt.Errorf("%w: run make bin/countersign-gate", err)
+	}
+	s := &Service{URL: address}
+	health := NewRawClient(address, "", startWithin)
+	s.Process = r.program("gate", binary, args, env, func(context.Context) error {
+		_, err := health.Do("GET", "/", nil) // any response
+		return err
+	})
+	return s, nil
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -15,9 +16,23 @@ import (
 )
 
 // device is AWS KMS. It implements signers.Device. The name of a key is that of its alias, without the prefix alias/.
-type device struct{ kms *kms.Client }
+type device struct {
+	kms *kms.Client
+	// created are the ids of keys that this process created, by name: KMS finds a new alias some seconds later only.
+	created *sync.Map
+}
+
+func newDevice(client *kms.Client) device { return device{client, &sync.Map{}} }
 
 func alias(name string) *string { return aws.String("alias/" + name) }
+
+// key returns the id of a key that this process created, and the alias of any other.
+func (d device) key(name string) *string {
+	if id, ok := d.created.Load(name); ok {
+		return id.(*string)
+	}
+	return alias(name)
+}
 
 // problem returns the error of a device for one of the SDK.
 func problem(err error) error {
@@ -46,12 +61,21 @@ func (d device) Create(ctx context.Context, name, kind string) error {
 		return err
 	}
 	_, err = d.kms.CreateAlias(ctx, &kms.CreateAliasInput{AliasName: alias(name), TargetKeyId: made.KeyMetadata.KeyId})
+	if err == nil {
+		d.created.Store(name, made.KeyMetadata.KeyId)
+		return nil
+	}
+	// A key without its name would stay, and cost, for ever. Without the permission to delete it stays all the same.
+	_, _ = d.kms.ScheduleKeyDeletion(context.WithoutCancel(ctx), &kms.ScheduleKeyDeletionInput{KeyId: made.KeyMetadata.KeyId, PendingWindowInDays: aws.Int32(7)})
+	if taken := new(types.AlreadyExistsException); errors.As(err, &taken) {
+		return nil // another process created the key of this name
+	}
 	return err
 }
 
 // Find implements signers.Device. A key counts as exportable if its material was not made by KMS: there may be a copy of it.
 func (d device) Find(ctx context.Context, name string) (signers.Key, error) {
-	found, err := d.kms.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: alias(name)})
+	found, err := d.kms.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: d.key(name)})
 	if err != nil {
 		return signers.Key{}, problem(err)
 	}
@@ -81,7 +105,7 @@ func (d device) Find(ctx context.Context, name string) (signers.Key, error) {
 // Sign implements signers.Device.
 func (d device) Sign(ctx context.Context, name string, digest []byte) ([]byte, error) {
 	out, err := d.kms.Sign(ctx, &kms.SignInput{
-		KeyId: alias(name), Message: digest, MessageType: types.MessageTypeDigest, SigningAlgorithm: types.SigningAlgorithmSpecEcdsaSha256,
+		KeyId: d.key(name), Message: digest, MessageType: types.MessageTypeDigest, SigningAlgorithm: types.SigningAlgorithmSpecEcdsaSha256,
 	})
 	if err != nil {
 		return nil, problem(err)
@@ -91,7 +115,7 @@ func (d device) Sign(ctx context.Context, name string, digest []byte) ([]byte, e
 
 // Encrypt implements signers.Device.
 func (d device) Encrypt(ctx context.Context, name string, plaintext []byte) ([]byte, error) {
-	out, err := d.kms.Encrypt(ctx, &kms.EncryptInput{KeyId: alias(name), Plaintext: plaintext})
+	out, err := d.kms.Encrypt(ctx, &kms.EncryptInput{KeyId: d.key(name), Plaintext: plaintext})
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -100,7 +124,7 @@ func (d device) Encrypt(ctx context.Context, name string, plaintext []byte) ([]b
 
 // Decrypt implements signers.Device.
 func (d device) Decrypt(ctx context.Context, name string, ciphertext []byte) ([]byte, error) {
-	out, err := d.kms.Decrypt(ctx, &kms.DecryptInput{KeyId: alias(name), CiphertextBlob: ciphertext})
+	out, err := d.kms.Decrypt(ctx, &kms.DecryptInput{KeyId: d.key(name), CiphertextBlob: ciphertext})
 	if err != nil {
 		return nil, problem(err)
 	}

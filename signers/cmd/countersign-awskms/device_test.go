@@ -16,7 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/signers"
 	"github.com/countersign-dev/countersign/signers/devicetest"
 )
 
@@ -25,6 +27,8 @@ type standIn struct {
 	mu      sync.Mutex
 	made    []any // *ecdsa.PrivateKey, or nil for a symmetric key; its index is the id
 	aliases map[string]string
+	late    bool // aliases are not found yet
+	deleted []string
 	down    bool
 }
 
@@ -58,7 +62,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "TrentService.")
 	var id int
 	if operation != "CreateKey" && operation != "CreateAlias" {
-		if target, ok := s.aliases[in.KeyID]; ok {
+		if target, ok := s.aliases[in.KeyID]; ok && !s.late {
 			in.KeyID = target
 		}
 		if !strings.HasPrefix(in.KeyID, "key-") {
@@ -92,7 +96,13 @@ func (s *standIn) answer(operation string, id int, in call) (out map[string]any,
 		}
 		s.made = append(s.made, made)
 		return metadata(len(s.made) - 1), ""
+	case "ScheduleKeyDeletion":
+		s.deleted = append(s.deleted, in.KeyID)
+		return map[string]any{}, ""
 	case "CreateAlias":
+		if s.aliases[in.AliasName] != "" {
+			return nil, "AlreadyExistsException"
+		}
 		s.aliases[in.AliasName] = in.TargetKeyID
 		return map[string]any{}, ""
 	case "DescribeKey":
@@ -118,14 +128,36 @@ func (s *standIn) answer(operation string, id int, in call) (out map[string]any,
 	return nil, "UnknownOperationException"
 }
 
-func TestKeysInAWSKMS(t *testing.T) {
-	t.Parallel()
+func setup(t *testing.T) (device, *standIn) {
+	t.Helper()
 	stand := &standIn{aliases: map[string]string{}}
 	cloud := httptest.NewServer(stand)
 	t.Cleanup(cloud.Close)
-	d := device{kms.New(kms.Options{
+	return newDevice(kms.New(kms.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(cloud.URL), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-	})}
+	})), stand
+}
+
+// KMS finds a new alias some seconds later: the key is used by its id meanwhile, and not created again.
+func TestKeyIsUsedBeforeItsAliasIsVisible(t *testing.T) {
+	t.Parallel()
+	d, stand := setup(t)
+	stand.late = true
+	for range 3 {
+		require.NoError(t, d.Create(t.Context(), "env_late", signers.TypeSigning))
+	}
+	require.Len(t, stand.made, 1)
+	_, err := d.Sign(t.Context(), "env_late", make([]byte, 32))
+	require.NoError(t, err)
+
+	other := newDevice(d.kms) // another process
+	require.NoError(t, other.Create(t.Context(), "env_late", signers.TypeSigning))
+	require.Equal(t, []string{"key-1"}, stand.deleted, "a key that could not have its name does not stay")
+}
+
+func TestKeysInAWSKMS(t *testing.T) {
+	t.Parallel()
+	d, stand := setup(t)
 	devicetest.Run(t, d, func() {
 		stand.mu.Lock()
 		defer stand.mu.Unlock()

@@ -29,5 +29,5 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return f.Serve("awskms", device{kms.NewFromConfig(c)})
+	return f.Serve("awskms", newDevice(kms.NewFromConfig(c)))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -96,15 +98,55 @@ func (d device) Sign(ctx context.Context, name string, digest []byte) ([]byte, e
 	return asn1.Marshal(struct{ R, S *big.Int }{new(big.Int).SetBytes(out.Result[:half]), new(big.Int).SetBytes(out.Result[half:])})
 }
 
+// versioned begins a ciphertext that names its version of the key: the prefix, the version, a colon and what the vault returned. Without
+// the version it could not be decrypted after the vault rotates the key.
+const versioned = "azure:"
+
 // Encrypt implements signers.Device.
 func (d device) Encrypt(ctx context.Context, name string, plaintext []byte) ([]byte, error) {
 	out, err := d.vault.WrapKey(ctx, vaultName(name), latest, wrapping(plaintext), nil)
-	return out.Result, problem(err)
+	if err != nil {
+		return nil, problem(err)
+	}
+	if out.KID == nil || out.KID.Version() == "" {
+		return nil, errors.New("the vault did not name the version of the key that it used")
+	}
+	return append([]byte(versioned+out.KID.Version()+":"), out.Result...), nil
 }
 
-// Decrypt implements signers.Device.
+// Decrypt implements signers.Device. A ciphertext of version 1.0 names no version of its key: every version is tried, the newest first.
 func (d device) Decrypt(ctx context.Context, name string, ciphertext []byte) ([]byte, error) {
-	out, err := d.vault.UnwrapKey(ctx, vaultName(name), latest, wrapping(ciphertext), nil)
+	if rest, named := bytes.CutPrefix(ciphertext, []byte(versioned)); named {
+		if version, wrapped, ok := bytes.Cut(rest, []byte(":")); ok && versionForm.Match(version) {
+			return d.unwrap(ctx, name, string(version), wrapped)
+		}
+	}
+	plaintext, err := d.unwrap(ctx, name, latest, ciphertext)
+	if !errors.Is(err, signers.ErrInvalid) {
+		return plaintext, err
+	}
+	for pages := d.vault.NewListKeyPropertiesVersionsPager(vaultName(name), nil); pages.More(); {
+		page, listErr := pages.NextPage(ctx)
+		if listErr != nil {
+			return nil, problem(listErr)
+		}
+		for _, version := range page.Value {
+			if version == nil || version.KID == nil {
+				continue
+			}
+			if plaintext, unwrapErr := d.unwrap(ctx, name, version.KID.Version(), ciphertext); unwrapErr == nil {
+				return plaintext, nil
+			}
+		}
+	}
+	return nil, err
+}
+
+// versionForm is the form of a version's name, which becomes a part of a path.
+var versionForm = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+
+func (d device) unwrap(ctx context.Context, name, version string, wrapped []byte) ([]byte, error) {
+	out, err := d.vault.UnwrapKey(ctx, vaultName(name), version, wrapping(wrapped), nil)
 	return out.Result, problem(err)
 }
 

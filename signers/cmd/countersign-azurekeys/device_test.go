@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,17 +21,29 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/signers"
 	"github.com/countersign-dev/countersign/signers/devicetest"
 )
 
 // standIn is a stand-in for Azure Key Vault, written from the documentation of its REST API. It is not Key Vault and not a recording of it.
 type standIn struct {
-	mu   sync.Mutex
-	keys map[string]*ecdsa.PrivateKey // by name; nil for an RSA key
-	down bool
+	mu       sync.Mutex
+	keys     map[string]*ecdsa.PrivateKey // by name; nil for an RSA key
+	versions int                          // of each RSA key, named 1, 2, ...
+	down     bool
 }
 
-var mark = []byte("wrapped:") // in place of encryption
+// markOf stands in place of encryption under a version; empty is the newest.
+func (s *standIn) markOf(version string) []byte {
+	if version == "" {
+		version = strconv.Itoa(s.versions)
+	}
+	return []byte("wrapped under " + version + ":")
+}
+
+func (s *standIn) kid(name string, version int) string {
+	return "https://v/keys/" + name + "/" + strconv.Itoa(version)
+}
 
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
@@ -91,9 +104,21 @@ func (s *standIn) respond(r *http.Request) (int, map[string]any) {
 		a, b, _ := ecdsa.Sign(rand.Reader, key, value)
 		return result(append(a.FillBytes(make([]byte, 32)), b.FillBytes(make([]byte, 32))...))
 	case "wrapkey":
-		return result(append(bytes.Clone(mark), value...))
+		status, out := result(append(bytes.Clone(s.markOf("")), value...))
+		out["kid"] = s.kid(name, s.versions)
+		return status, out
+	case "versions":
+		var all []map[string]any
+		for n := range s.versions {
+			all = append(all, map[string]any{"kid": s.kid(name, n+1), "attributes": map[string]any{"enabled": true}})
+		}
+		return http.StatusOK, map[string]any{"value": all}
 	case "unwrapkey":
-		plaintext, ok := bytes.CutPrefix(value, mark)
+		version := ""
+		if len(parts) == 3 {
+			version = parts[1]
+		}
+		plaintext, ok := bytes.CutPrefix(value, s.markOf(version))
 		if !ok {
 			return http.StatusBadRequest, nil
 		}
@@ -115,16 +140,48 @@ func (credential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.
 	return azcore.AccessToken{Token: "t", ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-func TestKeysInAzureKeyVault(t *testing.T) {
-	t.Parallel()
-	s := &standIn{keys: map[string]*ecdsa.PrivateKey{}}
+func newDevice(t *testing.T) (device, *standIn) {
+	t.Helper()
+	s := &standIn{keys: map[string]*ecdsa.PrivateKey{}, versions: 1}
 	cloud := httptest.NewTLSServer(s)
 	t.Cleanup(cloud.Close)
 	o := options
 	o.Transport = cloud.Client()
 	client, err := azkeys.NewClient(cloud.URL, credential{}, &azkeys.ClientOptions{ClientOptions: o, DisableChallengeResourceVerification: true})
 	require.NoError(t, err)
-	devicetest.Run(t, device{client, true}, func() {
+	return device{client, true}, s
+}
+
+// A ciphertext is decrypted after the vault has rotated its key, also one that names no version.
+func TestCiphertextOutlivesRotationsOfItsKey(t *testing.T) {
+	t.Parallel()
+	d, s := newDevice(t)
+	require.NoError(t, d.Create(t.Context(), "countersign_root", signers.TypeRoot))
+	first, err := d.Encrypt(t.Context(), "countersign_root", []byte("master 1"))
+	require.NoError(t, err)
+	bare := bytes.TrimPrefix(first, []byte("azure:1:"))
+	require.NotEqual(t, first, bare)
+	s.versions = 3
+	second, err := d.Encrypt(t.Context(), "countersign_root", []byte("master 2"))
+	require.NoError(t, err)
+	for want, ciphertext := range map[string][]byte{"master 1": first, "master 2": second} {
+		got, err := d.Decrypt(t.Context(), "countersign_root", ciphertext)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+	got, err := d.Decrypt(t.Context(), "countersign_root", bare)
+	require.NoError(t, err)
+	require.Equal(t, "master 1", string(got))
+	for _, wrong := range []string{"", "azure:", "azure:9:wrapped", "azure:../1:wrapped", "nonsense"} {
+		_, err := d.Decrypt(t.Context(), "countersign_root", []byte(wrong))
+		require.ErrorIs(t, err, signers.ErrInvalid, "%q", wrong)
+	}
+}
+
+func TestKeysInAzureKeyVault(t *testing.T) {
+	t.Parallel()
+	d, s := newDevice(t)
+	devicetest.Run(t, d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.down = true

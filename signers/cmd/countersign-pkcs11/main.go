@@ -32,11 +32,8 @@ func run() error {
 	label := flag.String("token", "", "label of the token")
 	pinFile := flag.String("pin-file", "", "file with the PIN of the user")
 	flag.Parse()
-	pin, err := signers.Secret(*pinFile)
-	if err != nil {
-		return fmt.Errorf("-pin-file: %w", err)
-	}
 	return f.Serve("pkcs11", &token{
-		config: crypto11.Config{Path: *module, TokenLabel: *label, Pin: pin, MaxSessions: sessions, PoolWaitTimeout: time.Second}, slots: make(chan struct{}, sessions/2),
+		config:  crypto11.Config{Path: *module, TokenLabel: *label, MaxSessions: sessions, PoolWaitTimeout: time.Second},
+		pinFile: *pinFile, slots: make(chan struct{}, sessions/2),
 	})
 }

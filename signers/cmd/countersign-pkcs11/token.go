@@ -11,19 +11,23 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ThalesGroup/crypto11"
+	"github.com/miekg/pkcs11"
 
 	"github.com/countersign-dev/countersign/signers"
 )
 
 // token is a PKCS#11 token. It implements signers.Device. The label of an object is the name of its key.
 type token struct {
-	config crypto11.Config
-	slots  chan struct{} // operations at a time: half as many as sessions, of which some take two
+	config  crypto11.Config // without the PIN
+	pinFile string          // read at each opening
+	slots   chan struct{}   // operations at a time: half as many as sessions, of which some take two
 
 	mu      sync.RWMutex
+	refused string            // a PIN that the token refused: it locks after a few
 	open    *crypto11.Context // nil: to be opened by the next use
 	signing sync.Map          // crypto11.Signer by name: a search takes longer than a signature
 }
@@ -48,7 +52,7 @@ func (t *token) use(ctx context.Context, f func(*crypto11.Context) error) error 
 	used := t.open
 	err := f(used)
 	t.mu.RUnlock()
-	if err != nil && !errors.Is(err, signers.ErrNoKey) {
+	if err != nil && !errors.Is(err, signers.ErrNoKey) && !errors.Is(err, signers.ErrInvalid) {
 		t.drop(used)
 	}
 	return err
@@ -57,11 +61,28 @@ func (t *token) use(ctx context.Context, f func(*crypto11.Context) error) error 
 func (t *token) reopen() (err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.open == nil {
-		t.open, err = crypto11.Configure(&t.config)
+	if t.open != nil {
+		return nil
+	}
+	config := t.config
+	if config.Pin, err = signers.Secret(t.pinFile); err != nil {
+		return fmt.Errorf("-pin-file: %w", err)
+	}
+	if config.Pin == t.refused {
+		return errRefused
+	}
+	t.open, err = crypto11.Configure(&config)
+	if refusal := pkcs11.Error(0); errors.As(err, &refusal) && slices.Contains(pinRefusals, uint(refusal)) {
+		t.refused = config.Pin
 	}
 	return err
 }
+
+// errRefused is returned instead of trying a refused PIN again.
+var errRefused = errors.New("the token refused the PIN of -pin-file, which is not tried again: write the right one into the file, and unlock the token if it is locked")
+
+// pinRefusals are the errors by which a token refuses a PIN.
+var pinRefusals = []uint{pkcs11.CKR_PIN_INCORRECT, pkcs11.CKR_PIN_INVALID, pkcs11.CKR_PIN_LEN_RANGE, pkcs11.CKR_PIN_EXPIRED, pkcs11.CKR_PIN_LOCKED}
 
 func (t *token) drop(used *crypto11.Context) {
 	t.mu.Lock()
@@ -179,16 +200,32 @@ func (t *token) Encrypt(ctx context.Context, name string, plaintext []byte) (out
 	return out, err
 }
 
-// Decrypt implements signers.Device. A token does not say whether a ciphertext is wrong or the token failed.
+// Decrypt implements signers.Device. A token does not say whether a ciphertext is wrong or the token failed: it failed if it cannot decrypt
+// what it has just encrypted. A wrong ciphertext must not close the token for others.
 func (t *token) Decrypt(ctx context.Context, name string, ciphertext []byte) (out []byte, err error) {
 	err = t.withRoot(ctx, name, func(aead cipher.AEAD) (err error) {
 		if len(ciphertext) < aead.NonceSize() {
 			return signers.ErrInvalid
 		}
-		out, err = aead.Open(nil, ciphertext[:aead.NonceSize()], ciphertext[aead.NonceSize():], nil)
+		if out, err = aead.Open(nil, ciphertext[:aead.NonceSize()], ciphertext[aead.NonceSize():], nil); err != nil && works(aead) {
+			return signers.ErrInvalid
+		}
 		return err
 	})
 	return out, err
+}
+
+// works reports whether a key decrypts what it encrypts.
+func works(aead cipher.AEAD) (ok bool) {
+	defer func() { // cipher.AEAD has no error, so the library panics
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	nonce := make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce)
+	_, err := aead.Open(nil, nonce, aead.Seal(nil, nonce, []byte("probe"), nil), nil)
+	return err == nil
 }
 
 func (t *token) withRoot(ctx context.Context, name string, f func(cipher.AEAD) error) error {
