@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/sso"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/delivery/consolequery"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -65,6 +66,50 @@ var alteredRecords = []alteredRecord{
 			path := "/api/v1/subjects/" + w.subject(t) + "/passkeys/"
 			grant := w.Server.post(t, path+"registration-grants", nil).is(201).string("token")
 			return func() response { return w.Server.post(t, path+"register/options", object{"registration_grant": grant}) }
+		}},
+	{"restriction of a subject", "subjects", "update subjects set adaptation_frozen = not adaptation_frozen where environment_id = @environment", decision},
+	{"name of another subject", "subjects", "update subjects set external_id = 'mallory' where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			_, action := w.action(t, "enforce", allowing)
+			w.subject(t)
+			return func() response { return w.Server.post(t, "/api/v1/authorize", request("mallory", action)) }
+		}},
+	{"revocation of a subject", "subjects", "update subjects set status = 'active', revoked_at = null where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			_, action := w.action(t, "enforce", allowing)
+			subject := w.subject(t)
+			w.Server.post(t, "/api/v1/subjects/"+subject+"/revoke", nil).is(http.StatusOK)
+			return func() response { return w.Server.post(t, "/api/v1/authorize", request(subject, action)) }
+		}},
+	{"subject whose evidence arrives", "subjects", "update subjects set research_consent = true where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			subject := w.subject(t)
+			page, session := w.page(t, subject, nil), w.open(t, subject)
+			return func() response { return page.sendFrame(t, session, "score", typist("ada altered"), 0) }
+		}},
+	{"what a change proposes", "changes", "update changes set proposed = '{\"mode\": \"test\"}' where environment_id = @environment", changeApproved},
+	{"who requested a change", "changes", "update changes set proposed_by = 'credential:crd_1', principal = 'credential:crd_1' where environment_id = @environment", changeApproved},
+	{"life of a change", "changes", "update changes set expires_at = expires_at + interval '1 day' where environment_id = @environment", changeApproved},
+	{"end of a recovery", "recoveries", "update recoveries set status = 'completed', completed_at = now() where environment_id = @environment", enrollmentCooling},
+	{"cool-down of a recovery", "recoveries", "update recoveries set ready_at = created_at where environment_id = @environment", enrollmentCooling},
+	{"device of a session", "sessions", "update sessions set device_class = 'mobile' where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			subject := w.subject(t)
+			page, session := w.page(t, subject, nil), w.open(t, subject)
+			return func() response { return page.sendFrame(t, session, "score", typist("ada altered"), 0) }
+		}},
+	{"whose session it is", "sessions", `update sessions set subject_uid = (select uid from subjects s where s.environment_id = sessions.environment_id and external_id = 'mallory')
+		where environment_id = @environment`,
+		func(t *testing.T, w world) func() response {
+			w.Server.post(t, "/api/v1/subjects", object{"id": "mallory"}).is(http.StatusCreated)
+			_, action := w.action(t, "enforce", challenging)
+			w.open(t, w.subject(t))
+			return func() response { return w.Server.post(t, "/api/v1/authorize", request("mallory", action)) }
+		}},
+	{"address of an endpoint", "webhook_endpoints", "update webhook_endpoints set url = 'https://evil.example/' where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			made := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
+			return func() response { return w.Admin.post(t, "/api/v1/webhook-endpoints/"+made+"/test", nil) }
 		}},
 	{"who a person counts as", "people", "update people set principal = 'person:prs_other' where id in @person", page},
 	{"role of a person", "person_roles", "update person_roles set role = 'operator' where environment_id = @environment", page},
@@ -123,9 +168,62 @@ var alteredRecords = []alteredRecord{
 				return eve.submit("/console/"+w.ID+"/reviews/"+held, url.Values{"resolution": {"approve"}}).response(t)
 			}
 		}},
+	{"after-review closed", "after_reviews", "update after_reviews set status = 'justified' where environment_id = @environment", func(t *testing.T, w world) func() response {
+		again, _ := w.brokenGlass(t, 1)
+		return again
+	}},
+	{"verdict about a break-glass", "after_verdicts", "update after_verdicts set verdict = 'justified' where environment_id = @environment", func(t *testing.T, w world) func() response {
+		_, verdict := w.brokenGlass(t, 2)
+		w.reviewer(t).post(t, verdict, object{"verdict": "not_justified", "note": "It was not urgent."}).is(200)
+		return func() response {
+			return w.reviewer(t).post(t, verdict, object{"verdict": "justified", "note": "It was urgent."})
+		}
+	}},
+	{"uses of a standing approval", "standing_approvals", "update standing_approvals set uses = 0, amount_used = 0 where environment_id = @environment", func(t *testing.T, w world) func() response {
+		_, action := w.standingAction(t, standingPolicy)
+		subject := w.subject(t)
+		w.begun(t, subject, action, object{"max_uses": 1})
+		w.decides(t, covered(subject, action, nil), "allow")
+		return func() response { return w.Server.post(t, "/api/v1/authorize", covered(subject, action, nil)) }
+	}},
 	{"approvals that a hold requires", "holds", "update holds set approvals_required = 1 where environment_id = @environment", secondApproval},
 	{"team that a hold requires", "hold_teams", "update hold_teams set team = 'friends' where environment_id = @environment", teamApproval},
 	{"team that a hold requires deleted", "hold_teams", "delete from hold_teams where environment_id = @environment", teamApproval},
+	{"approvals that a step of a hold requires", "hold_steps", "update hold_steps set approvals = 1 where environment_id = @environment", secondStep},
+	{"step of a hold deleted", "hold_teams", "delete from hold_steps where environment_id = @environment", secondStep},
+	{"roles that a directory gives", "directories", "update directories set required = not required where tenant_id = (select tenant_id from environments where id = @environment)",
+		directoryLeaver},
+	{"token of a directory", "directory_tokens", `update directory_tokens set expires_at = now() + interval '1 day'
+		where tenant_id = (select tenant_id from environments where id = @environment)`, directoryChange},
+	{"user of a directory", "directory_users", "update directory_users set user_name = 'eve' where tenant_id = (select tenant_id from environments where id = @environment)",
+		directoryLeaver},
+	{"group of a directory", "directory_groups", "update directory_groups set display_name = 'operators' where tenant_id = (select tenant_id from environments where id = @environment)",
+		directoryChange},
+	{"member of a group", "directory_members", "update directory_members set row_mac = '' where tenant_id = (select tenant_id from environments where id = @environment)",
+		directoryLeaver},
+	{"whose word counts", "signal_streams", "update signal_streams set issuer = 'https://evil.example' where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			i := newIssuer(t, w, nil)
+			token := i.sign(i.claims(caep+"session-revoked", i.known(w.subject(t)), nil, nil), nil)
+			return func() response {
+				got := i.push(token)
+				return response{t: t, status: got.status, header: got.header, body: []byte(got.body)}
+			}
+		}},
+	{"where the log is sent", "export_destinations", "update export_destinations set url = 'https://evil.example' where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			path := "/api/v1/destinations/" + w.destination(t, "https://siem.example/in")
+			return func() response {
+				return w.Admin.do(t, http.MethodPut, path+"/credentials", object{"header": "Bearer 4711"})
+			}
+		}},
+	{"manager of a person", "person_positions", "update person_positions set manager_id = person_id where tenant_id = (select tenant_id from environments where id = @environment)",
+		func(t *testing.T, w world) func() response {
+			requester := w.colleague(t)
+			path := "/api/v1/people/" + requester + "/manager"
+			w.Admin.do(t, http.MethodPut, path, object{"manager": w.colleague(t)}).is(200)
+			return func() response { return w.Admin.do(t, http.MethodPut, path, object{"manager": nil}) }
+		}},
 	{"review made up", "reviews", `insert into reviews (authorization_id, environment_id, reviewer, principal, resolution, at)
 		select id, environment_id, 'credential:' || credential_id, 'credential:' || credential_id, 'approve', now() from authorizations where environment_id = @environment`,
 		secondApproval},
@@ -145,6 +243,8 @@ var alteredRecords = []alteredRecord{
 			ann.give(w, w.authorize(t, w.subject(t), action, "hold").string("id"), "reject")
 			return func() response { return ann.get("/console/" + w.ID + "/reviews").response(t) }
 		}},
+	{"name of a list", "lists", "update lists set name = name || 'x' where environment_id = @environment", listed},
+	{"list deleted", "lists", "delete from lists where environment_id = @environment", listed},
 	{"kind of a list", "lists", "update lists set kind = 'country' where environment_id = @environment", listed},
 	{"life of an entry of a list", "list_entries", "update list_entries set expires_at = now() where environment_id = @environment", listed},
 	{"value of an entry of a list", "list_entries", `insert into list_entries select 'lse_2', tenant_id, environment_id, list_id, '10.00', '10.00', reason, null, added_at,
@@ -162,6 +262,25 @@ func decision(t *testing.T, w world) func() response {
 	_, action := w.action(t, "enforce", challenging)
 	body := request(w.subject(t), action)
 	return func() response { return w.Server.post(t, "/api/v1/authorize", body) }
+}
+
+// enrollmentCooling enrolls a subject while a recovery of it is cooling down.
+func enrollmentCooling(t *testing.T, w world) func() response {
+	subject := w.subject(t)
+	w.recover(t, subject)
+	session := w.open(t, subject)
+	return func() response {
+		return w.Server.post(t, "/api/v1/subjects/"+subject+"/enrollments/complete", object{"session": session})
+	}
+}
+
+// changeApproved approves a change that another administrator requested.
+func changeApproved(t *testing.T, w world) func() response {
+	id, _ := w.action(t, "enforce", allowing)
+	w.Admin.patch(t, environmentPath, object{"second_approver_required": true}).is(http.StatusOK)
+	change := w.Admin.patch(t, "/api/v1/actions/"+id, object{"mode": "shadow"}).is(http.StatusAccepted).string("id")
+	second := caller{base: w.Server.base, key: w.issue(t, models.ScopeAdmin, nil)}
+	return func() response { return second.post(t, "/api/v1/changes/"+change+"/approve", nil) }
 }
 
 func settings(t *testing.T, w world) func() response {
@@ -191,6 +310,17 @@ func secondApproval(t *testing.T, w world) func() response {
 	return func() response { return second.post(t, review, approve) }
 }
 
+// secondStep is the first of two approvals of the second step of a hold.
+func secondStep(t *testing.T, w world) func() response {
+	w.team(t, "finance", w.Admin)
+	w.team(t, "leads", w.Admin)
+	_, action := w.action(t, "enforce", with(holding, object{"review": stepped}))
+	review := reviewPath(w.authorize(t, w.subject(t), action, "hold").string("id"))
+	w.Admin.post(t, review, approve).is(http.StatusAccepted)
+	second := w.reviewer(t)
+	return func() response { return second.post(t, review, approve) }
+}
+
 // teamApproval is an approval by a member of another team than that of the hold.
 func teamApproval(t *testing.T, w world) func() response {
 	friend := w.reviewer(t)
@@ -198,6 +328,33 @@ func teamApproval(t *testing.T, w world) func() response {
 	w.team(t, "friends", friend)
 	_, action := w.action(t, "enforce", with(holding, object{"review": []object{{"group": "finance", "approvals": 1}}}))
 	return w.approves(t, action, friend)
+}
+
+// directoryChange is a change of a group of staff by the company's directory.
+func directoryChange(t *testing.T, w world) func() response {
+	d, user, group := directoryOfOne(t, w)
+	return func() response {
+		return d.sends(http.MethodPut, "/Groups/"+group, object{"displayName": "staff", "members": []object{{"value": user}}})
+	}
+}
+
+// directoryLeaver is the deactivation of a user by the company's directory.
+func directoryLeaver(t *testing.T, w world) func() response {
+	d, user, _ := directoryOfOne(t, w)
+	return func() response {
+		return d.sends(http.MethodPut, "/Users/"+user, object{"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:User"}, "userName": "ann", "active": false})
+	}
+}
+
+func directoryOfOne(t *testing.T, w world) (d companyDirectory, user, group string) {
+	d = newDirectory(t, w, grantOf(w, "staff", models.RoleReviewer))
+	user = d.user("ann", nil)
+	return d, user, d.group("staff", user)
+}
+
+func (d companyDirectory) sends(method, path string, body any) response {
+	out := d.send(method, path, body)
+	return response{t: d.t, status: out.status, header: out.header, body: []byte(out.raw)}
 }
 
 // approves returns an approval of a new hold.
@@ -218,8 +375,10 @@ func TestAlteredRecordsAreRefused(t *testing.T) {
 	bystander := newSandbox(t)
 	_, free := bystander.action(t, "enforce", allowing)
 	person := bystander.subject(t)
-	for _, table := range models.AttestedTables {
-		require.True(t, slices.ContainsFunc(alteredRecords, func(c alteredRecord) bool { return c.table == table.Name }), "alteredRecords has no case of %s", table.Name)
+	for _, table := range pg.AttestedTables() {
+		if alteredFlowsOf[table.Name] == nil && !strings.HasSuffix(table.Name, "endings") { // an ending refuses, whatever it contains
+			require.True(t, slices.ContainsFunc(alteredRecords, func(c alteredRecord) bool { return c.table == table.Name }), "alteredRecords has no case of %s", table.Name)
+		}
 	}
 	for _, c := range alteredRecords {
 		t.Run(c.name, func(t *testing.T) {
@@ -241,6 +400,11 @@ func TestAlteredRecordsAreRefused(t *testing.T) {
 func (w world) refusesAltered(t *testing.T, c alteredRecord, send func() response) {
 	t.Helper()
 	var refused response
+	settled := func() int {
+		return count(t, "select count(*) from holds where environment_id = $1 and status <> 'pending'", w.ID) +
+			count(t, "select count(*) from authorizations where environment_id = $1 and decision = 'allow'", w.ID)
+	}
+	before := settled()
 	defer func() {
 		if t.Failed() {
 			t.Logf("%d %s", refused.status, refused.body)
@@ -257,8 +421,7 @@ func (w world) refusesAltered(t *testing.T, c alteredRecord, send func() respons
 		}
 		return refused.status == http.StatusServiceUnavailable && refused.header.Get("Retry-After") != ""
 	}, "the altered record is refused")
-	require.Zero(t, count(t, "select count(*) from holds where environment_id = $1 and status <> 'pending'", w.ID))
-	require.Zero(t, count(t, "select count(*) from authorizations where environment_id = $1 and decision = 'allow'", w.ID))
+	require.Equal(t, before, settled())
 	eventually(t, func() bool {
 		return count(t, "select count(*) from events where environment_id in (select id from environments where tenant_id = $1) and type = 'record.altered' and data->>'table' = $2",
 			w.TenantID, c.table) > 0

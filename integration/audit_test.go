@@ -37,12 +37,14 @@ var audited = map[string][]events.Type{
 	"authorize":      {events.AuthorizationDecided, events.HoldOpened},
 	"evaluateAccess": {events.AuthorizationDecided}, "evaluateAccessBatch": {events.AuthorizationDecided, events.ChallengeLinkCreated},
 	"reportOutcome": {events.OutcomeReported}, "reviewAuthorization": {events.HoldApproved, events.AuthorizationDecided},
-	"assignReview": {events.HoldAssigned}, "unassignReview": {events.HoldAssigned},
+	"assignReview": {events.HoldAssigned}, "unassignReview": {events.HoldAssigned}, "withdrawAuthorization": {events.HoldWithdrawn}, "giveAfterReview": {events.AfterReviewGiven},
+	"createStandingApproval": {events.AuthorizationDecided, events.StandingRequested}, "revokeStandingApproval": {events.StandingEnded}, "createStandingLink": {events.StandingLinkCreated},
 	"completeChallenge": {events.ChallengeCompleted, events.AuthorizationDecided}, "cancelChallenge": {events.ChallengeCancelled},
 	"createChallengeLink": {events.ChallengeLinkCreated}, "verifyProof": {events.ProofConsumed},
 	"createSubject": {events.SubjectCreated}, "deleteSubject": {events.SubjectErasureRequested},
 	"freezeAdaptation": {events.SubjectAdaptationChanged}, "exportSubject": {events.SubjectExported},
 	"setResearchConsent": {events.SubjectConsentChanged}, "revokeSubject": {events.SubjectRevoked},
+	"reinstateSubject": {events.ChangeRequested}, "setSubjectAliases": {events.SubjectAliasesChanged},
 	"completeEnrollment": {events.EnrollmentRequested}, "rollbackTemplate": {events.TemplateRolledBack},
 	"createPasskeyGrant": {events.PasskeyRegistrationGranted}, "passkeyRegisterComplete": {events.PasskeyRegistered},
 	"revokePasskey": {events.PasskeyRevoked}, "importPasskey": {events.PasskeyRegistered}, "beginRecovery": {events.RecoveryStarted},
@@ -55,7 +57,9 @@ var audited = map[string][]events.Type{
 	"deleteWebhookEndpoint": {events.WebhookEndpointDeleted}, "enableWebhookEndpoint": {events.WebhookEndpointEnabled},
 	"replayWebhookEndpoint": {events.WebhookEndpointReplayed}, "rotateWebhookSecret": {events.WebhookSecretRotated},
 	"testWebhookEndpoint": {events.WebhookEndpointTested},
-	"createTeam":          {events.TeamCreated}, "updateTeam": {events.TeamUpdated}, "deleteTeam": {events.TeamDeleted},
+	"setManager":          {events.PersonManagerSet},
+	"setDestination":      {events.DestinationChanged}, "setDestinationCredentials": {events.DestinationCredentials}, "removeDestination": {events.DestinationRemoved},
+	"createTeam": {events.TeamCreated}, "updateTeam": {events.TeamUpdated}, "deleteTeam": {events.TeamDeleted},
 	"createList": {events.ListCreated}, "changeListEntries": {events.ListChanged}, "deleteList": {events.ListDeleted},
 	"approveChange": {events.ChangeApproved, events.PolicyActivated}, "rejectChange": {events.ChangeRejected}, "withdrawChange": {events.ChangeWithdrawn},
 	"legacySessionStart": {events.SubjectCreated, events.SessionStarted}, "legacySessionEnd": {events.SessionEnded},
@@ -181,6 +185,9 @@ func (a *auditor) decisions() {
 	verified := a.request(a.Server, "verifyProof", "POST", "/api/v1/verify", object{"proof": allowed.string("decision.proof"), "audience": audience, "consume": true})
 	require.Equal(a.t, true, verified.value("valid"), "response: %s", verified.body)
 	a.request(a.Server, "reportOutcome", "POST", "/api/v1/authorizations/"+held+"/outcome", object{"outcome": "executed"})
+	withdrawn := a.request(a.Server, "authorize", "POST", "/api/v1/authorize", request(subject, "payment.release")).string("id")
+	a.request(a.Server, "withdrawAuthorization", "POST", "/api/v1/authorizations/"+withdrawn+"/withdraw", nil)
+	a.reviewAfterwards(subject)
 
 	activate("2", challenging)
 	open := func() string { return a.authorize(a.t, subject, "payment.release", "challenge").string("challenge.id") }
@@ -220,8 +227,10 @@ func (a *auditor) subjects() {
 	a.request(a.Server, "setResearchConsent", "POST", path+"/research-consent", object{"consented": true})
 	a.request(a.Server, "exportSubject", "POST", path+"/export", nil)
 	a.passkeys(path)
+	a.request(a.Server, "setSubjectAliases", "PUT", path+"/aliases", object{"aliases": []object{{"format": "opaque", "id": subject}}})
 	a.request(a.Server, "beginRecovery", "POST", path+"/recovery", object{"anchor": "none"})
 	a.request(a.Server, "revokeSubject", "POST", path+"/revoke", nil)
+	a.request(a.Server, "reinstateSubject", "POST", path+"/reinstate", object{"reason": "reported by mistake"})
 	a.request(a.Server, "deleteSubject", "DELETE", path, nil)
 }
 
@@ -256,11 +265,17 @@ func (a *auditor) administration() {
 	a.request(a.Admin, "updateWebhookEndpoint", "PATCH", hook, object{"status": "disabled"})
 	a.request(a.Admin, "enableWebhookEndpoint", "POST", hook+"/enable", nil)
 	a.request(a.Admin, "deleteWebhookEndpoint", "DELETE", hook, nil)
+
+	const siem = "/api/v1/destinations/siem"
+	a.request(a.Admin, "setDestination", "PUT", siem, object{"kind": "https", "url": "https://siem.example/in"})
+	a.request(a.Admin, "setDestinationCredentials", "PUT", siem+"/credentials", object{"header": "Bearer 4711"})
+	a.request(a.Admin, "removeDestination", "DELETE", siem, nil)
 }
 
 func (a *auditor) teams() {
 	path := "/api/v1/teams/" + a.request(a.Admin, "createTeam", "POST", "/api/v1/teams", object{"key": "finance", "name": "Finance"}).string("id")
 	a.request(a.Admin, "updateTeam", "PATCH", path, object{"name": "Money"})
+	a.request(a.Admin, "setManager", "PUT", "/api/v1/people/"+a.colleague(a.t)+"/manager", object{"manager": a.colleague(a.t)})
 	a.request(a.Admin, "deleteTeam", "DELETE", path, nil)
 }
 
@@ -288,4 +303,18 @@ func (a *auditor) changes() {
 	a.request(a.Server, "withdrawChange", "POST", changePath(requested(), "withdraw"), nil)
 	a.request(other, "rejectChange", "POST", changePath(requested(), "reject"), nil)
 	a.request(other, "approveChange", "POST", changePath(requested(), "approve"), nil)
+}
+
+// reviewAfterwards breaks the glass of a policy, and has someone else review that. It asks for a standing approval and revokes it.
+func (a *auditor) reviewAfterwards(subject string) {
+	breaker, other := a.reviewer(a.t), a.reviewer(a.t)
+	a.team(a.t, "incident", breaker)
+	_, action := a.action(a.t, "enforce", with(holding, object{"break_glass": object{"group": "incident", "after_review": object{"approvals": 1, "within_seconds": 3600}}}))
+	held := a.authorize(a.t, subject, action, "hold").string("id")
+	breaker.post(a.t, "/api/v1/authorizations/"+held+"/review", broken).is(200)
+	_, released := a.standingAction(a.t, standingPolicy)
+	standing := a.request(a.Server, "createStandingApproval", "POST", "/api/v1/standing-approvals", standingRequest(subject, released, nil)).string("standing_approval.id")
+	a.request(a.Server, "createStandingLink", "POST", "/api/v1/subjects/"+subject+"/standing-approvals/link", nil)
+	a.request(a.Server, "revokeStandingApproval", "POST", "/api/v1/standing-approvals/"+standing+"/revoke", nil)
+	a.request(other, "giveAfterReview", "POST", "/api/v1/after-reviews/"+held+"/verdict", object{"verdict": "justified", "note": "It was urgent."})
 }

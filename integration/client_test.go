@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/openapi"
 	"github.com/countersign-dev/countersign/integration/apitest"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 )
 
 // caller sends requests with one key. Every response is checked against the contract.
@@ -199,6 +200,7 @@ func (a response) faults() []string {
 		loc, err := json.Marshal(d.Loc)
 		require.NoError(a.t, err)
 		require.NotEmpty(a.t, d.Msg)
+		require.Contains(a.t, problem.Rules(), d.Type)
 		out = append(out, string(loc)+" "+d.Type)
 	}
 	return out

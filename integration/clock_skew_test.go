@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // The clock of one replica is six minutes ahead and that of another six minutes behind. All use the database's clock: each
@@ -41,6 +43,7 @@ func TestReplicasAgreeDespiteClockSkew(t *testing.T) {
 	_, err := shared.Core.Store.Pool().Exec(t.Context(), "update challenges set expires_at = clock_timestamp() + interval '5 seconds' where id = $1",
 		left.string("challenge.id"))
 	require.NoError(t, err)
+	testenv.Attest(t, shared.Core.Store, w.scope())
 	for _, replica := range all {
 		require.Equal(t, "open", replica.Server.get(t, path).is(200).string("status"))
 	}

@@ -2,14 +2,23 @@ package integration_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"image"
 	"image/color"
 	"image/png"
+	"math/big"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -125,6 +134,8 @@ func populated(t *testing.T) world {
 	for _, description := range []string{"", "Second: same address"} {
 		w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a", "events": []string{"hold.*"}, "description": description, "include_details": true}).is(201)
 	}
+	w.Admin.do(t, "PUT", "/api/v1/destinations/siem", object{"kind": "https", "url": "https://siem.example/in", "header": "x-api-key"}).is(200)
+	w.Admin.do(t, "PUT", "/api/v1/destinations/siem/credentials", object{"header": "Bearer 4711-secret"}).is(200)
 	last := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/b"}).is(201).string("id")
 	w.Admin.patch(t, "/api/v1/webhook-endpoints/"+last, object{"status": "disabled"}).is(200)
 	return w
@@ -136,7 +147,7 @@ func TestConfigurationFileGoesRoundWithoutLoss(t *testing.T) {
 	to.named(t, "Payments backend")
 	source, target := from.byFile(t), to.byFile(t)
 	file := source.export(t)
-	require.NotRegexp(t, `(act|env|crd|whe|pol)_[0-9a-z]{26}|whsec_`, file, "keys and no ids or secrets")
+	require.NotRegexp(t, `(act|env|crd|whe|pol|dst)_[0-9a-z]{26}|whsec_|4711-secret`, file, "keys and no ids or secrets")
 	require.Empty(t, source.diff(t, file, true), "an environment is as its file says")
 
 	picture, err := os.ReadFile(filepath.Join(source.dir, "export-logo.png"))
@@ -266,6 +277,206 @@ func TestConfigurationFileOfASandboxFitsLive(t *testing.T) {
 	require.NotContains(t, f.export(t), "sandbox_confirm")
 }
 
+// spelled are files with every setting; if the service takes one in several spellings, in one that it does not store.
+var spelled = map[string]string{
+	"origins": `environment:
+  origins: ["HTTP://LOCALHOST:080", "http://b\u00fccher.localhost:8080", "https://Pages.LOCALHOST:443"]
+  page_origin: https://pages.localhost:0443
+  return_origins: ["HTTPS://SHOP.example:0443", "https://m\u00fcnchen.example", "https://[2001:DB8:0:0::1]:8443", "http://127.0.0.1:80"]
+  frame_ancestors: ["https://\uff33hop.example", "https://shop.example:8443"]
+  passkeys: {related_origins: ["https://B\u00dcCHER.example:443"], rp_ids: ["B\u00fccher.localhost"], aaguids: [ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4], attestation: required, attestation_roots: [ROOT]}`,
+	"a brand": `environment: {brand: {name: "  Alder ", accent: "#0F5C5C", language: de, logo: LOGO}, rp_name: "Alder's", case_link: "https://CRM.example:443/{decision_id}"}`,
+	"numbers, switches": `environment:
+  background: 'own'
+  bar_self_review: true
+  enrollment_grant_required: !!bool true
+  key_expiry_required: True
+  review_notes: TRUE
+  challenge_ttl_seconds: 300
+  change_ttl_seconds: 7200
+  federated_key_days: 30
+  hold_ttl_seconds: 7200
+  resource_reservation_seconds: 600`,
+	"four eyes": `environment: {second_approver_required: true}`,
+	"teams, lists": `teams: {finance: {name: " Finance \t", members: ["key:Payments backend"]}}
+lists:
+  payees: {kind: text, description: " Known. ", entries: [{value: "GB33 bukb-2020 1555", reason: " Ours. ", expires_at: "2099-01-01T01:30:00+01:30"}, {value: "\ufb01ne", reason: R.}, {value: "No \u0663\u2462", reason: R.}]}
+  networks: {kind: country, entries: [{value: de, reason: Here.}]}
+  watched: {kind: text, personal: true}`,
+	"policies": `teams: {finance: {name: F}, leads: {name: L}, incident: {name: I}}
+actions:
+  payments.transfer:
+    name: Send
+    consequence: Money leaves.
+    mode: shadow
+    risk_class: critical
+    resource_type: account
+    allowed_audiences: [b, a]
+    allowed_callers: [Payments backend]
+    proof_ttl_seconds: 60
+    context_schema: {type: object, required: [amount], properties: {amount: {type: number, minimum: 1e1, maximum: 1.50e2, multipleOf: 0.010, x-countersign-aggregate: sum}}}
+    requirements:
+      approval_compensates: [explicit_approval, coverage]
+      approvals_required: 2
+      break_glass: {group: incident, after_review: {approvals: 1, within_seconds: 3600}}
+      challenge_compensates: [human_presence, coverage]
+      challenge_methods: [sandbox_confirm, passkey]
+      claims: {human_presence: likely}
+      coverage_min: none
+      deny_on: [continuity_mismatch, freshness_exceeded]
+      explicit_approval_required: true
+      freshness_max_ms: 60000
+      hold_on: [rule_matched]
+      insufficient_evidence: hold
+      max_challenges: 3
+      passkey_aaguids: [ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4]
+      repeat_approvers: true
+      review: {steps: [{name: team, entries: [{group: finance, approvals: 1, escalate: {after_seconds: 3600, group: leads}}], within_seconds: 7200, on_timeout: expire}, {name: board, entries: [{approvals: 1}]}]}
+      self_review: barred
+      standing: {by: [review, passkey], max_uses: 40, max_amount: {field: amount, limit: "1000.50"}, max_duration_seconds: 86400, resource: {prefix: acc-}, agent: any}
+      rules:
+        - {name: large, when: "context.amount  >  10.50 ", requirements: {hold_on: [rule_matched], approval_compensates: [], approvals_required: 1, challenge_compensates: [coverage], challenge_methods: [passkey],
+            claims: {human_presence: likely}, coverage_min: sparse, deny_on: [freshness_exceeded], explicit_approval_required: true, freshness_max_ms: 5000, insufficient_evidence: deny, max_challenges: 1,
+            review: {steps: [{name: team, entries: [{group: finance}]}]}, self_review: barred}, reason: "Large. "}
+        - {name: limit, when: 'subject.sum("amount", "payments.transfer", "allow", "24h") > 1000', reserve: true, requirements: {hold_on: [rule_matched]}, reason: Many.}`,
+	"webhooks": `webhook_endpoints:
+  - {url: "HTTPS://Hooks.EXAMPLE:443/a/../b?x=%7e", events: [proof.revoked, "hold.*"], description: " Ours "}
+  - {url: "https://hooks.example/b", events: ["hold.*"], include_details: false, status: disabled}`,
+	"destinations": `destinations:
+  collector: {kind: otlp, url: "https://collector.example/v1/logs"}
+  siem: {kind: https, url: "https://siem.example/in", encoding: array, header: x-api-key, ca: ROOT}
+  syslog: {kind: syslog, url: "tls://logs.example:6514", ca: ""}`,
+}
+
+// spelledFile completes a file with what a test makes.
+func spelledFile(t *testing.T, dir, text string) string {
+	t.Helper()
+	picture, err := base64.StdEncoding.DecodeString(logo(t))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "logo.png"), picture, 0o600))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	root := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, root, root, key.Public(), key)
+	require.NoError(t, err)
+	quoted, err := json.Marshal("\r\n" + strings.ReplaceAll(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), "\n", "\r\n") + " ")
+	require.NoError(t, err)
+	return "version: 1\n" + strings.NewReplacer("LOGO", "logo.png", "ROOT", string(quoted)).Replace(text) + "\n"
+}
+
+// Whatever the service stores in another spelling than the file's is no difference: a file that was applied is as the environment is, and its export
+// as well.
+func TestConfigurationFileAppliedTwiceIsNoChange(t *testing.T) {
+	t.Parallel()
+	for name, text := range spelled {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newSandbox(t)
+			w.named(t, "Payments backend")
+			f := w.byFile(t)
+			file := spelledFile(t, f.dir, text)
+			f.apply(t, file, false)
+			plan, err := f.plan(t, file, false)
+			require.NoError(t, err)
+			require.Empty(t, plan.Changes, "the same file again")
+			exported := f.export(t)
+			plan, err = f.plan(t, exported, true)
+			require.NoError(t, err)
+			require.Empty(t, plan.Changes, "its export")
+		})
+	}
+}
+
+// Every property that a file can have is in one of the files that are applied twice, so that a new one cannot be forgotten there.
+func TestEverySettingIsAppliedTwice(t *testing.T) {
+	t.Parallel()
+	given := map[string]bool{}
+	for name, text := range spelled {
+		doc, err := configfile.Parse([]byte("version: 1\n" + text + "\n"))
+		require.NoError(t, err, name)
+		raw, err := json.Marshal(doc)
+		require.NoError(t, err)
+		var tree any
+		require.NoError(t, json.Unmarshal(raw, &tree))
+		eachProperty(tree, func(property string) { given[property] = true })
+	}
+	var walk func(of reflect.Type)
+	seen := map[reflect.Type]bool{}
+	walk = func(of reflect.Type) {
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			walk(of.Elem())
+		case reflect.Struct:
+			if seen[of] {
+				return
+			}
+			seen[of] = true
+			for field := range of.Fields() {
+				property, _, named := strings.Cut(field.Tag.Get("json"), ",")
+				if property == "" && !named {
+					continue // of a type that reads itself
+				}
+				require.True(t, given[property], "no file in spelled has %s of %s", property, of.Name())
+				walk(field.Type)
+			}
+		default:
+		}
+	}
+	walk(reflect.TypeFor[configfile.Document]())
+	require.Greater(t, len(seen), 8)
+}
+
+// eachProperty calls f for each name of an object in a document.
+func eachProperty(tree any, f func(string)) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, value := range tree {
+			f(name)
+			eachProperty(value, f)
+		}
+	case []any:
+		for _, value := range tree {
+			eachProperty(value, f)
+		}
+	}
+}
+
+// A destination keeps what the file leaves out: its start, its encoding, and its credentials unless they were made for another address. One that
+// was changed by hand is a difference.
+func TestConfigurationFileHasDestinations(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	f := w.byFile(t)
+	const path = "/api/v1/destinations/siem"
+	const begin = "2020-01-01T00:00:00.000Z"
+	w.Admin.do(t, "PUT", path, object{"kind": "https", "url": "https://siem.example/in", "encoding": "array", "since": begin}).is(200)
+	w.Admin.do(t, "PUT", path+"/credentials", object{"header": "Bearer 4711"}).is(200)
+	for _, file := range []string{"{siem: {}}", "{siem: {kind: https, url: 'https://siem.example/in'}}", "{siem: {header: AUTHORIZATION, ca: ''}}"} {
+		require.Empty(t, f.diff(t, "version: 1\ndestinations: "+file+"\n", true), file)
+	}
+	certificate := spelledFile(t, f.dir, "destinations: {siem: {ca: ROOT}}")
+	require.Equal(t, "destinations.siem: changed\n", f.apply(t, certificate, false))
+	d := w.Admin.get(t, path).is(200)
+	require.Equal(t, []any{"array", begin, true}, []any{d.value("encoding"), d.value("since"), d.value("has_credentials")})
+	require.Empty(t, f.diff(t, certificate, true))
+	require.Empty(t, f.diff(t, f.export(t), true))
+
+	w.Admin.do(t, "PUT", path, object{"kind": "https", "url": "https://siem.example/in", "encoding": "array"}).is(200)
+	require.Contains(t, f.diff(t, certificate, false), "~ destinations.siem\n    ca: \"\" -> ", "a change by hand is seen")
+
+	const moved = "version: 1\ndestinations: {siem: {kind: otlp, url: 'https://collector.example/v1/logs'}}\n"
+	require.Contains(t, f.diff(t, moved, false), "destinations.siem: its credentials end")
+	f.apply(t, moved, false)
+	d = w.Admin.get(t, path).is(200)
+	require.Equal(t, []any{"otlp", "protobuf", false}, []any{d.value("kind"), d.value("encoding"), d.value("has_credentials")})
+
+	_, err := f.plan(t, "version: 1\ndestinations: {other: {kind: otlp}}\n", false)
+	require.ErrorContains(t, err, "destinations.other does not exist in the environment: to create it, the file needs its kind and url")
+	require.Contains(t, f.diff(t, "version: 1\ndestinations: {}\n", false), "destinations.siem is not in the file and kept")
+	require.Equal(t, "destinations.siem: removed\n", f.apply(t, "version: 1\ndestinations: {}\n", true))
+	require.Empty(t, w.Admin.get(t, "/api/v1/destinations").is(200).list())
+}
+
 // Any settings and any policies that the service takes come back from a file as they were.
 func TestPropertyConfigurationFilesAreReproduced(t *testing.T) {
 	t.Parallel()
@@ -313,12 +524,10 @@ func TestPropertyConfigurationFilesAreReproduced(t *testing.T) {
 func TestConfigurationAsCodePage(t *testing.T) {
 	t.Parallel()
 	made := newTenant(t)
-	dir, work := t.TempDir(), developerFolder(t, made.Sandbox, made.Live)
-	buildService(t, dir)
-	script := strings.ReplaceAll(codeBlocks(t, "../docs/configuration-as-code.md", "sh"), "countersign config", `"$BIN/countersign" config`)
-	script = strings.ReplaceAll(script, "countersign list", `"$BIN/countersign" list`)
-	script += `
-list() { "$BIN/countersign" list "$@"; }
+	work := developerFolder(t, made.Sandbox, made.Live)
+	buildService(t, filepath.Join(work, "bin"))
+	script := codeBlocks(t, "../docs/configuration-as-code.md", "sh") + `
+list() { countersign list "$@"; }
 list create seen_devices --personal --description 'Seen before.'
 list add seen_devices device-1 --reason 'Seen.' --expires 2099-01-01T00:00:00Z
 list entries seen_devices --value 'DEVICE - 1' || exit 1
@@ -328,7 +537,7 @@ list import blocked_countries wrong.csv && exit 1
 list remove blocked_countries kp
 list show blocked_countries
 list delete seen_devices`
-	output := runShell(t, work, script, "BIN="+dir, "COUNTERSIGN_BASE_URL=", "COUNTERSIGN_KEY=")
+	output := runShell(t, work, script, "COUNTERSIGN_BASE_URL=", "COUNTERSIGN_KEY=")
 	for _, want := range []string{
 		"+ actions.payments.transfer\n", "actions.payments.transfer: mode enforce\n", "\nas the file says\n",
 		`requirements.rules[large_payment].when: "context.amount > 10000" -> "context.amount > 5000"`,

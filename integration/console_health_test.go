@@ -43,11 +43,11 @@ func TestConsoleHealthFindsWhatIsBroken(t *testing.T) {
 				_, err := shared.Temporal.DescribeWorkflow(t.Context(), workflows.ChangeID(change), "")
 				return err == nil
 			}, "the start of the change's workflow")
-			execSQL(t, "update changes set created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' where environment_id = '"+w.ID+"'")
+			w.exec(t, "update changes set created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' where environment_id = '"+w.ID+"'")
 		}, "Timers", []string{`<span class="tag bad">late</span>`, "1 h 00 min ago", "10 min"}},
 		"a key that cannot sign": {func(t *testing.T, w world) {
 			execSQL(t, "update signing_keys set sealed = sealed || '\\x00' where environment_id = '"+w.ID+"'")
-		}, "Signing key", []string{`<span class="tag bad">cannot sign</span>`, "Every allow that needs a proof fails.", `data-label="Late after">–<`}},
+		}, "Signing key", []string{`<span class="tag bad">cannot sign</span>`, "Every allow that needs a proof fails.", `data-label="Limit">–<`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web/console"
+	"github.com/countersign-dev/countersign/web/console/shell"
 )
 
 // marker is markup that no page may contain as it is.
@@ -65,7 +66,7 @@ func TestHostileFieldsOfTheConsole(t *testing.T) {
 	}
 	var pages []string
 	for _, r := range console.Routes() {
-		if r.Method == http.MethodGet && r.Right != console.Open && r.Right != console.SignedIn && r.Name != "console_stream" && r.Name != "console_audit_verify" {
+		if r.Method == http.MethodGet && r.Right != shell.Open && r.Right != shell.SignedIn && r.Name != "console_stream" && r.Name != "console_audit_verify" {
 			pages = append(pages, w.path(r, x))
 		}
 	}

@@ -24,7 +24,7 @@ func TestConsoleManagesLists(t *testing.T) {
 	w := newSandbox(t)
 	v, auditor := w.signedIn(t, models.RoleOperator), w.signedIn(t, models.RoleAuditor)
 	at := "/console/" + w.ID + "/lists"
-	require.Contains(t, v.get(at).body, "No lists.")
+	require.Contains(t, v.get(at).body, "No lists yet.")
 	wrong := v.submit(at+"/new", url.Values{"name": {"Blocked"}, "kind": {"country"}, "personal": {"true"}})
 	require.Equal(t, http.StatusUnprocessableEntity, wrong.status)
 	require.NotEmpty(t, fault(t, wrong, "name"))
@@ -156,6 +156,9 @@ func TestErasureForgetsTheSubjectInChangesOfLists(t *testing.T) {
 		second := w.Server.post(t, list+"/entries", with(adding("acct_2"), object{"remove": []object{{"value": subject}}})).is(http.StatusAccepted).string("id")
 		lists, settled, pending = append(lists, list), append(settled, first), append(pending, second)
 	}
+	named := w.Server.post(t, lists[0]+"/entries", object{"add": []object{{"value": "acct_3", "reason": "Reported by " + subject + " by phone"}}}).is(http.StatusAccepted).string("id")
+	other.post(t, changePath(named, "approve"), nil).is(200)
+	w.Admin.with("Idempotency-Key", "close "+subject).post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"})
 	exported := w.Server.post(t, "/api/v1/subjects/"+subject+"/export", nil).is(200)
 	require.Len(t, exported.value("data.list_entries"), 2)
 	require.NotContains(t, string(exported.body), "acct_1")
@@ -169,10 +172,12 @@ func TestErasureForgetsTheSubjectInChangesOfLists(t *testing.T) {
 		return count(t, "select count(*) from erasures where environment_id = $1 and status = 'completed'", w.ID) == 1
 	}, "the subject is erased")
 	require.Zero(t, count(t, "select count(*) from changes where environment_id = $1 and strpos(changes::text, $2) > 0", w.ID, subject))
+	require.Zero(t, count(t, "select count(*) from list_entries where environment_id = $1 and strpos(reason, $2) > 0", w.ID, subject))
+	require.Zero(t, count(t, "select count(*) from idempotency_keys where environment_id = $1 and strpos(key, $2) > 0", w.ID, subject))
 	for i, list := range lists {
 		require.Equal(t, 1, differences(settled[i]))
 		require.Equal(t, 1, differences(pending[i]))
 		other.post(t, changePath(pending[i], "approve"), nil).is(200)
-		require.Len(t, w.Server.get(t, list+"/entries").is(200).list(), 2)
+		require.Len(t, w.Server.get(t, list+"/entries").is(200).list(), 2+1-i)
 	}
 }

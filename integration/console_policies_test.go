@@ -85,6 +85,35 @@ func TestConsoleWritesRulesInAForm(t *testing.T) {
 	require.Contains(t, shown, "<ins><bdi>decimal(context.amount) &gt; </bdi><mark><bdi>20000</bdi></mark></ins>")
 }
 
+// Who approves, break-glass and standing approvals are written as the API takes them.
+func TestConsoleWritesReviewsInAForm(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	v := w.signedIn(t, models.RoleOperator)
+	w.team(t, "payments")
+	w.team(t, "incident")
+	action, _ := w.ruled(t, "transfer.reviews", rule("first", "true", holdMatched))
+	written := map[string]string{
+		"review":      `{"steps": [{"name": "team", "entries": [{"group": "payments", "approvals": 1}]}, {"name": "board", "entries": [{"approvals": 2}]}]}`,
+		"break_glass": `{"group": "incident", "after_review": {"approvals": 2, "within_seconds": 3600}}`,
+	}
+	form := draftForm("requirements.repeat_approvers", "true")
+	for name, text := range written {
+		form.Set("requirements."+name, text)
+	}
+	made := v.submit(w.policyPage(action)+"/draft", form)
+	require.Equal(t, w.policyPage(action)+"/2?last=1000", made.location, made.body)
+	version := w.Server.get(t, action+"/policy-versions/2").is(200)
+	require.Equal(t, true, version.value("requirements.repeat_approvers"))
+	for name, text := range written {
+		stored, err := json.Marshal(version.value("requirements." + name))
+		require.NoError(t, err)
+		require.JSONEq(t, text, string(stored), name)
+	}
+	form.Set("requirements.break_glass", `{"group": 1}`)
+	require.NotEmpty(t, fault(t, v.submit(w.policyPage(action)+"/draft", form), "requirements-break_glass"))
+}
+
 // replyOf decodes what the rule builder received.
 func replyOf(t *testing.T, out visit) map[string]any {
 	t.Helper()

@@ -48,7 +48,7 @@ func TestConsoleSaysWhoseApprovalsAreWanted(t *testing.T) {
 	require.Contains(t, out.get(queue+"?status=pending").body, "not for you")
 
 	require.Contains(t, ann.review(w, held, "approve"), "Approved: 1 of 2 approvals.")
-	has(ann, "You have approved this hold.", "1 of 1")
+	has(ann, "You approved this hold.", "1 of 1")
 	require.NotContains(t, ann.get(queue).body, held, "the hold waits for others")
 	require.Contains(t, ann.get(queue+"?status=pending").body, held)
 	cat.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"}).is(200)

@@ -18,10 +18,11 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web/console"
+	"github.com/countersign-dev/countersign/web/console/shell"
 )
 
 // consoleRecords are the ids of one record of each kind that the console shows.
-type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, team, list, filter string }
+type consoleRecords struct{ held, subject, action, evaluation, endpoint, change, key, person, team, list, filter, standing string }
 
 func (w world) consoleRecords(t testing.TB) consoleRecords {
 	t.Helper()
@@ -37,12 +38,14 @@ func (w world) consoleRecords(t testing.TB) consoleRecords {
 	require.NoError(t, err)
 	out.person = in.Person.ID
 	out.team = w.team(t, "finance")
+	_, released := w.standingAction(t, standingPolicy)
+	out.standing = w.Server.post(t, "/api/v1/standing-approvals", standingRequest(out.subject, released, nil)).is(201).string("standing_approval.id")
 	out.list = strings.TrimPrefix(w.listOf(t, object{"name": "listed", "kind": "text"}, "acct_1"), "/api/v1/lists/")
 	return out
 }
 
 // path fills in the parameters of a console route.
-func (w world) path(r console.Route, x consoleRecords) string {
+func (w world) path(r shell.Route, x consoleRecords) string {
 	id := x.held
 	switch {
 	case strings.Contains(r.Path, "/chats/"):
@@ -63,6 +66,8 @@ func (w world) path(r console.Route, x consoleRecords) string {
 		id = x.list
 	case strings.Contains(r.Path, "/changes/"):
 		id = x.change
+	case strings.Contains(r.Path, "/standing/"):
+		id = x.standing
 	case strings.Contains(r.Path, "/filters/"):
 		id = x.filter
 	}
@@ -73,7 +78,7 @@ func (w world) path(r console.Route, x consoleRecords) string {
 }
 
 // send sends a request that suits the route.
-func (v *visitor) send(r console.Route, path string) visit {
+func (v *visitor) send(r shell.Route, path string) visit {
 	v.t.Helper()
 	switch {
 	case r.Method == http.MethodGet:
@@ -99,7 +104,7 @@ func TestConsoleRoutesCheckRoles(t *testing.T) {
 	absent := w
 	absent.ID = "env_01jqx3k5v8e2sbyk0c4m7t9wzd"
 	for _, r := range console.Routes() {
-		if r.Right == console.Open || r.Right == console.SignedIn {
+		if r.Right == shell.Open || r.Right == shell.SignedIn {
 			continue
 		}
 		path := w.path(r, x)
@@ -124,11 +129,11 @@ func TestConsoleRoutesCheckRoles(t *testing.T) {
 		x.filter = v.savedFilter(w)
 		var denied []string
 		for _, r := range console.Routes() {
-			if r.Right == console.Open || r.Right == console.SignedIn || r.Name == "console_stream" {
+			if r.Right == shell.Open || r.Right == shell.SignedIn || r.Name == "console_stream" {
 				continue
 			}
 			out := v.send(r, w.path(r, x))
-			if console.Permits(r.Right, []models.Role{role}) {
+			if shell.Permits(r.Right, []models.Role{role}) {
 				require.Less(t, out.status, 500, "%s %s as %s: %s", r.Method, r.Path, role, out.body)
 				require.NotEqual(t, http.StatusNotFound, out.status, "%s %s as %s", r.Method, r.Path, role)
 				if r.Method == http.MethodGet {

@@ -112,14 +112,16 @@ func (v *visitor) register(token string) {
 	require.NotNil(v.t, v.cookie)
 }
 
-// signIn sends a new assertion of the visitor's passkey.
-func (v *visitor) signIn() visit {
+// signIn sends a new assertion of the visitor's passkey, from another browser.
+func (v *visitor) signIn() visit { return v.signInFrom(&visitor{t: v.t, base: v.base}) }
+
+func (v *visitor) signInFrom(browser *visitor) visit {
 	v.t.Helper()
 	parsed, err := virtualwebauthn.ParseAssertionOptions(v.script("/console/sign-in/options", object{}).body)
 	require.NoError(v.t, err)
 	v.key.Counter++
 	signed := virtualwebauthn.CreateAssertionResponse(v.rp(), *v.device, v.key, *parsed)
-	return (&visitor{t: v.t, base: v.base}).script("/console/sign-in", object{"credential": json.RawMessage(signed)})
+	return browser.script("/console/sign-in", object{"credential": json.RawMessage(signed)})
 }
 
 func (v *visitor) rp() virtualwebauthn.RelyingParty {

@@ -16,7 +16,7 @@ var paymentSchema = object{
 	"properties": object{
 		"amount":   object{"type": "number", "x-countersign-display": object{"label": "Amount", "labels": object{"de": "Betrag"}, "format": "money", "currency": "/currency"}},
 		"currency": object{"type": "string"},
-		"payee":    object{"type": "string", "x-countersign-display": object{"label": "Payee", "format": "text"}},
+		"payee":    object{"type": "string", "x-countersign-display": object{"label": "Payee", "format": "text", "title": true}},
 		"memo":     object{"type": "string"},
 	},
 }

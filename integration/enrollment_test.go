@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
@@ -98,7 +99,7 @@ func TestEnrollmentReadyMatchesStoredFrames(t *testing.T) {
 	ada := typist("ada who is counted")
 	subject := r.subject(t)
 	scope := r.scope()
-	v, err := shared.Store.Subjects().Get(t.Context(), scope, subject)
+	v, err := subjectrow.Get(t.Context(), shared.Store.Q, scope, subject)
 	require.NoError(t, err)
 	byFrames := func() bool {
 		stored, err := enrollment.FramesOfEnrollment(t.Context(), shared.Store.Q, scope.Environment, v.UID, "desktop", time.Now())

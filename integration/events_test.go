@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,8 +65,8 @@ func TestAuditLogRecordsChangesAndVerifies(t *testing.T) {
 		for _, e := range list {
 			kinds = append(kinds, e.Kind)
 		}
-		return len(kinds) > 0 && kinds[0] == "proof.consumed"
-	}, patience, 50*time.Millisecond, "the entries are sealed: %v", kinds)
+		return slices.Contains(kinds, "proof.consumed") // entries of work in the background may follow it
+	}, patience, 50*time.Millisecond, "the entries are sealed")
 	require.Subset(t, kinds, []string{"credential.created", "action.created", "policy.created", "policy.activated", "action.updated", "subject.created",
 		"authorization.decided", "hold.opened", "hold.approved", "proof.consumed"})
 	require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = 'proof.consumed' and subject_uid is not null", w.ID),

@@ -36,7 +36,6 @@ func TestExamplesPage(t *testing.T) {
 	require.NoError(t, l.Close())
 	origin := fmt.Sprintf("http://localhost:%d", port)
 	script := strings.NewReplacer(
-		"make test-js", "true", // make test has built the collector
 		"(cd examples/shop/express && npm ci --ignore-scripts && npm start)   # or: go run ./examples/shop/go", "bin/shop",
 		"http://localhost:3000", origin, "http://localhost:8080", shared.baseURL,
 	).Replace(codeBlocks(t, "../examples/README.md", "sh"))

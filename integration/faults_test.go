@@ -31,6 +31,7 @@ type traffic struct {
 	decided map[string]response // by idempotency key
 	bodies  map[string]object
 	refused atomic.Int64 // responses other than 200 and failed connections
+	reasons []string     // of what was refused
 	stop    atomic.Bool
 	running sync.WaitGroup
 }
@@ -73,6 +74,12 @@ func (tr *traffic) ask(body object) {
 			return
 		}
 		tr.refused.Add(1)
+		if err == nil {
+			err = fmt.Errorf("%d %s", a.status, a.body)
+		}
+		tr.mu.Lock()
+		tr.reasons = append(tr.reasons, err.Error())
+		tr.mu.Unlock()
 	}
 }
 

@@ -154,7 +154,7 @@ func TestSecondApproverApprovesEveryField(t *testing.T) {
 			"rp_name": "Alder", "origins": []string{"http://localhost:8081"}, "challenge_ttl_seconds": 299, "hold_ttl_seconds": 7200,
 			"enrollment_grant_required": true, "brand": object{"name": "Alder"}, "passkeys": object{"aaguids": []string{"ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4"}}, "bar_self_review": true,
 			"page_origin": "http://localhost:8080", "return_origins": []string{"https://shop.example"}, "frame_ancestors": []string{"https://shop.example"},
-			"second_approver_required": false, "change_ttl_seconds": 7200, "federated_key_days": 30, "review_notes": false, "key_expiry_required": true,
+			"second_approver_required": false, "change_ttl_seconds": 7200, "federated_key_days": 30, "resource_reservation_seconds": 7200, "review_notes": false, "key_expiry_required": true,
 			"case_link": "https://cases.example/search?q={decision_id}", "background": "prior",
 		}},
 		endpoint: {"WebhookEndpointUpdate", object{
@@ -254,7 +254,7 @@ func TestChangeIsSupersededOrExpires(t *testing.T) {
 	require.InDelta(t, 2, w.Server.get(t, action).is(200).value("active_policy_version"), 0)
 
 	late := w.Server.post(t, version+"/activate", nil).is(http.StatusAccepted).string("id")
-	execSQL(t, "update changes set expires_at = created_at + interval '1 millisecond' where id = '"+late+"'")
+	w.exec(t, "update changes set expires_at = created_at + interval '1 millisecond' where id = '"+late+"'")
 	eventually(t, func() bool { return other.get(t, changePath(late)).is(200).string("status") == "expired" }, "the change expires")
 	other.post(t, changePath(late, "approve"), nil).problem(http.StatusConflict, "change_expired")
 	require.InDelta(t, 2, w.Server.get(t, action).is(200).value("active_policy_version"), 0)

@@ -80,20 +80,10 @@ func newFuzz(t *testing.T, seed uint64) *fuzz {
 	t.Helper()
 	w, foreign := newSandbox(t), newSandbox(t)
 	f := &fuzz{t: t, w: w, m: mutator{rand.New(rand.NewPCG(seed, 0))}, statuses: map[int]int{}}
-	actionID, action := w.action(t, "enforce", allowing)
-	_, asking := w.action(t, "enforce", challenging)
-	_, holds := w.action(t, "enforce", holding)
-	subject := w.subject(t)
-	challenged := w.authorize(t, subject, asking, "challenge")
-	held := w.authorize(t, subject, holds, "hold").string("id")
-	allowed := w.authorize(t, subject, action, "allow")
-	session := w.Server.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id")
-	token := w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": "https://app.example.com"}).is(201).string("client_token")
+	r := w.records(t)
 	f.keys = map[string]string{
-		none: "", malformed: "sk_test_x", publishable: w.Publishable.key, server: w.Server.key, admin: w.Admin.key, "foreign": foreign.Server.key, "client": token,
+		none: "", malformed: "sk_test_x", publishable: w.Publishable.key, server: w.Server.key, admin: w.Admin.key, "foreign": foreign.Server.key, "client": r.token,
 	}
-	ids := strings.NewReplacer("{action_id}", actionID, "{subject_id}", subject, "{session_id}", session, "{authorization_id}", held,
-		"{challenge_id}", challenged.string("challenge.id"), "{jti}", allowed.string("proof_id"), "{version}", "1")
 	bodies := map[string][]byte{}
 	doc := document(t)
 	for _, op := range operations() {
@@ -101,22 +91,55 @@ func newFuzz(t *testing.T, seed uint64) *fuzz {
 			bodies[op.ID] = marshal(t, example)
 		}
 	}
-	bodies["authorize"] = marshal(t, request(subject, action))
-	bodies["createSession"] = marshal(t, object{"subject": subject})
+	bodies["authorize"] = marshal(t, request(r.ids["subject_id"], r.action))
+	bodies["createSession"] = marshal(t, object{"subject": r.ids["subject_id"]})
 	bodies["submitEvidence"] = marshal(t, evidence(typist("fuzz"), "score", time.Now(), 0))
 	for _, op := range operations() {
 		if op.ID == "streamEvents" {
 			continue // has no end
 		}
 		target := op.Path
-		if !slices.Contains([]string{"archiveAction", "deleteSubject", "revokeSubject", "endSession", "cancelChallenge"}, op.ID) {
-			target = ids.Replace(target) // the operations that end a record use an unknown id, since the other operations need the record
+		for name, id := range r.idsOf(op.ID) {
+			target = strings.ReplaceAll(target, "{"+name+"}", id)
 		}
 		f.good = append(f.good, hostileRequest{
 			operation: op.ID, method: op.Method, target: concrete(openapi.Operation{Path: target}), body: bodies[op.ID],
 		})
 	}
 	return f
+}
+
+// records has one record for each of the parameters that most paths have.
+type records struct {
+	ids           map[string]string // by the parameter's name
+	action, token string            // the action's key, a client token of the subject
+}
+
+func (w world) records(t *testing.T) records {
+	t.Helper()
+	actionID, action := w.action(t, "enforce", allowing)
+	_, asking := w.action(t, "enforce", challenging)
+	_, holds := w.action(t, "enforce", holding)
+	subject := w.subject(t)
+	return records{
+		ids: map[string]string{
+			"action_id": actionID, "subject_id": subject, "version": "1",
+			"session_id":       w.Server.post(t, "/api/v1/sessions", object{"subject": subject}).is(201).string("id"),
+			"authorization_id": w.authorize(t, subject, holds, "hold").string("id"),
+			"challenge_id":     w.authorize(t, subject, asking, "challenge").string("challenge.id"),
+			"jti":              w.authorize(t, subject, action, "allow").string("proof_id"),
+		},
+		action: action,
+		token:  w.Server.post(t, "/api/v1/client-tokens", object{"subject": subject, "origin": "https://app.example.com"}).is(201).string("client_token"),
+	}
+}
+
+// idsOf returns none for the operations that end a record, which the other operations need.
+func (r records) idsOf(operation string) map[string]string {
+	if slices.Contains([]string{"archiveAction", "deleteSubject", "revokeSubject", "endSession", "cancelChallenge"}, operation) {
+		return nil
+	}
+	return r.ids
 }
 
 func marshal(t testing.TB, v any) []byte {

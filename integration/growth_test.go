@@ -97,9 +97,9 @@ func (p *traced) plans(t *testing.T, conn *pgx.Conn, send func()) map[string]pla
 		}
 		made, reads := s.explain(t, conn)
 		if !reads {
-			var err error
-			made, err = s.plan(t, conn, "explain (format json) ")
+			run, err := s.plan(t, conn, pgx.ReadOnly, "explain (format json) ")
 			require.NoError(t, err, s.sql)
+			made = run.Plan
 		}
 		out[s.sql] = made
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
+	"github.com/countersign-dev/countersign/internal/delivery/destination"
 	"github.com/countersign-dev/countersign/internal/delivery/notify"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -42,6 +44,7 @@ type service struct {
 	baseURL, opsURL   string
 	database, address string
 	namespace         string
+	masterKey         string
 	keys              *keyring.Keyring
 	contract          *openapi.Contract
 	log               *slog.Logger
@@ -52,6 +55,7 @@ type service struct {
 var shared service
 
 func TestMain(m *testing.M) {
+	http.DefaultTransport.(*http.Transport).ResponseHeaderTimeout = patience // a test that waits for ever says nothing
 	stop, err := shared.start(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "integration: the service did not start:", err)
@@ -102,7 +106,8 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	if s.address, s.namespace, err = temporaltest.New(ctx); err != nil {
 		return nil, err
 	}
-	if s.keys, err = keyring.Parse(keyring.Generate()); err != nil {
+	s.masterKey = keyring.Generate()
+	if s.keys, err = keyring.Parse(s.masterKey); err != nil {
 		return nil, err
 	}
 	s.log = logger()
@@ -118,6 +123,9 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	s.Process = p
+	if err := p.Core.Check(ctx); err != nil { // remembers the master key, as serve does, so that commands accept it
+		return nil, err
+	}
 	stops = append(stops, p.Core.Close, p.Close)
 	failed := make(chan error, 4)
 	go func() {
@@ -175,7 +183,7 @@ func (s *service) process(ctx context.Context, c clock.Clock) (*wiring.Process, 
 	core, err := wiring.Open(ctx, wiring.Settings{
 		Log: s.log, Clock: c, DatabaseURL: pooled, DirectURL: direct, Keys: s.keys, Statements: testenv.Statements(),
 		BaseURL: fmt.Sprintf("http://localhost:%d", l.api.Addr().(*net.TCPAddr).Port),
-		Signers: testSigners(), Providers: webhook.Policy{AllowLoopback: true},
+		Signers: testSigners(), Providers: webhook.Policy{AllowLoopback: true}, Destinations: webhook.Policy{AllowLoopback: true, Ports: destination.Ports},
 	})
 	if err != nil {
 		return nil, l, err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // The legacy operations do not bypass a recovery: it resets what /enrol learned, nothing is learned before it is ready, and /auth
@@ -63,6 +65,7 @@ func TestLegacyTrustObeysRecoveryCap(t *testing.T) {
 	_, err := shared.Core.Store.Pool().Exec(t.Context(), `update subjects set claim_cap_until = clock_timestamp() + interval '1 hour'
 		where environment_id = $1 and external_id = $2`, w.ID, user)
 	require.NoError(t, err)
+	testenv.Attest(t, shared.Core.Store, w.scope())
 	trust := w.Server.get(t, "/v2/trust/"+session).is(200)
 	require.Equal(t, "WATCH", trust.string("state"))
 	require.LessOrEqual(t, trust.value("score"), 0.5)

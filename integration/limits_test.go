@@ -41,7 +41,7 @@ func TestNumbersWithExponentsAreAddedUp(t *testing.T) {
 		rule("limit", `resource.sum("amount", "payment.any", "allow", "24h") + decimal(context.amount) > 1000`, object{"deny_on": []string{"rule_matched"}}),
 	}}), object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number", "x-countersign-aggregate": "sum"}}})
 	subject := w.subject(t)
-	for sent, want := range map[string]string{"0." + strings.Repeat("1", 40): "allow", "1E3": "allow", "1.001e3": "deny", "0.10": "allow"} {
+	for sent, want := range map[string]string{"-0": "allow", "-0.0": "allow", "-0e2": "allow", "-0.000E-7": "allow", "0." + strings.Repeat("1", 40): "allow", "1E3": "allow", "1.001e3": "deny", "0.10": "allow"} {
 		body := with(request(subject, action), object{"resource": object{"type": "payment", "id": "pay_1"}, "context": object{"amount": json.Number(sent)}})
 		require.Equal(t, want, w.Server.post(t, "/api/v1/authorize", body).is(200).string("decision"), sent)
 	}
@@ -169,4 +169,20 @@ func TestWhatIsGivenBackHasNoProof(t *testing.T) {
 	require.Equal(t, "challenge", asked.string("decision"))
 	followUp := w.Server.post(t, "/api/v1/challenges/"+asked.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200).string("authorization")
 	givenBack(asked.string("id"), followUp)
+}
+
+// What was paid out stays counted, whatever is reported afterwards.
+func TestConsumedProofGivesNothingBack(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject, action := w.subject(t), w.limited(t, "subject")
+	for paid := range 3 {
+		got := w.Server.post(t, "/api/v1/authorize", inEuros(subject, action, "450.00")).is(200)
+		if paid == 2 {
+			require.Equal(t, "deny", got.string("decision"), "1,350 under a limit of 1,000")
+			return
+		}
+		w.Server.post(t, "/api/v1/verify", object{"proof": got.string("proof"), "audience": audience, "consume": true}).is(200)
+		w.Server.post(t, "/api/v1/authorizations/"+got.string("id")+"/outcome", object{"outcome": "not_executed"}).is(200)
+	}
 }

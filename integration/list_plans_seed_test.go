@@ -21,6 +21,9 @@ const (
 	someRows = 8_000  // of tables that grow with the configuration
 )
 
+// seldomActor is the actor of one entry of the log in a thousand.
+const seldomActor = "person:seldom"
+
 // Expressions of seeded columns. One subject of each environment has a quarter of its rows.
 const (
 	seededSubject = `'sub_' || left(md5(n || '-' || case when k % 4 = 0 then 0 else k % 300 end), 26)`
@@ -62,7 +65,7 @@ func seededTables() []seeded {
 		{"passkeys", "true", manyRows, map[string]string{
 			"id": id("pky", "k"), "subject_uid": seededSubject, "created_at": seededTime, "credential_id": `'\x' || md5('k' || i)`, "revoked_at": seededTime,
 		}},
-		{"authorizations", "decision = 'hold'", manyRows, map[string]string{
+		{"authorizations", "decision = 'hold'", manyRows * scale(), map[string]string{
 			"id": decision, "subject_uid": seededSubject, "action_id": seededAction, "action_key": "'payment.seeded_' || k % 5", "nonce": "i::text",
 			"idempotency_key": "i::text", "decided_at": seededTime, "requested_at": seededTime, "decision": oneOf("hold", "challenge", "allow", "deny"),
 			"mode": oneOf("test", "shadow", "enforce"),
@@ -74,13 +77,13 @@ func seededTables() []seeded {
 		{"challenges", "true", manyRows, map[string]string{
 			"id": id("chl", "h"), "authorization_id": decision, "subject_uid": seededSubject, "created_at": seededTime, "status": oneOf("open", "completed", "expired"),
 		}},
-		{"proofs", "true", manyRows, map[string]string{"jti": id("prf", "f"), "sealed": "'\\x0c'", "authorization_id": decision, "subject_uid": seededSubject, "issued_at": seededTime}},
-		{"events", "type = 'authorization.decided'", manyRows, map[string]string{
+		{"proofs", "true", manyRows * scale(), map[string]string{"jti": id("prf", "f"), "sealed": "'\\x0c'", "authorization_id": decision, "subject_uid": seededSubject, "issued_at": seededTime}},
+		{"events", "type = 'authorization.decided'", manyRows * scale(), map[string]string{
 			"id": id("evt", "v"), "seq": "1000000 + i", "at": seededTime, "subject_uid": seededSubject, "subject": "'user-' || k % 300",
 			"action": "'payment.seeded_' || k % 5", "authorization_id": decision, "decision": oneOf("hold", "challenge", "allow", "deny"),
-			"type": oneOf("authorization.decided", "hold.opened", "subject.created"),
+			"type": oneOf("authorization.decided", "hold.opened", "subject.created"), "actor": "case when k % 1000 = 7 then '" + seldomActor + "' else 'cli:test' end",
 		}},
-		{"audit_chain", "true", manyRows, map[string]string{"seq": "1000 + k", "event_id": id("evt", "v"), "sealed_at": seededTime}},
+		{"audit_chain", "true", manyRows * scale(), map[string]string{"seq": "1000 + k", "event_id": id("evt", "v"), "sealed_at": seededTime}},
 		{"evaluations", "true", someRows, map[string]string{"id": id("evl", "l"), "created_at": seededTime, "status": oneOf("open", "closed")}},
 		{"changes", "true", someRows, map[string]string{
 			"id": id("chg", "g"), "created_at": seededTime, "status": oneOf("approved", "rejected", "withdrawn", "superseded", "expired"), "digest": `'\x' || md5('g' || i)`,

@@ -3,10 +3,12 @@ package integration_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 
@@ -82,6 +84,13 @@ func (r *chatRoom) seen() (ids []string, texts int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string{}, r.ids...), len(r.texts)
+}
+
+// all returns the texts that were posted.
+func (r *chatRoom) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.texts))
 }
 
 // settled counts the notices of the environment by status.
@@ -203,6 +212,29 @@ func TestFailingChatDelaysNothingElse(t *testing.T) {
 	require.Equal(t, 1, w.settled(t, "pending"))
 }
 
+// Staff whose id the subject has, and who review nothing, are notified in a chat of what became of their request, with a link that opens its status page.
+func TestRequesterIsNotifiedInAChat(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	room := newChatRoom(t)
+	id := w.chat(t, "desk", room.url+"/hook")
+	requester := w.signedIn(t, models.RoleAuditor)
+	require.Equal(t, 303, requester.submit("/console/"+w.ID+"/notifications", url.Values{"choice": {"settled:" + id}}).status)
+	_, action := w.action(t, "enforce", holding)
+	w.Server.post(t, "/api/v1/subjects", object{"id": requester.person}).is(201)
+	held := w.authorize(t, requester.person, action, "hold").string("id")
+	w.reviewer(t).post(t, reviewPath(held), object{"resolution": "reject"}).is(200)
+	eventually(t, func() bool { ids, _ := room.seen(); return len(ids) == 1 }, "the result is posted")
+	posted := room.all()[0]
+	require.Contains(t, posted, "A request was declined: ")
+	link := regexp.MustCompile(`<([^|>]+/status/[^|>]+)\|`).FindStringSubmatch(posted)
+	require.Len(t, link, 2, posted)
+	page, err := http.Get(link[1])
+	require.NoError(t, err)
+	require.NoError(t, page.Body.Close())
+	require.Equal(t, 200, page.StatusCode)
+}
+
 func TestOperatorManagesChatAddresses(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
@@ -212,7 +244,7 @@ func TestOperatorManagesChatAddresses(t *testing.T) {
 	page := v.get(at).body
 	require.Contains(t, page, "desk")
 	require.NotContains(t, page, "a-secret-path")
-	require.Contains(t, page, "Notifications are for reviewers.")
+	require.Contains(t, page, "Result of my request", "an operator may request what reviewers decide")
 	require.Contains(t, v.submit(at+"/chats/"+id+"/test", nil).body, "The chat accepted the test.")
 	require.Contains(t, v.submit(at+"/chats/"+id+"/test", nil).body, "The test failed")
 	require.Contains(t, v.get(at).body, "status_404")

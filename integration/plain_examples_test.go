@@ -1,6 +1,12 @@
 package integration_test
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -31,4 +37,61 @@ func TestExamplesWithoutAnSDK(t *testing.T) {
 			require.Contains(t, output, "paid to acc-1")
 		})
 	}
+}
+
+// What stands between an example and the service may send anything: it is no decision, and the program ends with its own error.
+func TestExamplesWithoutAnSDKTakeNothingElseForADecision(t *testing.T) {
+	t.Parallel()
+	folder, err := filepath.Abs("../examples/plain")
+	require.NoError(t, err)
+	const head, refusal = "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n%s", `{"code": "not_found", "title": "Not found"}`
+	page := func(status, headers, body string) string { return fmt.Sprintf(head, status, len(body), headers, body) }
+	for name, sent := range map[string][]string{
+		"a page":                 {page("200 OK", "Content-Type: text/html\r\n", "<html>\"decision\": \"allow\"</html>")},
+		"a list":                 {page("200 OK", "", `[{"decision": "allow"}]`)},
+		"a text":                 {page("200 OK", "", `"allow"`)},
+		"a response cut off":     {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 500\r\n\r\n{\"decision\": "},
+		"a refusal cut off":      {"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 500\r\n\r\n{\"code\": "},
+		"no HTTP":                {"220 mail.example ESMTP\r\n"},
+		"bytes that are no text": {page("403 Forbidden", "Content-Type: application/problem+json\r\n", "\xff\xfe{")},
+		"a wait of no number":    {page("503 Service Unavailable", "Retry-After: nan\r\n", ""), page("404 Not Found", "", refusal)},
+		"an old form of date":    {page("429 Too Many Requests", "Retry-After: Sunday, 06-Nov-94 08:49:37 GMT\r\n", "busy"), page("404 Not Found", "", refusal)},
+		"a date out of range":    {page("503 Service Unavailable", "Retry-After: Mon, 31 Feb 2026 99:00:00 GMT\r\n", ""), page("404 Not Found", "", refusal)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for program, source := range map[string]string{"python3": "payout.py", "java": "Payout.java"} {
+				if _, err := exec.LookPath(program); err != nil {
+					continue
+				}
+				base := rawServer(t, sent)
+				run := exec.CommandContext(t.Context(), program, source, "user-1", "payout.release")
+				run.Dir, run.Env = folder, append(os.Environ(), "BASE="+base, "KEY=sk_test_x")
+				output, err := run.CombinedOutput()
+				require.Error(t, err, "%s", output)
+				require.Contains(t, string(output), "NoDecision", program)
+				require.NotContains(t, string(output), "paid to", program)
+			}
+		})
+	}
+}
+
+// rawServer sends one text for each connection, the last again and again, and returns its address.
+func rawServer(t *testing.T, texts []string) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for n := 0; ; n++ {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+			_, _ = io.WriteString(c, texts[min(n, len(texts)-1)])
+			_ = c.Close()
+		}
+	}()
+	return "http://" + listener.Addr().String()
 }

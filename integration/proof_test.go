@@ -285,3 +285,49 @@ func TestVerifySaysThatTheAudienceWasNotChecked(t *testing.T) {
 	body["audience"] = a.string("claims.aud")
 	require.Empty(t, w.Server.post(t, "/api/v1/verify", body).is(200).strings("reason_codes"))
 }
+
+// A proof is valid only for what was confirmed: what a caller gives is compared, and what it leaves out is named.
+func TestVerifyComparesSubjectAndContext(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", allowing)
+	subject := w.subject(t)
+	body := request(subject, action)
+	body["context"] = object{"amount": 19.0, "payee": "Eve", "items": []any{object{"b": 1, "a": nil}}}
+	proof := w.Server.post(t, "/api/v1/authorize", body).is(200).string("proof")
+	for name, tc := range map[string]struct {
+		asked     object
+		code      string
+		unchecked []string
+	}{
+		"nothing":                     {object{}, "", []string{"subject", "context"}},
+		"the subject":                 {object{"subject": subject}, "", []string{"context"}},
+		"the context, reordered":      {object{"context": object{"items": []any{object{"a": nil, "b": 1}}, "payee": "Eve", "amount": 19}}, "", []string{"subject"}},
+		"both":                        {object{"subject": subject, "context": body["context"]}, "", []string{}},
+		"another subject":             {object{"subject": "mallory"}, "proof_action_mismatch", []string{"context"}},
+		"another amount":              {object{"context": object{"amount": 99999.0, "payee": "Eve"}}, "proof_action_mismatch", []string{"subject"}},
+		"another payee":               {object{"subject": subject, "context": object{"amount": 19.0, "payee": "Mallory"}, "consume": true}, "proof_action_mismatch", []string{}},
+		"a member more":               {object{"context": object{"amount": 19.0, "payee": "Eve", "items": body["context"].(object)["items"], "x": nil}}, "proof_action_mismatch", []string{"subject"}},
+		"no context at all":           {object{"context": object{}}, "proof_action_mismatch", []string{"subject"}},
+		"another subject, both given": {object{"subject": "mallory", "context": body["context"]}, "proof_action_mismatch", []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := object{"proof": proof, "audience": audience}
+			for k, v := range tc.asked {
+				asked[k] = v
+			}
+			a := w.Server.post(t, "/api/v1/verify", asked).is(200)
+			require.Equal(t, tc.code == "", a.value("valid"), "%s", a.body)
+			require.ElementsMatch(t, tc.unchecked, a.value("unchecked"))
+			if tc.code != "" {
+				require.Equal(t, []string{tc.code}, a.strings("reason_codes"))
+			}
+		})
+	}
+	require.Equal(t, true, w.Server.post(t, "/api/v1/verify", object{"proof": proof, "audience": audience, "consume": true}).is(200).value("valid"),
+		"requests of version 1.0.0 stay valid, and a refused one consumes nothing")
+	w.Server.post(t, "/api/v1/verify", object{"proof": proof, "context": []any{}}).is(422)
+	w.Server.post(t, "/api/v1/verify", object{"proof": proof, "context": nil}).is(422)
+	garbled := w.Server.post(t, "/api/v1/verify", object{"proof": "no proof"}).is(200)
+	require.Equal(t, []string{"subject", "context"}, garbled.strings("unchecked"))
+}

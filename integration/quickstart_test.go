@@ -33,6 +33,18 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
+// Commands of pages run in tests as they are printed: what a page needs is put where the page says it is.
+func TestCommandsOfPagesAreRunAsPrinted(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotRegexp(t, `(Replace|Cut)[A-Za-z]*\(codeBlocks\(.*"(:|true)`, string(text), "%s does not run a command of a page", file)
+	}
+}
+
 // TestAgentsPage runs the commands and the program of docs/agents.md.
 func TestAgentsPage(t *testing.T) {
 	t.Parallel()
@@ -65,12 +77,23 @@ func TestREADMECommands(t *testing.T) {
 	output := runShell(t, dir, script)
 	require.Contains(t, output, `"decision":"challenge"`)
 	require.Contains(t, output, "insufficient_evidence")
+	t.Run("and those of trying policies", func(t *testing.T) {
+		t.Parallel()
+		repository, err := filepath.Abs("..")
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(filepath.Join(repository, "docs"), filepath.Join(dir, "docs")))
+		buildService(t, filepath.Join(dir, "bin"))
+		output := runShell(t, dir, codeBlocks(t, "../docs/trying-policies.md", "sh"))
+		require.Contains(t, output, " as expected, 0 different\n")
+		require.Contains(t, output, `"before":{"challenge":1}`)
+		require.Contains(t, output, `"after":{"allow":1}`)
+	})
 }
 
 // developerFolder is a folder like the one that make run creates, for the shared service, with the keys of the given environments.
 func developerFolder(t *testing.T, environments ...world) string {
 	t.Helper()
-	dir, state := t.TempDir(), dev.State{BaseURL: shared.baseURL}
+	dir, state := t.TempDir(), dev.State{BaseURL: shared.baseURL, DatabaseURL: shared.database, Tenant: environments[0].TenantID}
 	for _, w := range environments {
 		keys := dev.Keys{ServerKey: w.Server.key, AdminKey: w.Admin.key}
 		if w.Kind == models.Live {
@@ -81,6 +104,7 @@ func developerFolder(t *testing.T, environments ...world) string {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".data"), 0o700))
 	require.NoError(t, dev.WriteState(filepath.Join(dir, ".data"), state))
+	require.NoError(t, os.WriteFile(dev.MasterKeyPath(filepath.Join(dir, ".data")), []byte(shared.masterKey), 0o600))
 	return dir
 }
 

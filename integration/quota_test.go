@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/cmd/countersign/wiring"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -111,6 +112,40 @@ func TestQuotaIsSharedByReplicasAndKeys(t *testing.T) {
 	refilled := int(time.Since(start) * limit / time.Hour)
 	require.LessOrEqual(t, passed, limit+1+refilled)
 	require.Greater(t, passed, limit/2, "replicas reserve only a small part of the quota")
+}
+
+// One key uses up no other key's share, and revocation is refused by no quota.
+func TestOneKeyLeavesTheOthersTheirShares(t *testing.T) {
+	t.Parallel()
+	env := newTenant(t).Sandbox.Environment
+	together := 60
+	_, err := shared.Tenancy.UpdateRateLimit(t.Context(), pg.Scope{Tenant: env.TenantID, Environment: env.ID}, &together, "cli:test")
+	require.NoError(t, err)
+	w := newWorld(t, env)
+	subject := w.Server.post(t, "/api/v1/subjects", object{}).is(201).string("id")
+	noisy := caller{base: shared.baseURL, key: w.issue(t, models.ScopeServer, nil)}
+	passed := 0
+	for range 2 * together {
+		a, err := noisy.send("POST", "/api/v1/verify", object{"proof": "x", "audience": audience})
+		require.NoError(t, err)
+		if a.status != http.StatusTooManyRequests {
+			passed++
+		}
+	}
+	require.Less(t, passed, together, "the rest is the share of others")
+	require.Equal(t, http.StatusTooManyRequests, noisy.get(t, "/api/v1/credential").status)
+	for _, c := range []caller{w.Server, w.Admin} {
+		for range 3 {
+			require.Equal(t, 200, c.get(t, "/api/v1/credential").status)
+		}
+	}
+	for range together {
+		_, err := w.Admin.send("GET", "/api/v1/credential", nil)
+		require.NoError(t, err)
+	}
+	require.Equal(t, http.StatusTooManyRequests, w.Admin.get(t, "/api/v1/credential").status)
+	require.NotEqual(t, http.StatusTooManyRequests, w.Admin.do(t, http.MethodDelete, "/api/v1/credentials/"+ids.New(ids.Credential), nil).status)
+	w.Admin.post(t, "/api/v1/subjects/"+subject+"/revoke", object{"reason": "a leaked key"}).is(200)
 }
 
 // More keys are no way around the quota that all servers of an environment share, and browsers never use it up.

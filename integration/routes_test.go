@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"net/http"
 	"regexp"
 	"testing"
 
@@ -21,8 +22,11 @@ var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 // concrete returns the operation's path with ids that do not exist.
 func concrete(op openapi.Operation) string {
 	return parameter.ReplaceAllStringFunc(op.Path, func(name string) string {
-		if name == "{version}" {
+		switch name {
+		case "{version}":
 			return "1"
+		case "{destination_name}":
+			return "unknown"
 		}
 		return "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"
 	})
@@ -94,3 +98,20 @@ var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
 
 // withoutID removes the request id, which differs between any two responses.
 func withoutID(body []byte) string { return requestID.ReplaceAllString(string(body), "") }
+
+// HEAD returns what GET would, without the body (RFC 9110, section 9.3.2).
+func TestHeadIsGetWithoutTheBody(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	subject := w.subject(t)
+	for path, status := range map[string]int{
+		"/api/v1/credential": 200, "/api/v1/subjects/" + subject: 200, "/api/v1/subjects/nobody": 404, "/api/v1/authorizations?limit=1": 200, "/api/v1/meta": 200,
+		"/.well-known/authzen-configuration": 200, "/api/v1/authorizations?limit=0": 422, "/api/v1/authorize": 405, "/api/v1/events/stream": 405,
+	} {
+		got := w.Server.do(t, http.MethodHead, path, nil)
+		require.Equal(t, status, got.status, path)
+		require.Empty(t, got.body, path)
+	}
+	require.Equal(t, 401, caller{base: shared.baseURL}.do(t, http.MethodHead, "/api/v1/credential", nil).status)
+	require.Equal(t, "GET, HEAD", w.Server.do(t, http.MethodPut, "/api/v1/credential", nil).header.Get("Allow"))
+}

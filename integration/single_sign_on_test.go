@@ -77,6 +77,31 @@ func (n *navigator) signedIn(w world) bool {
 	return n.open(shared.baseURL+"/console/"+w.ID+"/keys").status == http.StatusOK
 }
 
+// visitor returns a browser with the same session.
+func (n *navigator) visitor() *visitor {
+	n.t.Helper()
+	at, err := url.Parse(shared.baseURL)
+	require.NoError(n.t, err)
+	v := anonymous(n.t)
+	for _, k := range n.client.Jar.Cookies(at) {
+		if k.Name == "console_session" {
+			v.cookie = k
+		}
+	}
+	require.NotNil(n.t, v.cookie)
+	return v
+}
+
+// registerFirst registers the first passkey of a person whom a provider signed in.
+func (v *visitor) registerFirst() {
+	v.t.Helper()
+	begun := v.submit("/console/first-passkey", nil)
+	require.Equal(v.t, http.StatusSeeOther, begun.status, begun.body)
+	_, token, ok := strings.Cut(begun.location, "/console/invitation#")
+	require.True(v.t, ok, begun.location)
+	v.register(token)
+}
+
 // companies are two identity providers of one tenant.
 type companies struct {
 	t       *testing.T
@@ -262,15 +287,7 @@ func TestSingleSignOnRequiresAPasskeyForChanges(t *testing.T) {
 	c := newCompanies(t)
 	n, done := c.in()
 	require.Equal(t, http.StatusOK, done.status, done.body)
-	at, err := url.Parse(shared.baseURL)
-	require.NoError(t, err)
-	v := anonymous(t)
-	for _, k := range n.client.Jar.Cookies(at) {
-		if k.Name == "console_session" {
-			v.cookie = k
-		}
-	}
-	require.NotNil(t, v.cookie)
+	v := n.visitor()
 	held := c.w.consoleRecords(t).held
 	review := "/console/" + c.w.ID + "/reviews/" + held
 	require.Equal(t, http.StatusForbidden, v.submit(review, url.Values{"resolution": {"reject"}, "note": {"Not expected."}}).status)
@@ -278,11 +295,7 @@ func TestSingleSignOnRequiresAPasskeyForChanges(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, refused.status)
 	require.Contains(t, refused.body, "You have no passkey yet")
 
-	begun := v.submit("/console/first-passkey", nil)
-	require.Equal(t, http.StatusSeeOther, begun.status, begun.body)
-	_, token, ok := strings.Cut(begun.location, "/console/invitation#")
-	require.True(t, ok, begun.location)
-	v.register(token)
+	v.registerFirst()
 	require.NotContains(t, v.get("/console/"+c.w.ID+"/reviews").body, "You have no passkey yet")
 	require.Equal(t, http.StatusConflict, v.submit("/console/first-passkey", nil).status, "one passkey is enough")
 	resolved := v.submit(review, url.Values{"resolution": {"reject"}, "note": {"Not expected."}})

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,12 +36,9 @@ type markedTable struct {
 }
 
 func markedTables() (out []markedTable) {
-	for _, e := range models.EvidenceTables {
-		out = append(out, markedTable{e.Name, "environment_id = @environment", slices.Concat(e.Made, e.Moved)})
-	}
-	for _, t := range models.AttestedTables {
-		if models.Recorded(t.Name) {
-			out = append(out, markedTable{t.Name, t.Of, t.Decides})
+	for _, t := range pg.Tables() {
+		if columns := t.Compared(); columns != nil {
+			out = append(out, markedTable{t.Name, cmp.Or(t.Of, "environment_id = @environment"), columns})
 		}
 	}
 	return out

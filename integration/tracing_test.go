@@ -2,8 +2,11 @@ package integration_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -75,4 +78,29 @@ func TestAuthorizeReturnsItsTraceID(t *testing.T) {
 		}
 	}
 	require.Fail(t, "no span of the request", fmt.Sprint(spans.GetSpans()))
+}
+
+// The trace goes on behind the outbox: a webhook carries the trace of the request that caused its event, and nothing of one that is not exported.
+func TestTraceReachesTheWebhook(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	_, action := w.action(t, "enforce", object{"coverage_min": "none"})
+	subject := w.subject(t)
+	parents := make(chan string, 16)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { parents <- r.Header.Get("traceparent") }))
+	t.Cleanup(receiver.Close)
+	w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": receiver.URL, "events": []string{"authorization.decided"}}).is(201)
+	base, _ := tracedReplica(t)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	for flags, want := range map[string]string{"01": trace, "00": ""} {
+		server := caller{base: base, key: w.Server.key}.with("traceparent", "00-"+trace+"-b7ad6b7169203331-"+flags)
+		server.post(t, "/api/v1/authorize", request(subject, action)).is(200)
+		select {
+		case parent := <-parents:
+			require.Contains(t, parent, want, flags)
+			require.Equal(t, want == "", parent == "", flags)
+		case <-time.After(patience):
+			require.Fail(t, "no webhook")
+		}
+	}
 }

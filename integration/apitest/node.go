@@ -7,8 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+)
+
+const (
+	readyWithin = time.Minute      // the time that a script has until it serves
+	endsWithin  = 10 * time.Second // the time that its pipes have to close when it was stopped
 )
 
 // Node runs a script of a folder with node until the test ends and decodes into ready the JSON that the script prints once it serves.
@@ -26,7 +32,10 @@ func Node(t testing.TB, folder, needs string, ready any, script string, args ...
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+	cmd.WaitDelay = endsWithin
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
+	late := time.AfterFunc(readyWithin, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
 	require.NoError(t, json.NewDecoder(out).Decode(ready), "%s", &complaints)
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // openChallenge is an open challenge with the path of its page.
@@ -202,6 +205,7 @@ func TestChallengePageExpires(t *testing.T) {
 		c as (update challenges set expires_at = (select at from soon) where id = $1)
 		update challenge_links set expires_at = (select at from soon) where challenge_id = $1`, a.challenge)
 	require.NoError(t, err)
+	testenv.Attest(t, shared.Core.Store, pg.Scope{Tenant: w.TenantID, Environment: w.ID})
 	b := newTab(t)
 	b.open(a.path)
 	b.see("Time left")

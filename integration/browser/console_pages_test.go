@@ -3,6 +3,7 @@ package browser_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ func newPopulated(t *testing.T) populated {
 		"hold_on": []string{"automation_not_met", "evidence_replay_not_met"}, "approvals_required": 2,
 	}}).is(201)
 	w.endpoint = w.post(t, "/api/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9/hook", "description": "Case system", "events": []string{"hold.*"}}).is(201).string("id")
+	w.do(t, http.MethodPut, "/api/v1/destinations/siem", object{"kind": "https", "url": "http://127.0.0.1:9/in"}).is(200)
 	w.list = w.post(t, "/api/v1/lists", object{"name": "known_payees", "kind": "text", "description": "Paid before."}).is(201).string("id")
 	w.post(t, "/api/v1/lists/"+w.list+"/entries", object{"add": []object{{"value": "Ada Example", "reason": "Paid in May."}}}).is(200)
 	w.team = w.post(t, "/api/v1/teams", object{"key": "payments", "name": "Payments desk", "members": []string{}}).is(201).string("id")
@@ -97,11 +99,14 @@ func (w populated) pages() []pageState {
 		in("changes", "Change settings of the environment", "changes"), in("change", "would have been different", "changes", w.change),
 		in("evaluations", "Pilot of payments", "evaluations"), in("evaluation", "Success criteria", "evaluations", w.evaluation),
 		in("webhooks", "Case system", "webhooks"), in("webhook", "Attempts", "webhooks", w.endpoint),
-		in("keys", "Permissions", "keys"), in("people", "Roles here", "people"),
+		in("keys", "Permissions", "keys"), in("signing-keys", "signs new proofs", "signing-keys"), in("people", "Roles here", "people"),
 		in("teams", "Payments desk", "teams"), in("deputy-new", "deputy", "deputies", "new"),
 		in("notifications", "What you are notified of", "notifications"),
 		in("notice-address", "address", "notifications", "address"), in("notice-code", "code", "notifications", "code"),
 		in("notice-times", "Quiet from", "notifications", "times"),
+		in("retention", "What was shown of requests", "retention"), in("signals", "What identity providers report", "signals"), in("single-sign-on", "Single sign-on", "single-sign-on"),
+		in("destinations", "Where the sealed log of this environment is sent", "destinations"),
+		in("after-reviews", "Holds that one person approved alone", "after-reviews"),
 		in("health", "What the service depends on", "health"), in("audit", "sealed entries", "audit"), in("audit-verified", "Signed head", "audit", "verify"),
 		in("absent", "Not found", "reviews", "azn_01jqx3k5v8e2sbyk0c4m7t9wzd"),
 	}
@@ -132,7 +137,7 @@ func (w populated) forms(t testing.TB) []pageState {
 		in("draft", "New policy version of", "policies", w.actionID, "draft"), in("draft-text", "New policy version of", "policies", w.actionID, "draft-text"),
 		in("evaluation-new", "New evaluation", "evaluations", "new"),
 		in("webhook-new", "New webhook endpoint", "webhooks", "new"), in("webhook-edit", "Edit the webhook endpoint", "webhooks", w.endpoint, "edit"),
-		in("list-new", "New list", "lists", "new"), in("list-add", "Add to ", "lists", w.list, "add"),
+		in("list-new", "New list", "lists", "new"), in("list-add", "Add to ", "lists", w.list, "add"), in("list-many", "Values", "lists", w.list, "many"),
 		in("chat-new", "URL", "notifications", "chats", "new"),
 		in("team-new", "New team", "teams", "new"), in("team-edit", "Save the team", "teams", w.team),
 		in("key-new", "New API key", "keys", "new"), secret,
@@ -242,6 +247,38 @@ func TestConsoleKeyboardNavigation(t *testing.T) {
 	b.see("No hold matches")
 }
 
+// A refresh that began before a search and ends after it does not bring the other holds back.
+func TestSearchOutlastsAnOlderRefresh(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	w.holdOf(t, w.payments(t, holding))
+	b := newTab(t)
+	b.enter(w, "Ann", models.RoleReviewer)
+	b.open(w.console("reviews"))
+	b.waitForStream()
+	b.eval(`{
+		const { send, setRequestHeader } = XMLHttpRequest.prototype;
+		XMLHttpRequest.prototype.setRequestHeader = function (name, value) {
+			this.refreshes ||= name === "X-Console-Refresh";
+			setRequestHeader.call(this, name, value);
+		};
+		XMLHttpRequest.prototype.send = function () {
+			if (!this.refreshes || window.release) { send.call(this); return; }
+			this.addEventListener("loadend", () => setTimeout(() => (window.shown = true)));
+			window.release = () => send.call(this);
+		};
+		document.dispatchEvent(new Event("visibilitychange"));
+	}`, nil)
+	b.until(`window.release`)
+	b.press("/")
+	b.until(`document.activeElement.id === "f-text"`)
+	b.press("unknown\r")
+	b.see("No hold matches")
+	b.eval(`window.release()`, nil)
+	b.until(`window.shown`)
+	require.True(t, b.shows("No hold matches"))
+}
+
 // A row of the audit log is one line of a desktop, and opens.
 func TestAuditLogShowsOneLinePerEntry(t *testing.T) {
 	t.Parallel()
@@ -256,9 +293,11 @@ func TestAuditLogShowsOneLinePerEntry(t *testing.T) {
 	require.Eventually(t, func() bool {
 		b.open(w.console("audit"))
 		b.eval(`Math.max(0, ...[...document.querySelectorAll(".entries tbody tr")].slice(0, 40).map((row) => row.getBoundingClientRect().height))`, &high)
-		return high > 0
-	}, patience, 100*time.Millisecond)
-	require.LessOrEqual(t, high, 36.0, "a row of two lines has 73")
+		return high > 0 && strings.Contains(b.text(".entries"), "has the account")
+	}, patience, 100*time.Millisecond, "the entries of the auditor's account are sealed")
+	var tallest string
+	b.eval(`[...document.querySelectorAll(".entries tbody tr")].slice(0, 40).reduce((a, b) => b.getBoundingClientRect().height > a.getBoundingClientRect().height ? b : a).textContent`, &tallest)
+	require.LessOrEqual(t, high, 36.0, "this row has two lines: %s", tallest)
 	b.click(".entries summary")
 	b.until(`document.querySelector(".entry-fields code").checkVisibility()`)
 	for _, width := range widths {

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"crypto/rand"
+	"maps"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func (w world) asks(t testing.TB, subject, decision string, p payment) response 
 			"type": "object", "x-countersign-display": object{"label": "To account", "format": "account"},
 			"properties": object{
 				"amount":    object{"type": "number", "x-countersign-display": object{"label": "Amount", "labels": labels("Betrag", "Montant", "Importe", "المبلغ"), "format": "money", "currency": "EUR"}},
-				"payee":     object{"type": "string", "x-countersign-display": object{"label": "Payee", "labels": labels("Empfänger", "Bénéficiaire", "Beneficiario", "المستفيد"), "format": "text"}},
+				"payee":     object{"type": "string", "x-countersign-display": object{"label": "Payee", "labels": labels("Empfänger", "Bénéficiaire", "Beneficiario", "المستفيد"), "format": "text", "title": true}},
 				"reference": object{"type": "string", "x-countersign-display": object{"label": "Remittance", "format": "text"}},
 			},
 		},
@@ -83,7 +84,7 @@ func TestChallengePageShowsAmountAndPayee(t *testing.T) {
 				parseFloat(getComputedStyle(ours).fontSize) < parseFloat(getComputedStyle(name).fontSize);
 		})()`)
 		require.Contains(t, b.text("[data-confirm]"), "Confirm 1,250.50 EUR for Müller & Söhne", "the button says what it does")
-		b.until(`document.querySelector(".request > .note.warn").getBoundingClientRect().bottom <= document.querySelector("[data-confirm]").getBoundingClientRect().top`)
+		b.until(`document.querySelector(".request > .note.warn").compareDocumentPosition(document.querySelector("[data-confirm]")) === Node.DOCUMENT_POSITION_FOLLOWING`)
 		b.requireNoOverflow()
 		b.requireAccessible()
 		b.screenshot("details-challenge-" + widthName(width))
@@ -149,8 +150,6 @@ func TestHostedPagesGrowWithTheText(t *testing.T) {
 func TestChallengePageWritesAsItsReaderDoes(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
-	asked := w.paying(t, w.subject(t), "challenge", challenging)
-	path := w.link(t, asked.string("challenge.id"), nil)
 	for languages, want := range map[string]struct{ label, amount, button string }{
 		"en-GB":    {"Payee", "1,250.50 EUR", "Confirm 1,250.50 EUR for Müller & Söhne"},
 		"de-DE":    {"Empfänger", "1.250,50 EUR", "1.250,50 EUR für Müller & Söhne bestätigen"},
@@ -163,7 +162,8 @@ func TestChallengePageWritesAsItsReaderDoes(t *testing.T) {
 			t.Parallel()
 			b := newTab(t)
 			b.speaks(languages)
-			b.open(path)
+			asked := w.paying(t, w.subject(t), "challenge", challenging) // its time begins once the browser has started
+			b.open(w.link(t, asked.string("challenge.id"), nil))
 			b.see(want.label)
 			require.Equal(t, want.amount, b.text("[data-is=amount]"))
 			require.Contains(t, b.text("[data-confirm]"), want.button)
@@ -174,6 +174,22 @@ func TestChallengePageWritesAsItsReaderDoes(t *testing.T) {
 			b.screenshot("challenge-" + languages)
 		})
 	}
+}
+
+// A payer on a phone sees first who is paid how much, and the buttons, whatever the number of details and their order in the schema.
+func TestPayersButtonIsInViewOnAPhone(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	b := newTab(t)
+	b.size(390, 664)
+	id := w.pays(t, w.supplierPayments(t, maps.Clone(challenging)), 500, "Müller & Söhne")
+	b.open(w.link(t, w.get(t, "/api/v1/authorizations/"+id).is(200).string("challenge.id"), nil))
+	b.until(`[...document.querySelectorAll("[data-request] .shown dd")].slice(0, 2).map((dd) => dd.dataset.is).sort().join() === "amount,payee"`)
+	b.until(`document.querySelectorAll("[data-request] .shown dd").length === 12`)
+	b.until(`(({top, bottom}) => top > 0 && bottom <= 664)(document.querySelector("[data-confirm]").getBoundingClientRect())`)
+	b.requireNoOverflow()
+	b.requireAccessible()
+	b.screenshot("challenge-phone-twelve")
 }
 
 // The review queue and the page of a hold show the same values, without cutting them off.

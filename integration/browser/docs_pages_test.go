@@ -124,3 +124,19 @@ func TestDocsTargetsAreLargeEnough(t *testing.T) {
 		.map((e) => e.getBoundingClientRect().height).filter((h) => h > 0))`, &smallest)
 	require.GreaterOrEqual(t, smallest, 24.0)
 }
+
+// An operation of the reference begins with what it is for, as its heading, and a request; edge cases follow.
+func TestReferenceBeginsWithASample(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	b.size(1280, 800)
+	b.open("/docs/operations/authorization")
+	b.until(`[...document.querySelectorAll(".operation")].every((one) => {
+		const sample = one.querySelector(".docs-path").nextElementSibling;
+		return (sample.querySelector("pre") ?? sample).textContent.startsWith("curl");
+	})`)
+	b.until(`document.querySelector(".operation pre").getBoundingClientRect().top < 800`)
+	b.requireNoOverflow()
+	b.requireAccessible()
+	b.screenshot("reference-operation")
+}

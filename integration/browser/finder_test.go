@@ -75,6 +75,37 @@ func TestConsoleSearchesEverythingByKeyboard(t *testing.T) {
 	b.screenshot("console-search")
 }
 
+// A stranger finds a payment that was decided from the first page of the console in two actions: a search, and a choice among what it found,
+// which says when each was.
+func TestStrangerFindsADecidedPayment(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	paid := w.pays(t, action, 12.5, "Müller & Söhne")
+	withdrawn := w.pays(t, action, 48210, "Müller & Söhne")
+	w.pays(t, action, 3000, "Acme GmbH")
+	w.post(t, "/api/v1/authorizations/"+withdrawn+"/withdraw", object{}).is(200)
+	b := newTab(t)
+	b.enter(w, "Ann Reviewer", models.RoleReviewer, models.RoleAuditor)
+	for found, opens := range map[string]string{"12.50 EUR allow": "/decisions/" + paid, "48,210.00 EUR withdrawn": "/reviews/" + withdrawn} {
+		for _, width := range widths {
+			b.size(width, 800)
+			b.open("/console")
+			b.until(`location.pathname.endsWith("/reviews")`)
+			b.click("[data-find]")
+			b.press("mueller" + kb.Enter) // the first action
+			b.until(`document.querySelectorAll("main [data-found] li").length === 2`)
+			row := `[...document.querySelectorAll("main [data-found] li")].find((li) => li.textContent.includes("` + found + `"))`
+			b.until(row + `?.querySelector("time").textContent.endsWith(" ago")`)
+			b.requireAccessible()
+			b.requireFits()
+			b.eval(row+`.querySelector("a").click()`, nil) // and the second
+			b.until(`location.pathname.endsWith("` + opens + `")`)
+			b.see("Müller & Söhne")
+		}
+	}
+}
+
 // A reviewer saves a filter, opens it, renames it and deletes it.
 func TestConsoleSavesFilters(t *testing.T) {
 	t.Parallel()

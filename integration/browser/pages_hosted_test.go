@@ -107,6 +107,7 @@ func hostedPages(t testing.TB) []pageState {
 		{"challenge", open(), "1,250.50 EUR", nil},
 		{"challenge-german", german, "Alder bittet Sie um Bestätigung", nil},
 		{"challenge-arabic", strings.Replace(open(), "#", "?lang=ar#", 1), "يطلب منك Alder التأكيد", nil},
+		{"challenge-closed", w.link(t, asked(), object{"for": "client"}), "waiting for your confirmation at Alder", nil},
 		{"challenge-signed-values", open(), "1,250.50 EUR", func(b *tab) {
 			b.click("summary")
 			b.see("applies to these values only")

@@ -74,6 +74,10 @@ var notPages = map[string]string{
 	"/console/sign-in/:tenant/:provider": "redirects to the identity provider",
 	"/console/:environment":              "redirects to the first section of the user",
 	"/console/:environment/stream":       "a stream of events",
+	"/standing":                          "opened by TestPayerRevokesStandingApprovalOnAPhone",
+	"/console/:environment/single-sign-on/test":         "redirects to the identity provider",
+	"/status/:environment/:authorization/:token":        "opened by TestStatusPageFollowsTheHold",
+	"/status/:environment/:authorization/:token/events": "a stream of events",
 }
 
 // requireEveryRoute requires that each route that opens a page has one among the visitors' pages.

@@ -105,7 +105,7 @@ func (s *service) start(ctx context.Context) (stop func(), err error) {
 	}
 	s.baseURL = fmt.Sprintf("http://localhost:%d", api.Addr().(*net.TCPAddr).Port)
 	core, err := wiring.Open(ctx, wiring.Settings{Log: s.logger(), Clock: clock.System(), DatabaseURL: database, Keys: keys, BaseURL: s.baseURL,
-		Providers: webhook.Policy{AllowLoopback: true}})
+		Providers: webhook.Policy{AllowLoopback: true}, Destinations: webhook.Policy{AllowLoopback: true}})
 	if err != nil {
 		return nil, err
 	}

@@ -37,3 +37,24 @@ func TestSettingsAnswerQuestions(t *testing.T) {
 	require.Equal(t, "Time limit of a review: write how long, such as 90 s, 15 min, 8 h or 3 days.", b.text(`[data-notice] a[href="#f-hold_ttl_seconds"]`))
 	require.InDelta(t, 28800, w.get(t, "/api/v1/environment").is(200).object()["hold_ttl_seconds"], 0)
 }
+
+// The longest forms of the console are three windows long at most, and each of their parts is reached by one click.
+func TestLongFormsStayShort(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	w.supplierPayments(t, overOneThousand())
+	b := newTab(t)
+	b.enter(w, "Olga Operator", models.RoleOperator)
+	b.size(1280, 800)
+	for name, page := range map[string]string{"settings": w.console("settings"), "draft": w.console("policies", w.actionID(t), "draft")} {
+		b.begin(page)
+		b.screenshot("long-form-" + name)
+		var height int
+		b.eval(`document.documentElement.scrollHeight`, &height)
+		require.LessOrEqual(t, height, 2400, name)
+		b.eval(`scrollTo(0, document.documentElement.scrollHeight)`, nil)
+		b.click(".parts a")
+		b.until(`(({top}) => top >= document.querySelector(".parts").getBoundingClientRect().bottom && top < innerHeight / 2)(
+			document.querySelector(".entry h2").getBoundingClientRect())`)
+	}
+}

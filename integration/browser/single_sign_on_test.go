@@ -56,6 +56,28 @@ func TestConsoleSignInWithAnIdentityProvider(t *testing.T) {
 	b.open(w.console("reviews", held))
 	b.review("[data-approve]", "This hold is approved")
 
+	operator := newTab(t)
+	operator.enter(w, "Olga Operator", models.RoleOperator)
+	operator.expect("request to another host: " + issuers[0])
+	operator.open(w.console("people"))
+	operator.click(`a[href$="/single-sign-on"]`)
+	operator.see("leads: reviewer")
+	operator.see(here.Callback)
+	operator.eachLook(func(look string) {
+		operator.requireNoOverflow()
+		operator.requireClean()
+		operator.screenshot("single-sign-on-" + look)
+	})
+	operator.click(`a[href$="/test?provider=company"]`)
+	operator.see("The sign-in works")
+	operator.see("Ada Lovelace")
+	operator.see("reviewer in")
+	operator.requireFits()
+	operator.requireClean()
+	operator.screenshot("single-sign-on-tested")
+	operator.click("main .button.primary")
+	operator.see("Olga Operator") // still signed in as before
+
 	b.expect("status of 401") // the change ends the sessions that the provider began
 	settings.Grants[0].Group = "directors"
 	_, err = shared.SSO.Set(t.Context(), w.TenantID, settings, "cli:test")

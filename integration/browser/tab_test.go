@@ -171,7 +171,11 @@ func (b *tab) frame(origin string) *tab {
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(found.TargetID))
 	b.t.Cleanup(cancel)
 	require.NoError(b.t, chromedp.Run(ctx))
-	return &tab{t: b.t, ctx: ctx, profile: b.profile}
+	framed := &tab{t: b.t, ctx: ctx, profile: b.profile, expected: b.expected}
+	chromedp.ListenTarget(ctx, framed.watch)
+	framed.run(network.Enable(), log.Enable(), runtime.Enable()) // reports what was logged before, too
+	b.t.Cleanup(func() { require.Empty(b.t, framed.unexpected(), "the page in the frame has unexpected faults") })
+	return framed
 }
 
 // run runs actions within patience.
@@ -302,7 +306,7 @@ func (b *tab) screenshot(name string) {
 func (b *tab) saveFailure() {
 	var png []byte
 	if b.try(chromedp.FullScreenshot(&png, 100)) == nil {
-		name := "failed-" + strings.NewReplacer("/", "-", " ", "-").Replace(b.t.Name())
+		name := "failed-" + strings.NewReplacer("/", "-", " ", "-").Replace(b.t.Name()) + "-" + string(chromedp.FromContext(b.ctx).Target.TargetID)[:6]
 		b.t.Logf("final screenshot: %s.png among the artefacts: %v", name, saveArtifact(name, png))
 	}
 }

@@ -23,7 +23,7 @@ func TestConsoleTeamsByKeyboard(t *testing.T) {
 			b.enter(w, "Olga Operator", models.RoleOperator, models.RoleReviewer)
 			b.expect("status of 422")
 			b.begin(w.console("teams"))
-			b.see("No teams.")
+			b.see("No teams yet")
 			b.begin(w.console("teams", "new"))
 			b.write("key", "Finance")
 			b.write("name", "Finance")

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/models"
@@ -123,4 +124,45 @@ func TestDeskShowsWhoHasWhatAtOnce(t *testing.T) {
 	soon("takes", `document.querySelector(".taken").textContent.includes("Assigned to Bob Reviewer.")`)
 	ann.until(`document.querySelector("#note").value.endsWith("I am writing")`)
 	ann.screenshot("hold-seen-by-two")
+}
+
+// Two reviewers press within a second, in both orders: the request is rejected, and the one who approved reads why theirs was not made.
+func TestRejectionWinsWithinASecond(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	action := w.supplierPayments(t, overOneThousand())
+	for name, first := range map[string]string{"approved first": "approve", "rejected first": "reject"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			held := w.pays(t, action, 2000, suppliers[0])
+			ann, bob := newTab(t), newTab(t)
+			ann.enter(w, "Ann Reviewer", models.RoleReviewer)
+			bob.enter(w, "Bob Reviewer", models.RoleReviewer)
+			for _, b := range []*tab{ann, bob} {
+				b.open(w.console("reviews", held))
+				b.waitForStream()
+			}
+			bob.write("note", "Not our invoice.")
+			bob.eval(`document.querySelector("[data-reject]").focus()`, nil)
+			ann.eval(`document.querySelector("[data-approve]").focus()`, nil)
+			presses := []*tab{ann, bob}
+			if first == "reject" {
+				presses = []*tab{bob, ann}
+			}
+			began := time.Now()
+			for _, b := range presses {
+				b.press(kb.Enter)
+			}
+			t.Logf("both pressed within %s", time.Since(began))
+			require.Eventually(t, func() bool {
+				return w.get(t, "/api/v1/authorizations/"+held).is(200).string("review_status") == "rejected"
+			}, patience, 100*time.Millisecond)
+			ann.until(`/rejected/.test(document.querySelector("main").textContent)`)
+			bob.open(w.console("reviews", held))
+			bob.see("This hold is rejected")
+			ann.open(w.console("reviews", held))
+			ann.see("This hold is rejected")
+			require.Regexp(t, `rejected by Bob Reviewer`, ann.text(".ending"))
+		})
+	}
 }

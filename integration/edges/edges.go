@@ -223,12 +223,17 @@ func unwrap(d *Document, name *string, s node) (node, bool) {
 				nullable = true
 				continue
 			}
-			*name, inner = d.resolve(n)
+			if inner == nil {
+				*name, inner = d.resolve(n)
+			}
 		}
 		if len(alternatives) == 2 && nullable {
 			return inner, true
 		}
-		panic(fmt.Sprintf("edges: anyOf of %s is more than a schema or null", *name))
+		if inner != nil { // forms of one value, such as a list or an object: the boundaries of the first are tried
+			return inner, nullable
+		}
+		panic(fmt.Sprintf("edges: anyOf of %s has no schema", *name))
 	}
 	if types, ok := s["type"].([]any); ok {
 		out := maps.Clone(s)

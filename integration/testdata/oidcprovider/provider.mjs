@@ -7,7 +7,10 @@ import { Provider } from 'oidc-provider';
 
 const client = JSON.parse(process.argv[2]); // client_id, client_secret, redirect_uris, backchannel_logout_uri
 
-const pair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+// newJWK generates a private key as a JWK. Exporting the KeyObject that generateKeyPairSync returns otherwise can hang Node 20.20, which waits for
+// itself if it collects garbage meanwhile.
+const newJWK = () => generateKeyPairSync('ec', { namedCurve: 'P-256', privateKeyEncoding: { format: 'jwk' }, publicKeyEncoding: { format: 'jwk' } }).privateKey;
+const keyOf = (jwk) => createPrivateKey({ key: jwk, format: 'jwk' });
 
 // spoiled returns the ID token with changed claims, or signed in a different way.
 async function spoiled(token, { claims = {}, alg }, key, kid) {
@@ -19,7 +22,7 @@ async function spoiled(token, { claims = {}, alg }, key, kid) {
     case 'HS256':
       return signed(alg, new TextEncoder().encode(createPublicKey(key).export({ type: 'spki', format: 'pem' })));
     case 'stranger':
-      return signed('ES256', pair().privateKey);
+      return signed('ES256', keyOf(newJWK()));
     default:
       return signed('ES256', key);
   }
@@ -29,8 +32,8 @@ async function run() {
   const server = createServer();
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
   const issuer = `http://127.0.0.1:${server.address().port}`;
-  const jwk = { ...pair().privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256', kid: 'k1' };
-  const key = createPrivateKey({ key: jwk, format: 'jwk' });
+  const jwk = { ...newJWK(), use: 'sig', alg: 'ES256', kid: 'k1' };
+  const key = keyOf(jwk);
   const state = { groups: ['leads'], account: 'ada', spoil: null };
 
   const provider = new Provider(issuer, {
