@@ -145,8 +145,8 @@ test-needs:
 
 # The service is built before its tests because go test shows no progress while it compiles.
 .PHONY: test
-test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum $(BIN)/scim/installed $(BIN)/schemathesis/installed test-js test-python test-java ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1 DATA=folder of recordings)
-	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),$(MODULE)) --first $(SLOWEST) -- -vet=off -timeout 45m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PACKAGES)
+test: test-needs $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum $(BIN)/scim/installed $(BIN)/schemathesis/installed test-js test-python test-java ## run every test on a real Postgres and a real Temporal server (PKG=./... RUN=Test RACE=1 RERUNS=1 DATA=folder of recordings)
+	@$(TESTED) $(BIN)/testrunner --modules $(if $(filter ./...,$(PKG)),$(MODULES),$(MODULE)) --first $(SLOWEST) --reruns $(or $(RERUNS),0) -- -vet=off -timeout 45m $(if $(RACE),-race) $(if $(RUN),-run '$(RUN)') $(PACKAGES)
 
 .PHONY: test-js
 test-js: sdk/js/node_modules ## check types and sizes of the JavaScript package and run its tests; skipped without Node

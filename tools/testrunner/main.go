@@ -49,7 +49,8 @@ type options struct {
 	format              string   // of gotestsum
 	modules             []string // folders, in the order of their tests
 	first               []string // packages of the last module, in the order of their tests
-	args                []string // for go test
+	args                []string // for go test: its flags, then patterns of packages, each with a dot in front
+	reruns              int      // how often a failed test runs again
 	pooled              bool     // PgBouncer is started
 	prepared            int      // how many prepared statements PgBouncer follows
 }
@@ -61,6 +62,7 @@ func main() {
 	flag.StringVar(&o.format, "format", "pkgname", "gotestsum's output `format`")
 	modules := flag.String("modules", ".", "`folders` of the modules to test, separated by commas; the last one's summary closes the run")
 	first := flag.String("first", "", "`packages` of the last module whose tests start before the others of ./..., separated by commas")
+	flag.IntVar(&o.reruns, "reruns", 0, "how many `times` a failed test runs again, alone; one that then passes does not fail the run, and its failure stays in the output")
 	flag.BoolVar(&o.pooled, "pgbouncer", false, "run the stores of the tests behind PgBouncer in transaction mode")
 	flag.IntVar(&o.prepared, "prepared", 0, "how many prepared `statements` PgBouncer follows; 0: none")
 	flag.Parse()
@@ -185,13 +187,25 @@ func startTemporal(ctx context.Context, binary, database, dir string) (at addres
 // everything is the pattern of all packages of a module.
 const everything = "./..."
 
-// goTest returns the arguments of go test in a module. go test starts packages in the order in which they are named.
-func (o options) goTest(module string) []string {
-	args := slices.Clone(o.args)
-	if all := slices.Index(args, everything); all >= 0 && module == o.modules[len(o.modules)-1] {
-		args = slices.Insert(args, all, o.first...)
+// maxRerun is the most failures of a module whose tests run again: more are no accident.
+const maxRerun = 5
+
+// gotestsumArgs returns the arguments of gotestsum for a module's tests, whose events it writes to a file. go test starts packages in the order in
+// which they are named.
+func (o options) gotestsumArgs(module, events string) []string {
+	split := len(o.args)
+	for split > 0 && strings.HasPrefix(o.args[split-1], ".") {
+		split--
 	}
-	return args
+	flags, packages := o.args[:split], o.args[split:]
+	if slices.Contains(packages, everything) && module == o.modules[len(o.modules)-1] {
+		packages = slices.Concat(o.first, packages)
+	}
+	args := []string{"--format", o.format, "--jsonfile", events, "--packages", strings.Join(packages, " ")}
+	if o.reruns > 0 {
+		args = append(args, fmt.Sprintf("--rerun-fails=%d", o.reruns), fmt.Sprintf("--rerun-fails-max-failures=%d", maxRerun), "--rerun-fails-run-root-test")
+	}
+	return append(append(args, "--"), flags...)
 }
 
 // test runs one module's tests, whose events it writes to a file, and returns the exit code.
@@ -201,7 +215,7 @@ func test(ctx context.Context, o options, module string, env []string, events st
 		logf("%v", err)
 		return 1
 	}
-	cmd := exec.CommandContext(ctx, gotestsum, append([]string{"--format", o.format, "--jsonfile", events, "--"}, o.goTest(module)...)...) // #nosec G204 -- the tool that the Makefile names
+	cmd := exec.CommandContext(ctx, gotestsum, o.gotestsumArgs(module, events)...) // #nosec G204 -- the tool that the Makefile names
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
