@@ -304,10 +304,11 @@ test-keycloak: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum $(BIN)/keycloa
 # The release to upgrade from: its tag, or the commit before the first migration after it.
 EARLIER = $(shell git rev-parse -q --verify 'v1.0.0^{commit}' || git log -1 --format=%P "$$(git log --diff-filter=A --format=%H -- 'models/migrations/01102_*' | tail -n 1)")
 .PHONY: test-upgrade
-test-upgrade: $(BIN)/devstack $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum ## upgrade a deployment of the last release under load with open work, back, and again (EARLIER=commit)
+test-upgrade: $(BIN)/devstack $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotestsum ## upgrade a deployment of the last release under load with open work, back, and again, and call this service by its SDKs (EARLIER=commit)
 	@rm -rf $(BIN)/earlier && mkdir $(BIN)/earlier && git archive $(EARLIER) | tar -x -C $(BIN)/earlier && $(BUILD) -C $(BIN)/earlier -o $(BIN)/countersign-earlier -package ./cmd/countersign -- -trimpath
-	@COUNTERSIGN_TEST_EARLIER=$(CURDIR)/$(BIN)/countersign-earlier COUNTERSIGN_TEST_THIS=$(CURDIR)/$(BIN)/countersign $(TESTED) \
-		$(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestReleaseUpgrade$$' .
+	@npm ci --prefix $(BIN)/earlier/sdk/js --silent --no-audit --no-fund
+	@COUNTERSIGN_TEST_EARLIER=$(CURDIR)/$(BIN)/countersign-earlier COUNTERSIGN_TEST_THIS=$(CURDIR)/$(BIN)/countersign COUNTERSIGN_TEST_EARLIER_SDKS=$(CURDIR)/$(BIN)/earlier/sdk $(TESTED) \
+		$(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^Test(ReleaseUpgrade|EarlierSDKsLive)$$' .
 
 .PHONY: test-scale
 test-scale: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## explain every statement of lists, exports, retention and erasure on tables of 2 million decisions (SCALE=80 times 24,000)

@@ -101,14 +101,16 @@ func TestJavaScriptSDKExamples(t *testing.T) {
 func TestJavaScriptMCPGateLive(t *testing.T) {
 	t.Parallel()
 	requireMCP(t)
+	testJavaScriptMCPGate(t, filepath.Dir(packageJS))
+}
+
+func testJavaScriptMCPGate(t *testing.T, sdks string) {
+	t.Helper()
 	w := newSandbox(t)
 	run := exec.CommandContext(t.Context(), "node", "scripts/test.mjs", "mcp")
-	run.Dir = packageJS
-	run.Env = append(os.Environ(), "REPORTER=tap", "BUILD=.build-live", "COUNTERSIGN_URL="+shared.baseURL, "COUNTERSIGN_AHEAD_URL="+replicaAhead(t, time.Hour),
+	run.Dir = filepath.Join(sdks, "js")
+	requireLive(t, run, "REPORTER=tap", "BUILD=.build-live", "COUNTERSIGN_AHEAD_URL="+replicaAhead(t, time.Hour),
 		"COUNTERSIGN_KEY="+w.issue(t, models.ScopeAdmin, nil), "COUNTERSIGN_REVIEWER_KEY="+w.Server.key)
-	output, err := run.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	require.NotContains(t, string(output), "# SKIP")
 }
 
 // requireMCP skips a test that needs the MCP SDK for JavaScript.
