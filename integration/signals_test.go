@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -270,6 +271,29 @@ func TestSignalRevokesOnlyByTheOperatorsChoice(t *testing.T) {
 	page := w.signedIn(t, models.RoleOperator).get("/console/" + w.ID + "/signals").body
 	require.Regexp(t, `(?s)<code>account-disabled</code>.*?>`+subject+`<.*?>revoked the subject<.*<code>session-revoked</code>.*?>`+subject+`<.*?>nothing<`, page, "the newest first")
 	w.intact(t)
+}
+
+// The console shows the newest fifty events of an issuer, whatever came before.
+func TestConsoleShowsTheLastFiftySignals(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	i := newIssuer(t, w, nil)
+	first, later := w.subject(t), w.subject(t)
+	id := i.known(first)
+	i.report(caep+"session-revoked", id, nil)
+	id = i.known(later)
+	page := func() string { return w.signedIn(t, models.RoleOperator).get("/console/" + w.ID + "/signals").body }
+	for range 49 {
+		i.report(caep+"session-revoked", id, nil)
+	}
+	require.Equal(t, 50, strings.Count(page(), "<code>session-revoked</code>"))
+	require.Contains(t, page(), first)
+	i.report(caep+"session-revoked", id, nil)
+	require.Equal(t, 50, strings.Count(page(), "<code>session-revoked</code>"))
+	require.NotContains(t, page(), first, "the oldest of 51")
+	newest, err := shared.Signals.Newest(t.Context(), w.scope(), i.stream.ID)
+	require.NoError(t, err)
+	require.Len(t, newest, 50)
 }
 
 // Rules read what was reported, also before the decision that a simulation makes again.
