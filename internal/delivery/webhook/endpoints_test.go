@@ -260,4 +260,19 @@ func TestTestReturnsTheResponse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "status_500", r.Error)
 	require.Len(t, b.receiver.take(), 1)
+
+	attempts, _, err := b.endpoints.Attempts(t.Context(), b.admin, e.ID, AttemptFilter{}, pg.Page{Limit: 50})
+	require.NoError(t, err)
+	var listed []string
+	for _, a := range attempts {
+		require.Equal(t, "webhook.test", a.Type)
+		require.Equal(t, 1, a.Attempt)
+		listed = append(listed, a.Status)
+	}
+	require.ElementsMatch(t, []string{"failed", "succeeded"}, listed)
+	for _, status := range []string{"failed", "all"} {
+		again, err := b.endpoints.Replay(t.Context(), b.admin, e.ID, Replay{Status: status})
+		require.NoError(t, err)
+		require.Zero(t, again, "tests are not sent again: %s", status)
+	}
 }

@@ -81,11 +81,16 @@ func (r *deliverState) attempted(res finishedAttempt) Attempted {
 			status, next = models.DeliveryPending, &at
 		}
 	}
-	return Attempted{Status: status, Next: next, WebhookAttempt: models.WebhookAttempt{
-		ID: ids.New(ids.Delivery), EnvironmentID: res.delivery.EnvironmentID, DeliveryID: res.delivery.ID, EndpointID: r.job.Endpoint, EventID: res.delivery.EventID,
-		Type: res.delivery.Type, Attempt: n, At: res.at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
+	return Attempted{Status: status, Next: next, WebhookAttempt: attemptOf(res.delivery.WebhookDelivery, o, n, res.at)}
+}
+
+// attemptOf returns the row of the n-th attempt of a delivery.
+func attemptOf(d models.WebhookDelivery, o AttemptResult, n int, at time.Time) models.WebhookAttempt {
+	return models.WebhookAttempt{
+		ID: ids.New(ids.Delivery), EnvironmentID: d.EnvironmentID, DeliveryID: d.ID, EndpointID: d.EndpointID, EventID: d.EventID,
+		Type: d.Type, Attempt: n, At: at, StatusCode: optional(o.StatusCode), LatencyMS: int(o.Latency.Milliseconds()),
 		ResponseDigest: optional(o.Digest), Error: optional(o.Error), Succeeded: o.Succeeded,
-	}}
+	}
 }
 
 // concludeEndpoint applies one result to the breaker and the endpoint: a success after failures closes the breaker and

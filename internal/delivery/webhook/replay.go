@@ -7,6 +7,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -193,8 +194,8 @@ type TestResult struct {
 	AttemptResult
 }
 
-// Test sends a webhook.test event to an endpoint, enabled or not, and waits for the response. It makes one attempt, which is
-// not in the list of attempts; the audit log says that it was made.
+// Test sends a webhook.test event to an endpoint, enabled or not, and waits for the response. It makes one attempt, which is listed among the
+// others, is never replayed and says nothing of whether the endpoint fails. The audit log says that it was made.
 func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (TestResult, error) {
 	e, err := getEndpoint(ctx, s.store.Q, p.Store(), id)
 	if err != nil {
@@ -229,5 +230,18 @@ func (s *Endpoints) Test(ctx context.Context, p identity.Principal, id string) (
 	if err != nil {
 		return TestResult{}, err
 	}
-	return TestResult{event.ID, s.sender.Send(ctx, Message{URL: e.URL, ID: event.ID, At: now, Body: body, Secrets: secrets})}, nil
+	delivery := models.WebhookDelivery{ID: ids.New(ids.Delivery), EnvironmentID: e.EnvironmentID, EndpointID: id, EventID: event.ID, Type: event.Type, NextAttemptAt: now, CreatedAt: now}
+	result := s.sender.Send(ctx, Message{URL: e.URL, ID: event.ID, At: now, Body: body, Secrets: secrets})
+	status := models.DeliveryFailed
+	if result.Succeeded {
+		status = models.DeliverySucceeded
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
+	return TestResult{event.ID, result}, s.store.Write(ctx, func(q *pg.Q) error {
+		if err := insertDeliveries(ctx, q, []models.WebhookDelivery{delivery}); err != nil {
+			return err
+		}
+		return recordAttempts(ctx, q, []Attempted{{Status: status, WebhookAttempt: attemptOf(delivery, result, 1, now)}})
+	})
 }

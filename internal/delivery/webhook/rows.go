@@ -164,16 +164,16 @@ type replayFilter struct {
 }
 
 // requeueDeliveries makes at most limit settled deliveries pending and due again, those settled longest ago first, and returns their number. What
-// is sent again is settled later, so that repeated calls reach every delivery.
+// is sent again is settled later, so that repeated calls reach every delivery. Tests are not sent again: their events are not in the log.
 func requeueDeliveries(ctx context.Context, q *pg.Q, to models.WebhookEndpoint, f replayFilter, now time.Time, limit int) (int64, error) {
 	return q.Exec(ctx, `update webhook_deliveries set status = 'pending', attempts = 0, next_attempt_at = $6, settled_at = null
 		where environment_id = $9 and (id, event_id) in (
 			select d.id, d.event_id from webhook_deliveries d left join events e on e.id = d.event_id and e.environment_id = d.environment_id
-			where d.environment_id = $9 and d.endpoint_id = $1 and d.status = any($2) and ($3 = '' or d.event_id = $3)
+			where d.environment_id = $9 and d.endpoint_id = $1 and d.status = any($2) and d.type <> $10 and ($3 = '' or d.event_id = $3)
 			and ($4::timestamptz is null or coalesce(e.at, d.created_at) >= $4) and ($5::timestamptz is null or coalesce(e.at, d.created_at) < $5)
 			and ($8::timestamptz is null or d.settled_at >= $8)
 			order by d.settled_at nulls first, d.created_at, d.id limit $7 for update of d)`,
-		to.ID, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince, to.EnvironmentID)
+		to.ID, statuses(f.Statuses), f.Event, f.Since, f.Until, now, limit, f.SettledSince, to.EnvironmentID, string(events.WebhookTest))
 }
 
 func statuses(in []models.DeliveryStatus) []string {
