@@ -26,12 +26,12 @@ BUILD   := GOGC=$${GOGC:-400} CGO_ENABLED=0 go run -trimpath ./tools/build
 TESTED   = $(if $(wildcard $(DATA)),COUNTERSIGN_TEST_DATA="$(abspath $(DATA))") $(if $(RACE),,CGO_ENABLED=0) GOFLAGS="$$(go env GOFLAGS) -trimpath"
 # Tests that wait for servers, for deadlines or for pages: go test starts them first, so that none of them runs alone at the end.
 SLOWEST := ./worker$(comma)./cmd/countersign
-MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)proving$(comma)integration$(comma)signers$(comma)gate$(comma).
+MODULES := devstack$(comma)sdk/go$(comma)sdk/go/mcpgate$(comma)sdk/go/protect/fibergate$(comma)sdk/kit/server$(comma)proving$(comma)integration$(comma)signers$(comma)gate$(comma).
 # The module of PKG, and PKG as it is named there: packages of a nested module are tested in its folder.
-MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go proving integration signers gate,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
+MODULE   = $(firstword $(foreach m,devstack sdk/go/mcpgate sdk/go/protect/fibergate sdk/go sdk/kit/server proving integration signers gate,$(if $(filter ./$m ./$m/%,$(PKG)),$m)) .)
 PACKAGES = $(patsubst ./$(MODULE)/%,./%,$(patsubst ./$(MODULE),.,$(PKG)))
 
-GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path './signers/*' -not -path './gate/*' -not -path '*/node_modules/*')
+GO_FILES := $(shell find . -name '*.go' -not -name '*_test.go' -not -path './devstack/*' -not -path './sdk/js/*' -not -path './sdk/kit/*' -not -path './tools/*' -not -path './integration/*' -not -path './proving/*' -not -path './signers/*' -not -path './gate/*' -not -path '*/node_modules/*')
 EMBEDDED := $(shell find api docs models web internal sdk/go -type f -not -name '*.go' -not -path '*/node_modules/*' -not -path '*/testdata/*' 2>/dev/null)
 
 .PHONY: help
@@ -376,6 +376,7 @@ test-race: ## run the tests under the race detector
 	@go test -C gate -race ./...
 	@go test -C sdk/go/mcpgate -race ./...
 	@go test -C sdk/go/protect/fibergate -race ./...
+	@go test -C sdk/kit/server -race ./...
 
 FUZZTIME ?= 10s
 # The time that the user gives, for targets whose own default is another.
@@ -449,9 +450,9 @@ BASE ?= origin/main
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/workflowcheck ## check formatting, imports, linters, determinism of workflows, go.mod, house style (BASE=origin/main)
 	@$(BIN)/golangci-lint run ./...
-	@for module in integration proving signers gate sdk/go sdk/go/mcpgate sdk/go/protect/fibergate devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	@for module in integration proving signers gate sdk/go sdk/go/mcpgate sdk/go/protect/fibergate sdk/kit/server devstack devstack/without/*/; do (cd $$module && $(CURDIR)/$(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 	@$(BIN)/workflowcheck ./workflows/...
-	@for module in . integration proving signers gate; do go mod tidy -C $$module -diff; done
+	@for module in . integration proving signers gate sdk/kit/server; do go mod tidy -C $$module -diff; done
 	@go run ./tools/style -base $(BASE)
 
 .PHONY: lint-deploy

@@ -113,6 +113,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 		"a fault of ours":                      {keyed, answer(422, `{"detail":[{"loc":["body","id"],"msg":"id is too long","type":"string_too_long"}]}`), 1},
 		"a portal's page for a read":           {read, answer(200, `<html>`, "Content-Type", "text/html"), 3},
 		"the same, without a key, again":       {unkeyed, answer(200, `<html>`, "Content-Type", "text/html"), 1},
+		"a firewall's page":                    {read, answer(403, `<html>`, "Content-Type", "text/html"), 1},
 		"a redirect":                           {read, answer(302, ``, "Location", "/elsewhere"), 1},
 		"a fault of theirs":                    {read, answer(500, `{"code":"internal_error"}`), 1},
 	} {

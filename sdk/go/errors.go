@@ -164,8 +164,8 @@ func again(r request, err error, try int) (time.Duration, bool) {
 	}
 	var garbled *ProtocolError
 	if errors.As(err, &garbled) {
-		redirect := garbled.Status >= 300 && garbled.Status < 400
-		return max(pause, garbled.RetryAfter), r.repeatable() && !redirect && garbled.RetryAfter <= longestPause
+		refusal := garbled.Status >= 300 && garbled.Status < 500 && garbled.Status != http.StatusTooManyRequests // or a redirect
+		return max(pause, garbled.RetryAfter), r.repeatable() && !refusal && garbled.RetryAfter <= longestPause
 	}
 	var gone *lost
 	return pause, errors.As(err, &gone) && r.repeatable()

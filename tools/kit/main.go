@@ -1,5 +1,5 @@
 // Command kit writes sdk/kit, the data that every SDK must pass, and third parties may use: proofs genuine and forged, webhooks, canonical
-// JSON, and responses of the service whole and damaged. Its output is deterministic.
+// JSON, requests and their bytes, responses of the service whole and damaged, and scripts of retries, pages, streams and key sets. Its output is deterministic.
 package main
 
 import (
@@ -18,6 +18,7 @@ type object = map[string]any
 func main() {
 	for name, make := range map[string]func() (any, error){
 		"proofs.json": proofs, "webhooks.json": webhooks, "canonical.json": canonicalJSON, "responses.json": responses, "retries.json": retries,
+		"requests.json": requests, "pages.json": pages, "streams.json": streams, "keys.json": keySets,
 	} {
 		if err := write(filepath.Join("../../sdk/kit", name), make); err != nil {
 			fmt.Fprintln(os.Stderr, "kit:", err)

@@ -71,19 +71,98 @@ for (const c of responses.cases) {
   })
 }
 
+/** A request that a script received. */
+interface Sent { url: URL; headers: Headers; body: any; method: string }
+
+/** Plays the steps of a script. */
+function play(steps: any[]): { fetch: typeof globalThis.fetch; sent: Sent[] } {
+  const sent: Sent[] = []
+  const fetch = async (url: unknown, init?: RequestInit): Promise<Response> => {
+    const body = init?.body ? JSON.parse(String(init.body)) : null
+    sent.push({ url: new URL(String(url)), headers: new Headers(init?.headers), body, method: init?.method ?? 'GET' })
+    return response(steps[(sent.length - 1) % steps.length])
+  }
+  return { fetch: fetch as typeof globalThis.fetch, sent }
+}
+
+const played = (steps: any[]): { client: Countersign; sent: Sent[] } => {
+  const { fetch, sent } = play(steps)
+  return { client: new Countersign({ baseURL: 'https://countersign.example', apiKey: 'sk_test_x', fetch }), sent }
+}
+
+const rejects = (call: Promise<unknown>, s: any): Promise<void> =>
+  assert.rejects(call, (e) => { assert.equal(outcome(e), s.outcome, String(e)); return true })
+
 const retries = kit('retries.json')
 for (const s of retries.scripts) {
   test(`kit, retries: ${s.name}`, async () => {
-    const keys: string[] = []
-    const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
-      keys.push(JSON.parse(String(init?.body)).idempotency_key)
-      return response(s.steps[(keys.length - 1) % s.steps.length])
-    }
-    const client = new Countersign({ baseURL: 'https://countersign.example', apiKey: 'sk_test_x', fetch: fetch as typeof globalThis.fetch })
+    const { client, sent } = played(s.steps)
     const call = client.authorize(retries.recorded.request)
-    if (s.outcome === 'decision') await call
-    else await assert.rejects(call, (e) => { assert.equal(outcome(e), s.outcome, String(e)); return true })
-    assert.equal(keys.length, s.attempts)
-    assert.equal(new Set(keys).size, 1)
+    await (s.outcome === 'decision' ? call : rejects(call, s))
+    assert.equal(sent.length, s.attempts)
+    assert.equal(new Set(sent.map((q) => q.body.idempotency_key)).size, 1)
+  })
+}
+
+for (const c of kit('requests.json').cases) {
+  test(`kit, a request: ${c.name}`, async () => {
+    const { client, sent } = played([c.response])
+    await (client as any)[c.operation](c.body ?? { path: c.path, query: c.query })
+    const [q] = sent as [Sent]
+    assert.equal(q.method, c.request.method)
+    assert.deepEqual(q.url.pathname.split('/').slice(1).map(decodeURIComponent), c.request.segments)
+    assert.deepEqual(Object.fromEntries(q.url.searchParams), c.request.query ?? {})
+    for (const [name, value] of Object.entries(c.request.headers)) {
+      if (value === '*') assert.ok(q.headers.get(name))
+      else assert.equal(q.headers.get(name) ?? '', value, name)
+    }
+    if (c.request.body) assert.deepEqual(q.body, c.request.body)
+  })
+}
+
+const pages = kit('pages.json')
+for (const s of pages.scripts) {
+  test(`kit, pages: ${s.name}`, async () => {
+    const { client, sent } = played(s.steps)
+    const ids: string[] = []
+    const read = async (): Promise<void> => {
+      for await (const p of client.each('listPasskeys', { path: { subject_id: pages.subject }, query: { limit: pages.limit } })) ids.push(p.id)
+    }
+    await (s.outcome === 'entries' ? read() : rejects(read(), s))
+    if (s.outcome === 'entries') assert.deepEqual(ids, s.entries ?? [])
+    assert.deepEqual(sent.map((q) => q.url.searchParams.get('cursor') ?? ''), s.cursors)
+    for (const q of sent) assert.deepEqual([q.url.host, q.url.searchParams.get('limit')], ['countersign.example', String(pages.limit)])
+  })
+}
+
+for (const s of kit('streams.json').scripts) {
+  test(`kit, a stream: ${s.name}`, async () => {
+    const { client, sent } = played(s.steps)
+    const got: unknown[] = []
+    const read = async (): Promise<void> => {
+      for await (const e of client.events({ lastEventId: s.last_event_id })) if (got.push(e) === s.events?.length) break
+    }
+    await (s.outcome === 'events' ? read() : rejects(read(), s))
+    assert.deepEqual(got, s.events ?? [])
+    assert.deepEqual(sent.map((q) => q.headers.get('Last-Event-ID') ?? ''), s.resumed)
+  })
+}
+
+const keySets = kit('keys.json')
+for (const s of keySets.scripts) {
+  test(`kit, a key set: ${s.name}`, async () => {
+    let at = 0
+    const { fetch, sent } = play(s.steps)
+    const v = new ProofVerifier({
+      baseURL: 'https://countersign.example', issuer: keySets.issuer, environment: keySets.environment, now: () => (keySets.now + at) * 1000, fetch,
+    })
+    for (const c of s.checks) {
+      at = c.at
+      const got = await v.verify(c.proof, { audience: keySets.audience, ...keySets.expect })
+        .then(() => 'valid', (e) => (e instanceof ProofError ? e.code : isUnavailable(e) ? 'unavailable' : String(e)))
+      assert.equal(got, c.outcome, `${s.guard}, after ${c.at} s`)
+    }
+    assert.equal(sent.length, s.fetches)
+    for (const q of sent) assert.deepEqual([q.url.searchParams.get('issuer'), q.headers.get('Authorization')], [keySets.issuer, null])
   })
 }

@@ -1,6 +1,10 @@
 import asyncio
+import itertools
 import json
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -17,6 +21,7 @@ from countersign import (
     _transport,
     canonical,
     digest,
+    stream,
     verify_webhook,
 )
 from countersign.canonical import action_hash
@@ -127,17 +132,71 @@ def served(case: Any) -> httpx.Response:
     return httpx.Response(case["status"], headers=case.get("headers"), content=body)
 
 
-def call(kind: str, handler: Any, request: Any, retries: int) -> Any:
-    at = ("https://countersign.example", "sk_test_x")
+class Script:
+    """Plays the steps of a script."""
+
+    def __init__(self, *steps: Any) -> None:
+        self.steps = steps
+        self.sent: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append(request)
+        return served(self.steps[(len(self.sent) - 1) % len(self.steps)])
+
+
+AT = ("https://countersign.example", "sk_test_x")
+
+
+def call(kind: str, script: Script, retries: int, method: str, *arguments: Any, **named: Any) -> Any:
     if kind == "sync":
-        client = Countersign(*at, retries=retries, http=httpx.Client(transport=httpx.MockTransport(handler)))
-        return client.authorize(request)
+        client = Countersign(*AT, retries=retries, http=httpx.Client(transport=httpx.MockTransport(script)))
+        return getattr(client, method)(*arguments, **named)
 
     async def run() -> Any:
-        async with AsyncCountersign(*at, retries=retries, http=httpx.AsyncClient(transport=httpx.MockTransport(handler))) as client:
-            return await client.authorize(request)
+        async with AsyncCountersign(*AT, retries=retries, http=httpx.AsyncClient(transport=httpx.MockTransport(script))) as client:
+            return await getattr(client, method)(*arguments, **named)
 
     return asyncio.run(run())
+
+
+def collect(kind: str, script: Script, most: int | None, method: str, *arguments: Any, **named: Any) -> list[Any]:
+    """What an iterator of the client returns, up to most values."""
+    got: list[Any] = []
+    if kind == "sync":
+        client = Countersign(*AT, http=httpx.Client(transport=httpx.MockTransport(script)))
+        got.extend(itertools.islice(getattr(client, method)(*arguments, **named), most))
+        return got
+
+    async def run() -> None:
+        async with (
+            AsyncCountersign(*AT, http=httpx.AsyncClient(transport=httpx.MockTransport(script))) as client,
+            aclosing(getattr(client, method)(*arguments, **named)) as values,
+        ):
+            async for value in values:
+                got.append(value)
+                if len(got) == most:
+                    break
+
+    asyncio.run(run())
+    return got
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("case", kit.cases("requests.json"), ids=kit.name_of)
+def test_requests(case: Any, kind: str) -> None:
+    script, wanted = Script(case["response"]), case["request"]
+    methods = {"authorize": "authorize", "createChallengeLink": "create_challenge_link", "listPasskeys": "list_passkeys"}
+    body = [case["body"]] if "body" in case else []
+    call(kind, script, 0, methods[case["operation"]], *case.get("path", {}).values(), *body, **(case.get("query") or {}))
+    (sent,) = script.sent
+    assert sent.method == wanted["method"]
+    path, _, _ = sent.url.raw_path.decode().partition("?")
+    assert [unquote(s) for s in path.split("/")[1:]] == wanted["segments"]
+    assert dict(sent.url.params) == (wanted["query"] or {})
+    for name, value in wanted["headers"].items():
+        assert sent.headers.get(name, "") == value or (value == "*" and sent.headers[name])
+    if wanted["body"]:
+        assert json.loads(sent.content) == wanted["body"]
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
@@ -145,10 +204,10 @@ def call(kind: str, handler: Any, request: Any, retries: int) -> Any:
 def test_responses(case: Any, kind: str) -> None:
     request = RESPONSES["recorded"][case["of"]]["request"]
     if case["outcome"] == "decision":
-        assert call(kind, lambda _: served(case), request, 0)["decision"] == json.loads(case["body"])["decision"]
+        assert call(kind, Script(case), 0, "authorize", request)["decision"] == json.loads(case["body"])["decision"]
         return
     with pytest.raises(CountersignError) as failed:
-        call(kind, lambda _: served(case), request, 0)
+        call(kind, Script(case), 0, "authorize", request)
     assert outcome(failed.value) == case["outcome"], f"{case['guard']}: {failed.value}"
     assert failed.value.code == case.get("code", failed.value.code)
     if "retry_after" in case:
@@ -159,18 +218,63 @@ def test_responses(case: Any, kind: str) -> None:
 @pytest.mark.parametrize("script", kit.cases("retries.json", "scripts"), ids=kit.name_of)
 def test_retries(script: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_transport, "FIRST_PAUSE", 0.001)
-    attempts: list[str] = []
+    play, request = Script(*script["steps"]), kit.load("retries.json")["recorded"]["request"]
+    with ending(script["outcome"], "decision"):
+        call(kind, play, 2, "authorize", request)
+    assert len(play.sent) == script["attempts"]
+    assert len({json.loads(r.content)["idempotency_key"] for r in play.sent}) == 1
 
-    def handler(request: httpx.Request) -> httpx.Response:
-        attempts.append(json.loads(request.content)["idempotency_key"])
-        return served(script["steps"][(len(attempts) - 1) % len(script["steps"])])
 
-    request = kit.load("retries.json")["recorded"]["request"]
-    if script["outcome"] == "decision":
-        call(kind, handler, request, 2)
-    else:
-        with pytest.raises(CountersignError) as failed:
-            call(kind, handler, request, 2)
-        assert outcome(failed.value) == script["outcome"], str(failed.value)
-    assert len(attempts) == script["attempts"]
-    assert len(set(attempts)) == 1
+@contextmanager
+def ending(wanted: str, result: str) -> Iterator[None]:
+    """Expects the error of an outcome that is not the result."""
+    if wanted == result:
+        yield
+        return
+    with pytest.raises(CountersignError) as failed:
+        yield
+    assert outcome(failed.value) == wanted, str(failed.value)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("script", kit.cases("pages.json", "scripts"), ids=kit.name_of)
+def test_pages(script: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_transport, "FIRST_PAUSE", 0.001)
+    play, pages = Script(*script["steps"]), kit.load("pages.json")
+    with ending(script["outcome"], "entries"):
+        got = collect(kind, play, None, "each", "listPasskeys", {"limit": pages["limit"]}, subject_id=pages["subject"])
+        assert [entry["id"] for entry in got] == script.get("entries", [])
+    assert [r.url.params.get("cursor", "") for r in play.sent] == script["cursors"]
+    assert {(r.url.host, r.url.params["limit"]) for r in play.sent} == {("countersign.example", str(pages["limit"]))}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("script", kit.cases("streams.json", "scripts"), ids=kit.name_of)
+def test_streams(script: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "FIRST_PAUSE", 0.001)
+    play, events = Script(*script["steps"]), script.get("events", [])
+    with ending(script["outcome"], "events"):
+        got = collect(kind, play, len(events) or None, "events", last_event_id=script.get("last_event_id"))
+        assert [{"id": e.id, "type": e.type, "data": e.data} for e in got] == events
+    assert [r.headers.get("Last-Event-ID", "") for r in play.sent] == script["resumed"]
+
+
+@pytest.mark.parametrize("script", kit.cases("keys.json", "scripts"), ids=kit.name_of)
+def test_key_sets(script: Any) -> None:
+    play, keys = Script(*script["steps"]), kit.load("keys.json")
+    at = [float(keys["now"])]
+    about = {name: keys[name] for name in ("issuer", "environment", "audience")}
+    found = KeySet(AT[0], keys["issuer"], http=httpx.Client(transport=httpx.MockTransport(play)), now=lambda: at[0])
+    verifier = ProofVerifier(base_url=AT[0], keys=found, now=lambda: at[0], **about)
+    for check in script["checks"]:
+        at[0] = float(keys["now"] + check["at"])
+        try:
+            verifier.verify(check["proof"], Expect(**keys["expect"]))
+            got = "valid"
+        except ProofError as error:
+            got = error.code
+        except CountersignError as error:
+            got = outcome(error) if outcome(error) != "protocol_error" else "unavailable"
+        assert got == check["outcome"], check["at"]
+    assert len(play.sent) == script["fetches"]
+    assert {(r.url.params["issuer"], r.headers.get("Authorization")) for r in play.sent} == {(keys["issuer"], None)}

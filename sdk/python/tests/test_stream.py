@@ -82,10 +82,6 @@ def opened(*chunks: bytes) -> httpx.Response:
     return httpx.Response(200, headers=EVENTS, stream=Cut(*chunks))
 
 
-def refused(status: int, code: str, **headers: str) -> httpx.Response:
-    return httpx.Response(status, json={"type": "about:blank", "title": "x", "status": status, "code": code}, headers=headers)
-
-
 def test_it_continues_after_the_last_event(kind: str) -> None:
     service = Service(
         opened(b": hello\n\n", message("evt_1", id="evt_1"), b"id: evt_2\nevent: hold.opened\nda"),
@@ -98,17 +94,6 @@ def test_it_continues_after_the_last_event(kind: str) -> None:
     assert request.headers["Authorization"] == "Bearer sk_test_x"
 
 
-def test_it_continues_where_it_began_before_its_first_event(kind: str) -> None:
-    service = Service(
-        opened(b"id: pos_1\nretry: 2000\n\n"),
-        opened(b"id: pos_1\nretry: 2000\n\nid: evt_0\nevent: hold.opened\nda"),
-        opened(b"retry: 2000\n\nid: pos_3\nevent: resync\ndata: {}\n\n"),
-        opened(b"id: pos_3\r\n\r\nid: evt_1\r\nevent: hold.opened\r\ndata: {}\r\n\r\n"),
-    )
-    assert [(e.id, e.type) for e in follow(kind, service, 2)] == [("pos_3", "resync"), ("evt_1", "hold.opened")]
-    assert service.resumed == [None, "pos_1", "pos_1", "pos_3"]
-
-
 def test_texts_and_borders_of_chunks_are_whole(kind: str) -> None:
     payee = "Jürgen\u2028Groß\u0085😀"
     whole = message("evt_1", payee=payee) + b'id: evt_2\nevent: hold.opened\ndata: {"a":\ndata: 1}\n\n'
@@ -116,16 +101,9 @@ def test_texts_and_borders_of_chunks_are_whole(kind: str) -> None:
     assert (first.data, second.data) == ({"payee": payee}, {"a": 1})
 
 
-def test_it_waits_for_a_limit_and_for_a_service_that_is_unavailable(kind: str) -> None:
-    service = Service(refused(429, "too_many_streams"), refused(503, "unavailable"), httpx.Response(200, text="<portal>"), opened(message("evt_1")))
-    assert [e.id for e in follow(kind, service, 1)] == ["evt_1"]
-
-
 @pytest.mark.parametrize(
     ("response", "error"),
     [
-        (lambda: refused(403, "forbidden"), RefusedError),
-        (lambda: opened(b"id: evt_1\nevent: hold.opened\ndata: {half\n\n"), ProtocolError),
         (lambda: opened(b"id: evt_1\nevent: hold.opened\ndata: []\n\n"), ProtocolError),
         (lambda: opened(b"data: " + b"x" * (stream.LARGEST + 1)), ProtocolError),
     ],

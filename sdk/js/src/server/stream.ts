@@ -83,7 +83,7 @@ function read(block: string): Message {
   let type = 'message'
   const data: string[] = []
   for (const line of block.split(/\r\n|\n|\r/)) {
-    const [, field, value = ''] = /^(\w+): ?(.*)$/.exec(line) ?? []
+    const [, field, value = ''] = /^(\w+): ?(.*)$/s.exec(line) ?? []
     if (field === 'id') message.id = value
     else if (field === 'event') type = value
     else if (field === 'data') data.push(value)

@@ -3,7 +3,9 @@ package dev.countersign;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.security.SecureRandom;
+import java.util.Collections;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -20,7 +22,7 @@ public record AuthorizeRequest(
         Objects.requireNonNull(subject, "subject");
         Objects.requireNonNull(action, "action");
         Objects.requireNonNull(resource, "resource");
-        context = Map.copyOf(context);
+        context = Collections.unmodifiableMap(new LinkedHashMap<>(context)); // Map.copyOf refuses a member that is null
     }
 
     /** Returns a request of now with a fresh nonce and idempotency key. */

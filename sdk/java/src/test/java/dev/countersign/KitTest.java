@@ -1,6 +1,7 @@
 package dev.countersign;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,17 +9,21 @@ import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.DynamicTest;
@@ -156,6 +161,85 @@ class KitTest {
                 else assertEquals(s.get("outcome").asText(), outcome(assertThrows(CountersignException.class, () -> client.authorize(asked))));
                 assertEquals(s.get("attempts").asInt(), keys.size());
                 assertEquals(1, new HashSet<>(keys).size());
+            }
+        });
+    }
+
+    @TestFactory
+    Stream<DynamicTest> requests() {
+        return each(kit("requests.json").get("cases"), c -> {
+            var sent = new ArrayList<JsonNode>();
+            try (var server = new Server(body -> {
+                sent.add(body);
+                return reply(c.get("response"));
+            })) {
+                var client = new Countersign(server.url(), "sk_test_x", 0, Duration.ofSeconds(10));
+                switch (c.get("operation").asText()) {
+                    case "authorize" -> client.authorize(request(c.get("body")));
+                    case "createChallengeLink" -> client.challengeLink(c.at("/path/challenge_id").asText());
+                    default -> {
+                        return; // lists have no method of their own
+                    }
+                }
+            }
+            var wanted = c.get("request");
+            var segments = new ArrayList<String>();
+            for (var segment : sent.get(0).get("path").asText().substring(1).split("/")) segments.add(URLDecoder.decode(segment, StandardCharsets.UTF_8));
+            assertEquals(JSON.valueToTree(segments), wanted.get("segments"));
+            for (var header : (Iterable<Map.Entry<String, JsonNode>>) wanted.get("headers")::fields) {
+                var got = sent.get(0).at("/headers/" + header.getKey().toLowerCase(Locale.ROOT)).asText();
+                if (header.getValue().asText().equals("*")) assertFalse(got.isEmpty(), header.getKey());
+                else assertEquals(header.getValue().asText(), got, header.getKey());
+            }
+            if (wanted.get("body").isObject()) wanted.get("body").fields().forEachRemaining(f -> assertEquals(plain(f.getValue()), plain(sent.get(0).path(f.getKey())), f.getKey()));
+        });
+    }
+
+    /** The value, whose numbers are compared by their value. */
+    private static Object plain(JsonNode v) {
+        return v.isMissingNode() ? "missing" : Canonical.of(v);
+    }
+
+    private static final class MovedClock extends Clock {
+        private Instant now = Instant.EPOCH;
+
+        @Override
+        public ZoneOffset getZone() {
+            return ZoneOffset.UTC;
+        }
+
+        @Override
+        public Clock withZone(ZoneId zone) {
+            return this;
+        }
+
+        @Override
+        public Instant instant() {
+            return now;
+        }
+    }
+
+    @TestFactory
+    Stream<DynamicTest> keySets() {
+        var set = kit("keys.json");
+        var x = set.get("expect");
+        var expect = Expect.of(x.get("action").asText(), x.get("subject").asText(), new Resource(x.at("/resource/type").asText(), x.at("/resource/id").asText()), map(x.get("context")));
+        return each(set.get("scripts"), s -> {
+            var clock = new MovedClock();
+            var fetches = new AtomicInteger();
+            try (var server = new Server(body -> reply(s.get("steps").get(fetches.getAndIncrement() % s.get("steps").size())))) {
+                var verifier = new ProofVerifier(server.url(), set.get("issuer").asText(), set.get("environment").asText(), set.get("audience").asText(), Duration.ZERO, clock);
+                for (var check : s.get("checks")) {
+                    clock.now = Instant.ofEpochSecond(set.get("now").asLong() + check.get("at").asLong());
+                    var got = "valid";
+                    try {
+                        verifier.verify(check.get("proof").asText(), expect);
+                    } catch (CountersignException e) {
+                        got = e.unavailable() ? "unavailable" : e.code();
+                    }
+                    assertEquals(check.get("outcome").asText(), got, "after " + check.get("at") + " s");
+                }
+                assertEquals(s.get("fetches").asInt(), fetches.get());
             }
         });
     }

@@ -29,7 +29,7 @@ public final class Server implements AutoCloseable {
     /** What the server does. */
     @FunctionalInterface
     public interface Handler {
-        /** Returns the response to a request; body has its path too, as "path". */
+        /** Returns the response to a request; body has its path too, as "path", and its headers, by their names in lower case, as "headers". */
         Reply of(JsonNode body) throws IOException;
     }
 
@@ -76,6 +76,8 @@ public final class Server implements AutoCloseable {
         var text = in.readNBytes(length);
         var body = length > 0 ? (ObjectNode) JSON.readTree(text) : JSON.createObjectNode();
         body.put("path", lines.get(0).split(" ")[1]);
+        var headers = body.putObject("headers");
+        for (var l : lines.subList(1, lines.size())) headers.put(l.substring(0, l.indexOf(':')).toLowerCase(Locale.ROOT), l.substring(l.indexOf(':') + 1).strip());
         Reply reply;
         synchronized (handler) {
             reply = handler.of(body);
