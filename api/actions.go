@@ -26,6 +26,7 @@ type actionView struct {
 	Key                 string            `json:"key"`
 	Name                string            `json:"name"`
 	Consequence         string            `json:"consequence"`
+	Labels              json.RawMessage   `json:"labels,omitempty"`
 	RiskClass           string            `json:"risk_class"`
 	ResourceType        string            `json:"resource_type"`
 	ContextSchema       json.RawMessage   `json:"context_schema"`
@@ -40,7 +41,7 @@ type actionView struct {
 
 func viewAction(a models.Action) actionView {
 	return actionView{
-		ID: a.ID, Environment: a.EnvironmentID, Key: a.Key, Name: a.Name, Consequence: a.Consequence, RiskClass: a.RiskClass,
+		ID: a.ID, Environment: a.EnvironmentID, Key: a.Key, Name: a.Name, Consequence: a.Consequence, Labels: json.RawMessage(a.Labels), RiskClass: a.RiskClass,
 		ResourceType: a.ResourceType, ContextSchema: json.RawMessage(a.ContextSchema), Mode: a.Mode,
 		AllowedAudiences: nonNil(a.AllowedAudiences), AllowedCallers: nonNil(a.AllowedCallers), ProofTTLSeconds: a.ProofTTLSeconds,
 		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: apitime.Time(a.CreatedAt), UpdatedAt: apitime.Time(a.UpdatedAt),
@@ -71,11 +72,13 @@ func (h *actionHandlers) update(c *fiber.Ctx) error {
 		Name        *string            `json:"name"`
 		Consequence *string            `json:"consequence"`
 		Mode        *models.ActionMode `json:"mode"`
+
+		Labels map[string]models.ActionText `json:"labels"`
 	}](c)
 	if err != nil {
 		return err
 	}
-	fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode}
+	fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode, Labels: in.Labels}
 	made, err := h.Changes.UpdateAction(request.Context(c), request.Principal(c), c.Params("action_id"), fields)
 	return replyMade(c, fiber.StatusOK, viewAction, made, err)
 }

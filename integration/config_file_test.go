@@ -118,6 +118,7 @@ func populated(t *testing.T) world {
 	w.team(t, "leads")
 	made := w.Server.post(t, "/api/v1/actions", object{
 		"key": "payments.transfer", "name": "Send a transfer", "consequence": "Money leaves: forever. # \"ever\"", "allowed_audiences": []string{"a"}, "risk_class": "critical",
+		"labels":        object{"de": object{"name": "Überweisung", "consequence": "Geld geht: für immer."}},
 		"resource_type": "account", "proof_ttl_seconds": 60,
 	}).is(201).string("id")
 	w.Server.post(t, "/api/v1/actions/"+made+"/policy-versions", object{

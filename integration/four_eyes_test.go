@@ -149,7 +149,7 @@ func TestSecondApproverApprovesEveryField(t *testing.T) {
 		schema string
 		values object
 	}{
-		action: {"ActionUpdate", object{"name": "Nothing", "consequence": "Nothing happens.", "mode": "shadow"}},
+		action: {"ActionUpdate", object{"name": "Nothing", "consequence": "Nothing happens.", "mode": "shadow", "labels": object{"de": object{"name": "Nichts", "consequence": "Nichts geschieht."}}}},
 		environmentPath: {"EnvironmentUpdate", object{
 			"rp_name": "Alder", "origins": []string{"http://localhost:8081"}, "challenge_ttl_seconds": 299, "hold_ttl_seconds": 7200,
 			"enrollment_grant_required": true, "brand": object{"name": "Alder"}, "passkeys": object{"aaguids": []string{"ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4"}}, "bar_self_review": true,

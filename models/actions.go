@@ -1,6 +1,10 @@
 package models
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // Action is a protected action.
 type Action struct {
@@ -10,6 +14,7 @@ type Action struct {
 	Key                 string
 	Name                string
 	Consequence         string
+	Labels              JSON // of map[string]ActionText, by language tag; nil or empty for none
 	RiskClass           string
 	ResourceType        string
 	ContextSchema       JSON
@@ -22,6 +27,24 @@ type Action struct {
 	UpdatedAt           time.Time
 	ArchivedAt          *time.Time
 	RowMAC              []byte `gorm:"column:row_mac"` // see pg.Table
+}
+
+// ActionText has the name and the consequence of an action in a language.
+type ActionText struct {
+	Name        string `json:"name"`
+	Consequence string `json:"consequence"`
+}
+
+// Texts returns the texts in other languages, by language tag.
+func (a Action) Texts() (map[string]ActionText, error) {
+	if len(a.Labels) == 0 {
+		return nil, nil
+	}
+	var out map[string]ActionText
+	if err := json.Unmarshal(a.Labels, &out); err != nil {
+		return nil, fmt.Errorf("labels of action %s: %w", a.ID, err)
+	}
+	return out, nil
 }
 
 // PolicyVersion is one immutable decision contract of an action.

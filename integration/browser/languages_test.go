@@ -79,6 +79,40 @@ func TestChallengePageInTheLanguageOfItsUser(t *testing.T) {
 	require.Equal(t, "completed", w.get(t, "/api/v1/challenges/"+asked.string("challenge.id")).is(200).string("status"))
 }
 
+// The page shows the name and the consequence of the action in its language, and what is signed beside it.
+func TestChallengePageHasTheActionInTheLanguageOfItsUser(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	id := w.post(t, "/api/v1/actions", object{
+		"key": "payment.translated", "name": "Send a payment", "consequence": "The money leaves your account.", "allowed_audiences": []string{audience},
+		"labels": object{"de": object{"name": "Zahlung senden", "consequence": "Das Geld verlässt Ihr Konto."}, "fr-CA": object{"name": "Envoyer un paiement", "consequence": "L'argent part."}},
+	}).is(201).string("id")
+	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": challenging}).is(201)
+	w.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
+	w.patch(t, "/api/v1/actions/"+id, object{"mode": "enforce"}).is(200)
+	opened := w.challenge(t, w.subject(t), "payment.translated", nil)
+	require.Equal(t, "Zahlung senden", w.get(t, "/api/v1/challenges/"+opened.challenge).is(200).string("display.labels.de.name"))
+	b := newTab(t)
+	b.speaks("de-AT,en")
+	b.open(opened.path + "#" + opened.ticket)
+	b.until(`document.querySelector("#heading")?.textContent === "Zahlung senden"`)
+	require.Equal(t, "Das Geld verlässt Ihr Konto.", b.text(".consequence"))
+	require.Contains(t, b.text(".signed"), "Send a payment")
+	require.Contains(t, b.text(".signed"), "The money leaves your account.")
+	b.eachLook(func(string) {
+		b.requireNoOverflow()
+		b.requireAccessible()
+	})
+	b.click(`[data-language][lang="fr"]`)
+	b.until(`document.querySelector("#heading")?.textContent === "Send a payment"`) // fr-CA is not the page's language
+	b.click(`[data-language][lang="de"]`)
+	b.until(`document.querySelector("#heading")?.textContent === "Zahlung senden"`)
+	b.until(`!document.querySelector("[data-confirm]").disabled`)
+	b.click("[data-confirm]")
+	b.until(`document.querySelector('[data-ending="completed"] h2')?.textContent === "Zahlung senden"`)
+	w.requireAllowed(t, opened, "sandbox")
+}
+
 func TestRegistrationPageInTheLanguageOfItsUser(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)

@@ -202,6 +202,9 @@ type ActionCreate struct {
 	ContextSchema map[string]any `json:"context_schema,omitzero"`
 	// Dotted lower-case key.
 	Key string `json:"key"`
+	// Extension: name and consequence in other languages, by language tag. The hosted page shows the reader's; the
+	// passkey signs all of them.
+	Labels map[string]ActionText `json:"labels,omitzero"`
 	// Display name.
 	Name string `json:"name"`
 	// How long a proof is valid (seconds).
@@ -212,10 +215,21 @@ type ActionCreate struct {
 	RiskClass string `json:"risk_class,omitzero"`
 }
 
+// ActionText: The name and the consequence of an action in a language.
+type ActionText struct {
+	// What happens if the wrong person performs the action.
+	Consequence string `json:"consequence"`
+	// Display name.
+	Name string `json:"name"`
+}
+
 // ActionUpdate: The fields to change. An omitted or null field keeps its value.
 type ActionUpdate struct {
 	// What happens if the wrong person performs the action.
 	Consequence string `json:"consequence,omitzero"`
+	// Extension: name and consequence in other languages, by language tag, in place of those stored; `{}` removes them.
+	// Required with a new name or consequence if there are any.
+	Labels map[string]ActionText `json:"labels,omitzero"`
 	// How decisions take effect.
 	Mode string `json:"mode,omitzero"`
 	// Display name.
@@ -697,6 +711,8 @@ type ChallengeDisplay struct {
 	// Extension: the digest of the canonical JSON of details, which the digest of the display covers. Left out for an
 	// action that shows no details.
 	DetailsDigest string `json:"details_digest,omitzero"`
+	// Extension: name and consequence of the action in other languages, by language tag. Left out if the action has none.
+	Labels map[string]ActionText `json:"labels,omitzero"`
 	// The application that requests the confirmation.
 	RequestingApplication string `json:"requesting_application"`
 	// SHA-256 over RFC 8785 canonical JSON.
@@ -2573,6 +2589,8 @@ type ProtectedAction struct {
 	ID string `json:"id"`
 	// Its dotted lower-case key.
 	Key string `json:"key"`
+	// Extension: name and consequence in other languages, by language tag. Left out if none were given.
+	Labels map[string]ActionText `json:"labels,omitzero"`
 	// `test`: decisions without proofs. `shadow`: decisions are recorded and have no effect. `enforce`: decisions take
 	// effect.
 	Mode Mode `json:"mode"`

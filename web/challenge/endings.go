@@ -57,7 +57,7 @@ func titleOf(v view) (string, error) {
 	if v.State == stateClosed {
 		return v.Frame.Text("closed.heading")
 	}
-	return v.Frame.Text("request.title", "action", v.Display.Action)
+	return v.Frame.Text("request.title", "action", v.Text.Name)
 }
 
 func hostOf(raw string) string {

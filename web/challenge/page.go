@@ -108,8 +108,9 @@ type view struct {
 	Ticket     string // for the script, which sends it with every request
 	State      string
 	Display    display
-	Rows       []row         // the details in the reader's language
-	Pay        template.HTML // text of the button that names amount and payee; empty for a request without an amount
+	Text       models.ActionText // name and consequence in the reader's language
+	Rows       []row             // the details likewise
+	Pay        template.HTML     // text of the button that names amount and payee; empty for a request without an amount
 	Sandbox    bool
 	Passkey    bool // a passkey is accepted
 	Confirm    bool // a click is accepted; sandbox only
@@ -144,6 +145,8 @@ type display struct {
 	// can no longer be shown.
 	Details       []details.Detail `json:"details"`
 	DetailsDigest string           `json:"details_digest"`
+	// Labels are the name and the consequence in other languages, by language tag.
+	Labels map[string]models.ActionText `json:"labels"`
 }
 
 // Unshown reports whether the challenge has details that cannot be shown. Such a challenge cannot be confirmed.
@@ -245,9 +248,11 @@ func (p *pages) view(c *fiber.Ctx, v challenge.Visit) (view, error) {
 	return out, out.translate()
 }
 
-// translate adds the details and the button in the language of the page.
+// translate writes the action, the details and the button in the language of the page.
 func (v *view) translate() (err error) {
 	base, _, _ := strings.Cut(v.Frame.Tag, "-")
+	signed := models.ActionText{Name: v.Display.Action, Consequence: v.Display.Consequence}
+	v.Text = cmp.Or(v.Display.Labels[v.Frame.Tag], v.Display.Labels[base], signed)
 	values := map[string]string{}
 	for _, d := range v.Display.Details {
 		if a, is := grants.AllowanceIn(d); is {

@@ -7,6 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+
+	"golang.org/x/text/language"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
@@ -45,6 +48,8 @@ type Create struct {
 	Name string `json:"name"`
 	// Consequence states what happens if the wrong user performs the action. It is shown in challenges.
 	Consequence string `json:"consequence"`
+	// Labels are name and consequence in other languages, by language tag.
+	Labels map[string]models.ActionText `json:"labels"`
 	// AllowedAudiences may receive proofs; at least one.
 	AllowedAudiences []string `json:"allowed_audiences"`
 	// AllowedCallers are credential ids; empty permits every server credential of the environment.
@@ -57,6 +62,21 @@ type Create struct {
 	ResourceType *string `json:"resource_type"`
 	// RiskClass is low, elevated, high or critical. It classifies holds for reviewers and has no effect on decisions.
 	RiskClass string `json:"risk_class"`
+}
+
+// checkLabels checks the texts in other languages.
+func checkLabels(labels map[string]models.ActionText) error {
+	for tag, text := range labels {
+		if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+			return problem.Invalid([]any{"body", "labels", tag}, fmt.Sprintf("labels has %q, which must be a language tag such as de or pt-BR.", tag), "value_error")
+		}
+		for field, value := range map[string]string{"name": text.Name, "consequence": text.Consequence} {
+			if fault := displaytext.Fault(value); fault != "" {
+				return problem.Invalid([]any{"body", "labels", tag, field}, fmt.Sprintf("labels.%s.%s must not contain %s.", tag, field, fault), displaytext.FaultType)
+			}
+		}
+	}
+	return nil
 }
 
 // checkTexts checks what people read of an action before they approve a request; nil is not given.
@@ -75,6 +95,9 @@ func checkTexts(name, consequence, resourceType *string, audiences []string) err
 // Create creates an action in mode test without an active policy. A key that exists is refused with action_key_exists.
 func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (models.Action, error) {
 	if err := checkTexts(&in.Name, &in.Consequence, in.ResourceType, in.AllowedAudiences); err != nil {
+		return models.Action{}, err
+	}
+	if err := checkLabels(in.Labels); err != nil {
 		return models.Action{}, err
 	}
 	schema, err := checkContextSchema(in.ContextSchema)
@@ -96,6 +119,11 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 	}
 	if a.ProofTTLSeconds == 0 {
 		a.ProofTTLSeconds = defaultProofTTL
+	}
+	if len(in.Labels) > 0 {
+		if a.Labels, err = json.Marshal(in.Labels); err != nil {
+			return a, err
+		}
 	}
 	err = s.store.Write(ctx, func(q *pg.Q) error {
 		if err := createAction(ctx, q, a); err != nil {

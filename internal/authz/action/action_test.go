@@ -91,6 +91,53 @@ func TestTextsThatPeopleApproveAreChecked(t *testing.T) {
 	}
 }
 
+// requireField requires a validation error of labels with a text in its message.
+func requireField(t *testing.T, err error, text, name string) {
+	t.Helper()
+	var refused *problem.Error
+	require.ErrorAs(t, err, &refused, name)
+	require.Equal(t, problem.Unprocessable, refused.Code, name)
+	require.Equal(t, "labels", refused.Fields[0].Loc[1], name)
+	require.Contains(t, refused.Fields[0].Msg, text, name)
+}
+
+// Texts in other languages are checked as those of the action, and none is left behind that translates an earlier text.
+func TestTextsInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	german := map[string]models.ActionText{"de": {Name: "Zahlung", Consequence: "Geld fließt ab."}}
+	for name, labels := range map[string]map[string]models.ActionText{
+		"no language tag":      {"german": {Name: "Zahlung", Consequence: "Geld fließt ab."}},
+		"not as it is written": {"DE": {Name: "Zahlung", Consequence: "Geld fließt ab."}},
+		"a direction":          {"de": {Name: "Zahl\u202egnu", Consequence: "Geld fließt ab."}},
+		"a line break":         {"de": {Name: "Zahlung", Consequence: "Geld\nfließt ab."}},
+	} {
+		_, err := b.Create(t.Context(), b.principal, action.Create{Key: "data.export", Labels: labels})
+		requireField(t, err, "labels", name)
+	}
+	a, err := b.Create(t.Context(), b.principal, action.Create{Key: "data.export", Name: "Payment", Consequence: "Money leaves.", Labels: german})
+	require.NoError(t, err)
+	name, same := "Transfer", "Payment"
+	_, err = b.Update(t.Context(), b.principal, a.ID, action.Change{Name: &name})
+	requireField(t, err, "the stored ones translate the old: de", "")
+	for _, c := range []struct {
+		change action.Change
+		want   map[string]models.ActionText
+	}{
+		{action.Change{Name: &same}, german},
+		{action.Change{Name: &name, Labels: map[string]models.ActionText{"fr": {Name: "Paiement", Consequence: "L'argent part."}}}, map[string]models.ActionText{"fr": {Name: "Paiement", Consequence: "L'argent part."}}},
+		{action.Change{Labels: map[string]models.ActionText{}}, map[string]models.ActionText{}},
+	} {
+		_, err = b.Update(t.Context(), b.principal, a.ID, c.change)
+		require.NoError(t, err)
+		a, err = b.Get(t.Context(), b.Scope, a.ID)
+		require.NoError(t, err)
+		got, err := a.Texts()
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+	}
+}
+
 func TestCreateRefusesAContextSchemaThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

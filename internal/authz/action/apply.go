@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"time"
@@ -39,7 +40,7 @@ type guard func(ctx context.Context, q *pg.Q, scope pg.Scope) error
 // approved guards a change that a second principal has approved.
 func approved(context.Context, *pg.Q, pg.Scope) error { return nil }
 
-// Update changes name, consequence or mode; nil fields stay as they are. It is refused with tenancy.ErrSecondApprover
+// Update changes name, consequence, labels or mode; nil fields stay as they are. It is refused with tenancy.ErrSecondApprover
 // as the cause if a value would change and the environment requires a second approver.
 func (s *Service) Update(ctx context.Context, p identity.Principal, id string, c Change) (models.Action, error) {
 	var after models.Action
@@ -62,11 +63,21 @@ func update(ctx context.Context, q *pg.Q, by Author, id string, c Change, g guar
 	if err := checkTexts(c.Name, c.Consequence, nil, nil); err != nil {
 		return models.Action{}, err
 	}
+	if err := checkLabels(c.Labels); err != nil {
+		return models.Action{}, err
+	}
 	before, err := lock(ctx, q, by.Scope, id)
 	if err != nil {
 		return before, err
 	}
-	if !reflect.DeepEqual(c, c.Current(before)) { // whichever field: users read and sign the name and the consequence
+	if err := c.Check(before); err != nil {
+		return before, err
+	}
+	current, err := c.Current(before)
+	if err != nil {
+		return before, err
+	}
+	if !reflect.DeepEqual(c, current) { // whichever field: users read and sign the texts
 		if err := g(ctx, q, by.Scope); err != nil {
 			return before, err
 		}
@@ -92,7 +103,11 @@ func update(ctx context.Context, q *pg.Q, by Author, id string, c Change, g guar
 
 // changeable returns the fields of an action that can change. The event of an update contains their digests.
 func changeable(a models.Action) any {
-	return map[string]any{"name": a.Name, "consequence": a.Consequence, "mode": a.Mode}
+	out := map[string]any{"name": a.Name, "consequence": a.Consequence, "mode": a.Mode}
+	if len(a.Labels) > 0 {
+		out["labels"] = json.RawMessage(a.Labels)
+	}
+	return out
 }
 
 // Activate activates a draft and retires the previous version, in one transaction. Activating the active version changes nothing.

@@ -2,9 +2,14 @@ package action
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -54,10 +59,25 @@ type Change struct {
 	Name        *string
 	Consequence *string
 	Mode        *models.ActionMode
+	// Labels replace the texts in all other languages.
+	Labels map[string]models.ActionText
+}
+
+// Check returns a problem if the change would leave translations of texts that it replaces.
+func (c Change) Check(before models.Action) error {
+	labels, err := before.Texts()
+	if err != nil || len(labels) == 0 || c.Labels != nil {
+		return err
+	}
+	if c.Name != nil && *c.Name != before.Name || c.Consequence != nil && *c.Consequence != before.Consequence {
+		return problem.Invalid([]any{"body", "labels"}, "labels must be given with a new name or consequence, because the stored ones translate the old: "+
+			strings.Join(slices.Sorted(maps.Keys(labels)), ", ")+". {} removes them.", "missing")
+	}
+	return nil
 }
 
 // Current returns the action's values of the fields that c gives.
-func (c Change) Current(a models.Action) (out Change) {
+func (c Change) Current(a models.Action) (out Change, err error) {
 	if c.Name != nil {
 		out.Name = &a.Name
 	}
@@ -67,13 +87,26 @@ func (c Change) Current(a models.Action) (out Change) {
 	if c.Mode != nil {
 		out.Mode = &a.Mode
 	}
-	return out
+	if c.Labels != nil {
+		if out.Labels, err = a.Texts(); out.Labels == nil {
+			out.Labels = map[string]models.ActionText{}
+		}
+	}
+	return out, err
 }
 
 // updateAction changes an action that is not archived; false if there is none.
 func updateAction(ctx context.Context, q *pg.Q, s pg.Scope, id string, c Change, at time.Time) (bool, error) {
-	return changeAction(ctx, q, s, id, "name = coalesce(@name, name), consequence = coalesce(@consequence, consequence), mode = coalesce(@mode, mode), updated_at = @at",
-		map[string]any{"name": c.Name, "consequence": c.Consequence, "mode": c.Mode, "at": at})
+	var labels models.JSON
+	if c.Labels != nil {
+		var err error
+		if labels, err = json.Marshal(c.Labels); err != nil {
+			return false, err
+		}
+	}
+	return changeAction(ctx, q, s, id, "name = coalesce(@name, name), consequence = coalesce(@consequence, consequence), mode = coalesce(@mode, mode), "+
+		"labels = coalesce(cast(@labels as jsonb), labels), updated_at = @at",
+		map[string]any{"name": c.Name, "consequence": c.Consequence, "mode": c.Mode, "labels": labels, "at": at})
 }
 
 // archiveAction archives an action. It returns false if there is none or it is archived already.

@@ -13,6 +13,7 @@ var _ = pg.Declare[models.Action](pg.Table{
 		"id", "tenant_id", "environment_id", "key", "name", "consequence", "risk_class", "resource_type", "mode", "allowed_audiences",
 		"allowed_callers", "proof_ttl_seconds", "active_policy_version", "archived_at",
 	},
+	Added: []string{"labels"},
 	Free: pg.Reasons{
 		"context_schema": "copied to the first draft, whose content is hashed",
 		"created_at":     "decides nothing",

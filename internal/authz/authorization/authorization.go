@@ -166,4 +166,6 @@ type Display struct {
 	// DetailsDigest commits to the details that are shown, which are stored sealed and apart (internal/authz/display). It is left
 	// out for an action that shows none.
 	DetailsDigest string `json:"details_digest,omitempty"`
+	// Labels are name and consequence of the action in other languages, by language tag. They are left out for an action that has none.
+	Labels map[string]models.ActionText `json:"labels,omitempty"`
 }

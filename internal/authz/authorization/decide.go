@@ -249,6 +249,9 @@ func (s *Service) addChallenge(ctx context.Context, q *pg.Q, d *decision) error 
 		ActionKey: a.ActionKey, Action: d.in.force.Action.Name, Consequence: d.in.force.Action.Consequence, ResourceType: a.ResourceType,
 		ResourceDigest: a.ResourceDigest, ContextDigest: a.ContextDigest, Audience: a.Audience, RequestingApplication: env.RPName,
 	}
+	if shown.Labels, err = d.in.force.Action.Texts(); err != nil {
+		return err
+	}
 	c := models.Challenge{
 		ID: ids.New(ids.Challenge), TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, AuthorizationID: a.ID, SubjectUID: a.SubjectUID,
 		Status: models.ChallengeOpen, ActionHash: a.ActionHash, Random: make([]byte, 32), CreatedAt: d.now,

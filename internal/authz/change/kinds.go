@@ -36,6 +36,8 @@ type (
 		Name        *string            `json:"name,omitempty"`
 		Consequence *string            `json:"consequence,omitempty"`
 		Mode        *models.ActionMode `json:"mode,omitempty"`
+
+		Labels map[string]models.ActionText `json:"labels,omitzero"`
 	}
 	// modeBase has the facts that the approver of a change of mode relies on: a mode enforces the policy that is active.
 	modeBase struct {
@@ -87,8 +89,14 @@ func modeChange(ctx context.Context, q *pg.Q, scope pg.Scope, id string, c actio
 	if err != nil {
 		return proposal{}, err
 	}
+	if err := c.Check(a); err != nil {
+		return proposal{}, err
+	}
 	proposed := modeProposed(c)
-	base := proposed.current(a)
+	base, err := proposed.current(a)
+	if err != nil {
+		return proposal{}, err
+	}
 	differences, err := fieldDifferences(base.modeProposed, proposed)
 	return proposal{
 		kind: models.ChangeActionMode, target: a.ID, action: a.Key, proposed: proposed, base: base, differences: differences,
@@ -96,8 +104,9 @@ func modeChange(ctx context.Context, q *pg.Q, scope pg.Scope, id string, c actio
 }
 
 // current returns the action's values of the fields that are proposed.
-func (m modeProposed) current(a models.Action) modeBase {
-	return modeBase{modeProposed: modeProposed(action.Change(m).Current(a)), ActiveVersion: a.ActivePolicyVersion}
+func (m modeProposed) current(a models.Action) (modeBase, error) {
+	current, err := action.Change(m).Current(a)
+	return modeBase{modeProposed: modeProposed(current), ActiveVersion: a.ActivePolicyVersion}, err
 }
 
 // settingsChange proposes to change settings of the environment. The values must be valid.
@@ -185,8 +194,11 @@ func (t targets) inForce(ctx context.Context, c models.Change) (any, bool, error
 	}
 	if c.Kind == models.ChangeActionMode {
 		var in modeProposed
-		err := json.Unmarshal(c.Proposed, &in)
-		return in.current(a), err == nil, err
+		if err := json.Unmarshal(c.Proposed, &in); err != nil {
+			return nil, false, err
+		}
+		now, err := in.current(a)
+		return now, action.Change(in).Check(a) == nil, err
 	}
 	var in policyProposed
 	if err := json.Unmarshal(c.Proposed, &in); err != nil {

@@ -74,7 +74,7 @@ func (m *maker) done(entry, what string, err error) error {
 // not requested while the policy waits: the approval of one would supersede the request for the other.
 func (m *maker) action(ctx context.Context, entry string, c actionChange) error {
 	if c.texts {
-		_, err := m.api.UpdateAction(ctx, c.id, countersign.ActionUpdate{Name: c.after.Name, Consequence: c.after.Consequence})
+		_, err := m.api.UpdateAction(ctx, c.id, countersign.ActionUpdate{Name: c.after.Name, Consequence: c.after.Consequence, Labels: c.after.Labels})
 		if err := m.done(entry, "name and consequence changed", err); err != nil {
 			return err
 		}

@@ -28,16 +28,17 @@ type Document struct {
 
 // Action is an action with the content of its active policy version.
 type Action struct {
-	Name             string                          `json:"name,omitzero"`
-	Consequence      string                          `json:"consequence,omitzero"`
-	Mode             string                          `json:"mode,omitzero"`
-	RiskClass        string                          `json:"risk_class,omitzero"`    // fixed at creation
-	ResourceType     string                          `json:"resource_type,omitzero"` // fixed at creation
-	AllowedAudiences []string                        `json:"allowed_audiences,omitzero"`
-	AllowedCallers   []string                        `json:"allowed_callers,omitzero"` // names of keys
-	ProofTTLSeconds  int64                           `json:"proof_ttl_seconds,omitzero"`
-	ContextSchema    map[string]any                  `json:"context_schema,omitzero"`
-	Requirements     *countersign.PolicyRequirements `json:"requirements,omitzero"` // nil without an active version
+	Name             string                            `json:"name,omitzero"`
+	Consequence      string                            `json:"consequence,omitzero"`
+	Labels           map[string]countersign.ActionText `json:"labels,omitzero"` // by language tag
+	Mode             string                            `json:"mode,omitzero"`
+	RiskClass        string                            `json:"risk_class,omitzero"`    // fixed at creation
+	ResourceType     string                            `json:"resource_type,omitzero"` // fixed at creation
+	AllowedAudiences []string                          `json:"allowed_audiences,omitzero"`
+	AllowedCallers   []string                          `json:"allowed_callers,omitzero"` // names of keys
+	ProofTTLSeconds  int64                             `json:"proof_ttl_seconds,omitzero"`
+	ContextSchema    map[string]any                    `json:"context_schema,omitzero"`
+	Requirements     *countersign.PolicyRequirements   `json:"requirements,omitzero"` // nil without an active version
 }
 
 // convert copies the properties that two types have in common, by their JSON. Numbers keep their digits.

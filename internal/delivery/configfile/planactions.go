@@ -47,7 +47,7 @@ func (p *Plan) create(key string, w Action) error {
 		return err
 	}
 	body := countersign.ActionCreate{
-		Key: key, Name: w.Name, Consequence: w.Consequence, AllowedAudiences: w.AllowedAudiences, AllowedCallers: callers,
+		Key: key, Name: w.Name, Consequence: w.Consequence, Labels: w.Labels, AllowedAudiences: w.AllowedAudiences, AllowedCallers: callers,
 		ContextSchema: w.ContextSchema, ProofTTLSeconds: w.ProofTTLSeconds, ResourceType: w.ResourceType, RiskClass: w.RiskClass,
 	}
 	warnings, err := warningsOf(w)
@@ -76,7 +76,7 @@ func (p *Plan) change(key string, have, w Action) error {
 		switch root(f.Path) {
 		case "risk_class", "resource_type":
 			return errFixed(key, f.Path, f.Before, f.After)
-		case "name", "consequence":
+		case "name", "consequence", "labels":
 			c.texts = true
 		case "mode":
 		default:
@@ -84,6 +84,7 @@ func (p *Plan) change(key string, have, w Action) error {
 		}
 	}
 	c.after = overlaid(have, w)
+	c.after.Labels = w.Labels // those that the file has not may translate an earlier text
 	if c.policy && c.after.Requirements == nil {
 		return fmt.Errorf("actions.%s has no active policy version, and its %s changes with one: add requirements to the file", key, fields[0].Path)
 	}

@@ -100,7 +100,7 @@ func (s *State) readKeys(ctx context.Context, api *countersign.Client) error {
 
 func (s *State) readAction(ctx context.Context, api *countersign.Client, a countersign.ProtectedAction) error {
 	out := Action{
-		Name: a.Name, Consequence: a.Consequence, Mode: string(a.Mode), RiskClass: string(a.RiskClass), ResourceType: a.ResourceType,
+		Name: a.Name, Consequence: a.Consequence, Labels: a.Labels, Mode: string(a.Mode), RiskClass: string(a.RiskClass), ResourceType: a.ResourceType,
 		AllowedAudiences: a.AllowedAudiences, AllowedCallers: a.AllowedCallers, ProofTTLSeconds: a.ProofTTLSeconds, ContextSchema: a.ContextSchema,
 	}
 	state := actionState{id: a.ID}

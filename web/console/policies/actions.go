@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
@@ -13,6 +14,9 @@ import (
 	"github.com/countersign-dev/countersign/web/console/show"
 )
 
+// labelsHint says what the texts in other languages are.
+const labelsHint = `Name and consequence by language, such as {"de": {"name": "Zahlung", "consequence": "Geld verlässt das Konto."}}. A challenge shows the reader's language.`
+
 func actionForm(v *shell.Visit) forms.Form {
 	return forms.Form{
 		Operation: "createAction", Section: "policies", Heading: "New action", To: v.At("policies", "new"), Submit: "Create the action",
@@ -22,6 +26,7 @@ func actionForm(v *shell.Visit) forms.Form {
 			{Name: "key", Label: "Key", Kind: forms.OneLine, Required: true, Hint: "Dotted lower case, such as payments.transfer. It cannot be changed."},
 			{Name: "name", Label: "Name", Kind: forms.OneLine, Required: true, Hint: "Shown to users and reviewers."},
 			{Name: "consequence", Label: "Consequence", Kind: forms.LongText, Required: true, Hint: "What happens if the wrong person performs the action. Shown in challenges."},
+			{Name: "labels", Label: "Texts in other languages", Kind: forms.JsonText, Rows: 4, Value: "{}", Hint: labelsHint},
 			{Name: "risk_class", Label: "Risk class", Kind: forms.Choice, Value: "high", Options: forms.Options("low", "elevated", "high", "critical")},
 			{Name: "resource_type", Label: "Type of resource", Kind: forms.OneLine, Value: "resource"},
 			{Name: "allowed_audiences", Label: "Audiences that may receive proofs", Kind: forms.Lines, Required: true, Hint: "One on each line."},
@@ -59,6 +64,7 @@ func editActionForm(v *shell.Visit, a models.Action) forms.Form {
 		Fields: []forms.Field{
 			{Name: "name", Label: "Name", Kind: forms.OneLine, Value: a.Name, Required: true},
 			{Name: "consequence", Label: "Consequence", Kind: forms.LongText, Value: a.Consequence, Required: true},
+			{Name: "labels", Label: "Texts in other languages", Kind: forms.JsonText, Rows: 4, Value: string(cmp.Or(string(a.Labels), "{}")), Hint: labelsHint},
 			{Name: "mode", Label: "Mode", Kind: forms.Choice, Value: string(a.Mode), Options: modes, Required: true},
 		},
 	}
@@ -77,6 +83,8 @@ type actionBody struct {
 	Name        *string            `json:"name"`
 	Consequence *string            `json:"consequence"`
 	Mode        *models.ActionMode `json:"mode"`
+
+	Labels map[string]models.ActionText `json:"labels"`
 }
 
 func (c *Pages) updateAction(v *shell.Visit) error {

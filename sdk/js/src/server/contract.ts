@@ -2445,6 +2445,10 @@ export interface components {
             name: string;
             /** @description What happens if the wrong person performs it. */
             consequence: string;
+            /** @description Extension: name and consequence in other languages, by language tag. Left out if none were given. */
+            labels?: {
+                [key: string]: components["schemas"]["ActionText"];
+            };
             risk_class: components["schemas"]["RiskClass"];
             /** @description The type of resource it acts on. */
             resource_type: string;
@@ -2464,6 +2468,13 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
         };
+        /** @description The name and the consequence of an action in a language. */
+        ActionText: {
+            /** @description Display name. */
+            name: string;
+            /** @description What happens if the wrong person performs the action. */
+            consequence: string;
+        };
         /** @description A new action. It starts in mode `test` and without an active policy version. */
         ActionCreate: {
             /** @description Dotted lower-case key. */
@@ -2472,6 +2483,10 @@ export interface components {
             name: string;
             /** @description Plain-language statement of what happens if the wrong person performs the action. */
             consequence: string;
+            /** @description Extension: name and consequence in other languages, by language tag. The hosted page shows the reader's; the passkey signs all of them. */
+            labels?: {
+                [key: string]: components["schemas"]["ActionText"];
+            };
             /** @description Relying-party audiences permitted to receive proofs. */
             allowed_audiences: string[];
             /** @description Credential ids permitted to authorize; empty permits any server credential in the environment. */
@@ -2503,6 +2518,10 @@ export interface components {
             name?: string | null;
             /** @description What happens if the wrong person performs the action. */
             consequence?: string | null;
+            /** @description Extension: name and consequence in other languages, by language tag, in place of those stored; `{}` removes them. Required with a new name or consequence if there are any. */
+            labels?: {
+                [key: string]: components["schemas"]["ActionText"];
+            } | null;
             /**
              * @description How decisions take effect.
              * @enum {string|null}
@@ -3739,6 +3758,10 @@ export interface components {
             details?: components["schemas"]["DisplayDetail"][];
             /** @description Extension: the digest of the canonical JSON of details, which the digest of the display covers. Left out for an action that shows no details. */
             details_digest?: components["schemas"]["Digest"];
+            /** @description Extension: name and consequence of the action in other languages, by language tag. Left out if the action has none. */
+            labels?: {
+                [key: string]: components["schemas"]["ActionText"];
+            };
         };
         /** @description One line of what a person is shown of a request. The hosted page writes it in the reader's language. */
         DisplayDetail: {

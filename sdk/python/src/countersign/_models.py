@@ -144,6 +144,7 @@ class ActionCreate(TypedDict):
     key: str
     name: str
     consequence: str
+    labels: NotRequired[dict[str, ActionText]]
     allowed_audiences: list[str]
     allowed_callers: NotRequired[list[str]]
     context_schema: NotRequired[dict[str, Any]]
@@ -152,11 +153,19 @@ class ActionCreate(TypedDict):
     risk_class: NotRequired[Literal['low', 'elevated', 'high', 'critical']]
 
 
+class ActionText(TypedDict):
+    """The name and the consequence of an action in a language."""
+
+    name: str
+    consequence: str
+
+
 class ActionUpdate(TypedDict):
     """The fields to change. An omitted or null field keeps its value."""
 
     name: NotRequired[str | None]
     consequence: NotRequired[str | None]
+    labels: NotRequired[dict[str, ActionText] | None]
     mode: NotRequired[Literal['test', 'shadow', 'enforce', None]]
 
 
@@ -446,6 +455,7 @@ class ChallengeDisplay(TypedDict):
     requesting_application: str
     details: NotRequired[list[DisplayDetail]]
     details_digest: NotRequired[Digest]
+    labels: NotRequired[dict[str, ActionText]]
 
 
 class ChallengeLink(TypedDict):
@@ -1520,6 +1530,7 @@ class ProtectedAction(TypedDict):
     key: str
     name: str
     consequence: str
+    labels: NotRequired[dict[str, ActionText]]
     risk_class: RiskClass
     resource_type: str
     context_schema: dict[str, Any]
