@@ -89,7 +89,7 @@ func TestChallengePageHasTheActionInTheLanguageOfItsUser(t *testing.T) {
 	}).is(201).string("id")
 	w.post(t, "/api/v1/actions/"+id+"/policy-versions", object{"requirements": challenging}).is(201)
 	w.post(t, "/api/v1/actions/"+id+"/policy-versions/1/activate", nil).is(200)
-	w.patch(t, "/api/v1/actions/"+id, object{"mode": "enforce"}).is(200)
+	w.do(t, "PATCH", "/api/v1/actions/"+id, object{"mode": "enforce"}).is(200)
 	opened := w.challenge(t, w.subject(t), "payment.translated", nil)
 	require.Equal(t, "Zahlung senden", w.get(t, "/api/v1/challenges/"+opened.challenge).is(200).string("display.labels.de.name"))
 	b := newTab(t)
