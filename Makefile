@@ -168,7 +168,7 @@ test-python: $(BIN)/python/bin/pytest ## check generated files, types and style 
 		echo "python3 (3.10 or later, with venv) is missing: the tests of sdk/python are skipped"; \
 	elif [ '$(if $(RUN)$(filter-out ./...,$(PKG)),some,all)' = all ]; then \
 		cd sdk/python && export PATH="$(CURDIR)/$(BIN)/python/bin:$$PATH" && python scripts/generate.py --check && ruff check -q && ruff format -q --check && \
-		mypy --no-error-summary && pytest; \
+		mypy --no-error-summary && basedpyright --level error && pytest; \
 	fi
 
 # The foreign client of SCIM (scim2-tester) and the fuzzer of the contract (schemathesis), from pinned packages. Their tests are skipped without them.

@@ -24,7 +24,7 @@ class Breach(Exception):
 
 @cache
 def contract() -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("_contract.json").read_text("utf-8")
+    text = resources.files("countersign").joinpath("_contract.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 
@@ -113,7 +113,8 @@ def _is(kind: str, value: Any) -> bool:
             return isinstance(value, (int, float)) and not isinstance(value, bool)
         case "array":
             return isinstance(value, list)
-    return kind == "object" and isinstance(value, dict)
+        case _:
+            return kind == "object" and isinstance(value, dict)
 
 
 def _is_time(text: str) -> bool:
@@ -142,7 +143,8 @@ def contradiction(operation: str, path: dict[str, Any], body: Any, told: Any) ->
             return inner or _same("authorization", path.get("authorization_id"), told.get("authorization"))
         case "getProofStatus":
             return _same("jti", path.get("jti"), told.get("jti"))
-    return ""
+        case _:
+            return ""
 
 
 def _same(name: str, asked: Any, told: Any) -> str:
