@@ -189,6 +189,11 @@ test-java: ## run the tests of the Java package and the Spring Boot starter and 
 		$(MAVEN) -f sdk/java/pom.xml install && $(MAVEN) -f sdk/java/spring/pom.xml package; \
 	fi
 
+# A language whose tools are missing is skipped. Maven's repository comes from test-java.
+.PHONY: test-guards
+test-guards: sdk/js/node_modules $(BIN)/python/bin/pytest test-java ## remove each guard of the wire kit from a copy of each SDK and expect the kit to fail; takes minutes (ONLY=go,java GUARD=proofs/alg)
+	@go run ./tools/guards $(if $(ONLY),-only $(ONLY)) $(if $(GUARD),-guard $(GUARD))
+
 .PHONY: test-unit
 test-unit: ## run the tests that need no server
 	@go test -short ./internal/platform/canonical/... ./internal/authz/policy/... ./internal/behavior/scoring/... ./internal/behavior/features/... \

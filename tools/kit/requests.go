@@ -56,13 +56,13 @@ func requests() (any, error) {
 	}
 	cases := []requestCase{
 		authorize("a decision", "none", set[0].Request),
-		authorize("a context with texts of every kind", "text", with(object{"payee": "Jürgen Groß 😀", "lines": "a\n\t\u2028\"\\</script>", "empty": ""})),
-		authorize("a context with numbers, truth values and nested members", "text", with(object{"amount": 120.5, "small": 0.000001, "most": 9007199254740991, "yes": true, "none": nil,
+		authorize("a context with texts of every kind", "none", with(object{"payee": "Jürgen Groß 😀", "lines": "a\n\t\u2028\"\\</script>", "empty": ""})),
+		authorize("a context with numbers, truth values and nested members", "none", with(object{"amount": 120.5, "small": 0.000001, "most": 9007199254740991, "yes": true, "none": nil,
 			"nested": object{"list": []any{1, "2", []any{}}}})),
 		link("an id in the path", "none", "chl_1"),
-		link("an id that is escaped", "path", "chl/1 ü?#%&+;="),
+		link("an id that is escaped", "escaping", "chl/1 ü?#%&+;="),
 		list("a list", "none", "user-1", nil, nil),
-		list("a list of a subject that is escaped, with a query", "query", "a/b c+d", object{"limit": 2, "cursor": "a+b/c=& ü"}, map[string]string{"limit": "2", "cursor": "a+b/c=& ü"}),
+		list("a list of a subject that is escaped, with a query", "escaping", "a/b c+d", object{"limit": 2, "cursor": "a+b/c=& ü"}, map[string]string{"limit": "2", "cursor": "a+b/c=& ü"}),
 	}
 	return object{"version": version, "key": "sk_test_x", "cases": cases}, nil
 }

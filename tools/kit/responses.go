@@ -26,7 +26,7 @@ type responseCase struct {
 	Body        string            `json:"body"`
 	Outcome     string            `json:"outcome"`
 	Code        string            `json:"code,omitempty"`
-	RetryAfter  int               `json:"retry_after,omitempty"`    // seconds
+	RetryAfter  *int              `json:"retry_after,omitempty"`    // seconds
 	DeclaredLen int               `json:"content_length,omitempty"` // longer than the body: the connection is cut
 }
 
@@ -75,6 +75,10 @@ func damaged(allow string) []responseCase {
 		end := strings.IndexAny(rest[len(name)+3:], ",}")
 		return rest[:len(name)+3+end]
 	}
+	unproven := func(decision string) string {
+		text := replaced(replaced(allow, member("proof"), `"proof":null`), member("proof_id"), `"proof_id":null`)
+		return replaced(text, `"decision":"allow"`, `"decision":"`+decision+`"`)
+	}
 	out := []responseCase{}
 	for _, c := range []struct{ name, guard, body string }{
 		{"an empty body", "json", ""},
@@ -89,7 +93,10 @@ func damaged(allow string) []responseCase {
 		{"decision is true", "enum", replaced(allow, `"decision":"allow"`, `"decision":true`)},
 		{"decision is null", "enum", replaced(allow, `"decision":"allow"`, `"decision":null`)},
 		{"no decision", "required", replaced(allow, `"decision":"allow",`, ``)},
+		{"an unknown decision without a proof", "enum", unproven("approve")},
 		{"an unknown mode", "enum", replaced(allow, `"mode":"enforce"`, `"mode":"simulate"`)},
+		{"no trace id", "required", replaced(allow, member("trace_id")+",", ``)},
+		{"reason codes that are null", "type", replaced(allow, `"reason_codes":[`+within(allow, `"reason_codes":[`, "]")+"]", `"reason_codes":null`)},
 		{"a version that is a text", "type", replaced(allow, `"policy_version":1`, `"policy_version":"1"`)},
 		{"a version with a fraction", "type", replaced(allow, `"policy_version":1`, `"policy_version":1.5`)},
 		{"a negative latency", "range", replaced(allow, `"latency_ms":`, `"latency_ms":-`)},
@@ -114,7 +121,15 @@ func damaged(allow string) []responseCase {
 		responseCase{Name: "no content", Guard: "status", Status: 204, Headers: map[string]string{}, Outcome: protocol},
 		responseCase{Name: "a redirect", Guard: "redirect", Status: 302, Headers: map[string]string{"Location": "http://127.0.0.1:9/elsewhere"}, Outcome: protocol},
 		responseCase{Name: "a redirect that keeps the method", Guard: "redirect", Status: 307, Headers: map[string]string{"Location": "http://127.0.0.1:9/elsewhere"}, Outcome: protocol},
-		responseCase{Name: "a connection that is cut", Guard: "length", Status: 200, Headers: jsonType, Body: allow[:400], DeclaredLen: len(allow), Outcome: unavailable})
+		responseCase{Name: "a connection that is cut", Guard: "length", Status: 200, Headers: jsonType, Body: allow[:400], DeclaredLen: len(allow), Outcome: unavailable},
+		responseCase{Name: "a connection that is cut after the decision", Guard: "length", Status: 200, Headers: jsonType, Body: allow, DeclaredLen: len(allow) + 1, Outcome: unavailable})
+}
+
+// within returns what is between two texts.
+func within(text, before, after string) string {
+	_, rest, _ := strings.Cut(text, before)
+	found, _, _ := strings.Cut(rest, after)
+	return found
 }
 
 func refusals() []responseCase {
@@ -136,9 +151,9 @@ func refusals() []responseCase {
 		of(responseCase{Name: "a firewall's page", Guard: "problem", Status: 403, Body: "<html>blocked</html>", Outcome: refused}, "Content-Type", "text/html"),
 		of(responseCase{Name: "JSON of someone else", Guard: "problem", Status: 400, Body: `{"error":"bad"}`, Outcome: refused}, "Content-Type", "application/json"),
 		of(responseCase{Name: "a refusal whose status differs", Guard: "problem", Status: 409, Body: problem("no_active_policy", 422), Outcome: refused}),
-		of(responseCase{Name: "a quota", Guard: "rate_limit", Status: 429, Body: problem("rate_limited", 429), Outcome: limited, Code: "rate_limited", RetryAfter: 7}, "Retry-After", "7"),
+		of(responseCase{Name: "a quota", Guard: "rate_limit", Status: 429, Body: problem("rate_limited", 429), Outcome: limited, Code: "rate_limited", RetryAfter: new(7)}, "Retry-After", "7"),
 		of(responseCase{Name: "a quota until a date", Guard: "rate_limit", Status: 429, Body: problem("rate_limited", 429), Outcome: limited, Code: "rate_limited"}, "Retry-After", "Wed, 21 Oct 2099 07:28:00 GMT"),
-		of(responseCase{Name: "a quota with a wait that is no time", Guard: "retry_after", Status: 429, Body: problem("rate_limited", 429), Outcome: limited, Code: "rate_limited"}, "Retry-After", "soon"),
+		of(responseCase{Name: "a quota with a wait that is no time", Guard: "retry_after", Status: 429, Body: problem("rate_limited", 429), Outcome: limited, Code: "rate_limited", RetryAfter: new(0)}, "Retry-After", "soon"),
 		of(responseCase{Name: "a proxy's limit", Guard: "rate_limit", Status: 429, Body: "<html>slow down</html>", Outcome: limited}, "Content-Type", "text/html"),
 		of(responseCase{Name: "the service says it is unavailable", Guard: "none", Status: 503, Body: problem("unavailable", 503), Outcome: unavailable}),
 		of(responseCase{Name: "a proxy without a service", Guard: "none", Status: 502, Body: "<html>bad gateway</html>", Outcome: unavailable}, "Content-Type", "text/html"),

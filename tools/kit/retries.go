@@ -37,11 +37,11 @@ func retries() (any, error) {
 	portal := step{Status: 200, Headers: map[string]string{"Content-Type": "text/html"}, Body: "<html>"}
 	scripts := []script{
 		{"at once", "none", []step{whole}, 1, decision},
-		{"after a quota", "retry", []step{busy, whole}, 2, decision},
-		{"after it was unavailable", "retry", []step{gone, whole}, 2, decision},
-		{"after a lost response", "retry", []step{lost, whole}, 2, decision},
-		{"after a garbled response", "retry", []step{portal, whole}, 2, decision},
-		{"after two failures", "retry", []step{lost, gone, whole}, 3, decision},
+		{"after a quota", "none", []step{busy, whole}, 2, decision},
+		{"after it was unavailable", "none", []step{gone, whole}, 2, decision},
+		{"after a lost response", "none", []step{lost, whole}, 2, decision},
+		{"after a garbled response", "none", []step{portal, whole}, 2, decision},
+		{"after two failures", "none", []step{lost, gone, whole}, 3, decision},
 		{"never", "bounded", []step{gone}, 3, unavailable},
 		{"lost for ever", "bounded", []step{lost}, 3, unavailable},
 		{"a quota for ever", "bounded", []step{busy}, 3, limited},

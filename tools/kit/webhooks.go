@@ -17,12 +17,17 @@ func secret(name string) string {
 
 // stamp is a signature of Standard Webhooks.
 func stamp(secret, id string, at int64, body string) string {
+	return sealed(secret, id, strconv.FormatInt(at, 10), body)
+}
+
+// sealed is stamp with the time as it is written.
+func sealed(secret, id, at, body string) string {
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	if err != nil {
 		panic(err)
 	}
 	mac := hmac.New(sha256.New, raw)
-	mac.Write([]byte(id + "." + strconv.FormatInt(at, 10) + "." + body))
+	mac.Write([]byte(id + "." + at + "." + body))
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
@@ -68,6 +73,12 @@ func webhooks() (any, error) {
 		of("more than five minutes old", "timestamp", false, at(now-301)),
 		of("more than five minutes early", "timestamp", false, at(now+301)),
 		of("a time that is not a number", "headers", false, set("webhook-timestamp", "soon")),
+		of("a time with a sign, signed so", "headers", false, func(c *webhookCase) {
+			c.Headers["webhook-timestamp"], c.Headers["webhook-signature"] = "+"+strconv.Itoa(now), sealed(current, "evt_1", "+"+strconv.Itoa(now), event)
+		}),
+		of("an empty id, signed so", "headers", false, func(c *webhookCase) {
+			c.Headers["webhook-id"], c.Headers["webhook-signature"] = "", sealed(current, "", strconv.Itoa(now), event)
+		}),
 		of("no id", "headers", false, func(c *webhookCase) { delete(c.Headers, "webhook-id") }),
 		of("no time", "headers", false, func(c *webhookCase) { delete(c.Headers, "webhook-timestamp") }),
 		of("no signature", "headers", false, func(c *webhookCase) { delete(c.Headers, "webhook-signature") }),

@@ -92,11 +92,11 @@ func (v *Verifier) Read(r *http.Request) (*Event, error) {
 // Verify checks that body was sent with these headers by who knows the secret, not long ago.
 func (v *Verifier) Verify(h http.Header, body []byte) (*Event, error) {
 	id, stamp, signatures := h.Get("webhook-id"), h.Get("webhook-timestamp"), strings.Fields(h.Get("webhook-signature"))
-	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	seconds, err := strconv.ParseUint(stamp, 10, 40) // which takes no sign
 	if id == "" || err != nil || len(signatures) == 0 {
 		return nil, ErrHeaders
 	}
-	if age := v.now().Sub(time.Unix(seconds, 0)); age.Abs() > Tolerance {
+	if age := v.now().Sub(time.Unix(int64(seconds), 0)); age.Abs() > Tolerance {
 		return nil, ErrTimestamp
 	}
 	if !v.matches([]byte(id+"."+stamp+"."), body, signatures) {
