@@ -29,6 +29,8 @@ type Kind string
 const (
 	Sum      Kind = "sum"      // its amounts are added up
 	Distinct Kind = "distinct" // its different values are counted
+	// Requests is the kind of a number of requests that have a value. No property is marked with it.
+	Requests Kind = "requests"
 )
 
 // MaxFields is the maximum number of marked properties of an action: each is a row of each decision.
@@ -41,7 +43,7 @@ type Field struct {
 	Kind         Kind
 	Currency     string   // of an amount that is shown as money, if it is the same for every request
 	CurrencyPath []string // otherwise the property that has it
-	Label        string   // of an amount that is shown as one; otherwise empty
+	Label        string   // of a value that is shown, of an amount as one; otherwise empty
 }
 
 // InCurrency reports whether the amounts of the field are of a currency, so that sums are of one currency each.
@@ -99,6 +101,8 @@ func Parse(schema []byte) (Plan, error) {
 		}
 		if field.Kind == Sum {
 			field.Label, field.Currency, field.CurrencyPath = shown.AmountOf(f.Path)
+		} else if labels := shown.Labels(f.Path); len(labels) == 1 {
+			field.Label = labels[0]
 		}
 		p.fields = append(p.fields, field)
 	}

@@ -224,12 +224,21 @@ type Read struct {
 	// does not count: the one that is decided about again.
 	At     time.Time
 	Except string
+	// Filter selects what counts; nil for everything.
+	Filter *Filter
 	// Above is from where on the number may be any that is higher; empty for an exact one.
 	Above *string
 	// Seen are digests of a value: the number is 0 unless a request with one of them was allowed. It is nil for a number.
 	Seen [][]byte
 	// First makes the number how many microseconds before At the first of them was made; 0 for none.
 	First bool
+}
+
+// Filter selects requests by values that they have in common.
+type Filter struct {
+	Fields     []string // each with a value
+	Digests    [][]byte // by which the values may have been stored
+	Unapproved bool     // only what was allowed, or executed, without a person who approved it
 }
 
 // maxRead is how many values one number is made of. A number of more is not known.
@@ -259,7 +268,9 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 		return
 	}
 	args = append(args, r.Action, r.Currency, r.Since)
-	v := variant{resource: r.Resource, reserved: r.Reserved, each: !r.Reserved && r.Decision == "", bounded: r.Above != nil, again: r.Except != "", kind: r.Kind}
+	v := variant{
+		resource: r.Resource, reserved: r.Reserved, each: !r.Reserved && r.Decision == "", bounded: r.Above != nil, again: r.Except != "", filtered: r.Filter != nil, kind: r.Kind,
+	}
 	switch {
 	case v.reserved && v.resource:
 		args = append(args, r.At)
@@ -268,6 +279,9 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 	}
 	if v.again {
 		args = append(args, r.Except)
+	}
+	if v.filtered {
+		args = append(args, r.Filter.Fields, r.Filter.Digests, r.Filter.Unapproved)
 	}
 	if v.bounded {
 		args = append(args, *r.Above)
@@ -310,19 +324,20 @@ const firstQuery = `select coalesce(max((extract(epoch from $6::timestamptz - ol
 // variant selects a statement of numberQueries. A bounded one may stop above a limit.
 // One that is read again leaves the request itself out.
 type variant struct {
-	resource, reserved, each, bounded, again bool
-	kind                                     Kind
+	resource, reserved, each, bounded, again, filtered bool
+	kind                                               Kind
 }
 
 // numberQueries are the statements of numbers. What is open counts towards a cap of its subject however old it is: it may be executed any time. A
 // cap of its resource is counted again before that, so that it counts for a limited time.
 // No estimate depends on the time, so that Postgres plans each statement once and not for each request. The order makes it read the
-// rows of the holder by their index, of which others with the same window are no part, and which has all that is read.
+// rows of the holder by their index, of which others with the same window are no part, and which has all that is read. What a filter asks is
+// looked up by key for each of these rows, and not for more.
 var numberQueries = func() map[variant]string {
 	const since, newest = "(select $7::timestamptz)", " order by v.decided_at desc limit %[1]d"
 	out := map[variant]string{}
-	for n := range 1 << 5 {
-		v := variant{resource: n&1 > 0, reserved: n&2 > 0, each: n&4 > 0, bounded: n&8 > 0, again: n&16 > 0}
+	for n := range 1 << 6 {
+		v := variant{resource: n&1 > 0, reserved: n&2 > 0, each: n&4 > 0, bounded: n&8 > 0, again: n&16 > 0, filtered: n&32 > 0}
 		next := 8 // the number of the next argument
 		arg := func() string { next++; return "$" + strconv.Itoa(next-1) }
 		holder, open, decision := ofSubject, "v.reserved = 'open'", ""
@@ -335,10 +350,18 @@ var numberQueries = func() map[variant]string {
 		case !v.reserved && !v.each:
 			decision = arg()
 		}
-		rows := `select v.amount, v.digest from aggregate_values v where v.environment_id = $2 and ` + holder + `
+		columns, counts := "v.amount, v.digest", ""
+		if v.filtered {
+			columns = "v.amount, v.digest, v.request_id, v.decision, v.first, v.reserved"
+		}
+		rows := "select " + columns + ` from aggregate_values v where v.environment_id = $2 and ` + holder + `
 			and v.field = $4 and v.action_key = $5 and v.currency = $6 and `
 		if v.again {
 			rows += "v.request_id <> " + arg() + " and "
+		}
+		if v.filtered {
+			fields, values, unapproved := arg(), "f.digest = any ("+arg()+"::bytea[])", arg()
+			counts = selected("$1", "$2", fields, values, unapproved, "v.reserved = 'executed'")
 		}
 		limit := arg()
 		switch {
@@ -346,15 +369,20 @@ var numberQueries = func() map[variant]string {
 			rows = `(` + rows + `v.decision = 'allow' and v.decided_at > ` + since + ` and v.reserved = 'final'` + newest + `) union all (` +
 				rows + `v.reserved in ('open', 'executed') and (` + open + ` or v.reserved = 'executed' and v.reserved_at > ` + since + `) limit %[1]d)`
 		case v.each:
-			rows = `select v.amount, v.digest from unnest(array['allow', 'challenge', 'hold', 'deny']) d, lateral (` +
+			rows = "select " + columns + ` from unnest(array['allow', 'challenge', 'hold', 'deny']) d, lateral (` +
 				rows + `v.decision = d and v.decided_at > ` + since + ` and v.first` + newest + `) v`
 		default:
 			rows += "v.decision = " + decision + " and v.decided_at > " + since + newest
 		}
 		if v.resource {
-			rows = `select v.amount, v.digest from unnest($3::text[]) h(digest), lateral (` + rows + `) v`
+			rows = "select " + columns + ` from unnest($3::text[]) h(digest), lateral (` + rows + `) v`
 		}
-		for kind, number := range map[Kind]string{Sum: "coalesce(sum(r.amount), 0)", Distinct: "count(distinct r.digest)"} {
+		numbers := numbersOf("")
+		if v.filtered { // computed once for each row: the planner would repeat what it pulls up
+			rows = "select v.amount, v.digest, " + counts + " as counts from (" + rows + ") v offset 0"
+			numbers = numbersOf(" filter (where r.counts)")
+		}
+		for kind, number := range numbers {
 			v.kind = kind
 			out[v] = numberOf(number, rows, maxRead+1)
 			if v.bounded {
@@ -366,7 +394,23 @@ var numberQueries = func() map[variant]string {
 	return out
 }()
 
+// numbersOf are the numbers of rows r that a clause selects.
+func numbersOf(clause string) map[Kind]string {
+	return map[Kind]string{Sum: "coalesce(sum(r.amount)" + clause + ", 0)", Distinct: "count(distinct r.digest)" + clause, Requests: "count(*)" + clause}
+}
+
+// selected is the condition that a filter selects a row v, with the arguments that it refers to: the values are a condition on a row f, and what was not
+// allowed counts as executed by another. Of an erased subject's requests it is not known which values they had: they count. All of it can only be
+// planned row by row, by the keys of the tables.
+func selected(tenant, environment, fields, values, unapproved, executed string) string {
+	return `((starts_with(v.request_id, '` + carriedPrefix + `') or (select count(*) from aggregate_values f where f.tenant_id = ` + tenant + ` and f.environment_id = ` + environment + `
+				and f.request_id = v.request_id and f.decision = v.decision and f.field = any (` + fields + `::text[]) and ` + values + `)
+			= cardinality(` + fields + `::text[]))
+		and (not ` + unapproved + `::boolean or case when v.decision <> 'allow' then ` + executed + ` else v.first
+			and (select s.standing_id from authorizations s where s.tenant_id = ` + tenant + ` and s.environment_id = ` + environment + ` and s.id = v.request_id) is null end))`
+}
+
 // numberOf reads a number, and of how many rows: those of a limit, or of some limits, to which the text of the rows refers.
 func numberOf(number, rows string, limit int) string {
-	return fmt.Sprintf("select "+number+"::text, count(*) from ("+rows+") r", limit)
+	return fmt.Sprintf("select ("+number+")::text, count(*) from ("+rows+") r", limit)
 }

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"context"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +30,7 @@ type Moment struct {
 	ID       string
 	Currency string
 	Since    time.Time // when the window began
-	Seen     [][]byte  // as of Read
+	Seen     [][]byte  // as of Read, or the digests of the filter's values
 }
 
 // Bounds are the least and the most that a number can have been. What was done at the same time, or has changed since, may have counted or
@@ -41,12 +42,25 @@ func (p Past) Before(ctx context.Context, q *pg.Q, s pg.Scope, of []Moment) (map
 	var ids, currencies []string
 	var digests [][]byte
 	var since []time.Time
+	var filtering []string // the ids of the digests of filters
+	var values [][]byte
 	for _, m := range of {
+		if p.Filter != nil {
+			for _, digest := range m.Seen {
+				filtering, values = append(filtering, m.ID), append(values, digest)
+			}
+			m.Seen = nil
+		}
 		for _, digest := range append(m.Seen, nil)[:max(len(m.Seen), 1)] {
 			ids, currencies, since, digests = append(ids, m.ID), append(currencies, m.Currency), append(since, m.Since), append(digests, digest)
 		}
 	}
+	filter := Filter{}
+	if p.Filter != nil {
+		filter = *p.Filter
+	}
 	query, args, err := pgx.NamedArgs{
+		"filtering": filtering, "values": values, "fields": filter.Fields, "unapproved": filter.Unapproved,
 		"tenant": s.Tenant, "environment": s.Environment, "ids": ids, "currencies": currencies, "digests": digests, "field": p.Field, "action": p.Action, "resource": p.Resource,
 		"decision": p.Decision, "since": since, "simultaneous": simultaneous, "late": late, "measured": p.Measured, "stored": p.Stored, "most": maxRead + 1,
 	}.RewriteQuery(ctx, nil, pastQuery(p), nil)
@@ -90,10 +104,17 @@ func pastQuery(p Past) string {
 	if p.Resource {
 		holder = "v.resource_digest in (a.resource_digest, " + own + ")"
 	}
-	number := map[Kind][2]string{
-		Sum:      {"coalesce(sum(v.amount) filter (where v.certain), 0)", "coalesce(sum(v.amount), 0)"},
-		Distinct: {"count(distinct v.digest) filter (where v.certain)", "count(distinct v.digest)"},
-	}[p.Kind]
+	least, most := " filter (where v.certain)", ""
+	columns, before, after := "v.amount, v.digest", "", ""
+	if p.Filter != nil {
+		least, most = " filter (where v.certain and v.surely)", " filter (where v.perhaps)"
+		columns += ", v.request_id, v.decision, v.first, v.reserved, " + settled + " as settled"
+		const values = "f.digest in (select d.digest from unnest(@filtering::text[], @values::bytea[]) d (id, digest) where d.id = a.id)"
+		before = "select v.*, " + selected("@tenant", "@environment", "@fields", values, "@unapproved", "v.reserved = 'executed'") + " as surely, " +
+			selected("@tenant", "@environment", "@fields", values, "@unapproved", "v.reserved = 'executed' or not v.settled") + " as perhaps from ("
+		after = ") v offset 0"
+	}
+	number := [2]string{strings.ReplaceAll(numbersOf(least)[p.Kind], "r.", "v."), strings.ReplaceAll(numbersOf(most)[p.Kind], "r.", "v.")}
 	if p.First {
 		number = [2]string{"coalesce(max(v.ago) filter (where v.certain), 0)", "greatest(coalesce(max(v.ago), 0), 0)"}
 	}
@@ -113,12 +134,13 @@ func pastQuery(p Past) string {
 	default:
 		possible += "v.decision = @decision"
 	}
-	return `select a.id, ` + number[0] + `::text, ` + number[1] + `::text, count(v.certain),
+	return `select a.id, (` + number[0] + `)::text, (` + number[1] + `)::text, count(v.certain),
 			exists (select from authorizations b where b.environment_id = @environment and b.subject_uid = a.subject_uid and b.action_key = @measured and b.parent_id is null
 				and b.id <> a.id and b.decided_at > w.since - @simultaneous::interval and b.decided_at < a.decided_at + @simultaneous::interval
 				and b.policy_hash <> all (@stored))
 		from unnest(@ids::text[], @currencies::text[], @since::timestamptz[], @digests::bytea[]) w(id, currency, since, digest) join authorizations a on a.environment_id = @environment and a.id = w.id
-			left join lateral (select v.amount, v.digest, (extract(epoch from a.decided_at - v.decided_at) * 1000000)::bigint as ago, ` + certain + ` as certain from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
-				and ` + holder + ` and v.request_id <> a.id and ` + of + possible + ` limit @most) v on true
+			left join lateral (` + before + `select ` + columns + `, (extract(epoch from a.decided_at - v.decided_at) * 1000000)::bigint as ago, ` + certain + ` as certain
+				from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
+				and ` + holder + ` and v.request_id <> a.id and ` + of + possible + ` limit @most` + after + `) v on true
 		group by a.id, a.subject_uid, a.decided_at, w.since`
 }

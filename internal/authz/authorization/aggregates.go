@@ -25,7 +25,7 @@ type counting struct {
 func (s *Service) reads(force *action.InForce, c counting, wanted []rules.Aggregate, now time.Time) (aggregates []rules.Aggregate, out []aggregate.Read, err error) {
 	for _, g := range wanted {
 		read := aggregate.Read{
-			Resource: g.Resource, Field: g.Field, Kind: aggregate.Distinct, Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved, Since: g.Since(now),
+			Resource: g.Resource, Field: g.Field, Kind: kindOf(g), Action: g.Action, Decision: g.Decision(), Reserved: g.Reserved, Since: g.Since(now),
 			At: now, Except: c.except,
 		}
 		if g.IsSum() {
@@ -33,27 +33,65 @@ func (s *Service) reads(force *action.InForce, c counting, wanted []rules.Aggreg
 			if !known {
 				continue
 			}
-			read.Kind, read.Currency = aggregate.Sum, currency
+			read.Currency = currency
 		}
 		if above := force.Rules.Above(g); above != nil {
 			digits, _ := above.FloatPrec()
 			text := above.FloatString(digits)
 			read.Above = &text
 		}
+		digests, known, err := soughtBy(s.digests, c, g)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !known {
+			continue
+		}
 		if g.IsSeen() {
-			read.First = g.IsFirst()
-			value, given := g.Sought(c.context)
-			if !given {
-				continue
-			}
-			var err error
-			if read.Seen, err = s.digests.Digests(c.environment, g.Field, value); err != nil {
-				return nil, nil, err
-			}
+			read.First, read.Seen = g.IsFirst(), digests
+		} else if g.Filter != "" {
+			read.Filter = filterOf(g)
+			read.Filter.Digests = digests
 		}
 		aggregates, out = append(aggregates, g), append(out, read)
 	}
 	return aggregates, out, nil
+}
+
+func kindOf(g rules.Aggregate) aggregate.Kind {
+	switch {
+	case g.IsSum():
+		return aggregate.Sum
+	case g.CountsRequests():
+		return aggregate.Requests
+	default:
+		return aggregate.Distinct
+	}
+}
+
+// filterOf returns the filter of a number without the digests of its values, which depend on the request.
+func filterOf(g rules.Aggregate) *aggregate.Filter {
+	out := &aggregate.Filter{Fields: []string{}, Unapproved: g.Filter.Unapproved()}
+	for _, s := range g.Filter.By() {
+		out.Fields = append(out.Fields, s.Field)
+	}
+	return out
+}
+
+// soughtBy returns the digests of the values that a number seeks, or by which it is filtered; false if the request does not have one of them.
+func soughtBy(vault aggregate.Vault, c counting, g rules.Aggregate) (digests [][]byte, known bool, err error) {
+	for _, s := range g.Sought() {
+		value, given := s.In(c.context)
+		if !given {
+			return nil, false, nil
+		}
+		some, err := vault.Digests(c.environment, s.Field, value)
+		if err != nil {
+			return nil, false, err
+		}
+		digests = append(digests, some...)
+	}
+	return digests, true, nil
 }
 
 // locks returns the caps of a request: those of every rule that reserves, whether or not it depends on them, since the request counts

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -166,18 +167,18 @@ var moves = map[string]func(h *history, t *testing.T){
 // The oracle derives what counts from the decisions and from everything that became of them, in plain SQL.
 const (
 	decidedOracle = `select o.amount, o.payee, o.subject from oracle o join authorizations r on r.id = o.id where $1 in ('', o.currency) and $4 in (o.subject, o.resource) and case when $2 = 'any' then r.decided_at > $3
-		else (select min(a.decided_at) from authorizations a where a.nonce = r.nonce and a.decision = $2) > $3 end`
+		else (select min(a.decided_at) from authorizations a where a.nonce = r.nonce and a.decision = $2) > $3 end and @payee and (not @unapproved or r.decision = 'allow' and r.standing_id is null)`
 	reservedOracle = `select o.amount, o.payee, o.subject from oracle o join authorizations r on r.id = o.id join authorizations l on l.nonce = r.nonce
 			and not exists (select from authorizations c where c.parent_id = l.id)
 			left join lateral (select outcome in ('executed', 'manually_approved', 'customer_override') as moved, outcome_reported_at as at
 				from authorizations a where a.nonce = r.nonce and outcome <> 'unknown' and (a.outcome <> 'manually_rejected' or a.outcome_reported_at >= l.decided_at)
 					and (a.outcome <> 'not_executed' or a.outcome_reported_at >= l.decided_at)
 					and outcome in ('executed', 'manually_approved', 'customer_override', 'not_executed', 'manually_rejected') limit 1) said on true
-		where $1 in ('', o.currency) and $2 = 'allow' and $4 in (o.subject, o.resource) and (
-			l.decision = 'allow' and l.decided_at > $3
+		where $1 in ('', o.currency) and $2 = 'allow' and $4 in (o.subject, o.resource) and @payee and (
+			l.decision = 'allow' and l.decided_at > $3 and (not @unapproved or l.id = r.id and r.standing_id is null)
 				and (coalesce(said.moved, true) or exists (select from proofs p where p.authorization_id = l.id and p.status = 'consumed'))
 				and (coalesce(said.moved, false) or not exists (select from proofs p where p.authorization_id = l.id and p.status = 'revoked'))
-			or said.moved is null and l.decided_at > $5 and (exists (select from challenges c where c.authorization_id = l.id and c.status = 'open')
+			or not @unapproved and said.moved is null and l.decided_at > $5 and (exists (select from challenges c where c.authorization_id = l.id and c.status = 'open')
 				or exists (select from holds h where h.authorization_id = l.id and h.status = 'pending'))
 			or l.decision <> 'allow' and said.moved and said.at > $3)`
 )
@@ -192,6 +193,13 @@ func (h *history) compare(t *testing.T, after string) {
 		for _, outcome := range []string{"allow", "challenge", "hold", "deny", "any", "reserved"} {
 			read := aggregate.Read{Action: "payments.transfer", Decision: outcome, Since: h.clock.Now().Add(-window), At: h.clock.Now()}
 			oracle, counted := decidedOracle, outcome
+			payee, unapproved := "", false
+			if read.Filter = h.filter(t, outcome); read.Filter != nil {
+				unapproved = read.Filter.Unapproved
+				if len(read.Filter.Fields) > 0 {
+					payee = "b"
+				}
+			}
 			switch outcome {
 			case "any":
 				read.Decision = ""
@@ -201,11 +209,17 @@ func (h *history) compare(t *testing.T, after string) {
 			}
 			for _, number := range []struct{ field, currency, of string }{
 				{"amount", "EUR", "coalesce(sum(amount), 0)"}, {"payee", "", "count(distinct payee)"}, {rules.SubjectField, "", "count(distinct subject)"},
+				{"payee", "", "count(*)"},
 			} {
+				if number.of == "count(*)" && read.Filter == nil {
+					continue
+				}
 				for holder, resource := range map[string]bool{h.Subject.UID: false, "acc_1": true} {
 					read.Resource, read.Field, read.Currency, read.Kind = resource, number.field, number.currency, aggregate.Distinct
 					if number.currency != "" {
 						read.Kind = aggregate.Sum
+					} else if number.of == "count(*)" {
+						read.Kind = aggregate.Requests
 					}
 					var want string
 					args := []any{number.currency, counted, read.Since, holder}
@@ -216,12 +230,34 @@ func (h *history) compare(t *testing.T, after string) {
 						}
 						args = append(args, waits)
 					}
-					require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select "+number.of+"::text from ("+oracle+") x", args...).Scan(&want))
-					require.Equal(t, want, h.read(t, of, read), "%s of %s, %s in %s, after %s", number.of, holder, outcome, window, after)
+					query := strings.NewReplacer("@payee", fmt.Sprintf("'%s' in ('', o.payee)", payee), "@unapproved", fmt.Sprint(unapproved)).Replace(oracle)
+					require.NoError(t, h.Store.Pool().QueryRow(t.Context(), "select "+number.of+"::text from ("+query+") x", args...).Scan(&want))
+					require.Equal(t, want, h.read(t, of, read), "%s of %s, %s in %s, after %s, of payee %q, unapproved %t", number.of, holder, outcome, window, after, payee, unapproved)
 				}
 			}
 		}
 	}
+}
+
+// filter is a filter at random: none, of payee b, of what no person approved, or of both.
+func (h *history) filter(t *testing.T, outcome string) *aggregate.Filter {
+	t.Helper()
+	f := aggregate.Filter{Fields: []string{}}
+	if h.random.IntN(2) == 0 {
+		f.Fields = []string{"payee"}
+		f.Digests = [][]byte{{1}}
+		rows, err := h.Store.Pool().Query(t.Context(), "select distinct v.digest from aggregate_values v join oracle o on o.id = v.request_id where v.field = 'payee' and o.payee = 'b'")
+		require.NoError(t, err)
+		found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(found), 1)
+		f.Digests = append(f.Digests, found...)
+	}
+	f.Unapproved = (outcome == "allow" || outcome == "reserved") && h.random.IntN(2) == 0
+	if len(f.Fields) == 0 && !f.Unapproved {
+		return nil
+	}
+	return &f
 }
 
 // read reads a number as a decision does.
@@ -255,6 +291,10 @@ func TestAggregatesAreThoseOfAPlainOracle(t *testing.T) {
 				}
 				h.compare(t, after)
 			}
+			h.Exec("update authorizations set standing_id = 'sta_any' where parent_id is null and decision = 'allow' and md5(id) < '6'")
+			for range 5 {
+				h.compare(t, "standing approvals")
+			}
 			followUps.Add(int64(h.Count("select count(*) from aggregate_values where not first")))
 		})
 	}
@@ -277,6 +317,11 @@ func TestSimulationOfThePolicyInForceChangesNothing(t *testing.T) {
 				denyRule("payees", `subject.distinct("payee", "payments.transfer", "allow", "24h") > 3`, false),
 				denyRule("new", `subject.sum("amount", "payments.transfer", "allow", "7d") > 600 && !subject.seen("payee", context.payee, "30d")`, false),
 				denyRule("account", `resource.sum("amount", "payments.transfer", "allow", "24h") > 1500`, true),
+				denyRule("same", `subject.sum("amount", "payments.transfer", "allow", "7d", {"payee": context.payee}) + decimal(context.amount) > 700`, true),
+				denyRule("alone", `subject.sum("amount", "payments.transfer", "allow", "24h", {"approved_by_person": false}) > 800`, true),
+				denyRule("often", `subject.decisions("payments.transfer", "any", "24h", {"payee": context.payee}) >= 4`, false),
+				denyRule("busy", `subject.decisions("payments.transfer", "allow", "24h", {"approved_by_person": false}) >= 6`, false),
+				denyRule("fixed", `resource.distinct("subject", "payments.transfer", "allow", "24h", {"payee": "A"}) > 2`, false),
 				denyRule("shared", `resource.distinct("subject", "payments.transfer", "allow", "24h") > 2 && resource.distinct("payee", "payments.transfer", "any", "1h") > 2`, false),
 			}
 			v, err := h.actions.CreateVersion(t.Context(), h.principal, h.Action.ID, action.CreateVersion{Requirements: requirements, ContextSchema: json.RawMessage(keptCounted)})

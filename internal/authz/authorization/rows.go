@@ -2,6 +2,7 @@ package authorization
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,7 +49,15 @@ type DecisionTally struct {
 	Decisions []string
 	Since     time.Time
 	Most      int
+	// Unapproved counts those that no person approved.
+	Unapproved bool
 }
+
+// unknownTally is a tally of decisions that no person approved, and that are among too many others.
+const unknownTally = -1
+
+// maxSelected is among how many decisions those are sought that no person approved.
+const maxSelected = 10_000
 
 // Whose facts are read: s is the row of the subject, $1 the tenant, $2 the environment and $3 the subject.
 const (
@@ -157,6 +166,10 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 			b.Queue(factSignals(which), append(of[:3:3], t.Signal, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Tallies[i]) })
 			continue
 		}
+		if t.Unapproved {
+			b.Queue(factUnapproved(which), append(of[:3:3], t.Action, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Tallies[i]) })
+			continue
+		}
 		for _, decision := range t.Decisions {
 			b.Queue(factTally(which), append(of[:3:3], t.Action, decision, t.Since, t.Most)...).QueryRow(func(row pgx.Row) error {
 				var n int
@@ -178,6 +191,17 @@ func factTally(which string) string {
 			and a.action_key = $4 and a.decision = $5 and a.decided_at > $6 order by a.decided_at desc limit $7)
 		union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = ` + holder + ` and v.field = '` + aggregate.DecisionsField + `'
 			and v.action_key = $4 and v.decision = $5 and v.currency = '' and v.decided_at > $6 order by v.decided_at desc limit $7)) counted`
+}
+
+// factUnapproved is factTally for what was allowed and no person approved: by the first decision about a request, without a standing approval. Of
+// the decisions about an erased subject it is not known: they count.
+func factUnapproved(which string) string {
+	holder := `(select s.uid from subjects s where ` + which + `)`
+	return `select case when read > ` + strconv.Itoa(maxSelected) + ` and n < $6 then ` + strconv.Itoa(unknownTally) + ` else least(n, $6) end from (select count(*) as read, count(*) filter (where counts) as n from (
+			(select a.parent_id is null and a.standing_id is null as counts from authorizations a where a.environment_id = $2 and a.subject_uid = ` + holder + `
+				and a.action_key = $4 and a.decision = 'allow' and a.decided_at > $5 order by a.decided_at desc limit ` + strconv.Itoa(maxSelected+1) + `)
+			union all (select true from aggregate_values v where v.environment_id = $2 and v.subject_uid = ` + holder + ` and v.field = '` + aggregate.DecisionsField + `'
+				and v.action_key = $4 and v.decision = 'allow' and v.currency = '' and v.decided_at > $5 order by v.decided_at desc limit $6)) found) counted`
 }
 
 // factSignals is the statement that counts security events about the subject, likewise by signals_counts.

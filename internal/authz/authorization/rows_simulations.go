@@ -2,6 +2,7 @@ package authorization
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,24 +78,32 @@ type SubjectCount struct {
 	Action   string
 	Outcomes []string
 	Since    time.Time
+	// Unapproved counts those that no person approved.
+	Unapproved bool
 }
 
 // countsBefore returns the counts by id and place, each at most limit.
 func countsBefore(ctx context.Context, q *pg.Q, s pg.Scope, counts []SubjectCount, limit int) (map[string]map[int]int, error) {
 	q = q.Old(ctx)
-	ids, places := make([]string, len(counts)), make([]int, len(counts))
+	ids, places, unapproved := make([]string, len(counts)), make([]int, len(counts)), make([]bool, len(counts))
 	actions, outcomes, since := make([]string, len(counts)), make([]string, len(counts)), make([]time.Time, len(counts))
 	for i, c := range counts {
-		ids[i], places[i], actions[i], outcomes[i], since[i] = c.ID, c.Place, c.Action, strings.Join(c.Outcomes, ","), c.Since
+		ids[i], places[i], actions[i], outcomes[i], since[i], unapproved[i] = c.ID, c.Place, c.Action, strings.Join(c.Outcomes, ","), c.Since, c.Unapproved
 	}
-	return collectCounts(q.Query(ctx, `select a.id, c.place, (select count(*) from ((select 1 from authorizations b where b.environment_id = $2 and b.subject_uid = a.subject_uid
+	most := strconv.Itoa(maxSelected)
+	return collectCounts(q.Query(ctx, `select a.id, c.place, case when not c.unapproved then (select count(*) from ((select 1 from authorizations b where b.environment_id = $2 and b.subject_uid = a.subject_uid
 				and b.decided_at < a.decided_at and b.decided_at >= c.since
 				and b.action_key = c.action and b.decision = any (string_to_array(c.outcomes, ',')) limit $8)
 			union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = a.subject_uid and v.field = '`+aggregate.DecisionsField+`'
 				and v.decided_at < a.decided_at and v.decided_at >= c.since
 				and v.action_key = c.action and v.decision = any (string_to_array(c.outcomes, ',')) limit $8) limit $8) counted)
-		from unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::timestamptz[]) c (id, place, action, outcomes, since)
-		join authorizations a on a.tenant_id = $1 and a.environment_id = $2 and a.id = c.id`, s.Tenant, s.Environment, ids, places, actions, outcomes, since, limit))
+			else (select case when count(*) > `+most+` and count(*) filter (where counts) < $8 then `+strconv.Itoa(unknownTally)+` else least(count(*) filter (where counts), $8) end from (
+				(select b.parent_id is null and b.standing_id is null as counts from authorizations b where b.environment_id = $2 and b.subject_uid = a.subject_uid
+					and b.decided_at < a.decided_at and b.decided_at >= c.since and b.action_key = c.action and b.decision = c.outcomes order by b.decided_at desc limit `+most+` + 1)
+				union all (select true from aggregate_values v where v.environment_id = $2 and v.subject_uid = a.subject_uid and v.field = '`+aggregate.DecisionsField+`'
+					and v.decided_at < a.decided_at and v.decided_at >= c.since and v.action_key = c.action and v.decision = c.outcomes limit $8)) found) end
+		from unnest($3::text[], $4::int[], $5::text[], $6::text[], $7::timestamptz[], $9::boolean[]) c (id, place, action, outcomes, since, unapproved)
+		join authorizations a on a.tenant_id = $1 and a.environment_id = $2 and a.id = c.id`, s.Tenant, s.Environment, ids, places, actions, outcomes, since, limit, unapproved))
 }
 
 // collectCounts returns the counts of rows of a decision's id, the place of the count, and the count.

@@ -27,24 +27,44 @@ func TestFactsCountDecisionsByIndex(t *testing.T) {
 		{Action: w.Action.Key, Decisions: []string{"allow", "challenge", "hold", "deny"}, Since: now.Add(-100 * time.Second), Most: 1000},
 		{Action: w.Action.Key, Decisions: []string{"allow", "challenge", "hold", "deny"}, Since: now.Add(-24 * time.Hour), Most: 1000},
 		{Action: "payments.unknown", Decisions: []string{"deny"}, Since: now.Add(-time.Hour), Most: 1000},
+		{Action: w.Action.Key, Unapproved: true, Since: now.Add(-time.Hour), Most: 1000},
+		{Action: w.Action.Key, Unapproved: true, Since: now.Add(-24 * time.Hour), Most: 1000},
 	}
 	wanted := authorization.Wanted{Subject: w.Subject.ExternalID, IdempotencyKey: "none", Tallies: tallies}
 	facts, err := authorization.ReadFacts(t.Context(), st.Q, w.Scope, wanted)
 	require.NoError(t, err)
-	require.Equal(t, []int{899, 99, 1000, 0}, facts.Tallies, "a count stops at its maximum")
+	require.Equal(t, []int{899, 99, 1000, 0, 899, 1000}, facts.Tallies, "a count stops at its maximum")
 	wanted.Subject = w.Subject.UID
 	again, err := authorization.ReadFactsForFollowUp(t.Context(), st.Q, w.Scope, wanted)
 	require.NoError(t, err)
 	require.Equal(t, facts.Tallies, again.Tallies)
+	w.Exec("update authorizations set parent_id = id where action_key = $1 and decided_at > $2", w.Action.Key, now.Add(-100*time.Second))
+	w.Exec("update authorizations set standing_id = 'sta_any' where action_key = $1 and decided_at > $2 and parent_id is null", w.Action.Key, now.Add(-200*time.Second))
+	wanted.Tallies = tallies[4:5]
+	alone, err := authorization.ReadFactsForFollowUp(t.Context(), st.Q, w.Scope, wanted)
+	require.NoError(t, err)
+	require.Equal(t, []int{850}, alone.Tallies, "neither follow-up decisions nor those of a standing approval")
+	w.Exec("update authorizations set parent_id = id, action_key = $1, decision = 'allow'", w.Action.Key)
+	alone, err = authorization.ReadFactsForFollowUp(t.Context(), st.Q, w.Scope, wanted)
+	require.NoError(t, err)
+	require.Equal(t, []int{0}, alone.Tallies)
+	wanted.Tallies = []authorization.DecisionTally{{Action: w.Action.Key, Unapproved: true, Since: now.Add(-1000 * time.Hour), Most: 1000}}
+	alone, err = authorization.ReadFactsForFollowUp(t.Context(), st.Q, w.Scope, wanted)
+	require.NoError(t, err)
+	require.Equal(t, []int{authorization.UnknownTally}, alone.Tallies, "among too many")
 	wanted.Tallies = nil
 	none, err := authorization.ReadFactsForFollowUp(t.Context(), st.Q, w.Scope, wanted)
 	require.NoError(t, err)
 	require.Empty(t, none.Tallies)
 
 	quote := func(s string) string { return "'" + s + "'" }
-	plan := strings.Join(storetest.Texts(t, st, "explain "+strings.NewReplacer("$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment),
-		"$3", quote(w.Subject.ExternalID), "$4", quote(w.Action.Key), "$5", quote("allow"), "$6", quote(now.Add(-time.Hour).Format(time.RFC3339)),
-		"$7", "1000").Replace(authorization.FactTally)), "\n")
-	require.Contains(t, plan, "using authorizations_counts on authorizations")
-	require.NotContains(t, plan, "Seq Scan on authorizations")
+	since := quote(now.Add(-time.Hour).Format(time.RFC3339)) + "::timestamptz"
+	for query, last := range map[string][]string{
+		authorization.FactTally: {"$5", quote("allow"), "$6", since, "$7", "1000"}, authorization.FactUnapproved: {"$5", since, "$6", "1000"},
+	} {
+		values := append([]string{"$1", quote(w.Scope.Tenant), "$2", quote(w.Scope.Environment), "$3", quote(w.Subject.ExternalID), "$4", quote(w.Action.Key)}, last...)
+		plan := strings.Join(storetest.Texts(t, st, "explain "+strings.NewReplacer(values...).Replace(query)), "\n")
+		require.Contains(t, plan, "using authorizations_counts on authorizations")
+		require.NotContains(t, plan, "Seq Scan on authorizations")
+	}
 }

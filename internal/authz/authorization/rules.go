@@ -21,7 +21,7 @@ import (
 func tallies(set *rules.Set, counts []rules.Count, now time.Time) []DecisionTally {
 	out := make([]DecisionTally, len(counts))
 	for i, c := range counts {
-		out[i] = DecisionTally{Signal: c.Signal(), Action: c.Action, Decisions: c.Outcomes(), Since: c.Since(now), Most: set.Most(c)}
+		out[i] = DecisionTally{Signal: c.Signal(), Action: c.Action, Decisions: c.Outcomes(), Since: c.Since(now), Most: set.Most(c), Unapproved: c.Unapproved}
 	}
 	return out
 }
@@ -43,7 +43,9 @@ func actionVars(force *action.InForce, mode models.ActionMode) rules.Action {
 func counted(counts []rules.Count, tallied []int) map[rules.Count]int {
 	out := make(map[rules.Count]int, len(tallied))
 	for i, n := range tallied {
-		out[counts[i]] = n
+		if n != unknownTally {
+			out[counts[i]] = n
+		}
 	}
 	return out
 }

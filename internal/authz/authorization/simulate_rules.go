@@ -163,7 +163,7 @@ func (r *replayer) countBy(ctx context.Context, q *pg.Q, scope pg.Scope, needed 
 		var asked []SubjectCount
 		for _, id := range batch {
 			for i, c := range needed {
-				asked = append(asked, SubjectCount{ID: id, Place: i, Action: c.Action, Outcomes: c.Outcomes(), Since: c.Since(r.rows[id].DecidedAt)})
+				asked = append(asked, SubjectCount{ID: id, Place: i, Action: c.Action, Outcomes: c.Outcomes(), Since: c.Since(r.rows[id].DecidedAt), Unapproved: c.Unapproved})
 			}
 		}
 		found, err := count(ctx, q, scope, asked, rules.MaxCounted)
@@ -205,6 +205,8 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 		}}
 		if g.IsSeen() {
 			past.Decision, past.Seen, past.First = "", [][]byte{}, g.IsFirst()
+		} else if g.Filter != "" {
+			past.Filter = filterOf(g)
 		}
 		switch {
 		case g.Resource && g.Action == act.Key:
@@ -216,7 +218,7 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 		case g.Resource:
 			since = latest(complete, erased)
 		case g.IsSeen() || g.Action == act.Key:
-			past.Measured, past.Stored = act.Key, storing(policies, g.Field, past.Kind)
+			past.Measured, past.Stored = act.Key, storing(policies, g)
 		}
 		var of []aggregate.Moment
 		for id, row := range r.rows {
@@ -248,28 +250,30 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 	return nil
 }
 
-// storing returns the hashes of the policies under which requests store a field.
-func storing(policies []models.PolicyVersion, field string, kind aggregate.Kind) []string {
+// storing returns the hashes of the policies under which requests store what a number is made of.
+func storing(policies []models.PolicyVersion, g rules.Aggregate) []string {
 	out := []string{}
 	for _, v := range policies {
-		if stores(v, field, kind) {
+		if stores(v, g) {
 			out = append(out, v.ContentHash)
 		}
 	}
 	return out
 }
 
-func stores(v models.PolicyVersion, field string, kind aggregate.Kind) bool {
+func stores(v models.PolicyVersion, g rules.Aggregate) bool {
 	plan, err := aggregate.Parse(v.ContextSchema)
-	f, declared := plan.Field(field)
-	return err == nil && declared && f.Kind == kind
-}
-
-func kindOf(g rules.Aggregate) aggregate.Kind {
-	if g.IsSum() {
-		return aggregate.Sum
+	has := func(field string, kind aggregate.Kind) bool {
+		f, declared := plan.Field(field)
+		return declared && f.Kind == kind
 	}
-	return aggregate.Distinct
+	if err != nil || slices.ContainsFunc(g.Filter.By(), func(s rules.Sought) bool { return !has(s.Field, aggregate.Distinct) }) {
+		return false
+	}
+	if g.IsSum() {
+		return has(g.Field, aggregate.Sum)
+	}
+	return g.Field == rules.SubjectField || has(g.Field, aggregate.Distinct)
 }
 
 // overlap is for how long decisions may be made under a policy after it was replaced.
@@ -290,7 +294,7 @@ func unstoredUntil(policies []models.PolicyVersion, g rules.Aggregate, now time.
 		counted := rules.CompileStored(contract.Requirements.Rules, contract.ContextSchema).Aggregates()
 		byResource := slices.ContainsFunc(counted, func(c rules.Aggregate) bool { return c.Resource })
 		bySubject := slices.ContainsFunc(counted, func(c rules.Aggregate) bool { return c.Field == rules.SubjectField })
-		if byResource && (bySubject && g.Field == rules.SubjectField || stores(v, g.Field, kindOf(g))) {
+		if byResource && (bySubject || g.Field != rules.SubjectField) && stores(v, g) {
 			continue
 		}
 		if v.RetiredAt == nil {
@@ -346,14 +350,13 @@ func (r *replayer) moment(scope pg.Scope, row Replayable, g rules.Aggregate) (m 
 			return m, false, err
 		}
 	}
-	if g.IsSeen() {
-		path, literal := g.SoughtPath()
-		value, given := g.Sought(context)
-		if !given || !literal && !values.Knows(path) {
+	for _, sought := range g.Sought() {
+		if path, literal := sought.Path(); !literal && !values.Knows(path) {
 			return m, false, nil
 		}
-		m.Seen, err = r.digests.Digests(scope.Environment, g.Field, value)
-		return m, true, err
+	}
+	if m.Seen, known, err = soughtBy(r.digests, counting{environment: scope.Environment, context: context}, g); err != nil || !known {
+		return m, false, err
 	}
 	f, _ := r.plan.Field(g.Field)
 	if g.IsSum() && f.CurrencyPath != nil && !values.Knows(f.CurrencyPath) {
@@ -370,8 +373,8 @@ func (r *replayer) moment(scope pg.Scope, row Replayable, g rules.Aggregate) (m 
 func known(needed []rules.Count, numbers map[int]int, decidedAt, complete time.Time) map[rules.Count]int {
 	out := make(map[rules.Count]int, len(needed))
 	for i, c := range needed {
-		if !c.Since(decidedAt).Before(complete) {
-			out[c] = numbers[i]
+		if n := numbers[i]; !c.Since(decidedAt).Before(complete) && n != unknownTally {
+			out[c] = n
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package policytest
 
 import (
+	"bytes"
 	"encoding/json"
 	"math/big"
 	"slices"
@@ -42,6 +43,9 @@ func (c *Case) before(f *File) error {
 	for _, needed := range f.set.Counts() {
 		n := 0
 		for _, e := range all {
+			if needed.Unapproved && e.ByPerson {
+				continue
+			}
 			if e.Subject == c.in.vars.Subject.ID && e.Action == needed.Action && slices.Contains(needed.Outcomes(), string(e.Decision)) && needed.Since(c.in.vars.Now).Before(c.in.vars.Now.Add(-e.Ago)) {
 				n++
 			}
@@ -84,10 +88,16 @@ func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error)
 	if g.IsSum() && !known {
 		return "", nil
 	}
+	requests := 0
 	for _, e := range all {
-		if !e.counts(g, c.in.vars) {
+		selected, err := e.selectedBy(g.Filter, c.in.context)
+		if err != nil {
+			return "", err
+		}
+		if !selected || !e.counts(g, c.in.vars) {
 			continue
 		}
+		requests++
 		if g.Field == rules.SubjectField {
 			different[e.Subject] = true
 		}
@@ -104,10 +114,12 @@ func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error)
 	switch {
 	case g.IsSum():
 		return sum.RatString(), nil
+	case g.CountsRequests():
+		return strconv.Itoa(requests), nil
 	case !g.IsSeen():
 		return strconv.Itoa(len(different)), nil
 	}
-	value, _ := g.Sought(c.in.context)
+	value, _ := g.Sought()[0].In(c.in.context)
 	text, err := aggregate.Text(value)
 	if g.IsFirst() {
 		return strconv.FormatInt(oldest[string(text)].Microseconds(), 10), err
@@ -116,6 +128,18 @@ func (c *Case) number(f *File, g rules.Aggregate, all []earlier) (string, error)
 		return "1", err
 	}
 	return "0", err
+}
+
+// selectedBy reports whether a filter selects an earlier decision for a request. What waits would be approved by a person.
+func (e earlier) selectedBy(f rules.Filter, context map[string]any) (bool, error) {
+	for _, sought := range f.By() {
+		value, given := sought.In(context)
+		text, err := aggregate.Text(value)
+		if err != nil || !given || !slices.ContainsFunc(e.values, func(v aggregate.Value) bool { return v.Field == sought.Field && bytes.Equal(v.Text, text) }) {
+			return false, err
+		}
+	}
+	return !f.Unapproved() || e.Decision == policy.Allow && !e.ByPerson, nil
 }
 
 // counts reports whether an aggregate counts an earlier decision about a case.

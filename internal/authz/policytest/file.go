@@ -134,6 +134,8 @@ type Earlier struct {
 	Context  yaml.Node     `yaml:"context"`
 	// NotExecuted gives back what the decision counts towards a rule that reserves.
 	NotExecuted bool `yaml:"not_executed"`
+	// ByPerson says of an allow that it followed a challenge or a hold, or a standing approval.
+	ByPerson bool `yaml:"approved_by_person"`
 }
 
 // Expectation is the expected decision. Lists that are left out are not compared, and an empty list is: it expects none. Their

@@ -26,10 +26,11 @@ import (
 
 // The functions of an aggregate.
 const (
-	functionSum      = "sum"
-	functionDistinct = "distinct"
-	functionSeen     = "seen"
-	functionFirst    = "first_seen"
+	functionSum       = "sum"
+	functionDistinct  = "distinct"
+	functionDecisions = "decisions" // with a filter by properties; Count is a number of decisions without
+	functionSeen      = "seen"
+	functionFirst     = "first_seen"
 )
 
 // SubjectField is the field of resource.distinct("subject", ...): no property of a context has this name.
@@ -40,13 +41,15 @@ const SubjectField = "@subject"
 // in the window; 0 for never.
 type Aggregate struct {
 	Resource bool
-	Function string // sum, distinct, seen or first_seen
+	Function string // sum, distinct, decisions, seen or first_seen
 	Field    string
 	Action   string
 	Outcome  string
 	Window   string // see isWindow
 	// Value is sought by seen and first_seen: the path of a property, or a text in quotes.
 	Value string
+	// Filter selects the requests of sum, distinct and decisions.
+	Filter Filter
 	// Reserved counts what is allowed or may still be, for a rule that reserves.
 	Reserved bool
 }
@@ -71,34 +74,32 @@ func (g Aggregate) IsSeen() bool { return g.Function == functionSeen || g.IsFirs
 // IsFirst reports whether the number says how long ago a value was seen first.
 func (g Aggregate) IsFirst() bool { return g.Function == functionFirst }
 
-// SoughtPath returns the property of the context that seen looks for, or that it looks for a literal text.
-func (g Aggregate) SoughtPath() (path []string, literal bool) {
-	if _, err := strconv.Unquote(g.Value); err == nil {
-		return nil, true
-	}
-	return strings.Split(g.Value, ".")[1:], false
-}
+// CountsRequests reports whether the number is one of requests, and not made of their values.
+func (g Aggregate) CountsRequests() bool { return g.Function == functionDecisions }
 
-// Sought returns the value that seen looks for in a decoded context; false if the context does not have it.
-func (g Aggregate) Sought(context map[string]any) (value any, given bool) {
-	if text, err := strconv.Unquote(g.Value); err == nil {
-		return text, true
+// Sought returns the values of a request that must be known for the number: what seen looks for, or those of the filter.
+func (g Aggregate) Sought() []Sought {
+	if g.IsSeen() {
+		return []Sought{{g.Field, g.Value}}
 	}
-	value, given = annotation.Lookup(context, strings.Split(g.Value, ".")[1:])
-	return value, given && value != nil
+	return g.Filter.By()
 }
 
 // key is the name of the number in the hidden variables.
 func (g Aggregate) key() string {
-	return strings.Join([]string{strconv.FormatBool(g.Resource), g.Function, g.Field, g.Action, g.Outcome, g.Window, strconv.FormatBool(g.Reserved), g.Value}, " ")
+	return strings.Join([]string{strconv.FormatBool(g.Resource), g.Function, g.Field, g.Action, g.Outcome, g.Window, strconv.FormatBool(g.Reserved), g.Value + string(g.Filter)}, " ")
 }
 
-// aggregateFrom parses a key. Only the value, which is last, can contain spaces.
+// aggregateFrom parses a key. Only the value or the filter, which is last, can contain spaces.
 func aggregateFrom(key string) Aggregate {
 	p := strings.SplitN(key, " ", 8)
-	return Aggregate{
-		Resource: p[0] == "true", Function: p[1], Field: p[2], Action: p[3], Outcome: p[4], Window: p[5], Reserved: p[6] == "true", Value: p[7],
+	g := Aggregate{Resource: p[0] == "true", Function: p[1], Field: p[2], Action: p[3], Outcome: p[4], Window: p[5], Reserved: p[6] == "true"}
+	if g.IsSeen() {
+		g.Value = p[7]
+	} else {
+		g.Filter = Filter(p[7])
 	}
+	return g
 }
 
 // text is the aggregate as a condition writes it.
@@ -113,7 +114,10 @@ func (g Aggregate) text() string {
 	if g.IsFirst() {
 		return fmt.Sprintf("%s.%s(%q, %s)", of, functionFirst, g.Field, g.Value)
 	}
-	return fmt.Sprintf("%s.%s(%q, %q, %q, %q)", of, g.Function, strings.TrimPrefix(g.Field, "@"), g.Action, g.Outcome, g.Window)
+	if g.CountsRequests() {
+		return fmt.Sprintf("%s.%s(%q, %q, %q%s)", of, g.Function, g.Action, g.Outcome, g.Window, g.Filter.text())
+	}
+	return fmt.Sprintf("%s.%s(%q, %q, %q, %q%s)", of, g.Function, strings.TrimPrefix(g.Field, "@"), g.Action, g.Outcome, g.Window, g.Filter.text())
 }
 
 // The hidden variables with the sums and the other numbers, and the function that makes a number true or false. No condition can name
@@ -130,6 +134,7 @@ const (
 func aggregateVariables() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Variable(varSums, types.NewMapType(types.StringType, decimalType)), cel.Variable(varNumbers, types.NewMapType(types.StringType, types.IntType)),
+		filterFunction(),
 		cel.Function(isSeen, cel.Overload("seen_value", []*types.Type{types.IntType, types.DynType}, types.BoolType, cel.BinaryBinding(func(n, _ ref.Val) ref.Val {
 			return types.Bool(n.Equal(types.Int(0)) != types.True)
 		}))),
@@ -151,7 +156,10 @@ func aggregateMacros(plan aggregate.Plan, reserve bool) cel.EnvOption {
 	m := macros{plan, reserve}
 	return cel.Macros(
 		cel.ReceiverMacro(functionSum, 4, m.number(functionSum, aggregate.Sum)),
+		cel.ReceiverMacro(functionSum, 5, m.number(functionSum, aggregate.Sum)),
 		cel.ReceiverMacro(functionDistinct, 4, m.number(functionDistinct, aggregate.Distinct)),
+		cel.ReceiverMacro(functionDistinct, 5, m.number(functionDistinct, aggregate.Distinct)),
+		cel.ReceiverMacro(functionDecisions, 4, m.decisions),
 		cel.ReceiverMacro(functionSeen, 3, m.seen),
 		cel.ReceiverMacro(functionFirst, 2, m.first),
 	)
@@ -206,17 +214,19 @@ func (m macros) number(function string, kind aggregate.Kind) cel.MacroFactory {
 		} else if why := m.undeclared(g.Field, kind); why != "" {
 			return nil, eh.NewError(args[0].ID(), why)
 		}
-		if at, why := (Count{g.Action, g.Outcome, g.Window}).fault(); why != "" {
+		if at, why := (Count{Action: g.Action, Outcome: g.Outcome, Window: g.Window}).fault(); why != "" {
 			return nil, eh.NewError(args[at+1].ID(), fmt.Sprintf("argument %d of %s() is %s", at+2, function, why))
 		}
 		if m.reserve && g.Outcome != string(policy.Allow) {
 			return nil, eh.NewError(args[2].ID(), `a rule that reserves counts what is allowed and what may still be: its outcome is "allow"`)
 		}
-		in := varNumbers
-		if g.IsSum() {
-			in = varSums
+		var values []ast.Expr
+		if len(args) > 4 {
+			if g.Filter, values, fault = m.filter(eh, function, args); fault == nil {
+				fault = unapprovedFault(eh, g.Filter, g.Outcome, args[2])
+			}
 		}
-		return eh.NewCall(operators.Index, eh.NewIdent(in), eh.NewLiteral(types.String(g.key()))), nil
+		return filteredEntry(eh, g, values), fault
 	}
 }
 
@@ -258,9 +268,17 @@ func (m macros) first(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (a
 	return eh.NewCall(firstSeen, entryOf(eh, g), args[1], eh.NewIdent(varNow)), nil
 }
 
-// entryOf returns the entry of a number in the hidden variable.
+// entryOf returns the entry of a number in its hidden variable.
 func entryOf(eh parser.ExprHelper, g Aggregate) ast.Expr {
-	return eh.NewCall(operators.Index, eh.NewIdent(varNumbers), eh.NewLiteral(types.String(g.key())))
+	return eh.NewCall(operators.Index, eh.NewIdent(g.variable()), eh.NewLiteral(types.String(g.key())))
+}
+
+// variable is the hidden variable with the number.
+func (g Aggregate) variable() string {
+	if g.IsSum() {
+		return varSums
+	}
+	return varNumbers
 }
 
 // sought adds the value that an aggregate seeks, which is the second argument.
@@ -268,13 +286,11 @@ func (m macros) sought(eh parser.ExprHelper, g Aggregate, args []ast.Expr) (Aggr
 	if why := m.undeclared(g.Field, aggregate.Distinct); why != "" {
 		return g, eh.NewError(args[0].ID(), why)
 	}
-	if text, ok := stringLiteral(args[1]); ok {
-		g.Value = strconv.Quote(text)
-	} else if p := pathOf(args[1]); len(p) > 1 && p[0] == varContext {
-		g.Value = p.String()
-	} else {
+	text, ok := operandText(args[1])
+	if _, isString := stringLiteral(args[1]); !ok || args[1].Kind() == ast.LiteralKind && !isString {
 		return g, eh.NewError(args[1].ID(), "argument 2 of "+g.Function+"() is a property of the context or a literal string")
 	}
+	g.Value = text
 	return g, nil
 }
 
@@ -343,9 +359,12 @@ func (s *Set) bindAggregates(bound map[string]any, known map[Aggregate]string) {
 }
 
 // aggregate records that the condition reads a number, and that its result is the same for every one above a limit; nil is no limit.
-func (a *analysis) aggregate(e ast.Expr, above *big.Rat) {
-	key, _ := stringLiteral(e.AsCall().Args()[1])
-	g := aggregateFrom(key)
+func (a *analysis) aggregate(e ast.Expr, above *big.Rat, present []string) {
+	g, values, _ := aggregateOf(e)
+	for _, v := range values {
+		a.visit(v, present)
+	}
+	a.equalable(g.Filter.By(), values)
 	if !slices.Contains(a.aggregates, g) {
 		a.aggregates, a.limits[g] = append(a.aggregates, g), above
 		return
@@ -364,8 +383,11 @@ func higher(a, b *big.Rat) *big.Rat {
 	return a
 }
 
-// isAggregate reports whether an expression is an entry of a hidden variable with aggregates.
-func isAggregate(e ast.Expr) bool { return isEntryOf(e, varSums) || isEntryOf(e, varNumbers) }
+// isAggregate reports whether an expression is a number that is made of stored values.
+func isAggregate(e ast.Expr) bool {
+	_, _, ok := aggregateOf(e)
+	return ok
+}
 
 // addedTo returns the aggregate to which an expression adds at most an amount of the request, which is never less than 0: a number above
 // a limit then stays above it.
@@ -392,9 +414,8 @@ func (a *analysis) visitAmount(e ast.Expr, present []string) {
 	}
 	var of Aggregate
 	for _, arg := range e.AsCall().Args() {
-		if isAggregate(arg) {
-			key, _ := stringLiteral(arg.AsCall().Args()[1])
-			of = aggregateFrom(key)
+		if g, _, is := aggregateOf(arg); is {
+			of = g
 		}
 	}
 	for _, arg := range e.AsCall().Args() {
@@ -453,7 +474,7 @@ func (s *Set) totals(r compiled, v Vars) []policy.ShownValue {
 		} else if limit != nil {
 			value += " of " + display.Amount(limit, currency)
 		}
-		out = append(out, policy.ShownValue{Label: g.label(f.Label, v.Action.Key), Value: value})
+		out = append(out, policy.ShownValue{Label: g.label(f.Label, v.Action.Key) + g.Filter.words(s.plan), Value: value})
 	}
 	return out
 }
@@ -500,7 +521,7 @@ func (r compiled) describeAggregates(bound map[string]any) []string {
 			}
 			digits, _ := r.limits[g].FloatPrec()
 			text = fmt.Sprintf("%s %s %s", text, sign, r.limits[g].FloatString(digits))
-		} else if n, known := numbers[g.key()]; known && g.Function == functionDistinct {
+		} else if n, known := numbers[g.key()]; known && !g.IsSeen() {
 			sign := "="
 			if above := r.limits[g]; above != nil && above.Cmp(new(big.Rat).SetInt64(n)) < 0 {
 				sign, n = ">", above.Num().Int64()

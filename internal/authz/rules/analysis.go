@@ -34,6 +34,7 @@ type analysis struct {
 	counts  []Count
 	most    map[Count]int // where each count can stop without changing the result
 	plan    aggregate.Plan
+	sizes   sizes
 	// aggregates are the numbers that are made of stored values, and limits say from where on each may be any higher one; nil is nowhere.
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
@@ -134,10 +135,10 @@ func (a *analysis) call(e ast.Expr, present []string) {
 			a.count(e, MaxCounted)
 			return
 		}
-		if isAggregate(e) {
-			a.aggregate(e, nil)
-			return
-		}
+	}
+	if isAggregate(e) {
+		a.aggregate(e, nil, present)
+		return
 	}
 	a.comparison(e)
 	a.occurs(e)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,10 +41,14 @@ type Count struct {
 	Action  string // or the type of the event
 	Outcome string // allow, challenge, hold, deny or any
 	Window  string // see isWindow
+	// Unapproved counts what no person approved, of what was allowed.
+	Unapproved bool
 }
 
 // Signals returns the number of security events of a type within a window.
-func Signals(kind, window string) Count { return Count{kind, signalled, window} }
+func Signals(kind, window string) Count {
+	return Count{Action: kind, Outcome: signalled, Window: window}
+}
 
 // Signal returns the type of the security events that are counted; empty if decisions are.
 func (c Count) Signal() string {
@@ -65,14 +70,20 @@ func (c Count) Outcomes() []string {
 }
 
 // key is the name of the count in the hidden variable that holds the counts.
-func (c Count) key() string { return c.Action + " " + c.Outcome + " " + c.Window }
+func (c Count) key() string {
+	return strings.Join([]string{c.Action, c.Outcome, c.Window, strconv.FormatBool(c.Unapproved)}, " ")
+}
 
 // text is the count as a condition writes it.
 func (c Count) text() string {
 	if c.Signal() != "" {
 		return `subject.signals("` + c.Action + `", "` + c.Window + `")`
 	}
-	return `subject.decisions("` + c.Action + `", "` + c.Outcome + `", "` + c.Window + `")`
+	var filter Filter
+	if c.Unapproved {
+		filter = filterOf([]Sought{{byPerson, "false"}})
+	}
+	return `subject.decisions("` + c.Action + `", "` + c.Outcome + `", "` + c.Window + `"` + filter.text() + ")"
 }
 
 // fault returns which of the fields cannot be used, and what it is instead; an empty text if all can.
@@ -91,18 +102,21 @@ func (c Count) fault() (at int, why string) {
 
 func countFrom(key string) Count {
 	parts := strings.Split(key, " ")
-	return Count{parts[0], parts[1], parts[2]}
+	return Count{parts[0], parts[1], parts[2], parts[3] == "true"}
 }
 
 // varCounts is the hidden variable with the counts. No condition can name it.
 const varCounts = "@counts"
 
+// decisionsForm says whose function decisions() is, for messages.
+const decisionsForm = `decisions() is a function of subject: subject.decisions("payments.transfer", "allow", "24h")`
+
 // countsMacro replaces subject.decisions(action, outcome, window) by an entry of the hidden variable. Its arguments are literals,
 // so that the counts that a policy needs are known before any request.
 func countsMacro() cel.EnvOption {
-	return cel.Macros(cel.ReceiverMacro("decisions", 3, func(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	return cel.Macros(cel.ReceiverMacro(functionDecisions, 3, func(eh parser.ExprHelper, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 		if target.Kind() != ast.IdentKind || target.AsIdent() != varSubject {
-			return nil, eh.NewError(target.ID(), "decisions() is a function of subject: subject.decisions(\"payments.transfer\", \"allow\", \"24h\")")
+			return nil, eh.NewError(target.ID(), decisionsForm)
 		}
 		texts := make([]string, len(args))
 		for i, a := range args {
@@ -112,7 +126,7 @@ func countsMacro() cel.EnvOption {
 			}
 			texts[i] = literal
 		}
-		c := Count{texts[0], texts[1], texts[2]}
+		c := Count{Action: texts[0], Outcome: texts[1], Window: texts[2]}
 		if at, why := c.fault(); why != "" {
 			return nil, eh.NewError(args[at].ID(), fmt.Sprintf("argument %d of subject.decisions() is %s", at+1, why))
 		}
@@ -205,7 +219,7 @@ func (a *analysis) limit(e ast.Expr, present []string) bool {
 		other := args[1-i]
 		if number, ok := a.addedTo(arg); ok {
 			if above, literal := numberLiteral(other); literal {
-				a.aggregate(number, above)
+				a.aggregate(number, above, present)
 				a.visitAmount(arg, present)
 				return true
 			}

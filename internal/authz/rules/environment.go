@@ -99,7 +99,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	if checked.OutputType() != types.BoolType {
 		return out, []Fault{{Line: 1, Column: 1, Why: "a condition must be true or false; this one has the type " + typeText(checked.OutputType().String())}}
 	}
-	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}, plan: e.plan, limits: map[Aggregate]*big.Rat{}, adds: map[Aggregate]path{}}
+	a := &analysis{tree: tree, objects: e.types.objects, most: map[Count]int{}, plan: e.plan, sizes: e.sizes, limits: map[Aggregate]*big.Rat{}, adds: map[Aggregate]path{}}
 	a.visit(tree.Expr(), nil)
 	a.listed(tree.Expr())
 	if rule.Reserve && !slices.ContainsFunc(a.aggregates, func(g Aggregate) bool { return g.Reserved }) {
@@ -113,7 +113,7 @@ func (e environment) compile(rule policy.Rule) (compiled, []Fault) {
 	out.aggregates, out.limits, out.adds, out.lists, out.nevers = a.aggregates, a.limits, a.adds, a.lists, a.nevers
 	// The numbers are those of the request's currency and resource, and do not contain the request itself. What a list had then stays decided.
 	out.request = len(a.aggregates)+len(a.lists) > 0 || slices.ContainsFunc(a.reads, path.ofRequest)
-	out.evaded = (&presence{analysis: a, sizes: e.sizes}).evaded(tree.Expr())
+	out.evaded = (&presence{analysis: a}).evaded(tree.Expr())
 	if fault, bad := e.expensive(checked); bad {
 		return out, []Fault{fault}
 	}

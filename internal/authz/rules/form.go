@@ -273,10 +273,18 @@ func isValue(e ast.Expr) bool {
 		if binary[c.FunctionName()] != "" || slices.Contains(logical, c.FunctionName()) || c.IsMemberFunction() && !isValue(c.Target()) {
 			return false
 		}
-		return !slices.ContainsFunc(c.Args(), func(arg ast.Expr) bool { return arg.Kind() != ast.LiteralKind && !isValue(arg) })
+		return !slices.ContainsFunc(c.Args(), func(arg ast.Expr) bool { return arg.Kind() != ast.LiteralKind && !isFilter(arg) && !isValue(arg) })
 	default:
 		return false
 	}
+}
+
+// isFilter reports whether an argument is a filter.
+func isFilter(arg ast.Expr) bool {
+	return arg.Kind() == ast.MapKind && !slices.ContainsFunc(arg.AsMap().Entries(), func(e ast.EntryExpr) bool {
+		_, operand := operandText(e.AsMapEntry().Value())
+		return !operand
+	})
 }
 
 // guards returns the properties that a value reads and that can be missing, from the context down.

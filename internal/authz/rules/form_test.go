@@ -58,6 +58,10 @@ func TestFormsOfConditions(t *testing.T) {
 			rules.Form{Tests: []rules.Test{{`subject.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount)`, ">", "20000"}}},
 			"the sum of amount of allowed decisions about the subject in the last 24 hours plus amount is over 20,000",
 		},
+		`subject.sum("amount", "payments.transfer", "allow", "24h", {"payee.iban": "DE1", "approved_by_person": false}) > 5000`: {
+			rules.Form{Tests: []rules.Test{{`subject.sum("amount", "payments.transfer", "allow", "24h", {"payee.iban": "DE1", "approved_by_person": false})`, ">", "5000"}}},
+			"the sum of amount of allowed decisions about the subject with payee iban \"DE1\" that no person approved in the last 24 hours is over 5,000",
+		},
 		`has(context.payee.iban) && !subject.seen("payee.iban", context.payee.iban, "30d")`: {
 			rules.Form{Tests: []rules.Test{{`subject.seen("payee.iban", context.payee.iban, "30d")`, "is false", ""}}},
 			"the subject was not allowed this payee iban in the last 30 days",

@@ -79,7 +79,6 @@ func optional(schema map[string]any, path []string) bool {
 // presence finds the properties of the context without which a condition can be false because they are missing.
 type presence struct {
 	*analysis
-	sizes  sizes
 	skips  []string // tested where their absence can make the condition false
 	caught []string // tested where their absence can make it true
 }

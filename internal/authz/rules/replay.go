@@ -151,11 +151,7 @@ func (r compiled) unknown(bound map[string]any, unusable map[string]error, known
 		if sum || number {
 			continue
 		}
-		in := varNumbers
-		if g.IsSum() {
-			in = varSums
-		}
-		patterns, names = append(patterns, cel.AttributePattern(in).QualString(g.key())), append(names, g.text())
+		patterns, names = append(patterns, cel.AttributePattern(g.variable()).QualString(g.key())), append(names, g.text())
 	}
 	for _, l := range r.lists {
 		if known(path{"list", l.Name}, false) {

@@ -321,8 +321,8 @@ func TestSetNeeds(t *testing.T) {
 	t.Parallel()
 	set := compile(t, `context.amount > 1.0 && subject.decisions("a", "deny", "1h") > 1`, `subject.decisions("b", "any", "7d") > 1`, `resource.id == "x"`, `true`,
 		`has(context.payee) && context.payee.name == "x"`)
-	require.Equal(t, []rules.Count{{"a", "deny", "1h"}, {"b", "any", "7d"}}, set.Counts())
-	require.Equal(t, []rules.Count{{"b", "any", "7d"}}, set.AgainCounts())
+	require.Equal(t, []rules.Count{{Action: "a", Outcome: "deny", Window: "1h"}, {Action: "b", Outcome: "any", Window: "7d"}}, set.Counts())
+	require.Equal(t, []rules.Count{{Action: "b", Outcome: "any", Window: "7d"}}, set.AgainCounts())
 	require.Equal(t, [][]string{{"amount"}, {"payee"}, {"payee", "name"}}, set.ReadsContext())
 	require.Equal(t, []string{"allow", "challenge", "hold", "deny"}, set.Counts()[1].Outcomes())
 	at := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)

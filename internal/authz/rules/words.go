@@ -13,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/display"
+	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
 // Value is a value that conditions can test.
@@ -62,7 +63,7 @@ func (b *Builder) Values(action string) []Value {
 		add(f.group, f.text)
 	}
 	for _, of := range []struct{ outcome, window string }{{"any", "1h"}, {"any", "24h"}, {"allow", "24h"}, {"allow", "7d"}, {"allow", "30d"}, {"deny", "24h"}} {
-		add("Earlier decisions", Count{action, of.outcome, of.window}.text())
+		add("Earlier decisions", Count{Action: action, Outcome: of.outcome, Window: of.window}.text())
 		for _, name := range b.env.plan.Names(aggregate.Sum) {
 			sum := Aggregate{Function: functionSum, Field: name, Action: action, Outcome: of.outcome, Window: of.window}
 			add("Earlier decisions", sum.text())
@@ -72,7 +73,16 @@ func (b *Builder) Values(action string) []Value {
 			add("Earlier decisions", Aggregate{Function: functionDistinct, Field: name, Action: action, Outcome: of.outcome, Window: of.window}.text())
 		}
 	}
+	add("Earlier decisions", Count{Action: action, Outcome: string(policy.Allow), Window: "24h", Unapproved: true}.text())
+	for _, name := range b.env.plan.Names(aggregate.Sum) {
+		add("Earlier decisions", Aggregate{Function: functionSum, Field: name, Action: action, Outcome: string(policy.Allow), Window: "24h", Filter: filterOf([]Sought{{byPerson, "false"}})}.text())
+	}
 	for _, name := range b.env.plan.Names(aggregate.Distinct) {
+		same := filterOf([]Sought{{name, "context." + name}})
+		add("Earlier decisions", Aggregate{Function: functionDecisions, Action: action, Outcome: string(policy.Allow), Window: "24h", Filter: same}.text())
+		for _, sum := range b.env.plan.Names(aggregate.Sum) {
+			add("Earlier decisions", Aggregate{Function: functionSum, Field: sum, Action: action, Outcome: string(policy.Allow), Window: "24h", Filter: same}.text())
+		}
 		add("Earlier decisions", Aggregate{Function: functionSeen, Field: name, Value: "context." + name, Window: "30d"}.text())
 	}
 	return out
@@ -217,7 +227,12 @@ func (b *Builder) label(e ast.Expr) string {
 // functionLabel names a count, a sum or a value of earlier decisions; empty for another function.
 func (b *Builder) functionLabel(c ast.CallExpr) string {
 	var args []string
+	filter := ""
 	for _, arg := range c.Args() {
+		if isFilter(arg) {
+			filter = b.filterWords(arg)
+			continue
+		}
 		text, _ := stringLiteral(arg)
 		args = append(args, text)
 	}
@@ -227,10 +242,10 @@ func (b *Builder) functionLabel(c ast.CallExpr) string {
 	}
 	during := func(outcome, window string) string {
 		said := map[string]string{"allow": "allowed ", "deny": "denied ", "hold": "held ", "challenge": "challenged "}[outcome]
-		return fmt.Sprintf("%sdecisions about %s in the last %s", said, of, windowWords(window))
+		return fmt.Sprintf("%sdecisions about %s%s in the last %s", said, of, filter, windowWords(window))
 	}
 	switch {
-	case c.FunctionName() == "decisions" && len(args) == 3:
+	case c.FunctionName() == functionDecisions && len(args) == 3:
 		return "the number of " + during(args[1], args[2])
 	case c.FunctionName() == "signals" && len(args) == 2:
 		return fmt.Sprintf("the number of security events %q about the subject in the last %s", args[0], windowWords(args[1]))
@@ -245,6 +260,29 @@ func (b *Builder) functionLabel(c ast.CallExpr) string {
 	default:
 		return ""
 	}
+}
+
+// filterWords is a filter in a sentence, such as " with this payee that no person approved".
+func (b *Builder) filterWords(filter ast.Expr) string {
+	var with []string
+	suffix := ""
+	for _, e := range filter.AsMap().Entries() {
+		name, _ := stringLiteral(e.AsMapEntry().Key())
+		label := b.propertyLabel(strings.Split(name, "."))
+		text, _ := operandText(e.AsMapEntry().Value())
+		switch _, literal := (Sought{name, text}).Path(); {
+		case name == byPerson:
+			suffix = " that no person approved"
+		case literal:
+			with = append(with, label+" "+text)
+		default:
+			with = append(with, "this "+label)
+		}
+	}
+	if len(with) > 0 {
+		return " with " + strings.Join(with, " and ") + suffix
+	}
+	return suffix
 }
 
 // property returns the schema of a property of the context that "properties" alone leads to; nil for any other.
