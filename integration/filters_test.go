@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,9 @@ func TestFiltersOfSumsAndCounts(t *testing.T) {
 		"key": key, "name": "Pay", "consequence": "Money leaves the account.", "allowed_audiences": []string{audience}, "resource_type": "supplier", "context_schema": schema,
 	}).is(201).string("id")
 	path := "/api/v1/actions/" + id
-	sum := func(filter string) string { return `subject.sum("amount", "` + key + `", "allow", "24h", ` + filter + `)` }
+	sum := func(filter string) string {
+		return `subject.sum("amount", "` + key + `", "allow", "24h", ` + filter + `)`
+	}
 	payee := sum(`{"payee": context.payee}`)
 	alone := sum(`{"approved_by_person": false, "agent": context.agent}`)
 	often := `subject.decisions("` + key + `", "allow", "1h", {"approved_by_person": false})`
@@ -41,9 +44,10 @@ func TestFiltersOfSumsAndCounts(t *testing.T) {
 		`{"payee": 5}`:                   `the filter compares "payee", of the type string, with a value of the type int`,
 	} {
 		refused := w.Server.post(t, path+"/policy-versions", object{"requirements": with(allowing, object{"rules": []object{rule("payee", sum(filter)+" > 1", holdMatched)}})}).is(422)
-		require.Contains(t, string(refused.body), "rule_invalid")
-		require.Contains(t, refused.string("detail")+fmt.Sprint(refused.value("errors")), why)
-		require.Contains(t, string(refused.body), `of the rule \"payee\"`)
+		said := strings.ReplaceAll(string(refused.body), `\"`, `"`)
+		for _, part := range []string{"rule_invalid", `of the rule "payee"`, why} {
+			require.Contains(t, said, part)
+		}
 	}
 	w.Server.post(t, path+"/policy-versions/1/activate", nil).is(200)
 	w.Server.patch(t, path, object{"mode": "enforce"}).is(200)

@@ -152,6 +152,45 @@ func TestStandingApprovalCoversItsSentence(t *testing.T) {
 	w.decides(t, covered(subject, action, nil), "challenge")
 }
 
+// A simulation applies the standing approval that allowed a decision to versions under whose terms it would have been given.
+func TestSimulationOfStandingApprovals(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	path, action := w.standingAction(t, standingPolicy)
+	subject := w.subject(t)
+	w.decides(t, covered(subject, action, nil), "challenge")
+	w.begun(t, subject, action, nil)
+	used := w.decides(t, covered(subject, action, nil), "allow")
+	for i, c := range []struct {
+		name         string
+		requirements object
+		after        object
+		notDecidable int
+	}{
+		{"the version in force", standingPolicy, object{"allow": 1.0, "challenge": 1.0}, 0},
+		{"the same terms", with(standingPolicy, object{"self_review": "barred"}), object{"allow": 1.0, "challenge": 1.0}, 0},
+		{"other terms", with(standingPolicy, object{"standing": with(permitted, object{"max_uses": 2})}), object{"challenge": 1.0}, 1},
+		{"another source", with(standingPolicy, object{"standing": with(permitted, object{"by": []string{"review"}})}), object{"challenge": 2.0}, 0},
+		{"none", object{"coverage_min": "none", "explicit_approval_required": true}, object{"challenge": 2.0}, 0},
+		{"other terms that nothing needs", with(allowing, object{"standing": with(permitted, object{"max_uses": 2})}), object{"allow": 2.0}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			version := 1
+			if i > 0 {
+				version = int(w.Server.post(t, path+"/policy-versions", object{"requirements": c.requirements}).is(201).value("version").(float64))
+			}
+			got := w.Server.post(t, fmt.Sprintf("%s/policy-versions/%d/simulate", path, version), object{}).is(200)
+			require.Equal(t, c.after, got.value("after"), string(got.body))
+			require.InDelta(t, c.notDecidable, got.value("not_decidable"), 0)
+			if c.notDecidable > 0 {
+				left := got.value("undecided").([]any)[0].(map[string]any)
+				require.Equal(t, used.string("id"), left["authorization"])
+				require.Equal(t, []any{map[string]any{"rule": "standing_approval", "unknown": []any{"whether the standing approval would have been given"}}}, left["rules"])
+			}
+		})
+	}
+}
+
 // A policy decides what may be asked for.
 func TestStandingApprovalWithinThePolicy(t *testing.T) {
 	t.Parallel()

@@ -104,17 +104,8 @@ func pastQuery(p Past) string {
 	if p.Resource {
 		holder = "v.resource_digest in (a.resource_digest, " + own + ")"
 	}
-	least, most := " filter (where v.certain)", ""
-	columns, before, after := "v.amount, v.digest", "", ""
-	if p.Filter != nil {
-		least, most = " filter (where v.certain and v.surely)", " filter (where v.perhaps)"
-		columns += ", v.request_id, v.decision, v.first, v.reserved, " + settled + " as settled"
-		const values = "f.digest in (select d.digest from unnest(@filtering::text[], @values::bytea[]) d (id, digest) where d.id = a.id)"
-		before = "select v.*, " + selected("@tenant", "@environment", "@fields", values, "@unapproved", "v.reserved = 'executed'") + " as surely, " +
-			selected("@tenant", "@environment", "@fields", values, "@unapproved", "v.reserved = 'executed' or not v.settled") + " as perhaps from ("
-		after = ") v offset 0"
-	}
-	number := [2]string{strings.ReplaceAll(numbersOf(least)[p.Kind], "r.", "v."), strings.ReplaceAll(numbersOf(most)[p.Kind], "r.", "v.")}
+	f := p.filtered(settled)
+	number := [2]string{strings.ReplaceAll(numbersOf(f.least)[p.Kind], "r.", "v."), strings.ReplaceAll(numbersOf(f.most)[p.Kind], "r.", "v.")}
 	if p.First {
 		number = [2]string{"coalesce(max(v.ago) filter (where v.certain), 0)", "greatest(coalesce(max(v.ago), 0), 0)"}
 	}
@@ -139,8 +130,29 @@ func pastQuery(p Past) string {
 				and b.id <> a.id and b.decided_at > w.since - @simultaneous::interval and b.decided_at < a.decided_at + @simultaneous::interval
 				and b.policy_hash <> all (@stored))
 		from unnest(@ids::text[], @currencies::text[], @since::timestamptz[], @digests::bytea[]) w(id, currency, since, digest) join authorizations a on a.environment_id = @environment and a.id = w.id
-			left join lateral (` + before + `select ` + columns + `, (extract(epoch from a.decided_at - v.decided_at) * 1000000)::bigint as ago, ` + certain + ` as certain
+			` + f.wanted + `
+			left join lateral (` + f.before + `select v.amount, v.digest` + f.columns + `, (extract(epoch from a.decided_at - v.decided_at) * 1000000)::bigint as ago, ` + certain + ` as certain
 				from aggregate_values v where v.tenant_id = @tenant and v.environment_id = @environment
-				and ` + holder + ` and v.request_id <> a.id and ` + of + possible + ` limit @most` + after + `) v on true
+				and ` + holder + ` and v.request_id <> a.id and ` + of + possible + ` limit @most` + f.after + `) v on true
 		group by a.id, a.subject_uid, a.decided_at, w.since`
+}
+
+// filtering are the parts of a statement by which a filter selects rows.
+type filtering struct{ least, most, columns, wanted, before, after string }
+
+// filtered returns those of the filter. A row that was not settled before the decision may have been executed then.
+func (p Past) filtered(settled string) filtering {
+	if p.Filter == nil {
+		return filtering{least: " filter (where v.certain)"}
+	}
+	by := func(executed string) string {
+		return selected("@tenant", "@environment", "@fields", "f.digest = any (g.digests)", "@unapproved", executed)
+	}
+	return filtering{
+		least: " filter (where v.certain and v.surely)", most: " filter (where v.perhaps)",
+		columns: ", v.request_id, v.decision, v.first, v.reserved, " + settled + " as settled",
+		wanted:  "left join lateral (select array_agg(d.digest) as digests from unnest(@filtering::text[], @values::bytea[]) d (id, digest) where d.id = a.id) g on true",
+		before:  "select v.*, " + by("v.reserved = 'executed'") + " as surely, " + by("v.reserved = 'executed' or not v.settled") + " as perhaps from (",
+		after:   ") v offset 0",
+	}
 }

@@ -44,6 +44,8 @@ func TestCountsSurviveErasures(t *testing.T) {
 		`subject.decisions("payments.transfer", "allow", "36h") >= 2`:                                         false,
 		`subject.decisions("payments.transfer", "any", "36h") >= 2`:                                           false,
 		`subject.distinct("payee", "payments.transfer", "allow", "36h") >= 2`:                                 false,
+		`subject.sum("amount", "payments.transfer", "allow", "36h", {"approved_by_person": false}) >= 250.0`:  true,
+		`subject.decisions("payments.transfer", "allow", "36h", {"approved_by_person": false}) >= 2`:          false,
 		`resource.distinct("payee", "payments.transfer", "allow", "36h") >= 2`:                                false,
 	} {
 		t.Run(fmt.Sprintf("%s, %t", when, reserve), func(t *testing.T) {
@@ -60,6 +62,19 @@ func TestCountsSurviveErasures(t *testing.T) {
 			require.Equal(t, policy.Allow, b.send(t, "125", "c"), "the window has passed")
 		})
 	}
+}
+
+// The requests of an erased subject have no values any more: they count under every filter.
+func TestErasedRequestsCountUnderEveryFilter(t *testing.T) {
+	t.Parallel()
+	b := counting(t, denyRule("payee", `subject.sum("amount", "payments.transfer", "allow", "36h", {"payee": context.payee}) + decimal(context.amount) > 250`, true),
+		denyRule("often", `subject.decisions("payments.transfer", "any", "36h", {"payee": "z"}) >= 2`, false))
+	require.Equal(t, policy.Allow, b.send(t, "125", "a"))
+	require.Equal(t, policy.Allow, b.send(t, "250", "b"), "another payee")
+	b.again(t)
+	require.Equal(t, policy.Deny, b.send(t, "0.01", "c"))
+	b.clock.Advance(36 * time.Hour)
+	require.Equal(t, policy.Allow, b.send(t, "250", "c"))
 }
 
 // Security events about a subject are counted on when it is erased and created anew, as long as the window and in simulations.

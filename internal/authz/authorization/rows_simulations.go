@@ -26,7 +26,9 @@ type Replayable struct {
 	ChallengesUsed     int
 	ChallengeCompleted *string
 	HoldApproved       bool
-	StandingSource     *string // of the standing approval that allowed it
+	StandingID         *string // of the standing approval that allowed it
+	StandingSource     *string // of that; nil if it is gone
+	PolicyHash         string
 	ResourceType       string
 	ContextDigest      string
 	Audience           string
@@ -41,7 +43,7 @@ type Replayable struct {
 }
 
 const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
-		a.challenge_completed, a.hold_approved,
+		a.challenge_completed, a.hold_approved, a.standing_id, a.policy_hash,
 		(select g.source from standing_approvals g where g.environment_id = a.environment_id and g.id = a.standing_id) as standing_source, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
 		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,

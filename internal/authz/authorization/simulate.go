@@ -149,7 +149,11 @@ func (s *Service) Simulate(ctx context.Context, scope pg.Scope, v models.PolicyV
 			return Simulation{}, err
 		}
 		question.Rules = applied.matched
-		t.count(row, policy.Decide(question), applied.matched)
+		if now, known := replay.decide(row, question); known {
+			t.count(row, now, applied.matched)
+		} else {
+			t.leave(row, []rules.Undecided{{Rule: "standing_approval", Unknown: []string{"whether the standing approval would have been given"}}})
+		}
 	}
 	return t.result(), nil
 }
@@ -171,13 +175,35 @@ func replayInput(row Replayable, r policy.Requirements, kind policy.EnvironmentK
 	if row.Decision == string(policy.Challenge) && row.Mode != models.ModeShadow {
 		in.ChallengesUsed--
 	}
-	if row.StandingSource != nil && r.Standing != nil {
-		in.Standing = &policy.GivenStanding{Source: policy.StandingSource(*row.StandingSource)}
-	}
 	if row.ChallengeCompleted != nil {
 		in.ChallengeCompleted = policy.Method(*row.ChallengeCompleted)
 	}
 	return in, nil
+}
+
+// decide decides a stored decision by the standing approval that allowed it, if it would have been given under the simulated requirements: their terms
+// are those under which it was. It returns false if the decision depends on that, and the terms differ. Of another decision no one had given one.
+func (r *replayer) decide(row Replayable, question policy.Input) (policy.Decision, bool) {
+	d := policy.Decide(question)
+	if row.StandingID == nil || question.Requirements.Standing == nil {
+		return d, true
+	}
+	sources := question.Requirements.Standing.By
+	if row.StandingSource != nil {
+		sources = slices.DeleteFunc(slices.Clone(sources), func(s policy.StandingSource) bool { return string(s) != *row.StandingSource })
+	}
+	for _, source := range sources {
+		if !question.StandingApplies(d, source) {
+			continue
+		}
+		asked := question
+		asked.Standing = &policy.GivenStanding{Source: source}
+		if given := policy.Decide(asked); given.Effect == policy.Allow {
+			before, stored := r.approved[row.PolicyHash]
+			return given, stored && row.StandingSource != nil && before.StandsAs(question.Requirements.Resolve(r.kind), source)
+		}
+	}
+	return d, true
 }
 
 // tally accumulates a Simulation.

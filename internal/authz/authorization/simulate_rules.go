@@ -28,6 +28,9 @@ const countsBatch = 500
 // numbersBatch is the same for a number, which is made of more rows.
 const numbersBatch = 100
 
+// filteredBatch is the same for a number with a filter, each row of which is looked up.
+const filteredBatch = 10
+
 // replayer applies the rules of a policy version to stored decisions.
 type replayer struct {
 	set       *rules.Set // nil or empty if the version has no rules: then nothing else is read
@@ -42,7 +45,8 @@ type replayer struct {
 	lists     map[string]models.List                // by name
 	plan      aggregate.Plan
 	digests   aggregate.Vault
-	noContext string // the digest of an empty context
+	approved  map[string]policy.Requirements // by the content hash of the policy under which standing approvals were given
+	noContext string                         // the digest of an empty context
 	done      map[string]appliedRules
 }
 
@@ -61,7 +65,10 @@ func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyV
 	}
 	r := &replayer{
 		set: set, kind: kind, vault: s.kept, digests: s.digests, done: map[string]appliedRules{}, numbers: map[string]map[rules.Aggregate]string{},
-		listed: map[string]map[rules.Listed]bool{},
+		listed: map[string]map[rules.Listed]bool{}, approved: map[string]policy.Requirements{},
+	}
+	if err := r.readApproved(ctx, s.store.Q, scope, v.ActionID, rows); err != nil {
+		return nil, err
 	}
 	if set.Empty() {
 		return r, nil
@@ -90,6 +97,25 @@ func (s *Service) replayer(ctx context.Context, scope pg.Scope, v models.PolicyV
 		return nil, err
 	}
 	return r, r.ask(ctx, s, scope)
+}
+
+// readApproved reads under which requirements the standing approvals were given that allowed decisions.
+func (r *replayer) readApproved(ctx context.Context, q *pg.Q, scope pg.Scope, of string, rows []Replayable) error {
+	if !slices.ContainsFunc(rows, func(row Replayable) bool { return row.StandingID != nil }) {
+		return nil
+	}
+	policies, err := policiesOf(ctx, q, scope, of)
+	if err != nil {
+		return err
+	}
+	for _, v := range policies {
+		c, err := action.Contract(v)
+		if err != nil {
+			return err
+		}
+		r.approved[v.ContentHash] = c.Requirements.Resolve(r.kind)
+	}
+	return nil
 }
 
 // follow reads the decisions that follow-up decisions follow, up to the first of each chain: a rule that applied to them still
@@ -231,7 +257,11 @@ func (r *replayer) number(ctx context.Context, s *Service, scope pg.Scope, act m
 				of = append(of, m)
 			}
 		}
-		for batch := range slices.Chunk(of, numbersBatch) {
+		each := numbersBatch
+		if past.Filter != nil {
+			each = filteredBatch
+		}
+		for batch := range slices.Chunk(of, each) {
 			found, err := past.Before(ctx, q.Old(ctx), scope, batch)
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -196,6 +197,12 @@ func (in Input) StandingApplies(d Decision, source StandingSource) bool {
 	}
 	return source == StandingByPasskey || full.Approvals() == base.Approvals() && full.Review.String() == base.Review.String() &&
 		full.BarsSelfReview() == base.BarsSelfReview()
+}
+
+// StandsAs reports whether a standing approval by a source, given under these resolved requirements, would have been given under others in the same way.
+func (r Requirements) StandsAs(other Requirements, source StandingSource) bool {
+	return reflect.DeepEqual(r.Standing, other.Standing) && (source == StandingByPasskey ||
+		r.Approvals() == other.Approvals() && r.Review.String() == other.Review.String() && r.BarsSelfReview() == other.BarsSelfReview())
 }
 
 // StandingSources returns the sources of those standing approvals by which a request that waits would be allowed.

@@ -54,6 +54,39 @@ policy:
 cases:
 `
 
+const filtered = `
+policy:
+  requirements:
+    coverage_min: none
+    rules:
+      - {name: payee, when: 'subject.sum("amount", "test.action", "allow", "1h", {"payee": context.payee}) > 100', requirements: {hold_on: [rule_matched]}, reason: Much.}
+      - {name: often, when: 'subject.decisions("test.action", "any", "1h", {"payee": "b"}) >= 2', requirements: {hold_on: [rule_matched]}, reason: Often.}
+      - {name: alone, when: 'subject.decisions("test.action", "allow", "1h", {"approved_by_person": false}) >= 3', requirements: {hold_on: [rule_matched]}, reason: Alone.}
+      - {name: large, when: 'subject.sum("amount", "test.action", "allow", "1h", {"approved_by_person": false}) > 200', requirements: {hold_on: [rule_matched]}, reason: Large.}
+  context_schema: {type: object, required: [amount, payee], properties: {amount: {type: number, x-countersign-aggregate: sum}, payee: {type: string, x-countersign-aggregate: distinct}}}
+anchors:
+  - &a {context: {amount: 60, payee: "A 1"}}
+  - &b {context: {amount: 90, payee: b}}
+  - &approved {context: {amount: 60, payee: a1}, approved_by_person: true}
+cases:
+  - {name: one payee, context: {amount: 1, payee: a1}, earlier: [*a, *a], expect: {decision: hold, rules: [payee]}}
+  - {name: another payee, context: {amount: 1, payee: c}, earlier: [*a, *a], expect: {decision: allow, rules: []}}
+  - {name: a literal, context: {amount: 1, payee: c}, earlier: [*b, {decision: deny, context: {payee: B}}], expect: {decision: hold, rules: [often]}}
+  - {name: approved by a person, context: {amount: 1, payee: c}, earlier: [*a, *a, *approved, *approved], expect: {decision: allow, rules: []}}
+  - {name: approved by no person, context: {amount: 1, payee: c}, earlier: [*a, *a, *b], expect: {decision: hold, rules: [alone, large]}}
+`
+
+// Filters select among the earlier decisions of a case.
+func TestEarlierDecisionsOfFilters(t *testing.T) {
+	t.Parallel()
+	file, err := policytest.Parse([]byte(filtered))
+	require.NoError(t, err)
+	var out strings.Builder
+	differing, err := policytest.Print(&out, file.Warnings, file.Run(t.Context()))
+	require.NoError(t, err)
+	require.Zero(t, differing, out.String())
+}
+
 // Sums of shown amounts are printed with what they came to.
 func TestPrintNamesSums(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,7 @@ func (s Sought) In(context map[string]any) (value any, given bool) {
 	return json.Number(s.Value), true
 }
 
-// Filter is what the requests have in common that a number counts, in an order of its own. It is empty for all requests.
+// Filter says what the requests that a number counts have in common. It is empty for all requests.
 type Filter string
 
 // filterOf returns the filter of values that differ in their fields.

@@ -188,22 +188,26 @@ type leftRow struct {
 }
 
 // KeptHelps reports whether keeping the values of requests would make decisions decidable: a rule reads one of the request.
-func (s SimulationView) KeptHelps() bool { return s.lacks(true) }
+func (s SimulationView) KeptHelps() bool { return s.lacks(ofRequestItself) }
 
 // SumsMissing reports whether a rule reads a number over earlier requests that is not known.
-func (s SimulationView) SumsMissing() bool { return s.lacks(false) }
+func (s SimulationView) SumsMissing() bool {
+	return s.lacks(func(name string) bool { return strings.Contains(name, "(") })
+}
 
-func (s SimulationView) lacks(ofRequest bool) bool {
+func (s SimulationView) lacks(kind func(name string) bool) bool {
 	return slices.ContainsFunc(s.Left, func(l leftRow) bool {
 		return slices.ContainsFunc(l.Rules, func(r authorization.UndecidedRule) bool {
-			return slices.ContainsFunc(r.Unknown, func(name string) bool { return ofRequestItself(name) == ofRequest })
+			return slices.ContainsFunc(r.Unknown, kind)
 		})
 	})
 }
 
-// ofRequestItself reports whether the value that a condition reads is one of the request, such as context.amount or resource.id. Numbers over
-// earlier requests are calls, such as subject.sum("amount", "24h").
-func ofRequestItself(name string) bool { return !strings.Contains(name, "(") }
+// ofRequestItself reports whether the value that a condition reads is one of the request. Numbers over earlier requests are calls, such as
+// subject.sum("amount", "24h").
+func ofRequestItself(name string) bool {
+	return strings.HasPrefix(name, "context") || name == "resource" || name == "resource.id"
+}
 
 // mostMoved is how many decisions each list of a simulation shows.
 const mostMoved = 50
