@@ -2,6 +2,7 @@ package dev.countersign;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -14,6 +15,7 @@ import java.time.Instant;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.Map;
+import java.util.StringJoiner;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +30,7 @@ public final class Countersign {
     private static final Duration LONGEST_PAUSE = Duration.ofSeconds(5);
     private static final Pattern CODE = Pattern.compile("[a-z][a-z0-9_]*");
     private static final int RETRIES = 2;
+    private static final int LARGEST_PROBLEM = 1 << 20; // bytes
 
     private final String baseUrl;
     private final String apiKey;
@@ -90,6 +93,40 @@ public final class Countersign {
     }
 
     /**
+     * Follows the environment's events from the next one on, or from the one after lastEventId. It connects again by itself. filter may have
+     * type, which may be a family such as hold.*, subject and action. Store the id of each event with what you did on it: it is where to resume.
+     */
+    public EventStream events(Map<String, String> filter, @Nullable String lastEventId) {
+        return new EventStream(this, filter, lastEventId, EventStream.FIRST_PAUSE);
+    }
+
+    /** Opens the stream of events after the one with an id. */
+    InputStream open(Map<String, String> filter, @Nullable String last) throws CountersignException {
+        var query = new StringJoiner("&", "?", "");
+        filter.forEach((name, value) -> query.add(escaped(name) + "=" + escaped(value)));
+        var builder = HttpRequest.newBuilder(URI.create(baseUrl + "/api/v1/events/stream" + query)).timeout(timeout).header("Authorization", "Bearer " + apiKey)
+            .header("Accept", "text/event-stream");
+        if (last != null && !last.isEmpty()) builder.header("Last-Event-ID", last);
+        try {
+            var response = http.send(builder.build(), HttpResponse.BodyHandlers.ofInputStream());
+            if (response.statusCode() == 200 && mediaType(response).equals("text/event-stream")) return response.body();
+            try (var body = response.body()) {
+                var id = response.headers().firstValue("X-Request-Id").orElse("");
+                var wait = retryAfter(response.headers().firstValue("Retry-After").orElse(""));
+                if (response.statusCode() >= 400) throw refusal("streamEvents", response, body.readNBytes(LARGEST_PROBLEM), id, wait);
+                throw garbled("streamEvents", response.statusCode(), id, wait, "the response is not a stream of events");
+            }
+        } catch (IOException e) {
+            var failed = CountersignException.unreachable("streamEvents: no response was received (" + e.getClass().getSimpleName() + ")");
+            failed.initCause(e);
+            throw failed;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CountersignException.unreachable("streamEvents: the thread was interrupted");
+        }
+    }
+
+    /**
      * Carries out any operation of the contract, by its operationId, and returns its response, which is checked against the contract. A null
      * body is none; the response is a missing node if the operation has none.
      */
@@ -146,7 +183,7 @@ public final class Countersign {
         var id = response.headers().firstValue("X-Request-Id").orElse("");
         var wait = retryAfter(response.headers().firstValue("Retry-After").orElse(""));
         if (status >= 300 && status < 400) throw garbled(operation, status, id, wait, "the response is a redirect, which is never followed");
-        if (status >= 400) throw refusal(operation, response, id, wait);
+        if (status >= 400) throw refusal(operation, response, response.body(), id, wait);
         var rule = Contract.rule(operation, status);
         if (rule.isMissingNode()) throw garbled(operation, status, id, wait, "the contract has no response with this status");
         if (rule.isNull()) {
@@ -163,9 +200,9 @@ public final class Countersign {
     }
 
     /** Reads a problem (RFC 9457) or the faults of a 422; anything else is a refusal by something in between. */
-    private static CountersignException refusal(String operation, HttpResponse<byte[]> response, String id, Duration wait) {
+    private static CountersignException refusal(String operation, HttpResponse<?> response, byte[] text, String id, Duration wait) {
         int status = response.statusCode();
-        var body = mediaType(response).matches("application/(problem\\+)?json") ? Json.parse(response.body()) : null;
+        var body = mediaType(response).matches("application/(problem\\+)?json") ? Json.parse(text) : null;
         if (body != null && status == 422 && body.path("detail").path(0).path("msg").isTextual()) {
             return new CountersignException(CountersignException.Kind.REFUSED, status, "validation_error", id, wait, body.get("detail").get(0).get("msg").asText());
         }
@@ -180,7 +217,7 @@ public final class Countersign {
         return new CountersignException(CountersignException.Kind.PROTOCOL, status, "", id, wait, operation + ": status " + status + ": " + what);
     }
 
-    private static String mediaType(HttpResponse<byte[]> response) {
+    private static String mediaType(HttpResponse<?> response) {
         return response.headers().firstValue("Content-Type").orElse("").split(";", 2)[0].strip().toLowerCase(java.util.Locale.ROOT);
     }
 

@@ -23,10 +23,13 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /** The wire kit (sdk/kit), which every SDK must pass. */
@@ -243,5 +246,40 @@ class KitTest {
                 assertEquals(s.get("fetches").asInt(), fetches.get());
             }
         });
+    }
+
+    @TestFactory
+    Stream<DynamicTest> streams() {
+        return each(kit("streams.json").get("scripts"), s -> {
+            var resumed = new ArrayList<String>();
+            var got = JSON.createArrayNode();
+            try (var server = new Server(body -> {
+                resumed.add(body.at("/headers/last-event-id").asText());
+                return reply(s.get("steps").get((resumed.size() - 1) % s.get("steps").size()));
+            }); var events = new EventStream(new Countersign(server.url(), "sk_test_x"), Map.of(), s.path("last_event_id").textValue(), Duration.ofMillis(1))) {
+                if (s.get("outcome").asText().equals("events")) {
+                    while (got.size() < s.get("events").size()) got.add(JSON.valueToTree(events.next()));
+                    assertEquals(s.get("events"), got);
+                } else {
+                    assertEquals(s.get("outcome").asText(), outcome(assertThrows(CountersignException.class, events::next)));
+                }
+                assertEquals(s.get("resumed"), JSON.valueToTree(resumed));
+            }
+        });
+    }
+
+    @Test
+    void aClosedStreamEnds() throws Exception {
+        var opened = new CountDownLatch(1);
+        try (var server = new Server(body -> {
+            opened.countDown();
+            return new Server.Reply(200, List.of(Map.entry("Content-Type", "text/event-stream")), ": hello\n\n".getBytes(StandardCharsets.UTF_8), 0, false);
+        })) {
+            var events = new Countersign(server.url(), "sk_test_x").events(Map.of("type", "hold.*"), null);
+            var failed = CompletableFuture.supplyAsync(() -> assertThrows(CountersignException.class, events::next));
+            opened.await();
+            events.close();
+            assertTrue(failed.get().unavailable());
+        }
     }
 }
