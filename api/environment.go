@@ -50,7 +50,7 @@ type brandView struct {
 }
 
 func viewEnvironment(e models.Environment) environmentView {
-	for _, list := range []*models.Strings{&e.RPOrigins, &e.ReturnOrigins, &e.FrameAncestors} {
+	for _, list := range []*models.Strings{&e.RPOrigins, &e.ReturnOrigins, &e.FrameAncestors, &e.WorkingHours, &e.Holidays} {
 		*list = nonNil(*list)
 	}
 	return environmentView{

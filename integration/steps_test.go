@@ -1,11 +1,13 @@
 package integration_test
 
 import (
+	"encoding/base64"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -54,6 +56,65 @@ func TestReviewInSteps(t *testing.T) {
 	for _, typ := range []string{"hold.step_approved", "hold.step_opened", "hold.approved"} {
 		require.Equal(t, 1, count(t, "select count(*) from events where environment_id = $1 and type = $2", w.ID, typ), typ)
 	}
+	w.intact(t)
+}
+
+// The times of a hold whose policy counts working hours follow the calendar of the environment as a step opens. A policy needs one.
+func TestReviewInWorkingHours(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t)
+	ann, cat := w.reviewer(t), w.reviewer(t)
+	id, action := w.action(t, "enforce", holding)
+	versions := "/api/v1/actions/" + id + "/policy-versions"
+	w.team(t, "finance", ann)
+	w.team(t, "leads", cat)
+	body := object{"requirements": with(holding, object{"hours": "working", "review": object{"steps": []any{
+		object{"name": "team", "entries": []any{object{"group": "finance"}}, "within_seconds": 3600},
+		object{"name": "board", "entries": []any{object{"group": "leads", "escalate": object{"after_seconds": 600, "group": "finance"}}}, "within_seconds": 7200},
+	}}})}
+	refused := w.Server.post(t, versions, body).is(422)
+	require.Contains(t, string(refused.body), "hours is working, and the environment has no calendar; set working_zone and working_hours")
+	settings := func(in object) response { return w.Admin.patch(t, environmentPath, in).is(200) }
+	file := "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20990101\r\nDTEND;VALUE=DATE:20990103\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+	after := settings(object{
+		"working_zone": "Australia/Lord_Howe", "working_hours": []any{"MON-SUN 0:00-24:00"}, "holidays_file": base64.StdEncoding.EncodeToString([]byte(file)),
+	})
+	require.Equal(t, []any{"mon-sun 00:00-24:00"}, after.value("working_hours"))
+	require.Equal(t, []any{"2099-01-01", "2099-01-02"}, after.value("holidays"))
+	w.Server.post(t, versions, body).is(201)
+	settings(object{"working_hours": []any{}})
+	w.Server.post(t, versions+"/2/activate", nil).problem(409, "conflict")
+	today := time.Now().UTC()
+	holidays := []any{}
+	for i := -1; i < 9; i++ {
+		holidays = append(holidays, today.AddDate(0, 0, i).Format(time.DateOnly))
+	}
+	settings(object{"working_zone": "Asia/Kolkata", "working_hours": []any{"mon-sun 09:00-17:00"}, "holidays": holidays})
+	w.Server.post(t, versions+"/2/activate", nil).is(200)
+
+	held := w.authorize(t, w.subject(t), action, "hold").string("id")
+	day := today.AddDate(0, 0, 9)
+	due := func(hour, minute int) string {
+		return time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
+	}
+	row := ann.get(t, "/api/v1/reviews?action="+action).is(200).list()[0]
+	require.Equal(t, due(4, 30), row["due_at"], "an hour of the first working day, 09:00 to 10:00 in Kolkata")
+	steps := ann.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"}).is(202).value("steps").([]any)
+	require.Equal(t, due(5, 30), steps[1].(object)["due_at"])
+	trace := w.Server.get(t, "/api/v1/authorizations/"+held).is(200)
+	require.Contains(t, string(trace.body), "within 2h0m0s; times count working hours")
+	require.Equal(t, 1, count(t, `select count(*) from events where environment_id = $1 and type = 'hold.step_opened' and data->'escalations'->>0 = $2`,
+		w.ID, "leads: "+strings.Replace(due(3, 40), ".000Z", "Z", 1)))
+	w.intact(t)
+	cat.post(t, "/api/v1/authorizations/"+held+"/review", object{"resolution": "approve"}).is(200)
+	settings(object{"working_hours": []any{}})
+	held = w.authorize(t, w.subject(t), action, "hold").string("id")
+	opened := w.Server.get(t, "/api/v1/authorizations/"+held).is(200)
+	require.NotEmpty(t, opened.body)
+	row = ann.get(t, "/api/v1/reviews?action="+action).is(200).list()[0]
+	until, err := time.Parse(time.RFC3339, row["due_at"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(time.Hour), until, 10*time.Minute, "without a calendar all hours count")
 	w.intact(t)
 }
 

@@ -166,6 +166,7 @@ type Hold struct {
 	TeamsRequired        int     // the number of its rows in hold_teams and hold_steps
 	SelfReviewBarred     bool    // the principal of the requesting credential may not review
 	RepeatApprovers      bool    // one person may approve in several steps
+	WorkingHours         bool    // its times count working hours, as the calendar of the environment is when a step opens
 	RequesterPerson      *string // the member of staff who requests, if the person is known
 	GlassTeam            *string // whose members may approve alone (break-glass); nil for none
 	GlassApprovals       int     // verdicts that the review after a break-glass needs

@@ -31,6 +31,10 @@ type Settings struct {
 	KeyExpiryRequired       bool             `json:"key_expiry_required"`
 	ReviewNotes             bool             `json:"review_notes"`
 	CaseLink                string           `json:"case_link" schema:"empty"` // a template, see tenancy.CaseLink
+	// WorkingZone, WorkingHours and Holidays are the calendar that policies count working time by (tenancy.Calendar). Without WorkingHours there is none.
+	WorkingZone  string  `json:"working_zone" schema:"empty"`
+	WorkingHours Strings `json:"working_hours" schema:"null"`
+	Holidays     Strings `json:"holidays" schema:"null"`
 }
 
 // Setting declares a setting.
@@ -87,6 +91,15 @@ var DeclaredSettings = []Setting{
 		Help:  "Time for which a challenge or a hold reserves room under the limit of its resource (seconds). After it others may use the room, and the follow-up decision is counted anew.",
 		Label: "Time for which a waiting request reserves the limit of its account", Hint: "1 min to 30 days, for new requests.",
 	},
+	{
+		Name: "working_zone", Question: "When do reviewers work?", Label: "Time zone of the working hours",
+		Hint: "A name of the IANA database, such as Europe/Berlin. Policies may count the times of holds in working hours.",
+	},
+	{
+		Name: "working_hours", Label: "Working hours",
+		Hint: "A day or a range of days with its hours on each line, such as mon-thu 09:00-17:30. Empty for none.",
+	},
+	{Name: "holidays", Label: "Days without work", Hint: "A date on each line, such as 2026-12-24."},
 	{
 		Name: "bar_self_review", Question: "Who must approve?", Label: "No one may approve their own request",
 		Hint: "Applies to every hold, open ones included. Policies cannot allow it again.",

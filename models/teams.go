@@ -40,7 +40,7 @@ type HoldTeam struct {
 	Approvals       int
 	EscalateTeam    *string
 	EscalateAt      *time.Time // nil for a later step, whose opening is not known yet
-	EscalateAfter   *int64     // seconds from the opening of a later step
+	EscalateAfter   *int64     // seconds from the opening of a later step; if they count working hours, EscalateAt is set as the step opens
 	EscalatedAt     *time.Time // when the escalation was recorded; it takes effect at EscalateAt
 	// Of an entry that names a person: the team whose members approve instead, and the person whom the request names, empty for one who is not known and
 	// nil for none.
@@ -82,6 +82,17 @@ func FixedOf(rows []HoldTeam, step int) []string {
 	for _, t := range slices.SortedFunc(slices.Values(rows), func(a, b HoldTeam) int { return strings.Compare(a.Team, b.Team) }) {
 		if text := t.Fixed(); t.Step == step && text != "" {
 			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// EscalationsOf returns the teams of a later step whose time of escalation was fixed when it opened, each with the time, in the order of Team.
+func EscalationsOf(rows []HoldTeam, step int) []string {
+	var out []string
+	for _, t := range slices.SortedFunc(slices.Values(rows), func(a, b HoldTeam) int { return strings.Compare(a.Team, b.Team) }) {
+		if t.Step == step && t.EscalateAfter != nil && t.EscalateAt != nil {
+			out = append(out, t.Team+": "+t.EscalateAt.UTC().Format(time.RFC3339))
 		}
 	}
 	return out

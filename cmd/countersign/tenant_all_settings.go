@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +46,14 @@ func settingsGiven(args []string) (tenancy.Settings, error) {
 	in := tenancy.Settings{}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
+		if name == "holidays_file" {
+			file, err := os.ReadFile(value)
+			if err != nil {
+				return nil, usage("holidays_file is %q, which cannot be read: give the path of an iCalendar file", value)
+			}
+			in[name] = base64.StdEncoding.EncodeToString(file)
+			continue
+		}
 		setting, known := models.SettingNamed(name)
 		if !known {
 			return nil, usage("%q is not NAME=VALUE with the name of a setting; without arguments the command lists them", arg)

@@ -1272,6 +1272,8 @@ type Environment struct {
 	FrameAncestors []string `json:"frame_ancestors"`
 	// Time limit of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds"`
+	// Days without working hours.
+	Holidays []string `json:"holidays"`
 	// Id of the environment.
 	ID string `json:"id"`
 	// Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of
@@ -1304,6 +1306,11 @@ type Environment struct {
 	SecondApproverRequired bool `json:"second_approver_required"`
 	// Id of the tenant.
 	Tenant string `json:"tenant"`
+	// Hours that policies with `hours: working` count, such as `mon-fri 09:00-17:00`; empty if the environment has no
+	// calendar.
+	WorkingHours []string `json:"working_hours"`
+	// Time zone of the working hours, of the IANA database; empty for none.
+	WorkingZone string `json:"working_zone"`
 }
 
 // EnvironmentUpdate: Settings to change. Omitted settings keep their value. Changes apply to new challenges and holds.
@@ -1331,6 +1338,11 @@ type EnvironmentUpdate struct {
 	FrameAncestors []string `json:"frame_ancestors,omitzero"`
 	// Time limit of a hold (seconds).
 	HoldTTLSeconds int64 `json:"hold_ttl_seconds,omitzero"`
+	// Days without working hours, such as `2026-12-24`. Every 366 days must have a working minute.
+	Holidays []string `json:"holidays,omitzero"`
+	// An iCalendar file (RFC 5545) in base64, whose whole-day events replace `holidays` as dates. Refused if one of them
+	// repeats.
+	HolidaysFile *string `json:"holidays_file,omitzero"`
 	// Refuses new API keys without `expires_at`, unless the key that issues them expires. Keys that exist and those of
 	// the operator are not affected.
 	KeyExpiryRequired *bool `json:"key_expiry_required,omitzero"`
@@ -1356,6 +1368,11 @@ type EnvironmentUpdate struct {
 	// Makes activations of policy versions, changes of an action's mode and changes of these settings wait for a second
 	// approver. Switching it off waits too.
 	SecondApproverRequired *bool `json:"second_approver_required,omitzero"`
+	// Hours that policies with `hours: working` count: a day or a range of days of one week with its hours, such as
+	// `mon-fri 09:00-17:00`. Hours past midnight are two items; `24:00` is the end of a day. Empty for no calendar.
+	WorkingHours []string `json:"working_hours,omitzero"`
+	// Time zone of the working hours, of the IANA database, such as `Europe/Berlin`. Required with `working_hours`.
+	WorkingZone *string `json:"working_zone,omitzero"`
 }
 
 // ErasureReceipt: The erasure has begun. The subject is not found by other requests.
@@ -2226,6 +2243,10 @@ type PolicyRequirements struct {
 	FreshnessMaxMS int64 `json:"freshness_max_ms,omitzero"`
 	// Reason codes that force hold.
 	HoldOn []string `json:"hold_on,omitzero"`
+	// Extension: which hours the times of a hold count: `within_seconds`, `after_seconds` and the time limit of the hold.
+	// `working` needs the environment's `working_hours`, and takes them as they are when a step opens; without them all
+	// hours count then. All if omitted. Part of the content hash only if it is given.
+	Hours string `json:"hours,omitzero"`
 	// The decision if the evidence is insufficient.
 	InsufficientEvidence string `json:"insufficient_evidence,omitzero"`
 	// Challenges in a chain of parents before the decision is hold.

@@ -12,6 +12,7 @@ import (
 var forms = map[string]func(string) (string, error){
 	"origins": passkeyOrigin, "page_origin": passkeyOrigin, "return_origins": pageOrigin, "frame_ancestors": pageOrigin,
 	"passkeys.rp_ids": webname.RPID, "passkeys.related_origins": pageOrigin,
+	"working_hours": hoursForm, "holidays": dateForm,
 	"brand.name": trimmed, "brand.accent": accentOf,
 }
 
@@ -19,7 +20,12 @@ func trimmed(text string) (string, error) { return strings.TrimSpace(text), nil 
 
 // Canonical returns settings, as JSON decodes them, in the forms in which they are stored, so that they can be compared with stored ones. What
 // would be refused is returned as it is.
-func Canonical(in Settings) Settings { return canonical("", in) }
+func Canonical(in Settings) Settings {
+	if given, err := in.withHolidays(); err == nil {
+		in = given
+	}
+	return canonical("", in)
+}
 
 func canonical(at string, in map[string]any) map[string]any {
 	out := maps.Clone(in)

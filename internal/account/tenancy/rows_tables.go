@@ -19,7 +19,7 @@ var _ = pg.Declare[models.DeletedTenant](pg.Table{
 })
 
 // added are the settings that were added after version 1.0.
-var added = []string{"resource_reservation_seconds"}
+var added = []string{"resource_reservation_seconds", "working_zone", "working_hours", "holidays"}
 
 func isAdded(column string) bool { return slices.Contains(added, column) }
 

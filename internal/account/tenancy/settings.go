@@ -18,8 +18,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Settings is a change of settings by their names in the API: those of models.DeclaredSettings, brand (Brand) and passkeys (Passkeys). One
-// that is absent is left unchanged. The RP ID is not a setting: passkeys are bound to it, and a change would invalidate all of them.
+// Settings is a change of settings by their names in the API: those of models.DeclaredSettings, brand (Brand), passkeys (Passkeys) and
+// holidays_file. One that is absent is left unchanged. The RP ID is not a setting: passkeys are bound to it, and a change would invalidate all of them.
 type Settings map[string]any
 
 // quota is a change of the environment's quotas.
@@ -130,6 +130,10 @@ func (in Settings) apply(env *models.Environment) error {
 
 // applied makes the change in env and returns it in its canonical form.
 func (in Settings) applied(env *models.Environment) (Settings, error) {
+	in, err := in.withHolidays()
+	if err != nil {
+		return nil, err
+	}
 	out := maps.Clone(in)
 	for name := range in {
 		if _, declared := models.SettingNamed(name); !declared && name != "brand" && name != "passkeys" {
@@ -163,6 +167,9 @@ func (in Settings) applied(env *models.Environment) (Settings, error) {
 	}
 	if err == nil {
 		err = in.checkPages(env)
+	}
+	if err == nil {
+		err = in.checkCalendar(env)
 	}
 	maps.Copy(out, in.declared(env))
 	return out, err
@@ -218,7 +225,9 @@ func (in Settings) declared(env *models.Environment) Settings {
 
 // checkTexts checks the texts and lists that in gives, and sets their canonical forms.
 func (in Settings) checkTexts(env *models.Environment) error {
-	for name, list := range map[string]*models.Strings{"origins": &env.RPOrigins, "return_origins": &env.ReturnOrigins, "frame_ancestors": &env.FrameAncestors} {
+	for name, list := range map[string]*models.Strings{
+		"origins": &env.RPOrigins, "return_origins": &env.ReturnOrigins, "frame_ancestors": &env.FrameAncestors, "working_hours": &env.WorkingHours, "holidays": &env.Holidays,
+	} {
 		if !in.has(name) {
 			continue
 		}

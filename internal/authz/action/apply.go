@@ -159,7 +159,7 @@ func activate(ctx context.Context, q *pg.Q, by Author, v PolicyRef, g guard) (mo
 	if err := listsExist(ctx, q, by.Scope, before); err != nil {
 		return a, before, err
 	}
-	if err := teamsExist(ctx, q, by.Scope, before); err != nil {
+	if err := needsMet(ctx, q, by.Scope, before); err != nil {
 		return a, before, err
 	}
 	// The UPDATE names the status draft, so that of two concurrent activations one finds no row.

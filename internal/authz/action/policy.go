@@ -136,6 +136,9 @@ func (s *Service) draft(ctx context.Context, q *pg.Q, p identity.Principal, a mo
 	if err := checkTeams(ctx, q, p.Store(), requirements); err != nil {
 		return v, err
 	}
+	if err := checkHours(ctx, q, p.Store(), requirements); err != nil {
+		return v, err
+	}
 	if v.ContentHash, err = contract.ContentHash(); err != nil {
 		return v, problem.Invalid([]any{"body", "context_schema"}, "context_schema has no canonical form: "+err.Error(), "value_error")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/countersign-dev/countersign/internal/account/team"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/people"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -107,14 +108,29 @@ func placesOf(r policy.Requirements, group string) [][]any {
 	return out
 }
 
-// teamsExist refuses to activate a version that names a team which was deleted since the version was created: its holds could not
-// be approved by anyone, and would expire.
-func teamsExist(ctx context.Context, q *pg.Q, scope pg.Scope, v models.PolicyVersion) error {
+// checkHours refuses requirements that count working hours in an environment without a calendar.
+func checkHours(ctx context.Context, q *pg.Q, scope pg.Scope, r policy.Requirements) error {
+	if r.Hours != policy.HoursWorking {
+		return nil
+	}
+	env, err := tenancy.GetEnvironment(ctx, q, scope)
+	if err != nil || tenancy.Calendar(env.Settings) != nil {
+		return err
+	}
+	return problem.Invalid([]any{"body", "requirements", "hours"},
+		"hours is working, and the environment has no calendar; set working_zone and working_hours in its settings first, or leave out hours", "no_calendar")
+}
+
+// needsMet refuses to activate a version that names a team which was deleted since the version was created, or counts working hours without a calendar: its
+// holds could not be approved by anyone and would expire, or would expire earlier than their author meant.
+func needsMet(ctx context.Context, q *pg.Q, scope pg.Scope, v models.PolicyVersion) error {
 	contract, err := Contract(v)
 	if err != nil {
 		return err
 	}
-	err = checkTeams(ctx, q, scope, contract.Requirements)
+	if err = checkTeams(ctx, q, scope, contract.Requirements); err == nil {
+		err = checkHours(ctx, q, scope, contract.Requirements)
+	}
 	if p := problem.As(err); p != nil && len(p.Fields) > 0 {
 		return problem.Newf(problem.Conflict, "Policy version %d cannot be activated: %s.", v.Version, p.Fields[0].Msg)
 	}

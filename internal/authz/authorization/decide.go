@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/display"
@@ -21,6 +22,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
+	"github.com/countersign-dev/countersign/internal/platform/localtime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -304,7 +306,7 @@ func (s *Service) addHold(ctx context.Context, q *pg.Q, d *decision) error {
 		AuthorizationID: a.ID, TenantID: a.TenantID, EnvironmentID: a.EnvironmentID, ActionID: a.ActionID, SubjectUID: a.SubjectUID,
 		RiskClass: d.in.force.Action.RiskClass, Status: models.HoldPending, OpenedAt: d.now,
 		ApprovalsRequired: d.requirements.Approvals(), SelfReviewBarred: d.requirements.BarsSelfReview() || env.BarSelfReview,
-		RepeatApprovers: d.requirements.RepeatApprovers,
+		RepeatApprovers: d.requirements.RepeatApprovers, WorkingHours: d.requirements.Hours == policy.HoursWorking,
 	}
 	if requester := d.response.people[people.Requester]; requester != "" {
 		d.row.Hold.RequesterPerson = &requester
@@ -312,7 +314,11 @@ func (s *Service) addHold(ctx context.Context, q *pg.Q, d *decision) error {
 	if glass := d.requirements.BreakGlass; glass != nil && d.in.opens == nil {
 		d.row.Hold.GlassTeam, d.row.Hold.GlassApprovals, d.row.Hold.GlassSeconds = &glass.Group, glass.AfterReview.Approvals, glass.AfterReview.WithinSeconds
 	}
-	d.addSteps(time.Duration(env.HoldTTLSeconds) * time.Second)
+	var calendar *localtime.Calendar
+	if d.row.Hold.WorkingHours {
+		calendar = tenancy.Calendar(env.Settings)
+	}
+	d.addSteps(time.Duration(env.HoldTTLSeconds)*time.Second, calendar)
 	if err := hold.FixApprovers(ctx, q, *d.row.Hold, d.row.Teams, 0); err != nil {
 		return err
 	}

@@ -148,10 +148,10 @@ func queueAuthorization(b *pgx.Batch, a *models.Authorization) {
 func queueHold(b *pgx.Batch, h models.Hold) {
 	b.Queue(`insert into holds (authorization_id, tenant_id, environment_id, action_id, subject_uid, risk_class, status,
 		approvals_required, teams_required, self_review_barred, opened_at, remind_at, due_at, row_mac, ends_at, repeat_approvers, requester_person,
-		glass_team, glass_approvals, glass_seconds)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+		glass_team, glass_approvals, glass_seconds, working_hours)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 		h.AuthorizationID, h.TenantID, h.EnvironmentID, h.ActionID, h.SubjectUID, h.RiskClass, string(h.Status),
 		h.ApprovalsRequired, h.TeamsRequired, h.SelfReviewBarred, h.OpenedAt, h.RemindAt, h.DueAt, h.RowMAC, h.EndsAt, h.RepeatApprovers, h.RequesterPerson,
-		h.GlassTeam, h.GlassApprovals, h.GlassSeconds)
+		h.GlassTeam, h.GlassApprovals, h.GlassSeconds, h.WorkingHours)
 	events.QueueOutbox(b, hold.NoticeOf(h, models.NoticeOpened, h.OpenedAt))
 }

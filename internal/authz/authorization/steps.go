@@ -4,28 +4,29 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/authz/policy"
+	"github.com/countersign-dev/countersign/internal/platform/localtime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
 // addSteps adds what the hold requires in each step, and when it expires: after life, or after the time of all of its steps if that is longer.
-// A hold whose policy names no steps has no rows of steps.
-func (d *decision) addSteps(life time.Duration) {
+// With a calendar all times count working time. A hold whose policy names no steps has no rows of steps.
+func (d *decision) addSteps(life time.Duration, c *localtime.Calendar) {
 	h, steps := d.row.Hold, d.requirements.Steps()
-	h.DueAt = h.OpenedAt.Add(life)
+	h.DueAt = c.After(h.OpenedAt, life)
 	if d.requirements.Review.Stepped() {
 		for i, s := range steps {
 			d.row.Steps = append(d.row.Steps, stepRow(*h, i, s))
 		}
-		openFirst(h, d.row.Steps)
+		openFirst(h, d.row.Steps, c)
 	}
-	h.RemindAt = h.OpenedAt.Add(h.DueAt.Sub(h.OpenedAt) / 2)
+	h.RemindAt = c.Half(h.OpenedAt, h.DueAt)
 	for i, s := range steps {
 		for _, e := range s.Entries {
 			if e.Group == "" && e.Approver == "" { // an entry for any reviewer is part of the number of the step
 				continue
 			}
-			row := teamRow(*h, i, s.Step, e)
+			row := teamRow(*h, i, s.Step, e, c)
 			if person, named := d.response.people[e.Approver]; named {
 				row.Candidate = &person
 			}
@@ -36,16 +37,19 @@ func (d *decision) addSteps(life time.Duration) {
 }
 
 // openFirst opens the first step with its hold.
-func openFirst(h *models.Hold, steps []models.HoldStep) {
+func openFirst(h *models.Hold, steps []models.HoldStep, c *localtime.Calendar) {
 	var all time.Duration
 	for _, s := range steps {
 		all += time.Duration(s.WithinSeconds) * time.Second
 	}
-	ends := h.OpenedAt.Add(max(h.DueAt.Sub(h.OpenedAt), all))
+	ends := h.DueAt
+	if last := c.After(h.OpenedAt, all); last.After(ends) {
+		ends = last
+	}
 	first := &steps[0]
-	due := pg.StepDue(*first, h.OpenedAt, ends)
+	due := pg.StepDue(*first, h.OpenedAt, ends, c)
 	first.OpenedAt, first.DueAt = &h.OpenedAt, &due
-	h.EndsAt, h.DueAt = &ends, pg.HoldDue(*first, h.OpenedAt, ends)
+	h.EndsAt, h.DueAt = &ends, pg.HoldDue(*first, due, ends)
 }
 
 func stepRow(h models.Hold, position int, s policy.HoldStep) models.HoldStep {
@@ -61,7 +65,7 @@ func stepRow(h models.Hold, position int, s policy.HoldStep) models.HoldStep {
 
 // teamRow returns what a step requires of a team. The team of a timeout is one that each of the entries escalates to. An escalation counts from the
 // opening of the step; one that would come after the hold is due never takes effect.
-func teamRow(h models.Hold, position int, s policy.Step, e policy.ReviewEntry) models.HoldTeam {
+func teamRow(h models.Hold, position int, s policy.Step, e policy.ReviewEntry, c *localtime.Calendar) models.HoldTeam {
 	row := models.HoldTeam{
 		AuthorizationID: h.AuthorizationID, TenantID: h.TenantID, EnvironmentID: h.EnvironmentID, Team: e.Group, Step: position, Approvals: e.Needs(),
 	}
@@ -78,7 +82,7 @@ func teamRow(h models.Hold, position int, s policy.Step, e policy.ReviewEntry) m
 	row.EscalateTeam = &escalate.Group
 	// The time is stored and not the delay: a later policy must not move the escalation of a hold that waits already.
 	if position == 0 {
-		at := h.OpenedAt.Add(time.Duration(escalate.AfterSeconds) * time.Second)
+		at := c.After(h.OpenedAt, time.Duration(escalate.AfterSeconds)*time.Second)
 		row.EscalateAt = &at
 	} else {
 		row.EscalateAfter = &escalate.AfterSeconds

@@ -10,12 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/proof"
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/events"
+	"github.com/countersign-dev/countersign/internal/platform/localtime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
@@ -272,26 +274,52 @@ func (v *review) openNext(ctx context.Context, b *pgx.Batch, t Tally) ([]events.
 	if next.OpenedAt != nil {
 		return data, nil
 	}
-	due := pg.StepDue(*next, v.move.At, *v.EndsAt)
-	next.OpenedAt, next.DueAt, v.DueAt = &v.move.At, &due, pg.HoldDue(*next, v.move.At, *v.EndsAt)
+	calendar, err := v.calendar(ctx, v.store.Q)
+	if err != nil {
+		return nil, err
+	}
+	due := pg.StepDue(*next, v.move.At, *v.EndsAt, calendar)
+	next.OpenedAt, next.DueAt, v.DueAt = &v.move.At, &due, pg.HoldDue(*next, due, *v.EndsAt)
+	v.fixEscalations(next.Step, calendar)
 	if err := errors.Join(FixApprovers(ctx, v.store.Q, v.Hold, v.Teams, next.Step), pg.Sign(ctx, v.store.Q, next), pg.Sign(ctx, v.store.Q, &v.Hold)); err != nil {
 		return nil, err
 	}
 	queueOpen(b, v.Hold, *next)
 	for _, t := range v.Teams {
-		if t.Step != next.Step || t.NamedBy() == "" {
+		if t.Step != next.Step || t.NamedBy() == "" && t.EscalateAt == nil {
 			continue
 		}
 		if err := pg.Sign(ctx, v.store.Q, &t); err != nil {
 			return nil, err
 		}
-		queueApprover(b, t)
+		queueFixed(b, t)
 	}
 	events.QueueOutbox(b, NoticeOf(v.Hold, models.NoticeOpened, v.move.At))
 	queueToRequester(b, v.Hold, models.NoticeNextStep, v.move.At)
 	return append(data, events.HoldStepOpenedData{
 		Step: next.Name, DueAt: apitime.Time(v.DueAt), StepDueAt: apitime.Time(due), RiskClass: v.RiskClass, Approvers: models.FixedOf(v.Teams, next.Step),
+		Escalations: models.EscalationsOf(v.Teams, next.Step),
 	}), nil
+}
+
+// calendar returns the calendar by which the hold's times count now; nil for all hours.
+func (c Case) calendar(ctx context.Context, q *pg.Q) (*localtime.Calendar, error) {
+	if !c.WorkingHours {
+		return nil, nil
+	}
+	env, err := tenancy.GetEnvironment(ctx, q, c.scope())
+	return tenancy.Calendar(env.Settings), err
+}
+
+// fixEscalations fixes when the teams of a step of working hours escalate, as the step opens: a later calendar does not move it. Escalations that count
+// all hours follow from the opening.
+func (c Case) fixEscalations(step int, by *localtime.Calendar) {
+	for i, t := range c.Teams {
+		if c.WorkingHours && t.Step == step && t.EscalateAfter != nil {
+			at := by.After(*c.Steps[step].OpenedAt, time.Duration(*t.EscalateAfter)*time.Second)
+			c.Teams[i].EscalateAt = &at
+		}
+	}
 }
 
 // repeats reports whether the vote is an earlier review again.

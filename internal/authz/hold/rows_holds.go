@@ -172,10 +172,11 @@ func queueOpen(b *pgx.Batch, h models.Hold, s models.HoldStep) {
 	b.Queue("update holds set due_at = $3, row_mac = $4 where environment_id = $1 and authorization_id = $2", h.EnvironmentID, h.AuthorizationID, h.DueAt, h.RowMAC)
 }
 
-// queueApprover adds who approves an entry of a step that opens.
-func queueApprover(b *pgx.Batch, t models.HoldTeam) {
-	b.Queue("update hold_teams set person = $5, fallback_reason = $6, row_mac = $7 where environment_id = $1 and authorization_id = $2 and step = $3 and team = $4",
-		t.EnvironmentID, t.AuthorizationID, t.Step, t.Team, t.Person, t.FallbackReason, t.RowMAC)
+// queueFixed adds who approves an entry of a step that opens, and when it escalates.
+func queueFixed(b *pgx.Batch, t models.HoldTeam) {
+	b.Queue(`update hold_teams set person = $5, fallback_reason = $6, row_mac = $7, escalate_at = $8
+		where environment_id = $1 and authorization_id = $2 and step = $3 and team = $4`,
+		t.EnvironmentID, t.AuthorizationID, t.Step, t.Team, t.Person, t.FallbackReason, t.RowMAC, t.EscalateAt)
 }
 
 // queueRemind adds the mark of a pending hold as reminded. It fails if the hold is not pending, or marked.

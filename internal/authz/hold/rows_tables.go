@@ -13,7 +13,7 @@ var holds = pg.Declare[models.Hold](pg.Table{
 		"authorization_id", "tenant_id", "environment_id", "action_id", "subject_uid", "risk_class", "approvals_required", "teams_required",
 		"self_review_barred", "opened_at", "remind_at", "due_at",
 	},
-	Added:  []string{"ends_at", "repeat_approvers", "requester_person", "glass_team", "glass_approvals", "glass_seconds"},
+	Added:  []string{"ends_at", "repeat_approvers", "requester_person", "glass_team", "glass_approvals", "glass_seconds", "working_hours"},
 	Logged: []string{"status", "reminded_at", "resolved_at", "resolved_by", "child_authorization_id", "assigned_to", "assigned_at"},
 	MAC: []string{
 		"authorization_id", "tenant_id", "environment_id", "action_id", "subject_uid", "risk_class", "approvals_required", "teams_required",
@@ -23,7 +23,7 @@ var holds = pg.Declare[models.Hold](pg.Table{
 	Subject:    &pg.OfSubject{Ends: []pg.Incident{pg.Recovery, pg.Erasure, pg.AccountAtRisk}, Stays: "the follow-up decision of a revoked subject is deny", Erased: pg.DeletedBySubject},
 	Exported: &pg.Export{
 		Columns: "authorization_id action_id risk_class status approvals_required @opened_at @remind_at @reminded_at @due_at @resolved_at " +
-			"resolved_by self_review_barred @ends_at repeat_approvers requester_person glass_team glass_approvals glass_seconds child_authorization_id assigned_to @assigned_at",
+			"resolved_by self_review_barred @ends_at repeat_approvers requester_person glass_team glass_approvals glass_seconds working_hours child_authorization_id assigned_to @assigned_at",
 		Order: "opened_at, authorization_id",
 	},
 	Ends: &pg.Ends{States: []string{"case when r.status = 'pending' then r.authorization_id end"}, UselessAt: "coalesce(r.ends_at, r.due_at)"},

@@ -29,7 +29,7 @@ func stepsOf(required int, rows []models.HoldStep, teams []models.HoldTeam) []st
 			if t.Step != row.Step {
 				continue
 			}
-			if t.EscalateAfter != nil && row.OpenedAt != nil {
+			if t.EscalateAfter != nil && t.EscalateAt == nil && row.OpenedAt != nil {
 				at := row.OpenedAt.Add(time.Duration(*t.EscalateAfter) * time.Second)
 				t.EscalateAt = &at
 			}

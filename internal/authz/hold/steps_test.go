@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
+	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -134,4 +136,44 @@ func TestApprovalIsForTheStepThatWasOpen(t *testing.T) {
 	_, err = b.service.PrepareReview(t.Context(), b.Principal("crd_bob"), h.AuthorizationID, hold.Vote{Resolution: hold.Approve, Step: "team"})
 	require.True(t, problem.Is(err, problem.Conflict), "%v", err)
 	require.Equal(t, models.HoldApproved, b.approves(t, h, "crd_bob").Status)
+}
+
+// The times of a step of working hours are computed once, as it opens, by the calendar of then: a later calendar moves none.
+func TestStepCountsWorkingHoursOfTheCalendarAsItOpens(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hours     []string
+		due, then time.Time // of the step, and of its escalation after 45 minutes
+	}{
+		"an hour a day": {
+			[]string{"mon-fri 10:00-11:00"}, // in Kolkata, half an hour off
+			time.Date(2026, 3, 3, 5, 30, 0, 0, time.UTC), time.Date(2026, 3, 2, 5, 15, 0, 0, time.UTC),
+		},
+		"no calendar, all hours": {nil, now.Add(2 * time.Hour), now.Add(45 * time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.team("finance", "crd_ann")
+			b.team("leads", "crd_bob")
+			calendar := func(hours ...string) {
+				t.Helper()
+				_, err := tenancy.New(b.Store, nil, b.clock, func(string) {}).UpdateSettings(t.Context(), b.Scope,
+					tenancy.Settings{"working_zone": "Asia/Kolkata", "working_hours": hours}, "test", "")
+				require.NoError(t, err)
+			}
+			calendar(c.hours...)
+			h := b.holdIn(false, teamThenLead()...)
+			b.Exec("update holds set working_hours = true where authorization_id = $1", h.AuthorizationID)
+			b.Exec("update hold_teams set escalate_team = 'finance', escalate_after = 2700 where authorization_id = $1 and step = 1", h.AuthorizationID)
+			out := b.approves(t, h, "crd_ann")
+			require.Equal(t, c.due, out.DueAt)
+			require.Equal(t, c.then, out.EscalateAt)
+			calendar("sun 00:00-00:01")
+			s, err := b.service.Standing(t.Context(), b.Principal("crd_bob"), h.AuthorizationID)
+			require.NoError(t, err)
+			require.Equal(t, apitime.Time(c.then), *s.Teams[0].EscalatesAt)
+			require.Equal(t, apitime.Time(c.due), *s.Stages[1].DueAt)
+		})
+	}
 }

@@ -18,6 +18,15 @@ const (
 	SelfReviewBarred  SelfReview = "barred"
 )
 
+// Hours says which hours the times of a hold count.
+type Hours string
+
+// The values of hours. Omitted means all.
+const (
+	HoursAll     Hours = "all"
+	HoursWorking Hours = "working" // those of the environment's calendar
+)
+
 // Requirements is PolicyRequirements. Its zero value, and the zero value of each field, means "omitted": the
 // contract permits no zero value in any field (explicit_approval_required is false by default). A nil list was omitted, an
 // empty one was given as []. Resolve fills in the defaults.
@@ -41,6 +50,8 @@ type Requirements struct {
 	Review Review `json:"review,omitempty"`
 	// RepeatApprovers lets one person approve in several steps. A rule has none.
 	RepeatApprovers bool `json:"repeat_approvers,omitzero"`
+	// Hours says which hours all times of a hold count: those of steps and escalations, and how long it waits. A rule has none.
+	Hours Hours `json:"hours,omitzero"`
 	// BreakGlass says who may approve a hold alone; nil for no one. A rule has none.
 	BreakGlass *BreakGlass `json:"break_glass,omitempty"`
 	// Standing permits standing approvals; nil permits none. A rule has none.

@@ -135,9 +135,17 @@ func (e *evaluation) explainReview() {
 		return
 	}
 	e.results = append(e.results, RequirementResult{
-		Requirement: reqReview, Wanted: review.String(), Found: foundReview(e.in), Passed: true, Effect: Allow,
+		Requirement: reqReview, Wanted: review.String() + e.in.Requirements.Hours.words(), Found: foundReview(e.in), Passed: true, Effect: Allow,
 	})
 	e.codes = append(e.codes, nil)
+}
+
+// words returns what the explanation of a review says about hours; empty for all hours.
+func (h Hours) words() string {
+	if h != HoursWorking {
+		return ""
+	}
+	return "; times count working hours"
 }
 
 func foundReview(in Input) string {

@@ -101,6 +101,11 @@ func (r *Reader) Altered(ctx context.Context, scope pg.Scope) ([]string, error) 
 	return AlteredRecords(ctx, r.store.Q, scope, r.clock.Now())
 }
 
+// CountingHours returns the keys of the actions in the scope whose policy in force counts working hours.
+func (r *Reader) CountingHours(ctx context.Context, scope pg.Scope) ([]string, error) {
+	return countingHours(ctx, r.store.Q, scope)
+}
+
 // AlteredRecords is Reader.Altered: the records of small tables that are altered now, and those of any table that were refused in the last 24 hours.
 func AlteredRecords(ctx context.Context, q *pg.Q, scope pg.Scope, now time.Time) ([]string, error) {
 	names, err := refusedRecords(ctx, q, scope, now.Add(-alteredFor))

@@ -36,6 +36,15 @@ func actionNames(ctx context.Context, q *pg.Q, s pg.Scope) (map[string]string, e
 	return names, err
 }
 
+// countingHours returns the keys of the environment's actions whose policy in force counts working hours.
+func countingHours(ctx context.Context, q *pg.Q, s pg.Scope) ([]string, error) {
+	var keys []string
+	err := q.Gorm(ctx).Raw(`select a.key from actions a join policy_versions p on p.action_id = a.id and p.version = a.active_policy_version
+		where a.tenant_id = ? and a.environment_id = ? and p.environment_id = a.environment_id and a.archived_at is null
+			and p.requirements->>'hours' = 'working' order by a.key`, s.Tenant, s.Environment).Find(&keys).Error
+	return keys, err
+}
+
 // outboxBacklogs returns, for each topic, the number of outbox rows of the environment and since when the oldest waits. A row that has failed waits too, although it
 // is not due until its next attempt.
 func outboxBacklogs(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) ([]Backlog, error) {

@@ -263,6 +263,11 @@ func (c *comparison) hold(d DecisionRecord, log account) {
 			fixed = listed(named)
 		}
 		c.same("hold_teams.person", factsOf(opened).text("approvers"), fixed)
+		escalations := ""
+		if at := models.EscalationsOf(d.Teams, s.Step); len(at) > 0 {
+			escalations = listed(at)
+		}
+		c.same("hold_teams.escalate_at", factsOf(opened).text("escalations"), escalations)
 	}
 
 	status := models.HoldPending

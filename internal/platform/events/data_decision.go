@@ -164,6 +164,8 @@ type HoldStepOpenedData struct {
 	RiskClass string `json:"risk_class,omitempty"`
 	// Approvers are the people who approve entries that name one, or the team that does instead and why.
 	Approvers []string `json:"approvers,omitzero"`
+	// Escalations are the teams whose escalation counts working hours, each with the time that it comes to.
+	Escalations []string `json:"escalations,omitzero"`
 }
 
 // HoldAssignedData names the reviewer who has taken a hold, and the one who had it before; empty for no one.

@@ -17,7 +17,10 @@ type Calendar struct {
 	Holidays map[Date]bool
 }
 
-// Check reports whether the calendar's spans are as they must be, and whether there is a working day.
+// gap is the longest time without working time that a calendar may have.
+const gap = 366 * day
+
+// Check reports whether the calendar's spans are as they must be, and whether there is working time in every 366 days.
 func (c Calendar) Check() bool {
 	works := false
 	for _, spans := range c.Week {
@@ -28,7 +31,42 @@ func (c Calendar) Check() bool {
 			works = true
 		}
 	}
-	return works && c.Zone != nil
+	return works && c.Zone != nil && c.withoutGap()
+}
+
+// withoutGap reports whether working time follows on each holiday in time. Weeks repeat, so that only holidays make a gap.
+func (c Calendar) withoutGap() bool {
+	for date := range c.Holidays {
+		if c.Holidays[date.AddDays(-1)] {
+			continue // the first of several in a row has the longest wait
+		}
+		from := Begin(date, 0, c.Zone)
+		if next, ok := c.Next(from); !ok || next.Sub(from) > gap {
+			return false
+		}
+	}
+	return true
+}
+
+// After returns when a time that begins at an instant is over: with a calendar after as much working time, and without one, or if it has not as much
+// in three years, after as much time of all hours. What ends then ends early and not never.
+func (c *Calendar) After(at time.Time, length time.Duration) time.Time {
+	if c != nil {
+		if end, ok := c.Add(at, length); ok {
+			return end.In(at.Location())
+		}
+	}
+	return at.Add(length)
+}
+
+// Half returns the middle between two instants: when half of the working time between them has passed, or without a calendar half of all time.
+func (c *Calendar) Half(from, until time.Time) time.Time {
+	if c != nil {
+		if end, ok := c.Add(from, c.Between(from, until)/2); ok && end.After(from) {
+			return end.In(from.Location())
+		}
+	}
+	return from.Add(until.Sub(from) / 2)
 }
 
 // Works reports whether an instant is working time.

@@ -80,6 +80,9 @@ func addedParts(ctx context.Context, fields []*schema.Field, row reflect.Value) 
 	var out [][]byte
 	for _, field := range fields {
 		value, zero := field.ValueOf(ctx, row)
+		if list, is := value.(models.Strings); is {
+			zero = len(list) == 0 // Postgres returns an empty list for the nil of a new row
+		}
 		if zero || field.DefaultValueInterface != nil && fmt.Sprint(value) == fmt.Sprint(field.DefaultValueInterface) {
 			continue
 		}

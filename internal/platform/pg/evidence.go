@@ -17,6 +17,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
+	"github.com/countersign-dev/countersign/internal/platform/localtime"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -47,11 +48,16 @@ func MadeDecision(a models.Authorization, p *models.Proof) (string, error) {
 }
 
 // MadeHold is Made of a hold, its steps and what it requires of teams. The due time of a hold with steps moves with them: it is covered as it was
-// when the hold was opened, which follows from columns that never change. Who approves a later step is fixed when it opens, and another entry says so.
+// when the hold was opened, which follows from columns that never change. Who approves a later step and when it escalates is fixed when it opens, and
+// another entry says so.
 func MadeHold(h models.Hold, steps []models.HoldStep, teams []models.HoldTeam) (string, error) {
 	for _, s := range steps {
 		if s.Step == 0 && h.EndsAt != nil {
-			h.DueAt = HoldDue(s, h.OpenedAt, *h.EndsAt)
+			due := StepDue(s, h.OpenedAt, *h.EndsAt, nil)
+			if h.WorkingHours && s.DueAt != nil {
+				due = *s.DueAt // the calendar of then is not known, and the time of the first step never changes
+			}
+			h.DueAt = HoldDue(s, due, *h.EndsAt)
 		}
 	}
 	rows := []any{h}
@@ -61,6 +67,9 @@ func MadeHold(h models.Hold, steps []models.HoldStep, teams []models.HoldTeam) (
 		if t.Step > 0 {
 			t.Person, t.FallbackReason = nil, nil
 		}
+		if t.EscalateAfter != nil {
+			t.EscalateAt = nil
+		}
 		rows = append(rows, t)
 	}
 	for _, s := range slices.SortedFunc(slices.Values(steps), func(a, b models.HoldStep) int { return cmp.Compare(a.Step, b.Step) }) {
@@ -69,17 +78,17 @@ func MadeHold(h models.Hold, steps []models.HoldStep, teams []models.HoldTeam) (
 	return Made(rows...)
 }
 
-// HoldDue returns when a hold expires whose step was opened at a time, unless the step is approved. It ends at the latest at end.
-func HoldDue(s models.HoldStep, opened, end time.Time) time.Time {
-	if due := StepDue(s, opened, end); s.TimeoutTeam == nil {
+// HoldDue returns when a hold expires unless its open step is approved, whose time is over at due. It ends at the latest at end.
+func HoldDue(s models.HoldStep, due, end time.Time) time.Time {
+	if s.TimeoutTeam == nil {
 		return due
 	}
 	return end
 }
 
-// StepDue returns when the time of a step is over that was opened at a time.
-func StepDue(s models.HoldStep, opened, end time.Time) time.Time {
-	due := opened.Add(time.Duration(s.WithinSeconds) * time.Second)
+// StepDue returns when the time of a step is over that was opened at a time. With a calendar it counts working time.
+func StepDue(s models.HoldStep, opened, end time.Time, c *localtime.Calendar) time.Time {
+	due := c.After(opened, time.Duration(s.WithinSeconds)*time.Second)
 	if s.WithinSeconds == 0 || due.After(end) {
 		return end
 	}

@@ -305,6 +305,7 @@ type HoldStepOpened struct {
 	Decision      string    `json:"decision,omitzero"` // allow, challenge, hold, deny
 	DueAt         time.Time `json:"due_at"`
 	Environment   string    `json:"environment"`
+	Escalations   []string  `json:"escalations,omitzero"`
 	RiskClass     string    `json:"risk_class,omitzero"`
 	Step          string    `json:"step"`
 	StepDueAt     time.Time `json:"step_due_at"`

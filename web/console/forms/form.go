@@ -69,6 +69,7 @@ type Field struct {
 	Heading     string   // of the fields from this one on
 	Default     string   // value of a new environment; empty if it has no default
 	Rows        int      // of a text area
+	Accept      string   // of a picture: the kinds of files, if it is none but another file; empty for a PNG
 	File        bool     // of a text area: a file can be chosen in its place, which the browser reads
 	Required    bool
 	MaxLength   *int // of a text, in characters; nil for no limit

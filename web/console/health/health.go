@@ -12,6 +12,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/ratelimit"
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -87,6 +88,9 @@ func (c *Pages) examine(v *shell.Visit) (healthView, error) {
 		return view, err
 	}
 	if err := c.altered(v, &view); err != nil {
+		return view, err
+	}
+	if err := c.hours(v, &view); err != nil {
 		return view, err
 	}
 	for _, f := range q.Judge() {
@@ -168,6 +172,20 @@ func (c *Pages) altered(v *shell.Visit, view *healthView) error {
 	if len(rows) > 0 {
 		row.State = show.Tag{Text: "altered", Tone: "bad"}
 		row.Remedy = "What rests on them is refused: " + strings.Join(rows, ", ") + ". The operator of the service finds out who changed them and restores them; they are named here for 24 hours."
+	}
+	view.Findings = append(view.Findings, row)
+	return err
+}
+
+// hours adds whether policies count working hours in an environment without a calendar. Their times count all hours then, so that holds expire earlier.
+func (c *Pages) hours(v *shell.Visit, view *healthView) error {
+	counting, err := c.Reader.CountingHours(v.Context, v.Scope())
+	row := findingRow{
+		Name: "Working hours", About: "policies whose times count working hours", Waiting: strconv.Itoa(len(counting)), State: show.Tag{Text: "ok", Tone: "good"},
+	}
+	if len(counting) > 0 && tenancy.Calendar(v.Grant.Environment.Settings) == nil {
+		row.State, row.URL = show.Tag{Text: "no calendar", Tone: "warn"}, v.At("settings")
+		row.Remedy = "Times of new steps count all hours: holds expire earlier, and other teams may approve earlier. Set the working hours, or activate policies without them: " + strings.Join(counting, ", ") + "."
 	}
 	view.Findings = append(view.Findings, row)
 	return err

@@ -63,7 +63,7 @@ func compared(before, after map[string][]string) []Difference {
 var fieldOrder = []string{
 	"rule", "coverage_min", "freshness_max_ms", "insufficient_evidence", "claims", "explicit_approval_required", "challenge_methods",
 	"challenge_compensates", "passkey_aaguids", "max_challenges", "deny_on", "hold_on", "approvals_required", "self_review",
-	"approval_compensates", "review", "context",
+	"approval_compensates", "hours", "review", "context",
 }
 
 func compareFields(a, b string) int {

@@ -132,6 +132,10 @@ func holdFields(r policy.Requirements) []forms.Field {
 		compensated = compensates
 	}
 	self := []forms.Option{{Value: "", Label: "as set for the environment"}, {Value: "allowed", Label: "allowed"}, {Value: "barred", Label: "forbidden"}}
+	hours := []forms.Option{{Value: "", Label: "all"}, {Value: string(policy.HoursWorking), Label: "working hours only"}}
+	if r.Hours == policy.HoursAll {
+		hours[0].Value = string(policy.HoursAll)
+	}
 	return []forms.Field{
 		{Name: "requirements.deny_on", Label: "Reason codes that deny", Kind: forms.Lines, Value: strings.Join(r.DenyOn, "\n"), Hint: "One on each line, such as replay_exact."},
 		{Name: "requirements.hold_on", Label: "Reason codes that hold", Kind: forms.Lines, Value: strings.Join(r.HoldOn, "\n"), Hint: "One on each line."},
@@ -140,6 +144,8 @@ func holdFields(r policy.Requirements) []forms.Field {
 			Hint: "For the others the user must complete a challenge as well."},
 		{Name: "requirements.self_review", Label: "Approving one's own request", Kind: forms.Choice, Value: string(r.SelfReview), Options: self},
 		{Name: "requirements.repeat_approvers", Label: "A reviewer may approve in several steps", Kind: forms.YesNo, Value: strconv.FormatBool(r.RepeatApprovers)},
+		{Name: "requirements.hours", Label: "Hours that the times of a hold count", Kind: forms.Choice, Value: string(r.Hours), Options: hours,
+			Hint: "Working hours are set in the settings of the environment."},
 		{Name: "requirements.review", Label: "Teams, approvers and steps", Kind: forms.JsonText, Rows: 6, Value: jsonOf(r.Review, len(r.Review) == 0),
 			Hint: `Such as [{"group": "board", "approvals": 2}], or {"steps": [...]} for one after the other. Empty for any reviewers.`},
 		{Name: "requirements.break_glass", Label: "Break-glass", Kind: forms.JsonText, Rows: 6, Value: jsonOf(r.BreakGlass, r.BreakGlass == nil),

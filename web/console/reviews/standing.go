@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/people"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -33,6 +34,8 @@ type standingView struct {
 	Steps []stepLine   // empty for a hold without steps
 	Step  string       // the name of the open one, which an approval is for
 	Lines []wantedLine // of the open step; empty if it requires no team
+	// Hours says which hours the times of the hold count; empty for all.
+	Hours string
 	// May says for whom the user may approve, in words; Why why they may not. Both are empty for one who reviews nothing here.
 	May, Why string
 }
@@ -51,7 +54,7 @@ func (c *Pages) standing(v *shell.Visit, h *models.Hold) (standingView, hold.Sta
 	if err != nil {
 		return standingView{}, s, err
 	}
-	view := standingView{Step: s.Step}
+	view := standingView{Step: s.Step, Hours: hoursWords(h, v.Grant.Environment)}
 	for _, at := range s.Stages {
 		line := stepLine{Name: at.Name, State: at.State, Given: at.Approvals.Given, Required: at.Approvals.Required}
 		if at.State == hold.StageOpen {
@@ -85,6 +88,18 @@ func (c *Pages) standing(v *shell.Visit, h *models.Hold) (standingView, hold.Sta
 		view.describe(s, names, persons)
 	}
 	return view, s, nil
+}
+
+// hoursWords says that the times of a hold count working hours, in the zone of the calendar.
+func hoursWords(h *models.Hold, e models.Environment) string {
+	switch {
+	case !h.WorkingHours:
+		return ""
+	case tenancy.Calendar(e.Settings) == nil:
+		return "The policy counts working hours, and the environment has no calendar: the time of a step that opens now counts all hours."
+	default:
+		return "Times count working hours (" + e.WorkingZone + "), as they were set when the step opened."
+	}
 }
 
 func (c *Pages) wantedLine(t hold.TeamStanding, names, persons map[string]string) wantedLine {

@@ -35,6 +35,11 @@ func settingFields(e models.Environment) []forms.Field {
 		switch s.Name {
 		case "rp_name":
 			out = append(out, brandFields(e.Brand)...)
+		case "holidays":
+			out = append(out, forms.Field{
+				Name: "holidays_file", Label: "Days without work from a calendar file", Kind: forms.Picture, Accept: ".ics,text/calendar",
+				Hint: "An iCalendar file: its whole-day events replace the days above.",
+			})
 		case "origins":
 			out = append(out, passkeyFields(e.Passkeys)...)
 		}

@@ -2586,6 +2586,11 @@ export interface components {
             review?: components["schemas"]["TeamReview"][] | components["schemas"]["ReviewSteps"];
             /** @description Extension: whether one person may approve in several steps. Part of the content hash only if it is true. */
             repeat_approvers?: boolean;
+            /**
+             * @description Extension: which hours the times of a hold count: `within_seconds`, `after_seconds` and the time limit of the hold. `working` needs the environment's `working_hours`, and takes them as they are when a step opens; without them all hours count then. All if omitted. Part of the content hash only if it is given.
+             * @enum {string}
+             */
+            hours?: "working" | "all";
             /** @description Extension: who may approve a hold alone, at once; no one if omitted. Part of the content hash only if it is given. */
             break_glass?: components["schemas"]["PolicyBreakGlass"];
             /** @description Extension: which standing approvals may be given; none if omitted. Part of the content hash only if it is given. */
@@ -4070,6 +4075,12 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description URL of a decision in the case system of the relying party, with placeholders; empty for none. */
             case_link: string;
+            /** @description Time zone of the working hours, of the IANA database; empty for none. */
+            working_zone: string;
+            /** @description Hours that policies with `hours: working` count, such as `mon-fri 09:00-17:00`; empty if the environment has no calendar. */
+            working_hours: string[];
+            /** @description Days without working hours. */
+            holidays: string[];
             brand: components["schemas"]["Brand"];
             background: components["schemas"]["BackgroundChoice"];
             passkeys: components["schemas"]["PasskeyRules"];
@@ -4191,6 +4202,14 @@ export interface components {
             frame_ancestors?: string[];
             /** @description URL of a decision in your case system: https, with the placeholders `{decision_id}`, `{subject}` and `{action}` in its path or query. The console shows it. Empty for none. */
             case_link?: string;
+            /** @description Time zone of the working hours, of the IANA database, such as `Europe/Berlin`. Required with `working_hours`. */
+            working_zone?: string;
+            /** @description Hours that policies with `hours: working` count: a day or a range of days of one week with its hours, such as `mon-fri 09:00-17:00`. Hours past midnight are two items; `24:00` is the end of a day. Empty for no calendar. */
+            working_hours?: string[];
+            /** @description Days without working hours, such as `2026-12-24`. Every 366 days must have a working minute. */
+            holidays?: string[];
+            /** @description An iCalendar file (RFC 5545) in base64, whose whole-day events replace `holidays` as dates. Refused if one of them repeats. */
+            holidays_file?: string;
             /**
              * @description Whether the environment learns its background from the people who enroll. `prior` deletes what it has learned.
              * @enum {string}

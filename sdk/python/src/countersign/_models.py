@@ -713,6 +713,9 @@ class Environment(TypedDict):
     frame_ancestors: list[str]
     created_at: Timestamp
     case_link: str
+    working_zone: str
+    working_hours: list[str]
+    holidays: list[str]
     brand: Brand
     background: BackgroundChoice
     passkeys: PasskeyRules
@@ -739,6 +742,10 @@ class EnvironmentUpdate(TypedDict):
     return_origins: NotRequired[list[str]]
     frame_ancestors: NotRequired[list[str]]
     case_link: NotRequired[str]
+    working_zone: NotRequired[str]
+    working_hours: NotRequired[list[str]]
+    holidays: NotRequired[list[str]]
+    holidays_file: NotRequired[str]
     background: NotRequired[Literal['prior', 'own', 'shared']]
     challenge_ttl_seconds: NotRequired[int]
     hold_ttl_seconds: NotRequired[int]
@@ -1323,6 +1330,7 @@ class PolicyRequirements(TypedDict):
     approval_compensates: NotRequired[list[Literal['operator_continuity', 'human_presence', 'coverage', 'freshness', 'explicit_approval']]]
     review: NotRequired[list[TeamReview] | ReviewSteps]
     repeat_approvers: NotRequired[bool]
+    hours: NotRequired[Literal['working', 'all']]
     break_glass: NotRequired[PolicyBreakGlass]
     standing: NotRequired[PolicyStanding]
     passkey_aaguids: NotRequired[list[str]]
