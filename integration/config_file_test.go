@@ -298,7 +298,9 @@ var spelled = map[string]string{
   federated_key_days: 30
   hold_ttl_seconds: 7200
   resource_reservation_seconds: 600`,
-	"four eyes": `environment: {second_approver_required: true}`,
+	"working hours":      `environment: {working_zone: Europe/Berlin, working_hours: ["MON-Thu  9:00-17:30", "fri 09:00-24:00"], holidays: ["2026-12-24"]}`,
+	"holidays of a file": `environment: {holidays_file: QkVHSU46VkNBTEVOREFSCkJFR0lOOlZFVkVOVApEVFNUQVJUOjIwMjYxMjI0CkVORDpWRVZFTlQKRU5EOlZDQUxFTkRBUgo=}`,
+	"four eyes":          `environment: {second_approver_required: true}`,
 	"teams, lists": `teams: {finance: {name: " Finance \t", members: ["key:Payments backend"]}}
 lists:
   payees: {kind: text, description: " Known. ", entries: [{value: "GB33 bukb-2020 1555", reason: " Ours. ", expires_at: "2099-01-01T01:30:00+01:30"}, {value: "\ufb01ne", reason: R.}, {value: "No \u0663\u2462", reason: R.}]}
@@ -328,6 +330,7 @@ actions:
       explicit_approval_required: true
       freshness_max_ms: 60000
       hold_on: [rule_matched]
+      hours: all
       insufficient_evidence: hold
       max_challenges: 3
       passkey_aaguids: [ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4]

@@ -85,6 +85,16 @@ func TestConsoleChangesPasskeyRulesAndReviewSettings(t *testing.T) {
 	require.Equal(t, []any{strings.TrimSpace(one), strings.TrimSpace(other)}, after.value("passkeys.attestation_roots"))
 	require.Contains(t, v.submit(at, form).body, "Nothing was changed: every setting is as before.")
 
+	form.Set("working_hours", "mon-fri 9:00-17:00\r\nsat 10:00-12:00")
+	require.Contains(t, fault(t, v.submit(at, form), "working_zone"), "name the time zone of the hours")
+	form.Set("working_zone", "Europe/Berlin")
+	form.Set("holidays", "2026-12-24\r\n2026-12-25")
+	require.Equal(t, at+"?done=saved", v.submit(at, form).location)
+	after = w.Admin.get(t, environmentPath).is(200)
+	require.Equal(t, []any{"mon-fri 09:00-17:00", "sat 10:00-12:00"}, after.value("working_hours"))
+	require.Equal(t, []any{"2026-12-24", "2026-12-25"}, after.value("holidays"))
+	form.Set("working_hours", "mon-fri 09:00-17:00\r\nsat 10:00-12:00")
+
 	form.Set("passkeys.attestation", "none")
 	form.Set("passkeys.attestation_roots", "")
 	form.Set("case_link", "")

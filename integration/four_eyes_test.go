@@ -143,6 +143,7 @@ func TestSecondApproverApprovesEveryField(t *testing.T) {
 	action, _ := w.action2(t)
 	w.exec(t, "update environments set second_approver_required = false where id = $1", w.ID)
 	endpoint := "/api/v1/webhook-endpoints/" + w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
+	w.Admin.patch(t, environmentPath, object{"working_zone": "Europe/Berlin"}).is(http.StatusOK)
 	w.exec(t, "update environments set second_approver_required = true where id = $1", w.ID)
 	w.Admin.patch(t, endpoint, object{"status": "disabled"}).is(200)
 	for path, c := range map[string]struct {
@@ -156,6 +157,8 @@ func TestSecondApproverApprovesEveryField(t *testing.T) {
 			"page_origin": "http://localhost:8080", "return_origins": []string{"https://shop.example"}, "frame_ancestors": []string{"https://shop.example"},
 			"second_approver_required": false, "change_ttl_seconds": 7200, "federated_key_days": 30, "resource_reservation_seconds": 7200, "review_notes": false, "key_expiry_required": true,
 			"case_link": "https://cases.example/search?q={decision_id}", "background": "prior",
+			"working_zone": "Asia/Kolkata", "working_hours": []string{"mon-fri 09:00-17:00"}, "holidays": []string{"2026-12-24"},
+			"holidays_file": "QkVHSU46VkNBTEVOREFSCkJFR0lOOlZFVkVOVApEVFNUQVJUOjIwMjYxMjI0CkVORDpWRVZFTlQKRU5EOlZDQUxFTkRBUgo=",
 		}},
 		endpoint: {"WebhookEndpointUpdate", object{
 			"url": "https://hooks.example/b", "events": []string{"hold.*"}, "description": "Ledger", "include_details": true, "status": nil,

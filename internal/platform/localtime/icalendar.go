@@ -173,7 +173,7 @@ func property(line string) (name, value string) {
 	return name, strings.TrimSpace(line[at+1:])
 }
 
-// unfolded returns the lines of a file that are not empty. A line that begins with a space or a tab goes on with the one before.
+// unfolded returns the lines of a file that are not empty. A line that begins with a space or a tab continues the previous line.
 func unfolded(file string) []string {
 	var out []string
 	file = strings.TrimPrefix(file, "\ufeff")
