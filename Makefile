@@ -282,7 +282,7 @@ mcp-peers: ## install MCP servers, clients and the conformance tool for the test
 
 .PHONY: test-mcp-peers
 test-mcp-peers: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum mcp-peers ## call MCP servers of npm and PyPI through the gateway by clients in three languages, and compare it with them by the official conformance tool
-	@$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestMCP(Peers|Conformance)$$' ./gate
+	@$(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 20m -count 1 -run '^TestMCP(Peers|PeerRevisions|Conformance)$$' ./gate
 
 .PHONY: test-proxies
 test-proxies: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum proxies ## restart two APIs under load behind each proxy of docs/go-live.md

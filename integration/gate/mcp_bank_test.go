@@ -74,9 +74,13 @@ func (b *bank) calls() int {
 	return len(b.runs)
 }
 
-// server returns a server with a tool for each kind of decision.
-func (b *bank) server(description string) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1.0.0"}, nil)
+// server returns a server with a tool for each kind of decision, which speaks one revision, or all.
+func (b *bank) server(description, revision string) *mcp.Server {
+	options := &mcp.ServerOptions{}
+	if revision != all {
+		options.SupportedProtocolVersions = []string{revision}
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1.0.0"}, options)
 	for _, name := range []string{"allow", "challenge", "hold", "later", "deny", "pass", "unnamed"} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(_ context.Context, _ *mcp.CallToolRequest, in transfer) (*mcp.CallToolResult, any, error) {
 			b.record(name, in)
@@ -90,7 +94,10 @@ func (b *bank) server(description string) *mcp.Server {
 }
 
 // The test binary is the program of a server too.
-const bankFile = "COUNTERSIGN_TEST_BANK"
+const (
+	bankFile     = "COUNTERSIGN_TEST_BANK"
+	bankRevision = "COUNTERSIGN_TEST_BANK_REVISION"
+)
 
 func runBank() bool {
 	file, is := os.LookupEnv(bankFile)
@@ -98,36 +105,48 @@ func runBank() bool {
 		return false
 	}
 	b := &bank{file: file}
-	_ = b.server(os.Getenv("DESCRIPTION")).Run(context.Background(), &mcp.StdioTransport{}) // the gateway ends it
+	_ = b.server(os.Getenv("DESCRIPTION"), os.Getenv(bankRevision)).Run(context.Background(), &mcp.StdioTransport{}) // the gateway ends it
 	return true
 }
 
 // till is a bank behind a gateway, reached by one of the ways.
 type till struct {
 	world
-	bank    *bank
-	gateway *gatetest.MCP
-	issuer  *gatetest.Issuer
-	subject string
-	swap    atomic.Pointer[mcp.Server] // the server that responds over HTTP
-	client  string                     // http or stdio
-	version string                     // of the protocol
+	bank      *bank
+	gateway   *gatetest.MCP
+	issuer    *gatetest.Issuer
+	subject   string
+	swap      atomic.Pointer[mcp.Server] // the server that responds over HTTP
+	client    string                     // http or stdio
+	version   string                     // of the protocol
+	stateless bool                       // a bank over HTTP keeps no sessions
+	speaks    string                     // the revision of the bank, or all
 }
 
-const modern = "2026-07-28"
+const (
+	modern = "2026-07-28"
+	legacy = "2025-11-25"
+	all    = "all" // revisions, of a server
+)
 
 var tillWays = []string{"http-http", "http-program", "stdio-program", "stdio-http"}
 
-// open opens a bank. The way names how clients reach the gateway, and how the gateway reaches the bank.
+// openTill opens a bank that speaks all revisions. The way names how clients reach the gateway, and how the gateway reaches the bank.
 func openTill(t testing.TB, way, version string) *till {
+	t.Helper()
+	return openTillSpeaking(t, way, version, all)
+}
+
+// openTillSpeaking opens a bank that speaks one revision, or all, and is used in one.
+func openTillSpeaking(t testing.TB, way, version, speaks string) *till {
 	t.Helper()
 	w := newWorld(t)
 	client, upstream, _ := strings.Cut(way, "-")
-	l := &till{world: w, bank: &bank{}, issuer: gatetest.StartIssuer(t), subject: w.subject(t), client: client, version: version}
+	l := &till{world: w, bank: &bank{}, issuer: gatetest.StartIssuer(t), subject: w.subject(t), client: client, version: version, speaks: speaks, stateless: upstream == "stateless"}
 	at := fmt.Sprintf("{url: %q}", l.startBank(t))
 	if upstream == "program" {
 		l.bank.file = filepath.Join(t.TempDir(), "calls")
-		at = fmt.Sprintf("{command: [%q], env: {%s: {env: BANK_FILE}}}", os.Args[0], bankFile)
+		at = fmt.Sprintf("{command: [%q], env: {%s: {env: BANK_FILE}, %s: {env: BANK_REVISION}}}", os.Args[0], bankFile, bankRevision)
 	}
 	text := fmt.Sprintf("- name: bank\n  upstream: %s\n  repeat_within: 1h\n  tools:\n", at)
 	for name, requirements := range map[string]countersign.PolicyRequirements{"allow": allowing, "challenge": challenging, "hold": holding, "deny": denying} {
@@ -135,7 +154,7 @@ func openTill(t testing.TB, way, version string) *till {
 	}
 	text += l.tool(t, "later", w.action(t, "enforce", holding), "0s")
 	text += "  - {name: pass, pass: true}\n"
-	l.gateway = gatetest.NewMCP(t, gatetest.MCPConfig{ServiceURL: shared.url, Key: w.gate, Issuer: l.issuer, Subject: l.subject, Servers: text, Env: []string{"BANK_FILE=" + l.bank.file}})
+	l.gateway = gatetest.NewMCP(t, gatetest.MCPConfig{ServiceURL: shared.url, Key: w.gate, Issuer: l.issuer, Subject: l.subject, Servers: text, Env: []string{"BANK_FILE=" + l.bank.file, "BANK_REVISION=" + speaks}})
 	if client == "http" {
 		l.gateway.Serve(t)
 	}
@@ -150,8 +169,8 @@ func (l *till) tool(t testing.TB, name, action, wait string) string {
 // startBank serves the bank over HTTP.
 func (l *till) startBank(t testing.TB) string {
 	t.Helper()
-	l.swap.Store(l.bank.server("Moves money."))
-	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return l.swap.Load() }, &mcp.StreamableHTTPOptions{Stateless: l.version == modern}))
+	l.swap.Store(l.bank.server("Moves money.", l.speaks))
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return l.swap.Load() }, &mcp.StreamableHTTPOptions{Stateless: l.stateless || l.version == modern && l.speaks != legacy || l.speaks == modern}))
 	t.Cleanup(server.CloseClientConnections)
 	t.Cleanup(server.Close)
 	return server.URL

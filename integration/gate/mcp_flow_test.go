@@ -10,14 +10,17 @@ import (
 	countersign "github.com/countersign-dev/countersign/sdk/go"
 )
 
-// TestMCPDecisions calls tools of an unmodified server by each way and revision, with each decision.
+// revisions are those of a client, and of a server.
+var revisions = []struct{ client, server string }{{legacy, all}, {modern, all}, {legacy, modern}, {modern, legacy}}
+
+// TestMCPDecisions calls tools of an unmodified server by each way and revision of either side, with each decision.
 func TestMCPDecisions(t *testing.T) {
 	t.Parallel()
 	for _, way := range tillWays {
-		for _, version := range []string{"2025-11-25", "2026-07-28"} {
-			t.Run(way+" "+version, func(t *testing.T) {
+		for _, version := range revisions {
+			t.Run(way+" "+version.client+" "+version.server, func(t *testing.T) {
 				t.Parallel()
-				l := openTill(t, way, version)
+				l := openTillSpeaking(t, way, version.client, version.server)
 				s := l.connect(t, l.confirm(t))
 				listed, err := s.ListTools(t.Context(), nil)
 				require.NoError(t, err)

@@ -132,6 +132,29 @@ func TestMCPPeers(t *testing.T) {
 	}
 }
 
+// TestMCPPeerRevisions lets official clients of each revision use a server that speaks the other.
+func TestMCPPeerRevisions(t *testing.T) {
+	t.Parallel()
+	peers(t)
+	for _, version := range revisions[2:] {
+		t.Run(version.client+" "+version.server, func(t *testing.T) {
+			t.Parallel()
+			l := openTillSpeaking(t, "http-http", version.client, version.server)
+			mode := version.client
+			if mode == legacy {
+				mode = "legacy"
+			}
+			for _, language := range []string{"TypeScript", "Python"} {
+				require.Equal(t, `result "sent 10 to Eve"`, l.peerClient(t, language, "bank", mode, "challenge", payment), language)
+				require.Equal(t, []string{`challenge {"payee":"Eve","amount":10}`}, l.bank.take(t))
+				got := l.peerClient(t, language, "bank", mode, "deny", payment)
+				require.True(t, strings.HasPrefix(got, "refused"), got)
+				require.Empty(t, l.bank.take(t))
+			}
+		})
+	}
+}
+
 // goClient does the same as the clients of the other languages.
 func (l *till) goClient(t testing.TB, server, tool, arguments string) string {
 	t.Helper()

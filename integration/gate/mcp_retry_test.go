@@ -79,16 +79,25 @@ func (l *till) postTo(t testing.TB, server, token, body string, headers map[stri
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
+	r, err := read(res)
 	require.NoError(t, err)
-	r := reply{status: res.StatusCode, header: res.Header}
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		text = text[bytes.LastIndex(text, []byte("data: "))+len("data: "):]
-	}
-	if json.Valid(text) {
-		require.NoError(t, json.Unmarshal(text, &r), string(text))
-	}
 	return r
+}
+
+// read reads a response, which may be the last event of a stream.
+func read(res *http.Response) (reply, error) {
+	r := reply{status: res.StatusCode, header: res.Header}
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return r, err
+	}
+	if at := bytes.LastIndex(text, []byte("data: ")); at >= 0 && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		text = text[at+len("data: "):]
+	}
+	if !json.Valid(text) {
+		return r, nil
+	}
+	return r, json.Unmarshal(text, &r)
 }
 
 const payment = `{"payee":"Eve","amount":10}`

@@ -25,7 +25,7 @@ func TestMCPUpstreamTokens(t *testing.T) {
 	l := &till{world: w, bank: &bank{}, issuer: gatetest.StartIssuer(t), subject: w.subject(t), client: "http", version: modern}
 	var mu sync.Mutex
 	var seen []string
-	server := l.bank.server("Moves money.")
+	server := l.bank.server("Moves money.", all)
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -123,10 +123,9 @@ func TestMCPDeclinedCall(t *testing.T) {
 	}
 }
 
-// TestMCPServerAsksForInput lets a server ask the client for input in the course of a call. Each call that reaches the server has its own proof,
-// which covers the input.
-func TestMCPServerAsksForInput(t *testing.T) {
-	t.Parallel()
+// openAsking opens a bank that knows no sessions, and asks the client for input in the course of a call.
+func openAsking(t *testing.T) *till {
+	t.Helper()
 	w := newWorld(t)
 	l := &till{world: w, bank: &bank{}, issuer: gatetest.StartIssuer(t), subject: w.subject(t), client: "http", version: modern}
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -156,6 +155,14 @@ func TestMCPServerAsksForInput(t *testing.T) {
 	l.gateway = gatetest.NewMCP(t, gatetest.MCPConfig{ServiceURL: shared.url, Key: w.gate, Issuer: l.issuer, Subject: l.subject,
 		Servers: fmt.Sprintf("- name: bank\n  upstream: {url: %q}\n  tools:\n%s", upstream.URL, l.tool(t, "challenge", w.action(t, "enforce", challenging), "3m"))})
 	l.gateway.Serve(t)
+	return l
+}
+
+// TestMCPServerAsksForInput lets a server ask the client for input in the course of a call. Each call that reaches the server has its own proof,
+// which covers the input.
+func TestMCPServerAsksForInput(t *testing.T) {
+	t.Parallel()
+	l := openAsking(t)
 	token := l.token(t, l.subject)
 	send := func(state, responses string) reply {
 		more := ""
@@ -185,4 +192,38 @@ func TestMCPServerAsksForInput(t *testing.T) {
 	require.Equal(t, "done", send(confirm(again), accept).text())
 	require.Equal(t, []string{`input "` + strings.ReplaceAll(input, `"`, `\"`) + `"`}, l.bank.take(t))
 	require.Len(t, l.authorizations(t), 2)
+}
+
+// TestMCPServerAsksClientOfASession lets the same server ask an official client of the revision 2025-11-25: both calls that reach it have a proof.
+func TestMCPServerAsksClientOfASession(t *testing.T) {
+	t.Parallel()
+	l := openAsking(t)
+	options := l.opening(l.confirm(t))
+	opens := options.ElicitationHandler
+	options.Capabilities.Elicitation.Form = &mcp.FormElicitationCapabilities{}
+	options.ElicitationHandler = func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		if r.Params.Mode == "url" {
+			return opens(ctx, r)
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ann"}}, nil
+	}
+	transport := &mcp.StreamableClientTransport{Endpoint: l.gateway.URL + "/bank", HTTPClient: &http.Client{Transport: bearer{l.token(t, l.subject)}}}
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1.0.0"}, options).Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: legacy})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	r, err := callTool(t, s, "challenge", 10)
+	require.NoError(t, err)
+	require.Equal(t, "done", textOf(r))
+	runs := l.bank.take(t)
+	require.Len(t, runs, 1, "with the input")
+	require.Contains(t, runs[0], "Ann")
+	page, err := l.ListAuthorizations(t.Context(), countersign.ListAuthorizationsParams{Subject: l.subject, Limit: 100})
+	require.NoError(t, err)
+	consumed := map[string]bool{}
+	for _, z := range page.Items {
+		if z.Proof != nil && z.Proof.Status == "consumed" {
+			consumed[z.ContextDigest] = true
+		}
+	}
+	require.Len(t, consumed, 2, "the input is covered")
 }

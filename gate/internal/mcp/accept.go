@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -52,40 +51,9 @@ func propose(w io.Writer, d *Definition) {
 	}
 }
 
-// survey lists the tools of a server, in whichever revision it speaks.
+// survey lists the tools of a server, whichever revision it speaks.
 func (s *Server) survey(ctx context.Context) (map[string]*Definition, error) {
 	c := &Client{Who: &principal.Principal{Subject: "operator", Source: "process"}, Agent: "countersign-gate"}
-	meta := map[string]json.RawMessage{metaVersion: json.RawMessage(`"` + modernVersion + `"`), metaCapabilities: json.RawMessage("{}"),
-		metaClient: json.RawMessage(`{"name":"countersign-gate","version":"1"}`)}
-	modern := &incoming{Server: s, client: c, meta: meta, version: modernVersion, m: &rpc.Message{}}
-	discover := &rpc.Message{ID: json.RawMessage(`"countersign-discover"`), Method: "server/discover", Params: rpc.Object(map[string]json.RawMessage{"_meta": rpc.Object(meta)})}
-	got := &collector{}
-	if err := s.upstream.Request(ctx, c, Outgoing{discover, modernVersion, nil}, got); err == nil && got.response != nil && slices.Contains(supported(got.response.Result), modernVersion) {
-		return modern.everything(ctx)
-	}
-	initialize := &rpc.Message{ID: json.RawMessage(`"countersign-initialize"`), Method: "initialize",
-		Params: json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"countersign-gate","version":"1"}}`)}
-	begun := &beginner{}
-	if err := s.upstream.Request(ctx, c, Outgoing{Message: initialize}, begun); err != nil {
-		return nil, err
-	}
-	if begun.response == nil || begun.response.Error != nil {
-		return nil, fmt.Errorf("it does not begin a session")
-	}
-	c.Session, c.Version = begun.session, rpc.String(rpc.Members(begun.response.Result)["protocolVersion"])
-	if err := s.upstream.Send(ctx, c, Outgoing{Message: &rpc.Message{Method: "notifications/initialized"}, Version: c.Version}); err != nil {
-		return nil, err
-	}
-	legacy := &incoming{Server: s, client: c, version: c.Version, m: &rpc.Message{}}
-	defer func() { _ = s.upstream.End(context.WithoutCancel(ctx), c) }() // a server may not know the end of sessions
-	return legacy.everything(ctx)
+	r := &incoming{Server: s, client: c, meta: rpc.Members(ownMeta), version: modernVersion, m: &rpc.Message{}}
+	return r.everything(ctx)
 }
-
-// beginner keeps the response to initialize, and the session that it begins.
-type beginner struct {
-	collector
-	session string
-}
-
-// Begin keeps the session.
-func (b *beginner) Begin(h Head) { b.session = h.Session }

@@ -71,21 +71,42 @@ func (r *incoming) call(ctx context.Context) error {
 	if err != nil {
 		return r.unavailable(ctx, err)
 	}
+	c.incoming.again = c.again
 	if c.tool.Pass {
 		return c.send(ctx)
 	}
 	waited, err := c.carried()
-	if err == nil {
-		err = c.describe(ctx)
+	if err != nil {
+		return c.invalid(ctx, err)
 	}
-	if err == nil {
-		return c.decide(ctx, waited)
+	return c.settle(ctx, waited)
+}
+
+// settle decides the call as it is now.
+func (c *call) settle(ctx context.Context, waited string) error {
+	if err := c.describe(ctx); err != nil {
+		return c.invalid(ctx, err)
 	}
+	return c.decide(ctx, waited)
+}
+
+// again repeats the call with what the server asked for, which needs a decision of its own.
+func (c *call) again(ctx context.Context, given input) error {
+	c.input = given
+	if c.tool.Pass {
+		return c.send(ctx)
+	}
+	return c.settle(ctx, "")
+}
+
+// invalid responds to a call that cannot be decided.
+func (c *call) invalid(ctx context.Context, err error) error {
 	c.report(c.conf.Name, c.tool.Name, decide.Verdict{Outcome: decide.Refused, Code: "invalid_call", Reason: err})
+	var refusal *rpc.Error
 	if errors.As(err, &refusal) {
-		r.fail(refusal)
+		c.fail(refusal)
 	} else {
-		r.reply(c.text("The call lacks a value that is needed to authorize it: "+err.Error()+".", ""))
+		c.reply(c.text("The call lacks a value that is needed to authorize it: "+err.Error()+".", ""))
 	}
 	return ctx.Err()
 }
@@ -309,16 +330,8 @@ func (c *call) declined() bool { return slices.Contains([]string{"decline", "can
 
 // send sends the call to its server, with the input that the server asked for and without what is the gateway's.
 func (c *call) send(ctx context.Context) error {
-	if !c.tool.Pass {
-		for _, name := range []string{"requestState", "inputResponses", "task"} {
-			delete(c.params, name)
-		}
-		if c.input.State != "" {
-			c.params["requestState"], _ = json.Marshal(c.input.State) // a text
-		}
-		if len(c.input.Responses) > 0 {
-			c.params["inputResponses"] = c.input.Responses
-		}
+	if !c.tool.Pass || !c.input.empty() {
+		c.input.into(c.params)
 	}
 	delete(c.params, "task") // tasks are the gateway's own
 	if c.meta[metaAuthorization] != nil {
@@ -329,7 +342,7 @@ func (c *call) send(ctx context.Context) error {
 	c.m.Params = rpc.Object(c.params)
 	return c.forward(ctx, c.definition, func(m *rpc.Message) {
 		result := rpc.Members(m.Result)
-		if c.tool.Pass || rpc.String(result["resultType"]) != "input_required" {
+		if c.tool.Pass || !c.modern() || rpc.String(result["resultType"]) != "input_required" {
 			return
 		}
 		result["requestState"], _ = json.Marshal(c.seal("", input{State: rpc.String(result["requestState"])})) // a text

@@ -25,11 +25,16 @@ const modernVersion = "2026-07-28"
 
 var versions = []string{modernVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
+// legacyVersion reports whether a version is one in which sessions begin with initialize.
+func legacyVersion(v string) bool { return v != modernVersion && slices.Contains(versions, v) }
+
 // Names in _meta.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaLevel        = "io.modelcontextprotocol/logLevel"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 	extensionTasks   = "io.modelcontextprotocol/tasks"
 	// metaAuthorization has the state of a call that waits. A call with the same arguments and this entry continues.
@@ -48,7 +53,8 @@ type Gateway struct {
 	waiting map[string]int      // calls that wait, by principal
 	tasks   map[string]*running // by the digest of their ids
 	turns   map[string]*turn
-	last    map[string]string // the last authorization of a call whose proof was consumed, so that the next one asks once
+	inputs  map[string]chan *rpc.Message // responses of clients to a server's questions, by principal and id
+	last    map[string]string            // the last authorization of a call whose proof was consumed, so that the next one asks once
 }
 
 // Reports receive what becomes of calls, and the tools that are not accepted.
@@ -63,7 +69,7 @@ func New(c *config.MCP, transport http.RoundTripper, reports Reports, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	return &Gateway{config: c, core: core, log: log, report: reports.Call, refuse: reports.Unaccepted, waiting: map[string]int{}, tasks: map[string]*running{}, turns: map[string]*turn{}, last: map[string]string{}}, nil
+	return &Gateway{config: c, core: core, log: log, report: reports.Call, refuse: reports.Unaccepted, waiting: map[string]int{}, tasks: map[string]*running{}, turns: map[string]*turn{}, inputs: map[string]chan *rpc.Message{}, last: map[string]string{}}, nil
 }
 
 // Ready returns nil if the service accepts the key.
@@ -107,6 +113,9 @@ type incoming struct {
 
 	params, meta map[string]json.RawMessage
 	version      string // of the protocol
+
+	again func(ctx context.Context, given input) error // repeats a request with what the server asked for; nil for one without a decision
+	asked int                                          // how often the server has asked
 }
 
 // Handle takes a request of a client to its response. It returns an error if there is none, such as after the client has gone.
@@ -203,9 +212,15 @@ func (r *incoming) pass(ctx context.Context, change func(*rpc.Message)) error {
 }
 
 func (r *incoming) forward(ctx context.Context, d *Definition, change func(*rpc.Message)) error {
-	err := r.upstream.Request(ctx, r.client, Outgoing{r.m, r.version, d}, &inspector{r, change})
-	if err == nil || ctx.Err() != nil {
+	seen := &inspector{r: r, change: change}
+	err := r.upstream.Request(ctx, r.client, Outgoing{r.m, r.version, d}, seen)
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case err == nil && seen.question != nil:
+		return r.question(ctx, seen.question, change)
+	case err == nil:
+		return nil
 	}
 	r.log.Warn("the server did not respond", "server", r.conf.Name, "method", r.m.Method, "error", err.Error())
 	r.fail(&rpc.Error{Code: rpc.CodeInternal, Message: "The server is unavailable."})
@@ -214,8 +229,9 @@ func (r *incoming) forward(ctx context.Context, d *Definition, change func(*rpc.
 
 // inspector passes on what a server may send, and changes the response.
 type inspector struct {
-	r      *incoming
-	change func(*rpc.Message)
+	r        *incoming
+	change   func(*rpc.Message)
+	question json.RawMessage // the result, if the server asks a client of a session
 }
 
 // Begin passes on.
@@ -223,6 +239,10 @@ func (i *inspector) Begin(h Head) { i.r.out.Begin(h) }
 
 // Send passes on.
 func (i *inspector) Send(e Event) {
+	if e.Asks {
+		i.question = e.Message.Result
+		return
+	}
 	if e.Message != nil && e.Message.Response() && e.Message.Error == nil && i.change != nil {
 		i.change(e.Message)
 	}
@@ -456,12 +476,16 @@ func (s *Server) Notify(ctx context.Context, c *Client, m *rpc.Message) error {
 	return s.upstream.Send(ctx, c, Outgoing{Message: m, Version: c.Version})
 }
 
-// Respond takes the response of a client: to the gateway's elicitation, or to a request of the server.
+// Respond takes the response of a client: to the gateway's elicitation, to a server's question that the gateway translated, or to a request of
+// the server.
 func (s *Server) Respond(ctx context.Context, c *Client, m *rpc.Message) error {
 	if challenge, err := s.config.State.Verify(elicitation(c.Who), rpc.String(m.ID)); err == nil {
 		if action := rpc.String(rpc.Members(m.Result)["action"]); m.Error == nil && action != "accept" {
 			s.core.Decline(ctx, challenge)
 		}
+		return nil
+	}
+	if s.given(c, m) {
 		return nil
 	}
 	return s.upstream.Send(ctx, c, Outgoing{Message: m, Version: c.Version})

@@ -46,7 +46,7 @@ func (g *Gateway) Handler(transport http.RoundTripper) (handler http.Handler, st
 		}
 		e.jwt = &jwt
 		if conf.URL != nil {
-			e.shared = g.server(conf, newRemote(conf, transport, g.config.MessageBytes))
+			e.shared = g.server(conf, translated(newRemote(conf, transport, g.config.MessageBytes)))
 		}
 		all = append(all, e)
 		mux.Handle("/"+conf.Name, e)
@@ -312,7 +312,7 @@ const (
 	mostPrograms = 1000
 )
 
-var errTooMany = errors.New("too many programs run at once")
+var errTooMany = errors.New("too many programs or sessions at once")
 
 // host returns the connection for a message.
 func (e *endpoint) host(c *Client, m *rpc.Message) (*hosted, error) {
@@ -344,12 +344,10 @@ func (e *endpoint) host(c *Client, m *rpc.Message) (*hosted, error) {
 		h.upstream = upstream
 		h.idle = time.AfterFunc(idleAfter, func() { e.retire(h) })
 		e.hosted[key] = h
-		if p, is := upstream.(*program); is {
-			go func() {
-				<-p.ended
-				e.forgetHost(h)
-			}()
-		}
+		go func() {
+			<-upstream.Ended()
+			e.forgetHost(h)
+		}()
 	}
 	h.users++
 	h.idle.Stop()

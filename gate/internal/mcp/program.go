@@ -211,6 +211,9 @@ func (p *program) End(context.Context, *Client) error {
 	return nil
 }
 
+// Ended is closed once the program has ended.
+func (p *program) Ended() <-chan struct{} { return p.ended }
+
 // Close ends the program: first by closing its input.
 func (p *program) Close() {
 	p.write.Lock()

@@ -157,6 +157,9 @@ func (r *remote) End(ctx context.Context, c *Client) error {
 	return nil
 }
 
+// Ended is nil: there is no program.
+func (r *remote) Ended() <-chan struct{} { return nil }
+
 // Close does nothing: a server over HTTP goes on.
 func (r *remote) Close() { r.client.CloseIdleConnections() }
 

@@ -44,9 +44,9 @@ func (g *Gateway) ServeStdio(ctx context.Context, conf *config.MCPServer, in io.
 	s.server.upstream = upstream
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if p, is := upstream.(*program); is {
+	if ended := upstream.Ended(); ended != nil {
 		go func() {
-			<-p.ended
+			<-ended
 			cancel()
 		}()
 	}
@@ -208,14 +208,17 @@ func (r *stdioReply) end() {
 	r.ended = true
 }
 
-// connect begins a connection to a server.
+// connect begins a connection to a server, whichever revision it speaks.
 func (g *Gateway) connect(conf *config.MCPServer, transport http.RoundTripper, unsolicited func(Event)) (Upstream, error) {
 	if conf.URL != nil {
-		return newRemote(conf, transport, g.config.MessageBytes), nil
+		return translated(newRemote(conf, transport, g.config.MessageBytes)), nil
 	}
-	p, err := start(conf.Command, conf.Env, g.config.MessageBytes, g.log, unsolicited)
+	t := translated(nil)
+	t.process = true
+	p, err := start(conf.Command, conf.Env, g.config.MessageBytes, g.log, t.unsolicited(unsolicited))
 	if err != nil {
 		return nil, fmt.Errorf("the server %s: %w", conf.Name, err)
 	}
-	return p, nil
+	t.server = p
+	return t, nil
 }

@@ -25,6 +25,7 @@ func (c *Client) key() string { return c.Who.Key() + "\n" + c.Session }
 type Event struct {
 	ID, Retry string
 	Message   *rpc.Message // nil of an event without data
+	Asks      bool         // the response is a question to a client of a session, and not its response
 }
 
 // Head is the beginning of a response over HTTP.
@@ -57,6 +58,8 @@ type Upstream interface {
 	Listen(ctx context.Context, c *Client, after string, out Replier) error
 	// End ends a session.
 	End(ctx context.Context, c *Client) error
+	// Ended is closed once the server's program has ended; nil without a program.
+	Ended() <-chan struct{}
 	// Close ends all.
 	Close()
 }

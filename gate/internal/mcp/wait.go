@@ -108,22 +108,22 @@ func (c *call) pendingReply(v decide.Verdict) {
 }
 
 // enter takes one of the slots of the principal for calls that wait.
-func (c *call) enter() bool {
-	c.Gateway.mu.Lock()
-	defer c.Gateway.mu.Unlock()
-	key := c.client.Who.Key()
-	if c.waiting[key] >= c.config.Waiting {
+func (r *incoming) enter() bool {
+	r.Gateway.mu.Lock()
+	defer r.Gateway.mu.Unlock()
+	key := r.client.Who.Key()
+	if r.waiting[key] >= r.config.Waiting {
 		return false
 	}
-	c.waiting[key]++
+	r.waiting[key]++
 	return true
 }
 
-func (c *call) leave() {
-	c.Gateway.mu.Lock()
-	defer c.Gateway.mu.Unlock()
-	key := c.client.Who.Key()
-	if c.waiting[key]--; c.waiting[key] == 0 {
-		delete(c.waiting, key)
+func (r *incoming) leave() {
+	r.Gateway.mu.Lock()
+	defer r.Gateway.mu.Unlock()
+	key := r.client.Who.Key()
+	if r.waiting[key]--; r.waiting[key] == 0 {
+		delete(r.waiting, key)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	CodeParams         = -32602
 	CodeInternal       = -32603
 	CodeHeaderMismatch = -32020
+	CodeCapability     = -32021
 	CodeVersion        = -32022
 )
 

@@ -1,5 +1,5 @@
 // A client of @modelcontextprotocol/client: node client.mjs URL TOKEN VERSION TOOL ARGUMENTS.
-// It prints the link that it is asked to open, waits for a line, and prints the text of the result.
+// VERSION is a modern revision, legacy or auto. It prints the link that it is asked to open, waits for a line, and prints the text of the result.
 import { createInterface } from 'node:readline'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
@@ -12,7 +12,7 @@ const [url, token, version, tool, text] = process.argv.slice(2)
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 const client = new Client({ name: 'agent', version: '1.0.0' }, {
   capabilities: { elicitation: { url: {} } },
-  versionNegotiation: { mode: version === 'auto' ? 'auto' : { pin: version } },
+  versionNegotiation: { mode: ['auto', 'legacy'].includes(version) ? version : { pin: version } },
 })
 client.setRequestHandler('elicitation/create', async ({ params }) => {
   console.log('open ' + params.url)
