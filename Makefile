@@ -544,8 +544,17 @@ packages: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## build what a release of VE
 	@[ $$(ls dist/*.cdx.json | wc -l) = $$(ls dist/*_*/countersign* | wc -l) ] || { echo "a binary has no inventory"; exit 1; }
 	@cp .release/* dist && printf '%s\n' $(TAGS) > dist/tags && (cd dist && sha256sum --quiet --check checksums.txt) && ls dist/*.*
 
+.PHONY: debootstrap
+debootstrap: ## install debootstrap with apt for release-check, unless it is installed
+	@if command -v debootstrap >/dev/null; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap >/dev/null; \
+	else \
+		echo "debootstrap is missing, and this user cannot install it: apt-get install debootstrap"; exit 1; \
+	fi
+
 .PHONY: release-check
-release-check: ## build a release in a fresh clone, install each of its packages into an empty folder or root, and make a first decision with each
+release-check: debootstrap ## build a release in a fresh clone, install each of its packages into an empty folder or root, and make a first decision with each
 	@tools/release/check.sh
 
 .PHONY: tag

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the release of this commit in a fresh clone, installs each of its packages into an empty folder or root, and makes a first decision
-# with each. It needs what make run needs, and mvn, npm, python3, debootstrap and systemd-analyze; a part whose tool is missing fails.
+# with each. It needs what make run needs, and mvn, npm, python3, debootstrap and systemd-analyze; a tool that is missing fails it.
 set -euo pipefail
 unset GOFLAGS
 root=$(git rev-parse --show-toplevel)
