@@ -3,6 +3,7 @@ package policy_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -156,4 +157,15 @@ func TestStepsAreValidated(t *testing.T) {
 	require.Equal(t, 1, steps[1].Approvals)
 	require.Equal(t, 2, policy.Requirements{Review: two}.Approvals())
 	require.Equal(t, "step team: 1 of team finance, then step lead: 1 of team leads", two.String())
+}
+
+// Omitted hours are no part of what is stored, so that the content hash of a version of before stays.
+func TestHoursAreStoredOnlyIfTheyAreGiven(t *testing.T) {
+	t.Parallel()
+	for given, stored := range map[policy.Hours]string{"": "", policy.HoursAll: `"hours":"all"`, policy.HoursWorking: `"hours":"working"`} {
+		raw, err := json.Marshal(policy.Requirements{Hours: given}.Resolve(policy.Sandbox))
+		require.NoError(t, err)
+		require.Contains(t, string(raw), stored)
+		require.Equal(t, given != "", strings.Contains(string(raw), "hours"))
+	}
 }
