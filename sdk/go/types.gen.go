@@ -3090,7 +3090,7 @@ type SimulatedUndecided struct {
 
 // SimulatedUndecidedRule: A rule with the values that it reads and that are not stored.
 type SimulatedUndecidedRule struct {
-	// Name of the rule.
+	// Name of the rule, or `standing_approval` for the standing approval that the decision used.
 	Rule string `json:"rule"`
 	// The values, as its condition writes them.
 	Unknown []string `json:"unknown"`

@@ -64,7 +64,7 @@ func editActionForm(v *shell.Visit, a models.Action) forms.Form {
 		Fields: []forms.Field{
 			{Name: "name", Label: "Name", Kind: forms.OneLine, Value: a.Name, Required: true},
 			{Name: "consequence", Label: "Consequence", Kind: forms.LongText, Value: a.Consequence, Required: true},
-			{Name: "labels", Label: "Texts in other languages", Kind: forms.JsonText, Rows: 4, Value: string(cmp.Or(string(a.Labels), "{}")), Hint: labelsHint},
+			{Name: "labels", Label: "Texts in other languages", Kind: forms.JsonText, Rows: 4, Value: cmp.Or(string(a.Labels), "{}"), Hint: labelsHint},
 			{Name: "mode", Label: "Mode", Kind: forms.Choice, Value: string(a.Mode), Options: modes, Required: true},
 		},
 	}

@@ -2893,7 +2893,7 @@ export interface components {
         };
         /** @description A rule with the values that it reads and that are not stored. */
         SimulatedUndecidedRule: {
-            /** @description Name of the rule. */
+            /** @description Name of the rule, or `standing_approval` for the standing approval that the decision used. */
             rule: string;
             /** @description The values, as its condition writes them. */
             unknown: string[];
