@@ -20,7 +20,7 @@ var synonyms = map[string]string{
 	"four eyes": "second", "dual control": "second", "gdpr": "protection erasure", "ccpa": "protection erasure", "privacy": "protection",
 	"dpo": "protection officer", "dsar": "export subject", "delete user": "erasure", "forget": "erasure", "pii": "personal",
 	// Policies and the API
-	"budget": "limit sum reserve", "per day": "24h sum limit", "daily limit": "24h sum limit", "spending limit": "sum limit reserve",
+	"budget": "limit sum reserve", "per day": "24h sum limit", "daily limit": "24h limit reserve", "spending limit": "sum limit reserve",
 	"opa": "policy", "rego": "policy", "cedar": "policy", "cel": "rule", "dry run": "shadow simulate", "velocity": "sum count",
 	"terraform": "configuration code", "gitops": "configuration code", "jwt": "proof", "jwks": "proof keys", "callback": "webhook",
 	"llm": "agent", "chatgpt": "agent", "npm": "sdk", "java": "sdk", "python": "sdk",
