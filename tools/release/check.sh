@@ -174,5 +174,26 @@ server=$(call POST /api/v1/credentials "$admin" '{"scope": "server", "name": "fi
 prepare "$admin"
 made "Debian package" "$(decide "$server")"
 
+step "the gate of the Debian package"
+cat > root/tmp/gate.yaml <<YAML
+service: {url: "$COUNTERSIGN_URL", key: {env: GATE_KEY}}
+state: {keys: [{env: GATE_STATE}]}
+identity: {header: {name: X-User, from: [127.0.0.0/8], secret: {env: GATE_PROXY}}}
+listen: {forward_auth: {address: "127.0.0.1:18092"}}
+trusted_proxies: [127.0.0.0/8]
+routes:
+- {name: first, hosts: [app.example], methods: [POST], path: "/accounts/{id}", action: $ACTION, audience: payments, resource: {type: account, id: request.params.id}}
+YAML
+export GATE_KEY=$server GATE_STATE GATE_PROXY
+GATE_STATE=$(openssl rand -base64 32) GATE_PROXY=$(openssl rand -hex 32)
+gate() { chroot "$work/debian/root" /usr/bin/countersign-gate "$@" --config /tmp/gate.yaml; }
+gate check
+gate serve > gate.out 2>&1 &
+pids+=($!)
+asked=(-H "Countersign-Proxy-Secret: $GATE_PROXY" -H "X-User: $SUBJECT" -H "X-Forwarded-For: 127.0.0.1" -H "X-Forwarded-Host: app.example"
+  -H "X-Forwarded-Method: POST" -H "X-Forwarded-Proto: https" -H "X-Forwarded-Uri: /accounts/acc-1")
+for _ in $(seq 100); do answer=$(curl -s "${asked[@]}" http://127.0.0.1:18092/) && break; sleep 0.1; done
+made "gate" "$(field decision <<< "$answer")"
+
 echo
 echo "release-check: every package of $version installs and decides"
