@@ -478,6 +478,23 @@ chart: ## write the Helm chart of deploy/helm from the manifests of deploy/kuber
 lint-contract: ## check the OpenAPI document with redocly, spectral and a TypeScript compiler
 	@cd api/openapi/tools && npm ci --no-audit --no-fund --silent && npm run --silent lint
 
+# The generators of Python clients, by hash. openapi-typescript is a part of lint-contract.
+$(BIN)/generators/installed: api/openapi/tools/requirements.txt
+	@python3 -m venv --clear $(BIN)/generators && $(BIN)/generators/bin/pip install -q --disable-pip-version-check --require-hashes -r $< && touch $@
+
+OAPI_CODEGEN := github.com/oapi-codegen
+.PHONY: test-clients
+test-clients: $(BIN)/generators/installed ## compile the clients that oapi-codegen, openapi-python-client and datamodel-code-generator make of the OpenAPI document
+	@rm -rf $(BIN)/clients && mkdir -p $(BIN)/clients/go
+	@cd $(BIN)/clients/go && go mod init generated 2>/dev/null && \
+		go run $(OAPI_CODEGEN)/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -generate types,client -package generated ../../../api/openapi/openapi.json > client.go && \
+		go get $(OAPI_CODEGEN)/runtime@v1.9.0 $(OAPI_CODEGEN)/nullable@v1.2.0 2>/dev/null && go vet ./...
+	@cd $(BIN)/clients && export PATH="$(CURDIR)/$(BIN)/generators/bin:$$PATH" && \
+		openapi-python-client generate --path ../../api/openapi/openapi.json --output-path python --meta none --fail-on-warning && \
+		datamodel-codegen --input ../../api/openapi/openapi.json --input-file-type openapi --output-model-type pydantic_v2.BaseModel --formatters ruff-format --output models.py && \
+		python -m compileall -q python models.py && python -c 'import models'
+	@echo "the clients of three generators compile"
+
 .PHONY: lint-web
 lint-web: ## type-check the scripts of the pages
 	@cd web/assets && npm ci --no-audit --no-fund --silent && npm run --silent lint
