@@ -50,12 +50,27 @@ func Example_gate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	gate := &protect.Gate{Client: client, Action: "payments.transfer", Failure: protect.ForRisk(countersign.RiskClassHigh),
-		Verifier: &proof.Verifier{Keys: proof.NewRemote(base, nil), Issuer: "https://countersign.example", Environment: "env_01k9x3v7q2e4rtb8m5n6p0d1fz", Audience: "bank.example"}}
+	me, err := client.GetCredential(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	gate := &protect.Gate{Client: client, Action: "payments.transfer", Failure: protect.ForRisk(countersign.RiskClassHigh), RequireProof: true,
+		Verifier: &proof.Verifier{Keys: proof.NewRemote(base, nil), Issuer: me.ProofIssuer, Environment: me.Environment, Audience: "bank.example"}}
 	http.Handle("POST /transfers/{account}", gate.Handler(func(r *http.Request) (protect.Ask, error) {
-		return protect.Ask{Subject: "user-4711", ResourceType: "account", ResourceID: r.PathValue("account")}, nil // of the signed-in person
+		body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 4096))
+		r.Body = io.NopCloser(bytes.NewReader(body)) // for the handler
+		var in struct {
+			Amount float64 `json:"amount"`
+		}
+		if err != nil || json.Unmarshal(body, &in) != nil {
+			return protect.Ask{}, errors.New("The body must have an amount.") //nolint:staticcheck // a sentence for the page
+		}
+		return protect.Ask{
+			Subject:      "user-4711", // the signed-in person
+			ResourceType: "account", ResourceID: r.PathValue("account"), Context: map[string]any{"amount": in.Amount},
+		}, nil
 	}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = json.NewEncoder(w).Encode(protect.FromContext(r.Context()).Decision)
+		_ = json.NewEncoder(w).Encode(protect.FromContext(r.Context()).Proof)
 	})))
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -88,9 +89,12 @@ type Body struct {
 
 // Answer returns the response to a request that did not go through: 401 for a challenge (the page completes it and repeats the
 // request with the proof), 403 for a hold, a denial or a rejected proof, 422 for a request that the service calls
-// invalid, 503 if there is no decision (after a refusal with 429 its Retry-After is passed on), and 500 for a mistake of the relying party, whose text belongs in its log and not on
-// the page.
+// invalid, 503 if there is no decision (after a refusal with 429 its Retry-After is passed on), and 500 for a mistake of the relying party. It writes err to the
+// default logger of log/slog, because the page is not told.
 func Answer(outcome *Outcome, err error) (status int, header map[string]string, body Body) {
+	if err != nil {
+		slog.Error("countersign: a request could not be authorized", "error", err)
+	}
 	var refused *countersign.Error
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:

@@ -1,6 +1,7 @@
 import { complete, type Ask, type AuthorizeRequest, type AuthorizeResponse, type Countersign } from './client.js'
 import { isRateLimited, isUnavailable } from './errors.js'
-import type { CallOptions } from './http.js'
+import { CALL_OPTIONS, type CallOptions } from './http.js'
+import { refuseUnknown } from '../options.js'
 
 export type RiskClass = 'low' | 'elevated' | 'high' | 'critical'
 
@@ -47,7 +48,9 @@ const DECIDE_WITHIN_MS = 1000
  */
 export async function decide(countersign: Countersign, ask: Ask, o: DecideOptions): Promise<Decision> {
   const request = complete(ask)
-  const { failure, riskClass, failureModes, ...call } = o
+  refuseUnknown('decide', o, ['failure', 'riskClass', 'failureModes', ...CALL_OPTIONS])
+  const { failure, riskClass, failureModes, ...call } = o ?? {}
+  const fallback = fallbackOf({ failure, riskClass, failureModes })
   try {
     const response = await countersign.authorize(request, { timeoutMS: DECIDE_WITHIN_MS, ...call })
     const allowed = response.decision === 'allow' || response.mode === 'shadow'
@@ -55,9 +58,19 @@ export async function decide(countersign: Countersign, ask: Ask, o: DecideOption
   } catch (error) {
     const limited = isRateLimited(error)
     if (!limited && !isUnavailable(error)) throw error
-    const decision = limited ? 'deny' : failure ? BY_FAILURE[failure] : (failureModes?.[riskClass] ?? DEFAULT_FAILURE_MODES[riskClass])
+    const decision = limited ? 'deny' : fallback
     return { source: 'fallback', allowed: decision === 'allow', decision, error, request }
   }
+}
+
+/** Returns the decision in place of the service's. It is read before the request: a misspelt option would otherwise show in an outage only. */
+function fallbackOf(o: { failure: string | undefined; riskClass: string | undefined; failureModes: Partial<Record<string, string>> | undefined }): FailureMode {
+  const { failure, riskClass, failureModes = {} } = o
+  if (failure === undefined && riskClass === undefined) throw new TypeError('decide: give riskClass, or failure closed or open')
+  const modes: Readonly<Record<string, string>> = failure === undefined ? { ...DEFAULT_FAILURE_MODES, ...failureModes } : BY_FAILURE
+  const mode = Object.hasOwn(modes, failure ?? riskClass!) ? modes[failure ?? riskClass!] : undefined
+  if (mode === 'allow' || mode === 'challenge' || mode === 'deny') return mode
+  throw new TypeError(failure === undefined ? 'decide: riskClass must be low, elevated, high or critical, and its failure mode allow, challenge or deny' : 'decide: failure must be closed or open')
 }
 
 const BY_FAILURE: Readonly<Record<'closed' | 'open', FailureMode>> = { closed: 'deny', open: 'allow' }

@@ -2,7 +2,7 @@ import { digest } from './canonical.js'
 import { complete, type Ask, type AuthorizeResponse, type Countersign } from './client.js'
 import { CountersignError, ProblemError, ProtocolError, ValidationError, isRateLimited, isUnavailable } from './errors.js'
 import { ProofError, type ProofClaims, type ProofVerifier } from './proof.js'
-import { refuseUnknown } from '../options.js'
+import { refuseUnknown, requireGiven } from '../options.js'
 
 /** What a request is about to do. Fill it from the request's session and body, never from what only the page claims about its user. */
 export interface GateAsk {
@@ -23,6 +23,8 @@ export interface GateOptions {
   requireProof?: boolean
   /** Milliseconds for a decision before failure applies. Default 2000. */
   timeoutMS?: number
+  /** Gets the refusal of a request that the service calls invalid (422), for your log: the page is told no more than that. Default console.error. */
+  onInvalid?: (error: ValidationError) => void
 }
 
 /** The result of a check. claims are those of the consumed proof; they are missing in modes shadow and test, and if the gate fails open. */
@@ -67,7 +69,14 @@ export const PROOF_HEADER = 'countersign-proof'
  */
 export class Gate {
   constructor(private readonly o: GateOptions) {
-    refuseUnknown('Gate', o, ['countersign', 'verifier', 'action', 'audience', 'failure', 'requireProof', 'timeoutMS'])
+    refuseUnknown('Gate', o, ['countersign', 'verifier', 'action', 'audience', 'failure', 'requireProof', 'timeoutMS', 'onInvalid'])
+    requireGiven('Gate', o, ['countersign', 'verifier', 'action', 'audience'])
+  }
+
+  /** Reports a request that the service calls invalid, whose page is told no more than that. */
+  invalid(error: ValidationError): void {
+    if (this.o.onInvalid) this.o.onInvalid(error)
+    else console.error(error)
   }
 
   /** Requests a decision, or takes the proof that a request brought. A request that the service refuses is thrown. */
@@ -146,7 +155,10 @@ async function stopped<R>(gate: Gate, request: R, describe: Describe<R>, proof: 
       return { status: 401, headers: { ...headers, 'WWW-Authenticate': error.challenge }, body: { decision: 'refused', message: error.message } }
     }
     if (error instanceof GateRequestError) return { status: 400, headers, body: { decision: 'refused', message: error.message } }
-    if (error instanceof ValidationError) return { status: 422, headers, body: { decision: 'refused', message: 'The request cannot be authorized as it is.' } }
+    if (error instanceof ValidationError) {
+      gate.invalid(error)
+      return { status: 422, headers, body: { decision: 'refused', message: 'The request cannot be authorized as it is.' } }
+    }
     throw new CountersignError('the request could not be authorized', { cause: error }) // frameworks would respond with the status of the cause
   }
 }
@@ -163,7 +175,7 @@ const proofOf = (request: NodeRequest): string | undefined => {
 interface ExpressResponse { status(code: number): this; set(headers: Record<string, string>): this; json(body: unknown): unknown; locals: Record<string, unknown> }
 
 /** Middleware for Express 4 and 5. The outcome is response.locals.countersign. */
-export function expressGate<R extends NodeRequest>(gate: Gate, describe: Describe<R>) {
+export function expressGate<R extends NodeRequest = any>(gate: Gate, describe: Describe<R>) {
   return async (request: R, response: ExpressResponse, next: (error?: unknown) => void): Promise<void> => {
     let stop: GateAnswer | undefined
     try {
@@ -179,7 +191,7 @@ export function expressGate<R extends NodeRequest>(gate: Gate, describe: Describ
 interface FastifyReply { code(status: number): this; headers(values: Record<string, string>): this; send(body: unknown): unknown }
 
 /** A preHandler for Fastify 4 and 5. */
-export function fastifyGate<R extends NodeRequest>(gate: Gate, describe: Describe<R>, allowed: (request: R, outcome: GateOutcome) => void = () => undefined) {
+export function fastifyGate<R extends NodeRequest = any>(gate: Gate, describe: Describe<R>, allowed: (request: R, outcome: GateOutcome) => void = () => undefined) {
   return async (request: R, reply: FastifyReply): Promise<unknown> => {
     const stop = await stopped(gate, request, describe, proofOf(request), (o) => allowed(request, o))
     return stop ? reply.code(stop.status).headers(stop.headers).send(stop.body) : undefined

@@ -1,4 +1,4 @@
-import { refuseUnknown } from '../options.js'
+import { refuseUnknown, requireGiven } from '../options.js'
 import { digest, resourceDigest } from './canonical.js'
 import { parseJSON } from './check.js'
 import { CountersignError } from './errors.js'
@@ -86,6 +86,7 @@ export class ProofVerifier {
 
   constructor(private readonly o: ProofVerifierOptions) {
     refuseUnknown('ProofVerifier', o, ['baseURL', 'keySetURL', 'issuer', 'environment', 'leewaySeconds', 'fetch', 'now'])
+    requireGiven('ProofVerifier', o, ['issuer', 'environment'])
     this.now = o.now ?? Date.now
     const url = o.keySetURL ?? `${o.baseURL.replace(/\/+$/, '')}/.well-known/service-proof-keys.json?issuer=${encodeURIComponent(o.issuer)}`
     this.keys = new KeySet(url, o.fetch ?? globalThis.fetch, this.now)
