@@ -311,6 +311,7 @@ actions:
   payments.transfer:
     name: Send
     consequence: Money leaves.
+    labels: {de: {name: Senden, consequence: Geld fließt ab.}, fr-CA: {name: Envoyer, consequence: "L'argent part."}}
     mode: shadow
     risk_class: critical
     resource_type: account

@@ -122,8 +122,8 @@ func TestWebhookEndpointIsDisabledAndEnabled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var list []map[string]any
 		w.Admin.get(t, hook+"/attempts?status=succeeded").is(200).into(&list)
-		return len(list) == 2
-	}, patience, 20*time.Millisecond, "the missed message is replayed")
+		return len(list) == 3
+	}, patience, 20*time.Millisecond, "the test was delivered, and both messages are replayed")
 	require.NoError(t, r.fault)
 
 	w.Server.get(t, hook).problem(403, "insufficient_scope")

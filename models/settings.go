@@ -92,8 +92,8 @@ var DeclaredSettings = []Setting{
 		Label: "Time for which a waiting request reserves the limit of its account", Hint: "1 min to 30 days, for new requests.",
 	},
 	{
-		Name: "working_zone", Question: "When do reviewers work?", Label: "Time zone of the working hours",
-		Hint: "A name of the IANA database, such as Europe/Berlin. Policies may count the times of holds in working hours.",
+		Name: "working_zone", Label: "Time zone of the working hours",
+		Hint: "Such as Europe/Berlin.",
 	},
 	{
 		Name: "working_hours", Label: "Working hours",

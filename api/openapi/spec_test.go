@@ -19,11 +19,17 @@ func specRules() map[string][]rule {
 		return append(append([]func(*rule){}, opts...), more...)
 	}
 
+	german := map[string]any{"name": "Zahlung", "consequence": "Geld fließt ab."}
+	translated := []func(*rule){
+		accepts(map[string]any{}, map[string]any{"de": german}),
+		refuses(map[string]any{"de": "Zahlung"}, map[string]any{"de": map[string]any{"name": "Zahlung"}}),
+	}
 	return map[string][]rule{
 		"createAction": {
 			is("key", "string", with(key, required)...),
 			is("name", "string", required, between(1, 120)),
 			is("consequence", "string", required, between(1, 500)),
+			is("labels", "object", translated...),
 			{field: "allowed_audiences", kind: "list", required: true, low: ptr(1), accepts: text, refuses: []any{[]any{1.0}, []any{nil}}},
 			{field: "allowed_callers", kind: "list", accepts: text, refuses: []any{[]any{1.0}}},
 			is("context_schema", "object", accepts(map[string]any{"type": "object"})),
@@ -34,6 +40,7 @@ func specRules() map[string][]rule {
 		"updateAction": {
 			is("name", "string", orNull, upTo(120)),
 			is("consequence", "string", orNull, upTo(500)),
+			is("labels", "object", with(translated, orNull)...),
 			is("mode", "string", orNull, oneOf("test", "shadow", "enforce")),
 		},
 		"explainChange":  {is("reason", "string", upTo(500))},

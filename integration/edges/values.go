@@ -89,6 +89,8 @@ func text(s node, n int) string {
 	case s["format"] == "uri":
 		const url = "https://hooks.example.com/"
 		return url + strings.Repeat("a", max(n-len(url), 0))
+	case s["format"] == "date":
+		return "2026-11-21"
 	case s["format"] == "date-time":
 		return candidates[2]
 	case s["pattern"] == nil && n > 8000: // the body has a size limit

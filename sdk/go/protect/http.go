@@ -90,7 +90,7 @@ type Body struct {
 // Answer returns the response to a request that did not go through: 401 for a challenge (the page completes it and repeats the
 // request with the proof), 403 for a hold, a denial or a rejected proof, 422 for a request that the service calls
 // invalid, 503 if there is no decision (after a refusal with 429 its Retry-After is passed on), and 500 for a mistake of the relying party. It writes err to the
-// default logger of log/slog, because the page is not told.
+// default logger of log/slog, because the page does not learn it.
 func Answer(outcome *Outcome, err error) (status int, header map[string]string, body Body) {
 	if err != nil {
 		slog.Error("countersign: a request could not be authorized", "error", err)

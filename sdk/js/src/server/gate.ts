@@ -23,7 +23,7 @@ export interface GateOptions {
   requireProof?: boolean
   /** Milliseconds for a decision before failure applies. Default 2000. */
   timeoutMS?: number
-  /** Gets the refusal of a request that the service calls invalid (422), for your log: the page is told no more than that. Default console.error. */
+  /** Gets the refusal of a request that the service calls invalid (422), for your log: the page learns no more than that. Default console.error. */
   onInvalid?: (error: ValidationError) => void
 }
 
@@ -73,7 +73,7 @@ export class Gate {
     requireGiven('Gate', o, ['countersign', 'verifier', 'action', 'audience'])
   }
 
-  /** Reports a request that the service calls invalid, whose page is told no more than that. */
+  /** Reports a request that the service calls invalid, whose page learns no more than that. */
   invalid(error: ValidationError): void {
     if (this.o.onInvalid) this.o.onInvalid(error)
     else console.error(error)
