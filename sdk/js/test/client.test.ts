@@ -155,6 +155,15 @@ test('decide never falls back for a refused request', async () => {
   await assert.rejects(decide(new Countersign({ baseURL: s.baseURL, apiKey }), ask, { riskClass: 'low' }), ProblemError)
 })
 
+test('decide refuses options whose fault only an outage would show', async () => {
+  const s = await service((_, response) => json(response, 200, {}))
+  const c = new Countersign({ baseURL: s.baseURL, apiKey })
+  for (const options of [undefined, {}, { riskClass: 'hihg' }, { failure: 'deny' }, { failure: 'Open' }, { riskClass: 'low', failureModes: { low: 'alow' } }, { riskClass: 'toString' }, { risk: 'high' }]) {
+    await assert.rejects(decide(c, ask, options as never), TypeError)
+  }
+  assert.equal(s.seen.length, 0)
+})
+
 test('decide returns a decision that arrives in time', async () => {
   const s = await service((_, r) => json(r, 200, JSON.parse(held!.answer)))
   const d = await decide(new Countersign({ baseURL: s.baseURL, apiKey }), held!.request, { riskClass: 'high' })
