@@ -66,7 +66,7 @@ func Example_gate() {
 			Amount float64 `json:"amount"`
 		}
 		if err != nil || json.Unmarshal(body, &in) != nil {
-			return protect.Ask{}, errors.New("The body must have an amount.") //nolint:staticcheck // a sentence for the page
+			return protect.Ask{}, errors.New("The body must have an amount.")
 		}
 		return protect.Ask{
 			Subject:      "user-4711", // the signed-in person

@@ -40,6 +40,7 @@ var rules = map[string]string{
 	"missing":                 "The field or parameter is required.",
 	"missing_for_anchor":      "An anchor other than none has a reference to its evidence.",
 	"model_type":              "The body has the shape that the contract declares.",
+	"no_calendar":             "A policy counts working hours only if its environment has them.",
 	"none_required":           "The value is null.",
 	"nul_character":           "Texts have no NUL.",
 	"number_out_of_range":     "A double can hold the number.",
