@@ -23,7 +23,7 @@ func TestSettingsAreGroupedByTheirQuestion(t *testing.T) {
 		return fields[i]
 	}
 	questions := forms.Form{Fields: fields}.Headings()
-	require.Len(t, questions, 8)
+	require.Len(t, questions, 7)
 	require.Equal(t, "1 h", of("hold_ttl_seconds").Value)
 	require.Equal(t, "3 days", of("hold_ttl_seconds").Usually())
 	require.Equal(t, "on", of("bar_self_review").Usually())
