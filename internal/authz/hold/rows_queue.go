@@ -302,9 +302,9 @@ const relatedStatement = `select h.authorization_id, h.action_id, s.external_id 
 	from unnest(array['pending', 'approved', 'rejected', 'expired', 'withdrawn']) as each(status)
 	cross join lateral (select * from holds where tenant_id = @tenant and environment_id = @environment and status = each.status and authorization_id <> @id
 		order by opened_at desc, authorization_id desc limit @limit) h
-	join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id
-	join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id
-	join shown_details d on d.authorization_id = h.authorization_id and d.environment_id = h.environment_id
+	join authorizations a on a.id = h.authorization_id and a.environment_id = @environment
+	join subjects s on s.uid = h.subject_uid and s.environment_id = @environment
+	join shown_details d on d.authorization_id = h.authorization_id and d.environment_id = @environment
 	order by h.opened_at desc, h.authorization_id desc`
 
 // relatedHold is a hold with its sealed details.
