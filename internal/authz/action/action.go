@@ -9,9 +9,8 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/text/language"
-
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/cache"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
@@ -67,7 +66,7 @@ type Create struct {
 // checkLabels checks the texts in other languages.
 func checkLabels(labels map[string]models.ActionText) error {
 	for tag, text := range labels {
-		if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+		if !display.IsLanguage(tag) {
 			return problem.Invalid([]any{"body", "labels", tag}, fmt.Sprintf("labels has %q, which must be a language tag such as de or pt-BR.", tag), "value_error")
 		}
 		for field, value := range map[string]string{"name": text.Name, "consequence": text.Consequence} {

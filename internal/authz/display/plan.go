@@ -185,7 +185,7 @@ func (s setting) fault() string {
 		return why
 	}
 	for _, tag := range slices.Sorted(maps.Keys(s.Labels)) {
-		if parsed, err := language.Parse(tag); err != nil || parsed.String() != tag {
+		if !IsLanguage(tag) {
 			return fmt.Sprintf("labels has %q, which must be a language tag such as de or pt-BR", tag)
 		}
 		if why := labelFault("labels."+tag, s.Labels[tag]); why != "" {
@@ -206,6 +206,12 @@ func (s setting) fault() string {
 	default:
 		return ""
 	}
+}
+
+// IsLanguage reports whether a text is a language tag in its canonical form, such as de or pt-BR.
+func IsLanguage(tag string) bool {
+	parsed, err := language.Parse(tag)
+	return err == nil && parsed.String() == tag
 }
 
 func labelFault(name, label string) string {
