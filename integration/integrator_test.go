@@ -55,7 +55,7 @@ func TestNotFoundNamesTheParameter(t *testing.T) {
 		"second of two":         {"DELETE", "/api/v1/subjects/" + subject + "/passkeys/psk_1", nil, "passkey_id."},
 		"version":               {"POST", "/api/v1/actions/act_1/policy-versions/1/activate", nil, "action_id."},
 		"action of authorize":   {"POST", "/api/v1/authorize", object{"action": "no.such.action"}, "action."},
-		"subject of authorize":  {"POST", "/api/v1/authorize", object{"subject": foreign}, "subject."},
+		"subject of authorize":  {"POST", "/api/v1/authorize", object{"subject": foreign}, "check subject. Create a subject once for each of your users"},
 		"session of authorize":  {"POST", "/api/v1/authorize", object{"session": absent}, "session."},
 		"subject of a session":  {"POST", "/api/v1/sessions", object{"subject": foreign}, "subject."},
 		"session of enrollment": {"POST", "/api/v1/subjects/" + subject + "/enrollments/complete", object{"session": absent}, "session."},

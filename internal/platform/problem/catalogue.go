@@ -5,7 +5,7 @@ import "net/http"
 // Code is the stable name of one kind of error. Codes are part of the contract: never rename or reuse one.
 type Code string
 
-// The codes in the catalogue. The page /docs/errors shows them with their remedies; both SDKs define the same names.
+// The codes in the catalogue. The page /docs/errors shows them with their remedies; the SDKs define the same names.
 const (
 	MalformedJSON        Code = "malformed_json"
 	BadRequest           Code = "bad_request"

@@ -58,11 +58,23 @@ func NewNotFound() *Error {
 	return &Error{Code: NotFound, Detail: "No such resource exists in this environment."}
 }
 
-// NotFoundBy is NewNotFound for a resource that the named parameter of the request identifies. The detail depends on the name alone.
+// NotFoundBy is NewNotFound for a resource that the named parameter of the request identifies. The detail depends on the name alone. For what a
+// relying party creates before its first decision, it says how.
 func NotFoundBy(parameter string) *Error {
 	return &Error{Code: NotFound, Parameter: parameter,
-		Detail: "No such resource exists in this environment: check " + parameter + "."}
+		Detail: "No such resource exists in this environment: check " + parameter + "." + creations[parameter]}
 }
+
+// creations says how what a first decision needs is created, by the name of its parameter.
+var creations = map[string]string{
+	"subject": createSubject, "subject_id": createSubject, "action": createAction, "action_id": createAction,
+	"session": " Create a session for each visit of a subject: POST /api/v1/sessions, createSession in the SDKs.",
+}
+
+const (
+	createSubject = " Create a subject once for each of your users, before its first decision: POST /api/v1/subjects, createSubject in the SDKs."
+	createAction  = " Create an action once: POST /api/v1/actions, createAction in the SDKs, or New action in the console, under Policies."
+)
 
 // Invalid returns a validation error of one field.
 func Invalid(loc []any, msg, typ string) *Error {

@@ -32,3 +32,14 @@ func TestAsFindsWrappedErrors(t *testing.T) {
 	require.Nil(t, problem.As(cause))
 	require.Equal(t, problem.NewNotFound().Detail, problem.NewNotFound().Detail, "missing and foreign resources return the same detail")
 }
+
+func TestNotFoundSaysHowToCreateWhatAFirstDecisionNeeds(t *testing.T) {
+	t.Parallel()
+	for parameter, says := range map[string]string{
+		"subject": "POST /api/v1/subjects, createSubject", "subject_id": "POST /api/v1/subjects, createSubject", "action": "POST /api/v1/actions, createAction",
+		"action_id": "New action in the console", "session": "POST /api/v1/sessions, createSession",
+	} {
+		require.Contains(t, problem.NotFoundBy(parameter).Detail, says, parameter)
+	}
+	require.Equal(t, "No such resource exists in this environment: check passkey_id.", problem.NotFoundBy("passkey_id").Detail)
+}
