@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -51,14 +53,27 @@ func (f *forwarder) open(out io.Writer) error {
 	if f.secret == "" {
 		raw := make([]byte, 32)
 		_, _ = rand.Read(raw) // crypto/rand.Read never returns an error
-		f.secret = "whsec_" + base64.StdEncoding.EncodeToString(raw)
+		f.secret = secretPrefix + base64.StdEncoding.EncodeToString(raw)
 		_, _ = fmt.Fprintf(out, "forwarded events are signed with the secret %s\n", f.secret)
 	}
-	if f.signer, err = standardwebhooks.NewWebhook(f.secret); err != nil {
-		return usage("COUNTERSIGN_WEBHOOK_SECRET is not a secret: want whsec_ and base64")
+	if f.signer, err = signerOf(f.secret); err != nil {
+		return err
 	}
 	f.client = http.Client{Timeout: forwardTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return nil
+}
+
+const secretPrefix = "whsec_"
+
+// signerOf accepts the secrets that every SDK accepts.
+func signerOf(secret string) (*standardwebhooks.Webhook, error) {
+	encoded, prefixed := strings.CutPrefix(secret, secretPrefix)
+	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if !prefixed || err != nil || len(raw) < 24 || len(raw) > 64 || strings.ContainsAny(encoded, "\r\n") {
+		return nil, usage("COUNTERSIGN_WEBHOOK_SECRET is not a webhook secret: want whsec_ and the base64 of 24 to 64 bytes, " +
+			"such as the output of: echo whsec_$(openssl rand -base64 32)")
+	}
+	return standardwebhooks.NewWebhookRaw(raw)
 }
 
 func loopback(host string) bool {
@@ -92,9 +107,29 @@ func (f *forwarder) send(ctx context.Context, id string, body []byte) bool {
 		_, _ = fmt.Fprintf(f.out, "  %s was not delivered: %v\n", id, err)
 		return false
 	}
+	said := ""
+	if res.StatusCode/100 != 2 {
+		said = excerpt(res.Body)
+	}
 	_ = res.Body.Close()
-	_, _ = fmt.Fprintf(f.out, "  %s -> %d in %d ms\n", id, res.StatusCode, at.Now().Sub(now).Milliseconds())
+	_, _ = fmt.Fprintf(f.out, "  %s -> %d in %d ms%s\n", id, res.StatusCode, at.Now().Sub(now).Milliseconds(), said)
 	return res.StatusCode/100 == 2
+}
+
+const excerptBytes = 200
+
+// excerpt returns the beginning of a refusal on one line, without what a terminal would interpret.
+func excerpt(body io.Reader) string {
+	read, _ := io.ReadAll(io.LimitReader(body, excerptBytes+1))
+	text, more := string(read), ""
+	if len(read) > excerptBytes {
+		text, more = text[:excerptBytes], "..."
+	}
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
+	if text == "" {
+		return ", with an empty body"
+	}
+	return ": " + text + more
 }
 
 func newEventID() string { return ids.New(ids.Event) }

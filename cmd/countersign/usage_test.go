@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -141,9 +142,51 @@ func TestASampleOfAnyEventIsTriggered(t *testing.T) {
 		require.Contains(t, out, " -> 204 in ")
 		require.Equal(t, []string{string(d.Type)}, got.verified(t, webhookSecret.FindString(out)))
 	}
-	refusing := httptest.NewServer(http.NotFoundHandler())
-	defer refusing.Close()
-	c.fails("the receiver did not take the event", "events", "trigger", "hold.opened", "--forward", refusing.URL)
+}
+
+// trigger400 runs the command against a receiver that responds with a body, and returns its output.
+func trigger400(t *testing.T, body string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, body)
+	}))
+	defer server.Close()
+	out, err := newCLI(t, "").run("events", "trigger", "hold.opened", "--forward", server.URL)
+	require.ErrorContains(t, err, "the receiver did not take the event")
+	_, refusal, found := strings.Cut(out, "evt_")
+	require.True(t, found, out)
+	return refusal
+}
+
+func TestARefusalOfTheReceiverIsPrinted(t *testing.T) {
+	require.Contains(t, trigger400(t, "no signature matches\n"), " -> 400 in ")
+	require.Regexp(t, ` ms: no signature matches\n$`, trigger400(t, "no signature matches\n"))
+	require.Regexp(t, ` ms, with an empty body\n$`, trigger400(t, ""))
+	require.Regexp(t, ` ms: \[31mred \[0m and below\n$`, trigger400(t, "\x1b[31mred\x1b[0m\r\n and\u202e below\x00"), "on one line, without what a terminal would interpret")
+	require.Regexp(t, ` ms: x{200}\.\.\.\n$`, trigger400(t, strings.Repeat("x", 1<<20)))
+}
+
+func TestAWebhookSecretIsOneThatEverySDKAccepts(t *testing.T) {
+	c := newCLI(t, "")
+	secret := func(bytes int) string { return "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, bytes)) }
+	for name, wrong := range map[string]string{
+		"base64 alone": strings.TrimPrefix(secret(32), "whsec_"), "not base64": "whsec_my-own-secret", "too short": secret(23), "too long": secret(65),
+		"nothing after the prefix": "whsec_", "a line break": secret(32) + "\n", "bits after the end": "whsec_" + strings.Repeat("A", 42) + "B=",
+	} {
+		t.Setenv("COUNTERSIGN_WEBHOOK_SECRET", wrong)
+		_, err := c.run("events", "trigger", "hold.opened", "--forward", "http://127.0.0.1:1")
+		require.ErrorIs(t, err, errUsage, name)
+		require.ErrorContains(t, err, "want whsec_ and the base64 of 24 to 64 bytes", name)
+	}
+	for _, right := range []string{secret(24), secret(64)} {
+		got := &receiver{}
+		server := httptest.NewServer(got)
+		t.Setenv("COUNTERSIGN_WEBHOOK_SECRET", right)
+		c.ok("events", "trigger", "hold.opened", "--forward", server.URL)
+		server.Close()
+		require.Equal(t, []string{"hold.opened"}, got.verified(t, right))
+	}
 }
 
 func TestEventsAreForwardedAsTheyHappen(t *testing.T) {
