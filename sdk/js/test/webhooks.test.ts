@@ -43,6 +43,11 @@ for (const [what, attempt] of Object.entries({
   'a parsed body': () => verifyWebhook(JSON.parse(body), headers(), secret, { now }),
 })) test(`refused: ${what}`, () => assert.throws(attempt, WebhookError))
 
+for (const [what, malformed] of Object.entries({
+  'not base64': 'whsec_my-own-secret-of-more-than-24-bytes', 'a space': secret + ' ', 'short': 'whsec_' + Buffer.alloc(23).toString('base64'),
+  'long': 'whsec_' + Buffer.alloc(65).toString('base64'),
+})) test(`refused: a malformed secret, ${what}`, () => assert.throws(() => verifyWebhook(body, headers(), malformed, { now }), /whsec_ and the base64 of 24 to 64 bytes/))
+
 for (const [what, given] of Object.entries({
   'names in capitals': Object.fromEntries(Object.entries(headers()).map(([n, v]) => [n.toUpperCase(), v])),
   'names as in Standard Webhooks': { 'Webhook-Id': 'evt_1', 'Webhook-Timestamp': String(now), 'Webhook-Signature': headers()['webhook-signature']! },

@@ -78,9 +78,11 @@ function valuesOf(headers: WebhookHeaders, name: string): unknown[] {
 }
 
 function keyOf(secret: string): Buffer {
-  if (typeof secret !== 'string') throw new WebhookError('the secret is not a webhook secret')
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  if (key.length < 24 || key.length > 64) throw new WebhookError('the secret is not a webhook secret')
+  const encoded = typeof secret === 'string' ? secret.replace(/^whsec_/, '') : ''
+  const key = Buffer.from(encoded, 'base64') // which skips what is not base64
+  if (key.length < 24 || key.length > 64 || key.toString('base64') !== encoded) {
+    throw new WebhookError('a secret must be whsec_ and the base64 of 24 to 64 bytes')
+  }
   return key
 }
 
