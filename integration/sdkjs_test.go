@@ -78,23 +78,65 @@ func TestJavaScriptSDKExamples(t *testing.T) {
 	}
 	t.Run("webhook", func(t *testing.T) {
 		t.Parallel()
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		port := l.Addr().(*net.TCPAddr).Port
-		require.NoError(t, l.Close())
-		endpoint := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": fmt.Sprintf("http://127.0.0.1:%d/", port)}).is(201)
-		cmd, out := node(t, examples(t)["webhook"], fmt.Sprintf("PORT=%d", port), "WEBHOOK_SECRET="+endpoint.string("secret"))
-		cmd.WaitDelay = time.Second
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // it was killed
-		})
-		eventually(t, func() bool { return strings.Contains(out.String(), "listening") }, "the receiver listens")
+		port := freePort(t)
+		endpoint := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": fmt.Sprintf("http://127.0.0.1:%d/countersign", port)}).is(201)
+		out := served(t, "webhook", port, "WEBHOOK_SECRET="+endpoint.string("secret"))
 		test := w.Admin.post(t, "/api/v1/webhook-endpoints/"+endpoint.string("id")+"/test", nil).is(200)
 		require.EqualValues(t, 204, test.value("status_code"), "response: %s; output of the receiver: %s", test.body, out)
 		require.Contains(t, out.String(), "webhook.test")
 	})
+	t.Run("gate", func(t *testing.T) {
+		t.Parallel()
+		port := freePort(t)
+		origin := fmt.Sprintf("http://127.0.0.1:%d", port)
+		w := newSandbox(t)
+		w.Admin.patch(t, "/api/v1/environment", object{"return_origins": []string{origin}}).is(200)
+		_, action := w.action(t, "enforce", challenging)
+		env := []string{"COUNTERSIGN_URL=" + shared.baseURL, "COUNTERSIGN_KEY=" + w.Server.key, "ACTION=" + action, "ORIGIN=" + origin}
+		served(t, "gate", port, append(env, "SUBJECT="+w.subject(t))...)
+		shop := func(method, path, proof string, body any) response {
+			t.Helper()
+			a, err := caller{base: origin, header: map[string]string{"Countersign-Proof": proof}}.send(method, path, body)
+			require.NoError(t, err)
+			a.t = t
+			return a
+		}
+		transfer := object{"to": "acc-1", "amount": 250}
+		refused := shop("POST", "/transfer", "", transfer).is(401)
+		confirmation := "/confirmations/" + refused.string("authorization")
+		shop("GET", confirmation, "", nil).is(404)
+		require.Contains(t, shop("POST", confirmation, "", nil).is(200).string("url"), "/challenges/")
+		w.Server.post(t, "/api/v1/challenges/"+refused.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
+		proof := shop("GET", confirmation, "", nil).is(200).string("proof")
+		shop("POST", "/transfer", proof, object{"to": "acc-1", "amount": 9999}).is(403)
+		require.EqualValues(t, 250, shop("POST", "/transfer", proof, transfer).is(200).value("sent"))
+		shop("POST", "/transfer", proof, transfer).is(403)
+		foreign := "/confirmations/" + w.authorize(t, w.subject(t), action, "challenge").string("id")
+		shop("GET", foreign, "", nil).is(404)
+		shop("POST", foreign, "", nil).is(404)
+	})
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// served runs an example that listens on a port until the test ends, and returns its output.
+func served(t *testing.T, example string, port int, env ...string) *syncBuffer {
+	t.Helper()
+	cmd, out := node(t, examples(t)[example], append(env, fmt.Sprintf("PORT=%d", port))...)
+	cmd.WaitDelay = time.Second
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	eventually(t, func() bool { return strings.Contains(out.String(), "listening") }, "the example listens")
+	return out
 }
 
 // The gate of the JavaScript package is tested with the official MCP client and server.

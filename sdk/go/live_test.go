@@ -2,6 +2,7 @@ package countersign_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -116,15 +117,37 @@ func TestLiveGateTakesTheProofOfAStepUpOnce(t *testing.T) {
 	require.Equal(t, countersign.DecisionChallenge, asked.Decision.Decision)
 	require.Equal(t, http.StatusUnauthorized, send("").Code)
 
-	receipt, err := c.CompleteChallenge(t.Context(), asked.Decision.Challenge.ID, countersign.ChallengeCompleteRequest{Method: "sandbox_confirm"})
+	user := subject
+	page := confirmations{client: c, origin: "https://bank.example", userOf: func(*http.Request) string { return user }}
+	call := func(route http.HandlerFunc) (int, map[string]string) {
+		r := httptest.NewRequest(http.MethodPost, "/confirmations/"+asked.Decision.ID, nil)
+		r.SetPathValue("id", asked.Decision.ID)
+		w := httptest.NewRecorder()
+		route(w, r)
+		var body map[string]string
+		_ = json.Unmarshal(w.Body.Bytes(), &body) // a refusal is text
+		return w.Code, body
+	}
+	code, link := call(page.link)
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, link["url"], asked.Decision.Challenge.ID)
+	code, _ = call(page.proof)
+	require.Equal(t, http.StatusNotFound, code, "it is not confirmed")
+	_, err = c.CompleteChallenge(t.Context(), asked.Decision.Challenge.ID, countersign.ChallengeCompleteRequest{Method: "sandbox_confirm"})
 	require.NoError(t, err)
-	child, err := c.GetAuthorization(t.Context(), receipt.Authorization)
-	require.NoError(t, err)
+	user = "someone-else"
+	for _, route := range []http.HandlerFunc{page.link, page.proof} {
+		code, _ = call(route)
+		require.Equal(t, http.StatusNotFound, code)
+	}
+	user = subject
+	code, proved := call(page.proof)
+	require.Equal(t, http.StatusOK, code)
 	amount = 10_000
-	require.Equal(t, http.StatusForbidden, send(child.Proof.Compact).Code, "a proof for 10 is none for 10,000")
+	require.Equal(t, http.StatusForbidden, send(proved["proof"]).Code, "a proof for 10 is none for 10,000")
 	amount = 10
-	require.Equal(t, http.StatusNoContent, send(child.Proof.Compact).Code)
-	require.Equal(t, http.StatusForbidden, send(child.Proof.Compact).Code, "a proof is good once")
+	require.Equal(t, http.StatusNoContent, send(proved["proof"]).Code)
+	require.Equal(t, http.StatusForbidden, send(proved["proof"]).Code, "a proof is good once")
 }
 
 func TestLiveDecisionsAreUnderstoodWholeAndRefusedDamaged(t *testing.T) {
