@@ -51,8 +51,8 @@ func Warnings(r Requirements) []Warning {
 	if r.ApprovalCompensates == nil && (r.ExplicitApprovalRequired || slices.ContainsFunc(r.Rules, replaceable)) {
 		out = append(out, Warning{
 			Code: WarnApproval, Loc: []string{"approval_compensates"},
-			Message: "A reviewer's approval of a hold replaces the user's own: leave explicit_approval out of approval_compensates to require both, " +
-				"or list it there if the reviewer is enough.",
+			Message: "If a request is held, a reviewer's approval is enough, and the user need not confirm it. To require both, set approval_compensates " +
+				"without explicit_approval; to keep it as it is, list explicit_approval there.",
 		})
 	}
 	if r.Standing != nil {
