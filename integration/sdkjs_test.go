@@ -105,7 +105,7 @@ func TestJavaScriptSDKExamples(t *testing.T) {
 		refused := shop("POST", "/transfer", "", transfer).is(401)
 		confirmation := "/confirmations/" + refused.string("authorization")
 		shop("GET", confirmation, "", nil).is(404)
-		require.Contains(t, shop("POST", confirmation, "", nil).is(200).string("url"), "/challenges/")
+		require.Contains(t, shop("POST", confirmation, "", nil).is(200).string("url"), "/challenge/chl_")
 		w.Server.post(t, "/api/v1/challenges/"+refused.string("challenge.id")+"/complete", object{"method": "sandbox_confirm"}).is(200)
 		proof := shop("GET", confirmation, "", nil).is(200).string("proof")
 		shop("POST", "/transfer", proof, object{"to": "acc-1", "amount": 9999}).is(403)
