@@ -97,6 +97,27 @@ func TestSecurityPageNamesExistingTests(t *testing.T) {
 	}
 }
 
+// TestDocumentationHasASize checks that the documentation stays as long as it is, and that pages of 1.1 have at most 1,800 words each.
+func TestDocumentationHasASize(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(pages), 36)
+	words := map[string]int{}
+	all := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		words[page] = len(strings.Fields(string(text)))
+		all += words[page]
+	}
+	require.LessOrEqual(t, all, 85_000)
+	for _, page := range []string{"comparison.md", "estate.md", "gate.md", "holds.md", "mcp.md", "where-it-fits.md"} {
+		require.Positive(t, words[page], page)
+		require.LessOrEqual(t, words[page], 1800, page)
+	}
+}
+
 var namedTest = regexp.MustCompile("[ `](Test[A-Z][A-Za-z0-9_]+)")
 
 // TestPagesNameExistingTests checks that every test that a page names is somewhere in the repository.

@@ -23,10 +23,15 @@ import (
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
-// Every command of docs/estate.md runs as it is printed, in the order of the page.
+// Every command of docs/estate.md, and of staff by SCIM in docs/single-sign-on.md, runs as it is printed, in the order of the pages.
 func TestEstateRecipesRunAsPrinted(t *testing.T) {
-	page, err := os.ReadFile("../../docs/estate.md")
+	signOn, err := os.ReadFile("../../docs/single-sign-on.md")
 	require.NoError(t, err)
+	_, page, found := strings.Cut(string(signOn), "\n## Staff by SCIM\n")
+	require.True(t, found)
+	estate, err := os.ReadFile("../../docs/estate.md")
+	require.NoError(t, err)
+	page += string(estate)
 	t.Chdir(t.TempDir())
 	certificateFiles(t)
 	database := testenv.Database(t)
@@ -41,7 +46,7 @@ func TestEstateRecipesRunAsPrinted(t *testing.T) {
 
 	var token string // the first that was created
 	position := filepath.Join(t.TempDir(), "siem")
-	printed := regexp.MustCompile(`(?m)^    \$ (?:printf '([^']*)' \| )?countersign (.+)$`).FindAllStringSubmatch(string(page), -1)
+	printed := regexp.MustCompile(`(?m)^    \$ (?:printf '([^']*)' \| )?countersign (.+)$`).FindAllStringSubmatch(page, -1)
 	require.Len(t, printed, 16)
 	for _, p := range printed {
 		args := strings.Fields(strings.NewReplacer("dtk_...", token, "/var/lib/countersign/siem", position).Replace(p[2]))
