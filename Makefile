@@ -387,7 +387,7 @@ FUZZTIME ?= 10s
 # The time that the user gives, for targets whose own default is another.
 GIVEN_FUZZTIME = $(if $(filter command environment,$(firstword $(origin FUZZTIME))),$(FUZZTIME))
 
-# Each target is tried although another one fails. The one of devstack would compile the Temporal server once more, with coverage: make test runs its seeds.
+# Every target is tried, even if one fails. The one of devstack would compile the Temporal server once more, with coverage: make test runs its seeds.
 .PHONY: fuzz
 fuzz: ## run every fuzz target of every module briefly, and name those that fail (FUZZTIME=10s)
 	@failed=; for package in $$(git grep -l '^func Fuzz' -- '*_test.go' ':!devstack' | xargs -n1 dirname | sort -u); do \
