@@ -37,6 +37,8 @@ type EndpointWake struct {
 const (
 	// endpointIdle is how long a workflow run waits with nothing to send before it ends. The next event starts a new run.
 	endpointIdle = 10 * time.Minute
+	// endpointRests is the longest that a run with deliveries waits for the next: a clock that was ahead may have set its time.
+	endpointRests = 15 * time.Minute
 	// endpointBatches bounds the history of one workflow run.
 	endpointBatches = 500
 )
@@ -108,7 +110,7 @@ func batchStep(ctx workflow.Context) workflow.Context {
 func (r *endpointRun) rest(ctx workflow.Context, next *time.Time) (bool, error) {
 	pause, summary := endpointIdle, "nothing to send"
 	if next != nil {
-		pause, summary = max(next.Sub(workflow.Now(ctx)), 0), "the next delivery is due"
+		pause, summary = min(max(next.Sub(workflow.Now(ctx)), 0), endpointRests), "the next delivery is due"
 	}
 	ctx, stop := workflow.WithCancel(ctx)
 	defer stop()
@@ -131,7 +133,7 @@ func (r *endpointRun) rest(ctx workflow.Context, next *time.Time) (bool, error) 
 
 // breakerOpen reports whether the breaker forbids sending now.
 func (r *endpointRun) breakerOpen(ctx workflow.Context) bool {
-	return r.in.Breaker.Open && workflow.Now(ctx).Before(r.in.Breaker.ProbeAt)
+	return r.in.Breaker.Open && !r.in.Breaker.ProbeDue(workflow.Now(ctx))
 }
 
 // drainSignals handles every signal that has arrived and reports whether there was one.

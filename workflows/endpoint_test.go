@@ -74,6 +74,15 @@ func TestEndpointSendsWhenDueAndWhenSignaled(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 5 * time.Minute, 6 * time.Minute}, sender.calls)
 }
 
+// A clock that was ahead may have set the time of the next delivery: the database is asked again in between.
+func TestEndpointLooksForDeliveriesBeforeADistantTime(t *testing.T) {
+	t.Parallel()
+	sender, env := runEndpoint(t, dueIn(3*time.Hour), nothing)
+	env.ExecuteWorkflow(workflows.NameEndpoint, endpointInput)
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []time.Duration{0, 15 * time.Minute}, sender.calls)
+}
+
 func TestEndpointDeletedEndsTheWorkflow(t *testing.T) {
 	t.Parallel()
 	sender, env := runEndpoint(t, gone)

@@ -12,6 +12,7 @@ type Breaker struct {
 	Failures int           // consecutive failures
 	Open     bool          // only probes are sent
 	ProbeAt  time.Time     `json:",omitzero"` // time of the next probe, while open
+	SetAt    time.Time     `json:",omitzero"` // when ProbeAt was set
 	Backoff  time.Duration // interval before the next probe, while open; doubles up to maxBackoff
 	Pace     int           `json:",omitempty"` // deliveries at once after a recovery; 0 is no limit
 	Passed   int           `json:",omitempty"` // successes since Pace was raised
@@ -35,9 +36,10 @@ const (
 	Closed
 )
 
-// ProbeDue reports whether the next probe may be sent. A probe that is later than any was set by a clock that was ahead.
+// ProbeDue reports whether the next probe may be sent. What was set at a time that is yet to come, or is later than any probe, was set by
+// a clock that was ahead.
 func (b Breaker) ProbeDue(now time.Time) bool {
-	return !now.Before(b.ProbeAt) || b.ProbeAt.Sub(now) > longestQuiet
+	return !now.Before(b.ProbeAt) || b.SetAt.Sub(now) > mostApart || b.ProbeAt.Sub(now) > longestQuiet
 }
 
 // Slots returns how many deliveries may be started now if n may be under way at once and underWay already are.
@@ -66,7 +68,7 @@ func (b Breaker) Observe(o AttemptResult, now time.Time, jitter float64) (Breake
 	}
 	b, change := b.failed(now, jitter)
 	if asked := now.Add(min(o.RetryAfter, maxRetryAfter)); b.Open && o.RetryAfter > 0 && asked.After(b.ProbeAt) {
-		b.ProbeAt = asked
+		b.ProbeAt, b.SetAt = asked, now
 	}
 	return b, change
 }
@@ -92,11 +94,11 @@ func (b Breaker) failed(now time.Time, jitter float64) (Breaker, Change) {
 	case !b.Open:
 		b.Open, b.Backoff = true, max(firstBackoff, min(2*b.Backoff, maxBackoff))
 		b.Pace, b.Passed = 0, 0
-		b.ProbeAt = now.Add(spread(b.Backoff, jitter))
+		b.ProbeAt, b.SetAt = now.Add(spread(b.Backoff, jitter)), now
 		return b, Opened
 	case b.ProbeDue(now):
 		b.Backoff = min(2*b.Backoff, maxBackoff)
-		b.ProbeAt = now.Add(spread(b.Backoff, jitter))
+		b.ProbeAt, b.SetAt = now.Add(spread(b.Backoff, jitter)), now
 	}
 	return b, Unchanged
 }

@@ -52,7 +52,9 @@ func TestBreakerOpensProbesAndCloses(t *testing.T) {
 	require.Equal(t, Breaker{}, b)
 
 	b.Open, b.ProbeAt = true, noon.Add(48*time.Hour)
-	require.Equal(t, 1, b.Slots(8, 0, noon), "a clock that was ahead set the time of the probe")
+	require.Equal(t, 1, b.Slots(8, 0, noon), "a clock that was two days ahead set the time of the probe")
+	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{}, noon.Add(3*time.Hour), 0.5)
+	require.Equal(t, 1, b.Slots(8, 0, noon), "a clock that was three hours ahead set the time of the probe")
 
 	b, _ = Breaker{Failures: Threshold - 1}.Observe(AttemptResult{Succeeded: true}, noon, 0.5)
 	require.Zero(t, b.Failures, "only consecutive failures count")

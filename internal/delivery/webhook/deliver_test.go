@@ -89,6 +89,40 @@ func TestRetriesRepeatIDAndBodyAndFollowTheSchedule(t *testing.T) {
 	require.Equal(t, MaxAttempts, rows[0].Attempt)
 }
 
+// An attempt while the clock was three hours ahead delays the next one by its pause, not by three hours.
+func TestAttemptOfAClockAheadIsRepeatedOnceItIsRight(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e, _ := b.endpoint()
+	b.happen("user-1")
+	right := b.time.Now()
+	b.receiver.answer(500, nil)
+	b.time.Set(right.Add(3 * time.Hour))
+	b.deliver(e, Breaker{})
+	require.Len(t, b.receiver.take(), 1)
+	b.time.Set(right)
+	r := b.deliver(e, Breaker{})
+	require.Len(t, b.receiver.take(), 1, "repeated at once, and not again before its pause")
+	require.WithinDuration(t, right.Add(delays[1]), *r.Next, delays[1]/5)
+}
+
+// A clock that is behind dates events before the endpoint that was there: the log's order decides.
+func TestEndpointReceivesWhatWasLoggedAfterIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.occur("before")
+	b.time.Advance(time.Hour)
+	e, _ := b.endpoint("subject.*")
+	b.time.Advance(-3 * time.Hour)
+	after := b.happen("after")
+	b.time.Advance(3 * time.Hour)
+	b.receiver.answer(204, nil)
+	b.deliver(e, Breaker{})
+	got := b.receiver.take()
+	require.Len(t, got, 1)
+	require.Equal(t, after, got[0].id)
+}
+
 func TestRetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

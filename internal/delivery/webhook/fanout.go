@@ -80,8 +80,10 @@ func (f *FanOut) fan(ctx context.Context, environment string, traces map[string]
 	var owed []models.WebhookDelivery
 	now := f.clock.Now()
 	for _, e := range rows {
-		// An endpoint does not receive what was before it, however late its row of the outbox is handled.
-		there := slices.DeleteFunc(slices.Clone(endpoints), func(p models.WebhookEndpoint) bool { return e.At.Before(p.CreatedAt) })
+		there, err := f.after(ctx, endpoints, e)
+		if err != nil {
+			return err
+		}
 		owed = append(owed, deliveries(e, there, shared[first(e)], now)...)
 	}
 	if len(owed) == 0 {
@@ -91,6 +93,24 @@ func (f *FanOut) fan(ctx context.Context, environment string, traces map[string]
 		return err
 	}
 	return f.wake(ctx, environment, owed)
+}
+
+// after returns the endpoints that were there when an event happened: an endpoint does not receive what was before it, however late its
+// row of the outbox is handled. A clock that is behind dates events too early, so the order of the log decides about those.
+func (f *FanOut) after(ctx context.Context, endpoints []models.WebhookEndpoint, e models.Event) (there []models.WebhookEndpoint, err error) {
+	for _, p := range endpoints {
+		if e.At.Before(p.CreatedAt) {
+			since, err := loggedSince(ctx, f.store.Q, p)
+			if err != nil {
+				return nil, err
+			}
+			if since == nil || e.Seq < *since {
+				continue
+			}
+		}
+		there = append(there, p)
+	}
+	return there, nil
 }
 
 // maxCauses is how many earlier events of the same transaction Handle includes. Transactions that write more (the revocation

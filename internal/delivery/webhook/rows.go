@@ -54,8 +54,12 @@ func dueDeliveries(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, now t
 		return rows, err
 	}
 	rows, err := owed("next_attempt_at <= ?", now)
-	if err == nil && len(rows) == 0 { // a clock that was ahead made those of the future
-		rows, err = owed("attempts = 0 and created_at > ?", now)
+	if err == nil && len(rows) == 0 { // a clock that was ahead made or attempted those of the future
+		rows, err = owed(`(attempts = 0 and created_at > ?) or (id, attempts) in (
+			select delivery_id, attempt from webhook_attempts where environment_id = ? and endpoint_id = ? and at > ?)`, now, e.EnvironmentID, e.ID, now.Add(mostApart))
+		for i := range rows {
+			rows[i].NextAttemptAt = now
+		}
 	}
 	if err == nil && len(rows) == 0 && probe {
 		rows, err = owed("next_attempt_at > ?", now)
@@ -279,6 +283,14 @@ func enabledEndpoints(ctx context.Context, q *pg.Q, environment string) ([]model
 	var rows []models.WebhookEndpoint
 	err := q.AsStored().Gorm(ctx).Where("environment_id = ? and status = 'enabled' and deleted_at is null", environment).Find(&rows).Error
 	return rows, err
+}
+
+// loggedSince returns the number in the log of an endpoint's creation; nil if it is past its retention.
+func loggedSince(ctx context.Context, q *pg.Q, p models.WebhookEndpoint) (*int64, error) {
+	var seq *int64
+	err := q.QueryRow(ctx, "select min(seq) from events where environment_id = $1 and type = $2 and at = $3",
+		p.EnvironmentID, events.WebhookEndpointCreated, p.CreatedAt).Scan(&seq)
+	return seq, err
 }
 
 // longestQuiet is longer than the sender of an endpoint is left alone: what is later was set by a clock that was ahead.

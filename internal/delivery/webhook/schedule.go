@@ -14,6 +14,10 @@ const MaxAttempts = 8
 // maxRetryAfter is the longest delay that a receiver's Retry-After header can cause.
 const maxRetryAfter = 24 * time.Hour
 
+// mostApart is more than the clocks of two processes that follow the database's differ: what was attempted later than in that time was
+// attempted by a clock that was ahead, and the time of its next attempt does not count.
+const mostApart = time.Minute
+
 // DisableAfter is how long an endpoint may fail without a single success before it is disabled.
 const DisableAfter = 5 * 24 * time.Hour
 
