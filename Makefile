@@ -439,9 +439,20 @@ DURATION ?= 3m
 HA       ?=
 ONLY     ?=
 .PHONY: chaos
-chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster, ONLY="switch over": one fault again and again)
+chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) $(if $(CLOCKS),faketime) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster, ONLY="switch over": one fault again and again; CLOCKS=1: move the clocks of API, worker and Postgres)
 	@go build -C proving -o ../$(BIN)/chaos ./cmd/chaos
-	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6) $(if $(ONLY),-only "$(ONLY)")
+	@$(if $(CLOCKS),go build -tags movableclock -o $(BIN)/countersign-movable ./cmd/countersign)
+	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6) $(if $(ONLY),-only "$(ONLY)") \
+		$(if $(CLOCKS),-countersign $(BIN)/countersign-movable -clocks "$$(ls /usr/lib/*/faketime/libfaketime.so.1)")
+
+.PHONY: faketime
+faketime: ## install libfaketime with apt, unless it is installed
+	@if ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libfaketime; \
+	else \
+		echo "libfaketime is missing, and this user cannot install it: apt-get install libfaketime"; exit 1; \
+	fi
 
 .PHONY: restore-drill
 restore-drill: $(BIN)/countersign $(BIN)/devstack ## back up under load, lose databases, restore them to a point, verify what is there and print what was lost (SEED=7)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/countersign-dev/countersign/activities"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -14,6 +15,9 @@ import (
 // start is when every run of these tests begins.
 var start = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
+// patience is how long a workflow may take on a busy machine.
+const patience = 30 * time.Second
+
 // environment is a test environment with everything registered as in production, payloads sealed.
 func environment(t *testing.T, s worker.Services) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
@@ -22,7 +26,8 @@ func environment(t *testing.T, s worker.Services) *testsuite.TestWorkflowEnviron
 	env := suite.NewTestWorkflowEnvironment()
 	worker.Register(env, s)
 	env.SetStartTime(start)
-	env.SetTestTimeout(30 * time.Second)
+	env.SetTestTimeout(patience)
+	env.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: patience})
 	return env
 }
 

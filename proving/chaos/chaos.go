@@ -31,6 +31,8 @@ type Options struct {
 	Clients int
 	// HA runs the service on a Postgres cluster and injects faults into the cluster's machines only.
 	HA bool
+	// Clocks moves the clocks of the API, the worker and Postgres instead of injecting faults. It needs Rig.FakeTime.
+	Clocks bool
 	// Only limits the faults of machines to those whose name contains it; empty is all.
 	Only string
 	// Runs counts workflows by their state, of those that have to end: running, failed and so on. It asks Temporal.
@@ -45,6 +47,7 @@ type Result struct {
 	Responses  map[int]int // by status; 0 is none for as long as a client insists
 	Facts      Facts
 	Outages    []Outage // with HA, in the order of the faults
+	Clocks     []Clock  // with Clocks, in their order
 	Violations []string // promises
 }
 
@@ -68,6 +71,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := w.up(ctx); err != nil {
 		return Result{}, err
 	}
+	if o.Clocks {
+		o.Lasts = clocksLast
+	}
 	w.say("seed %d: breaking things for %s", o.Seed, o.Lasts)
 	d := &disturber{rig: w.rig, rng: rand.New(rand.NewPCG(o.Seed, 0)), say: w.say, done: map[string]int{}}
 	stop := w.during("breaking things", o.Lasts)
@@ -86,7 +92,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Faults: d.done, Responses: w.journal.Responses, Facts: facts, Outages: w.journal.Outages, Violations: Check(w.journal, facts)}, nil
+	return Result{Faults: d.done, Responses: w.journal.Responses, Facts: facts, Outages: w.journal.Outages, Clocks: w.journal.Clocks, Violations: Check(w.journal, facts)}, nil
 }
 
 // world has the servers and clients of one run.
@@ -219,7 +225,7 @@ func (w *world) populate(ctx context.Context) error {
 		}
 		w.clients = append(w.clients, &client{
 			journal: w.journal, http: harness.NewRawClient(w.rig.API.URL, w.tenant.Server, limit), deadline: most, decides: i >= w.Clients,
-			rng: rand.New(rand.NewPCG(w.Seed, uint64(i)+1)), sessions: sessions, frames: frames,
+			rng: rand.New(rand.NewPCG(w.Seed, uint64(i)+1)), sessions: slices.Clone(sessions), frames: frames, renews: w.Clocks,
 		})
 	}
 	return nil
@@ -254,8 +260,11 @@ func (w *world) load(ctx context.Context, f func(ctx context.Context) error) err
 	return err
 }
 
-// inject injects faults into the parts of the service, or into the machines of its cluster.
+// inject injects faults into the parts of the service, or into the machines of its cluster, or moves clocks.
 func (w *world) inject(ctx context.Context, d *disturber) error {
+	if w.Clocks {
+		return w.moveClocks(ctx, d)
+	}
 	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
 	defer cancel()
 	if w.cluster == nil {

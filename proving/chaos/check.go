@@ -58,6 +58,7 @@ func Check(j *Journal, f Facts) []string {
 	c.log()
 	c.misuse()
 	c.outages()
+	c.clocks()
 	c.ended()
 	return append(c.found, j.Odd...)
 }

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,6 +25,7 @@ func kept() (*chaos.Journal, chaos.Facts) {
 		Consumed:  []string{"p1"},
 		Taken:     []chaos.Taken{{Session: "s", Frame: "f"}},
 		Misused:   []chaos.Misuse{{Name: "a tenant that floods", Effective: 5000, Asked: 20, Decided: 20}},
+		Clocks:    []chaos.Clock{{Name: "clock of the api 7m0s", Refused: 80, Said: 7 * time.Minute, Asked: 20, Decided: 20}},
 		Expired:   []chaos.Expired{{Opened: 200, Ended: true, Again: 401}},
 	}
 	f := chaos.Facts{
@@ -95,6 +97,8 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 		"a stream outlives its key":              func(j *chaos.Journal, _ *chaos.Facts) { j.Expired[0].Ended = false },
 		"an expired key opens a stream":          func(j *chaos.Journal, _ *chaos.Facts) { j.Expired[0].Again = 200 },
 		"a good key opens no stream":             func(j *chaos.Journal, _ *chaos.Facts) { j.Expired[0].Opened = 503 },
+		"a moved clock is not in the metric":     func(j *chaos.Journal, _ *chaos.Facts) { j.Clocks[0].Said = 0 },
+		"a corrected clock has an effect":        func(j *chaos.Journal, _ *chaos.Facts) { j.Clocks[0].Decided-- },
 		"a response that no fault allows":        func(j *chaos.Journal, _ *chaos.Facts) { j.Odd = []string{"authorize returned 500"} },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -43,6 +44,8 @@ type client struct {
 	sent     int
 	// deadline is how long the service may take for a response, if the service itself is never killed; 0 is not checked.
 	deadline time.Duration
+	// renews makes the client start a new session in place of a closed one: sessions end while a clock is hours ahead.
+	renews bool
 	// decides makes the client request decisions only: the others may all wait for workflows when decisions are back.
 	decides bool
 }
@@ -162,7 +165,7 @@ func (c *client) authorize(want string) (authorization, bool) {
 		switch {
 		case a.Status == 0:
 		case a.Status != http.StatusOK:
-			c.journal.odd("authorize returned status %d: %s", a.Status, a.Body)
+			c.journal.refused("authorize", a.Status, a.Body)
 		case asked.Answer != "" && asked.Answer != string(a.Body):
 			c.journal.odd("the key %s got two responses", key)
 		case json.Unmarshal(a.Body, &got) != nil:
@@ -246,7 +249,7 @@ func (c *client) hold() {
 func (c *client) settled(what string, a harness.Response) bool {
 	later := what == "review" && a.Status == http.StatusAccepted
 	if a.Status != http.StatusOK && a.Status != http.StatusConflict && !later {
-		c.journal.odd("%s returned status %d: %s", what, a.Status, a.Body)
+		c.journal.refused(what, a.Status, a.Body)
 	}
 	if a.Status == http.StatusOK {
 		c.journal.moved()
@@ -257,7 +260,8 @@ func (c *client) settled(what string, a harness.Response) bool {
 // evidence sends a frame, and the same frame again if there was no
 // response.
 func (c *client) evidence() {
-	session := c.sessions[c.rng.IntN(len(c.sessions))]
+	person := c.rng.IntN(len(c.sessions))
+	session := c.sessions[person]
 	id := rand.Text()
 	c.sent++
 	a, ok := c.persist("POST", "/api/v1/sessions/"+session+"/evidence", object{
@@ -266,10 +270,25 @@ func (c *client) evidence() {
 	})
 	switch {
 	case !ok:
+	case c.renews && a.Status == http.StatusConflict && bytes.Contains(a.Body, []byte(`"session_closed"`)):
+		c.renew(person)
 	case a.Status != http.StatusOK:
-		c.journal.odd("evidence returned status %d: %s", a.Status, a.Body)
+		c.journal.refused("evidence", a.Status, a.Body)
 	default:
 		c.journal.write(func() { c.journal.Taken = append(c.journal.Taken, Taken{session, id}) })
+	}
+}
+
+// renew starts a new session of a person.
+func (c *client) renew(person int) {
+	a, ok := c.persist("POST", "/api/v1/sessions", object{"subject": fmt.Sprintf("person-%d", person), "device_class": "desktop"})
+	var made struct{ ID string }
+	switch {
+	case !ok:
+	case a.Status >= http.StatusMultipleChoices || json.Unmarshal(a.Body, &made) != nil:
+		c.journal.refused("a new session", a.Status, a.Body)
+	default:
+		c.sessions[person] = made.ID
 	}
 }
 

@@ -22,10 +22,14 @@ type Journal struct {
 	Odd       []string // responses that no fault explains
 	Responses map[int]int
 	Outages   []Outage
+	Clocks    []Clock
 
 	decided []time.Time   // when decisions were received, in order
 	moves   []time.Time   // when responses of settled challenges and holds were received, in order
 	slowest time.Duration // the longest that a client waited for a response since the last interval
+
+	excused  bool // a clock is moved, which explains refusals
+	refusals int  // that a moved clock explains
 }
 
 // Asked is one authorize request, however often it was sent.

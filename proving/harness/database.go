@@ -39,7 +39,7 @@ func (r *Rig) newDatabase(name string) *Database {
 
 // launch starts the server, or the one that replaces it.
 func (d *Database) launch(ctx context.Context) (handle, error) {
-	o := localpg.Options{Dir: d.path(), Port: d.port, Settings: d.rig.o.Postgres, Say: d.rig.o.Say}
+	o := localpg.Options{Dir: d.path(), Port: d.port, Settings: d.rig.o.Postgres, Env: d.rig.clockEnv(d.name), Say: d.rig.o.Say}
 	if d.rig.o.Archived {
 		o.Archive = d.path("archive")
 	}

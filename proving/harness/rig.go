@@ -38,6 +38,9 @@ type Options struct {
 	Postgres    []string // further settings of Postgres, name=value
 	// Archived gives Temporal a Postgres of its own and has both servers archive their logs, so that each can be restored.
 	Archived bool
+	// FakeTime is the library that moves the clock of Postgres (libfaketime); with it MoveClock works, if Binary is a build with the tag
+	// movableclock. Empty: clocks are the machine's.
+	FakeTime string
 	// TemporalCluster starts Temporal as a cluster of seven processes; nil starts one.
 	TemporalCluster *TemporalCluster
 	Say             func(format string, args ...any)
@@ -241,7 +244,7 @@ func (r *Rig) newService(name, database string, api bool) (*Service, error) {
 	env := slices.Concat(r.env(), []string{
 		"COUNTERSIGN_DATABASE_URL=" + database, "COUNTERSIGN_BASE_URL=" + s.URL, "COUNTERSIGN_TEMPORAL_ADDRESS=" + r.temporal,
 		"COUNTERSIGN_WEBHOOK_ALLOW_LOOPBACK=true", "COUNTERSIGN_OPS_LISTEN=" + at[1],
-	}, r.o.Env)
+	}, r.clockEnv(name), r.o.Env)
 	args := []string{"worker"}
 	if api {
 		args = []string{"serve", "--listen", at[0]}

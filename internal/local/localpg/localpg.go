@@ -39,6 +39,8 @@ type Options struct {
 	Archive string
 	// Settings are further settings of the server, name=value.
 	Settings []string
+	// Env is further environment of the server, NAME=value.
+	Env []string
 	// Say receives a sentence about each step that takes time and each repair; nil
 	// drops them.
 	Say func(format string, args ...any)
@@ -153,7 +155,7 @@ func (c *cluster) launch(ctx context.Context, port int, password string) (*Serve
 	defer func() { _ = out.Close() }()
 	p, err := subprocess.Start(subprocess.Spec{
 		Path: c.bin.postgres(), Args: append([]string{"-D", c.data()}, c.settings(port)...),
-		Dir: c.dir, User: c.user, Output: out, Orphaned: syscall.SIGINT,
+		Env: append(os.Environ(), c.Env...), Dir: c.dir, User: c.user, Output: out, Orphaned: syscall.SIGINT,
 	})
 	if err != nil {
 		return nil, err

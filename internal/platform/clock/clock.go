@@ -15,7 +15,7 @@ type Clock interface {
 
 type system struct{}
 
-func (system) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func (system) Now() time.Time { return machine().UTC().Truncate(time.Microsecond) }
 
 // System is the machine's clock.
 func System() Clock { return system{} }

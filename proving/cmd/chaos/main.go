@@ -31,6 +31,7 @@ func run(ctx context.Context) error {
 	flag.IntVar(&o.Clients, "clients", 12, "clients that load the service")
 	flag.BoolVar(&o.HA, "ha", false, "run on three Postgres servers under Patroni and break their machines; each fault at least once")
 	flag.StringVar(&o.Only, "only", "", "with -ha: inject only faults whose name contains this, such as \"switch over\", again until the time is over")
+	flag.StringVar(&o.Rig.FakeTime, "clocks", "", "move the clocks of API, worker and Postgres instead of injecting faults, with this `path` of libfaketime; the binary has the tag movableclock")
 	drill := flag.Bool("restore", false, "rehearse restores from backups instead of injecting faults")
 	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
@@ -42,6 +43,7 @@ func run(ctx context.Context) error {
 	if o.Only != "" && !o.HA {
 		return errors.New("-only chooses among the faults of machines, which -ha injects: add -ha, or leave out -only")
 	}
+	o.Clocks = o.Rig.FakeTime != ""
 	if *drill {
 		return rehearse(ctx, o)
 	}
@@ -65,6 +67,12 @@ func report(seed uint64, r chaos.Result) error {
 	}
 	for _, f := range chaos.Repetitions(r.Outages) {
 		fmt.Printf("  %d times: median %.1f s, %.1f to %.1f s  %s\n", f.Times, f.Median.Seconds(), f.Shortest.Seconds(), f.Longest.Seconds(), f.Fault)
+	}
+	for i, c := range r.Clocks {
+		if i == 0 {
+			fmt.Println("refused meanwhile / said by the metric / decisions after the correction:")
+		}
+		fmt.Printf("  %6d  %8s  %d of %d  %s\n", c.Refused, c.Said.Round(time.Second), c.Decided, c.Asked, c.Name)
 	}
 	fmt.Println("responses by status:")
 	for _, status := range slices.Sorted(maps.Keys(r.Responses)) {
