@@ -66,6 +66,7 @@ var notPages = map[string]string{
 	"/assets/accent/:file":               "a style",
 	"/favicon.ico":                       "an icon",
 	"/docs/openapi.json":                 "a document for programs",
+	"/docs/verify-export.html":           "a file to download, opened by TestExportIsVerifiedWithoutAnInstallation",
 	"/try/state":                         "read by the script of the page",
 	"/try/engine":                        "read by the script of the page",
 	"/try/decision":                      "read by the script of the page",

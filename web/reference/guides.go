@@ -192,6 +192,9 @@ func (s *section) destination(file, target string) string {
 		if page == "README" {
 			return "/docs" + anchor
 		}
+		if page == docs.VerifierName {
+			return verifierPath
+		}
 		if s.guides[page] != nil {
 			return guidePath + page + anchor
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/docs"
 	"github.com/countersign-dev/countersign/internal/platform/admission"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -104,6 +105,7 @@ func (s *section) routes(r *web.Router) {
 	r.Get("/", "page_front", s.front)
 	r.Get("/docs", "page_docs", s.loaded(s.overview))
 	r.Get("/docs/openapi.json", "page_docs", document)
+	r.Get(verifierPath, "page_docs", verifier)
 	r.Get("/docs/search", "page_docs", s.loaded(s.search))
 	r.Get("/docs/errors", "page_docs", s.loaded(s.errors))
 	r.Get("/docs/events", "page_docs", s.loaded(s.events))
@@ -208,6 +210,16 @@ func (s *section) unknown(c *fiber.Ctx) error {
 func document(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return cached(c, openapi.ETag(), openapi.Document())
+}
+
+// verifierPath is the path of the page that verifies audit exports.
+const verifierPath = "/docs/" + docs.VerifierName
+
+// verifier sends the page that verifies audit exports as a file: opened from a disk it works, and stays as it was examined.
+func verifier(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	c.Set(fiber.HeaderContentDisposition, `attachment; filename="`+docs.VerifierName+`"`)
+	return cached(c, `"`+docs.VerifierDigest()+`"`, docs.Verifier)
 }
 
 // cached writes the body with an entity tag, or 304 if the browser's copy is current.

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/docs"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/web"
 	"github.com/countersign-dev/countersign/web/reference"
@@ -77,7 +78,8 @@ func TestLinksBetweenPagesResolve(t *testing.T) {
 		status, _, text := get(t, app, path)
 		require.Equal(t, 200, status, path)
 		seen[path] = text
-		if !strings.HasPrefix(text, "<!doctype html>") {
+		if !strings.HasPrefix(text, "<!doctype html>") || path == "/docs/"+docs.VerifierName { // a file to download has a policy of its own
+			seen[path] = ""
 			continue
 		}
 		require.Len(t, heading.FindAllString(text, -1), 1, "%s has not one h1", path)

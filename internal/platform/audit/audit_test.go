@@ -363,6 +363,10 @@ func TestAnExportVerifiesByItself(t *testing.T) {
 		"actor":     {strings.Replace(whole, "credential:crd_1", "credential:crd_2", 1), audit.Altered},
 		"removed":   {strings.Join(slices.Delete(slices.Clone(lines), 2, 3), ""), audit.Removed},
 		"reordered": {lines[0] + lines[2] + lines[1] + lines[3] + lines[4], audit.Removed},
+		"time":      {strings.Replace(whole, `Z","actor"`, `0Z","actor"`, 1), audit.Altered},
+		"target":    {strings.Replace(whole, `"target":"`, `"target":"x`, 1), audit.Altered},
+		"twice":     {strings.Replace(whole, `"kind":`, `"kind":"subject.erased","kind":`, 1), audit.Altered},
+		"member":    {strings.Replace(whole, `"kind":`, `"note":"paid","kind":`, 1), audit.Altered},
 		"cut off":   {strings.Join(lines[:4], ""), audit.Truncated},
 	} {
 		t.Run(name, func(t *testing.T) {

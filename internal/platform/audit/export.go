@@ -33,11 +33,17 @@ type signedHead struct {
 	Head *Head `json:"head"`
 }
 
+// lines returns the encoder of the lines of an export.
+func lines(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
 // Export writes a head and an environment's sealed entries as JSON Lines in the order of the chain and returns their number. It omits
 // entries that are missing from the database; Verify reports those.
 func Export(ctx context.Context, st *pg.Store, s pg.Scope, r Range, head Head, w io.Writer) (int64, error) {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := lines(w)
 	if err := enc.Encode(signedHead{&head}); err != nil {
 		return 0, err
 	}
@@ -81,24 +87,54 @@ func VerifyExport(ctx context.Context, keys Checker, export io.Reader) (Result, 
 	}
 	w := traversal{scope: s, earlier: first.Head, hash: Genesis(s.Environment), matched: first.Head.Sequence == 0,
 		result: Result{Environment: s.Environment, Findings: []Finding{}}}
-	for dec := json.NewDecoder(in); len(w.result.Findings) < maxFindings; {
-		var line Line
-		if err := dec.Decode(&line); errors.Is(err, io.EOF) {
-			break
+	for len(w.result.Findings) < maxFindings {
+		raw, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return w.result, err
+		}
+		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+			if err := w.checkLine(raw); err != nil {
+				return w.result, err
+			}
 		} else if err != nil {
-			return w.result, fmt.Errorf("the line after link %d: %w", w.seq, err)
+			break
 		}
-		link, err := line.link()
-		if err != nil {
-			return w.result, fmt.Errorf("the line of entry %s: %w", line.ID, err)
-		}
-		if w.result.Entries == 0 && link.Seq > 1 {
-			w.hash, w.seq = link.Previous, link.Seq-1
-		}
-		w.check(link)
 	}
 	w.end(HeadRow{Seq: w.seq, Hash: w.hash})
 	return w.result, nil
+}
+
+// checkLine verifies one line of an export, also what it repeats for its readers.
+func (w *traversal) checkLine(raw []byte) error {
+	var said Line
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return fmt.Errorf("the line after link %d: %w", w.seq, err)
+	}
+	link, err := said.link()
+	if err != nil {
+		return fmt.Errorf("the line of entry %s: %w", said.ID, err)
+	}
+	if w.result.Entries == 0 && link.Seq > 1 {
+		w.hash, w.seq = link.Previous, link.Seq-1
+	}
+	found := len(w.result.Findings)
+	w.check(link)
+	if len(w.result.Findings) > found {
+		return nil
+	}
+	again, err := line(link)
+	if err != nil {
+		return err
+	}
+	again.SealedAt = said.SealedAt // the chain does not cover it
+	var exported bytes.Buffer
+	if err := lines(&exported).Encode(again); err != nil {
+		return err
+	}
+	if !bytes.Equal(raw, bytes.TrimSpace(exported.Bytes())) {
+		w.find(Altered, link.Seq, link.EventID, "the line says something else than what was sealed")
+	}
+	return nil
 }
 
 // link returns the link and the event that a line was made of.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/docs"
 	reads "github.com/countersign-dev/countersign/internal/delivery/consolequery"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -43,6 +44,11 @@ func (x *verification) Fault() string {
 		return ""
 	}
 	return "The verification did not reach its end: " + request.ProblemOf(x.err).Detail
+}
+
+// Verifier is the page that verifies an export without an installation.
+func (x *verification) Verifier() struct{ URL, Digest string } {
+	return struct{ URL, Digest string }{"/docs/" + docs.VerifierName, docs.VerifierDigest()}
 }
 
 // Head is the signed head as countersign audit verify --head reads it.
