@@ -3,6 +3,7 @@ package reviews
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +29,7 @@ const maxNote = 500
 type reviewView struct {
 	decisions.CaseView
 	Queue    deskView
+	Facts    []cell
 	NextURL  string // the next hold of the queue
 	PrevURL  string
 	Position string
@@ -77,12 +79,12 @@ func (c *Pages) showReview(v *shell.Visit, status int, n *show.Notice, note stri
 		return err
 	}
 	view := reviewView{CaseView: seen, Standing: standing, Notice: n}
-	if view.Queue, err = c.queue(v, id); err != nil {
+	if view.Queue, err = c.queue(v, seen.Case.Hold); err != nil {
 		return err
 	}
 	view.PrevURL, view.NextURL, view.Position = view.Queue.neighbours(*seen.Case.Hold)
-	if view.Queue.Place == 0 {
-		view.Queue.Rows = append([]heldRow{c.openRow(v, view)}, view.Queue.Rows...)
+	if i := slices.IndexFunc(view.Queue.Rows, func(row heldRow) bool { return row.Here }); i >= 0 {
+		view.Facts = fields.in(onPage).cells(view.Queue.Rows[i])
 	}
 	view.Taken = c.takenBy(v, seen.Case.Hold)
 	if view.Waiting, err = c.waitingLines(v, id); err != nil {

@@ -39,16 +39,14 @@ func (c *Pages) reviewsExport(v *shell.Visit) (listexport.List, error) {
 			return rows, "", err
 		}
 	}
+	exported := fields.exported()
 	return listexport.List{
-		Name: "reviews", Filters: said,
-		Columns: []string{"id", "status", "due_at", "opened_at", "subject", "action", "action_name", "risk_class", "reason_codes", "approvals", "approvals_required",
-			"own_resolution", "assigned_to"},
+		Name: "reviews", Filters: said, Columns: exported.columns(),
 		Source: func(ctx context.Context, cursor string) ([][]any, string, error) {
 			rows, next, err := read(ctx, cursor)
 			out := make([][]any, len(rows))
 			for i, r := range rows {
-				out[i] = []any{r.AuthorizationID, string(r.Status), r.DueAt, r.OpenedAt, r.Subject, r.ActionKey, r.ActionName, r.RiskClass, []string(r.ReasonCodes),
-					r.Approvals, r.ApprovalsRequired, r.OwnResolution, r.AssignedTo}
+				out[i] = exported.values(r)
 			}
 			return out, next, err
 		},

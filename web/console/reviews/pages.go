@@ -38,7 +38,7 @@ type Pages struct {
 // Record declares the pages: their routes, templates and entry of the navigation.
 func (c *Pages) Record() shell.Record {
 	return shell.Record{
-		Entry:     &shell.Entry{Group: "Work", Label: "Reviews", Path: "reviews", Key: "r", Right: shell.ReadDecisions, Count: c.waiting},
+		Entry:     &shell.Entry{Group: "Work", Label: "Reviews", Path: "reviews", Key: "r", Right: shell.ReadDecisions, Count: c.pendingHolds},
 		Templates: templates,
 		Savable: map[string]map[string][]string{
 			"reviews": {"status": viewWords, "action": nil, "risk": riskWords, "sort": {byDue, byOpened, byAmount}, "mine": {"1"}},

@@ -153,32 +153,35 @@ func (f deskFilter) suffix() string {
 	return ""
 }
 
-// heldRow is one hold of the queue.
+// heldRow is one hold of the queue, with what is derived of it for a page.
 type heldRow struct {
-	ID, URL, Short  string
-	Subject, Action string
-	Name            string // of the action
-	Risk            show.Tag
-	Title, Amount   string // empty if the request shows none
-	Why             string // the author's reason, or otherwise the reason codes in words
-	Opened, Due     show.Stamp
-	Urgency         string // over, hour, day or none
-	Status          show.Tag
-	Pending         bool
-	Given, Required int
-	Own             string   // the user's own resolution
-	Taken           string   // the reviewer who has the hold; "you" for the user
-	Viewers         []string // the other reviewers who have it open
-	Here            bool     // the hold that is open next to the queue
-	Teams           []string // what it requires of teams, in words
-	Obstacle        string   // why an approval by the user would not count, in a few words; empty if it would
-	Alike           string   // digest of what holds have in common that "select all alike" selects
+	hold.Queued
+	URL         string
+	Title       string // the subject if the request shows none
+	Why         string // the author's reason, or otherwise the reason codes in words
+	Sum         comparedValue
+	Opened, Due show.Stamp
+	Urgency     string   // over, hour, day or none
+	Taken       string   // the reviewer who has the hold; "you" for the user
+	Viewers     []string // the other reviewers who have it open
+	Here        bool     // the hold that is open next to the queue
+	TeamLines   []string // what it requires of teams, in words
+	Unable      string   // why an approval by the user would not count, in a few words; empty if it would
+	Alike       string   // digest of what holds have in common that "select all alike" selects
+	Cells       []cell
 }
+
+// Pending reports whether the hold waits for reviewers.
+func (r heldRow) Pending() bool { return r.Status == models.HoldPending }
+
+// State is the status as a tag.
+func (r heldRow) State() show.Tag { return show.TagOf(string(r.Status)) }
 
 // deskView is the queue.
 type deskView struct {
 	Filter      deskFilter
 	Suffix      string
+	Columns     fieldSet
 	Rows        []heldRow
 	Next        string
 	Place       int64 // the position of the open hold, from 1; 0 if it is not in the queue
@@ -202,7 +205,7 @@ type deskView struct {
 func (c *Pages) desk(v *shell.Visit) error { return c.showDesk(v, fiber.StatusOK, nil) }
 
 func (c *Pages) showDesk(v *shell.Visit, status int, n *show.Notice) error {
-	view, err := c.queue(v, "")
+	view, err := c.queue(v, nil)
 	if err != nil {
 		return err
 	}
@@ -215,17 +218,31 @@ func (c *Pages) showDesk(v *shell.Visit, status int, n *show.Notice) error {
 	return v.Page(status, "desk.html", "Reviews", "reviews", view)
 }
 
-// queue reads the queue with the filter of the URL. open is the id of the hold that is open next to it.
-func (c *Pages) queue(v *shell.Visit, open string) (deskView, error) {
-	f := filterOf(v)
-	view := deskView{Filter: f, Suffix: f.suffix(), Review: v.May(shell.Review), Risks: riskWords, ClearFilter: v.At("reviews"),
+// queue reads the queue with the filter of the URL. open is the hold that is open next to it, which is its first row if the filter leaves it out;
+// nil for none.
+func (c *Pages) queue(v *shell.Visit, open *models.Hold) (deskView, error) {
+	f, shown, id := filterOf(v), inSettled, ""
+	if f.Pending() {
+		shown = inWaiting
+	}
+	if open != nil {
+		id = open.AuthorizationID
+	}
+	view := deskView{Filter: f, Suffix: f.suffix(), Columns: fields.in(shown), Review: v.May(shell.Review), Risks: riskWords, ClearFilter: v.At("reviews"),
 		Export: exports.Of(v, f.values(), "reviews")}
 	if view.Review && f.Pending() {
 		view.Selection = v.At("reviews", "selected") + f.suffix()
 	}
-	rows, err := c.rows(v, &view, open)
+	rows, err := c.rows(v, &view, id)
 	if err != nil {
 		return view, err
+	}
+	if open != nil && view.Place == 0 {
+		left, _, err := c.Holds.Queue(v.Context, v.Principal(), hold.Filter{Only: []string{id}, Status: hold.Effective(*open, c.Clock.Now()), MostUrgent: true}, pg.Page{Limit: 1})
+		if err != nil {
+			return view, err
+		}
+		rows = append(left, rows...)
 	}
 	viewers, names, err := c.takers(v, rows)
 	if err != nil {
@@ -236,14 +253,15 @@ func (c *Pages) queue(v *shell.Visit, open string) (deskView, error) {
 		return view, err
 	}
 	for _, r := range rows {
-		row := c.heldRow(v, r, f, open)
-		row.Taken, row.Teams = takerOf(v, r.AssignedTo, names), teamsOf(r.Teams, teams)
-		if row.Pending && view.Review {
-			row.Obstacle = obstacles[r.Obstacle()]
+		row := c.heldRow(v, r, f)
+		row.Here, row.Taken, row.TeamLines = r.AuthorizationID == id, takerOf(v, r.AssignedTo, names), teamsOf(r.Teams, teams)
+		if row.Pending() && view.Review {
+			row.Unable = obstacles[r.Obstacle()]
 		}
-		for _, by := range viewers[row.ID] {
+		for _, by := range viewers[r.AuthorizationID] {
 			row.Viewers = append(row.Viewers, show.ActorOf(by, names).Name)
 		}
+		row.Cells = view.Columns.cells(row)
 		view.Rows = append(view.Rows, row)
 	}
 	if view.Given, err = c.given(v); err != nil {
@@ -370,20 +388,21 @@ func (c *Pages) searched(v *shell.Visit, view *deskView, filter hold.Filter, ope
 
 // neighbours returns the pages of the holds before and after the open one, and its position in words.
 func (d deskView) neighbours(open models.Hold) (previous, next, position string) {
-	here := slices.IndexFunc(d.Rows, func(row heldRow) bool { return row.ID == open.AuthorizationID })
+	rows, here := d.Rows, slices.IndexFunc(d.Rows, func(row heldRow) bool { return row.Here })
 	after := here + 1
-	if here < 0 { // it has left the queue: its neighbours are those of the place that it had
-		after = slices.IndexFunc(d.Rows, func(row heldRow) bool { return d.Filter.precedes(open, row) })
+	if d.Place == 0 { // it has left the queue: its neighbours are those of the place that it had
+		rows = rows[after:]
+		after = slices.IndexFunc(rows, func(row heldRow) bool { return d.Filter.precedes(open, row) })
 		if after < 0 {
-			after = len(d.Rows)
+			after = len(rows)
 		}
 		here = after
 	}
 	if here > 0 {
-		previous = d.Rows[here-1].URL
+		previous = rows[here-1].URL
 	}
-	if after < len(d.Rows) {
-		next = d.Rows[after].URL
+	if after < len(rows) {
+		next = rows[after].URL
 	}
 	if d.Place > 0 {
 		position = strconv.FormatInt(d.Place, 10) + " of " + strconv.FormatInt(d.Total, 10)
@@ -395,9 +414,9 @@ func (d deskView) neighbours(open models.Hold) (previous, next, position string)
 func (f deskFilter) precedes(open models.Hold, row heldRow) bool {
 	switch f.Sort {
 	case byDue:
-		return open.DueAt.Before(row.Due.Time)
+		return open.DueAt.Before(row.DueAt)
 	case byOpened:
-		return open.OpenedAt.After(row.Opened.Time)
+		return open.OpenedAt.After(row.OpenedAt)
 	default:
 		return true
 	}
@@ -420,43 +439,20 @@ func (c *Pages) following(v *shell.Visit, id string) (string, error) {
 	}
 }
 
-func (c *Pages) heldRow(v *shell.Visit, r hold.Queued, f deskFilter, open string) heldRow {
+func (c *Pages) heldRow(v *shell.Visit, r hold.Queued, f deskFilter) heldRow {
 	now := show.Stamps{Now: c.Clock.Now()}
 	row := heldRow{
-		ID: r.AuthorizationID, URL: v.At("reviews", r.AuthorizationID) + f.suffix(), Short: show.Short(r.AuthorizationID),
-		Subject: r.Subject, Action: r.ActionKey, Name: r.ActionName, Risk: show.TagOf(r.RiskClass), Opened: now.At(r.OpenedAt),
-		Due: now.At(r.DueAt), Status: show.TagOf(string(r.Status)), Pending: r.Status == models.HoldPending, Given: r.Approvals,
-		Required: r.ApprovalsRequired, Here: r.AuthorizationID == open,
+		Queued: r, URL: v.At("reviews", r.AuthorizationID) + f.suffix(), Title: cmp.Or(r.Outline.Title, r.Subject), Why: cmp.Or(r.Stated, decisions.WhyOf(r.ReasonCodes)),
+		Sum: comparedValue{Before: r.Outline.Amount}, Opened: now.At(r.OpenedAt), Due: now.At(r.DueAt), Alike: alike(r),
 	}
-	if r.OwnResolution != nil {
-		row.Own = show.Resolved(*r.OwnResolution)
-	}
-	row.Alike = alike(r)
-	row.Title, row.Amount, row.Why = cmp.Or(r.Outline.Title, r.Subject), r.Outline.Amount, cmp.Or(r.Stated, decisions.WhyOf(r.ReasonCodes))
-	if row.Pending {
+	if row.Pending() {
 		row.Urgency = show.Urgency(row.Due)
 	}
 	return row
 }
 
-// openRow is the row of the open hold if the filter leaves it out, such as a hold that was just settled.
-func (c *Pages) openRow(v *shell.Visit, view reviewView) heldRow {
-	h, t := view.Case.Hold, view.Case.Trace
-	now := show.Stamps{Now: c.Clock.Now()}
-	row := heldRow{
-		ID: t.ID, URL: v.At("reviews", t.ID) + view.Queue.Suffix, Short: show.Short(t.ID), Subject: t.Subject, Action: t.Action, Name: view.Case.Display.Action,
-		Risk: view.Risk, Opened: now.At(h.OpenedAt), Due: now.At(h.DueAt), Status: view.Status,
-		Pending: hold.Effective(*h, now.Now) == models.HoldPending, Required: h.ApprovalsRequired, Here: true,
-		Title: view.Title(), Amount: view.Case.Outline.Amount,
-	}
-	if row.Pending {
-		row.Urgency = show.Urgency(row.Due)
-	}
-	return row
-}
-
-// waiting counts the pending holds; nil if counting fails, which does not fail the page.
-func (c *Pages) waiting(v *shell.Visit) *int64 {
+// pendingHolds counts the pending holds; nil if counting fails, which does not fail the page.
+func (c *Pages) pendingHolds(v *shell.Visit) *int64 {
 	counts, err := c.Holds.Counts(v.Context, v.Scope(), "", "")
 	if err != nil {
 		return nil

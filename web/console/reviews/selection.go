@@ -24,6 +24,7 @@ var selectionVerbs = map[string]string{hold.Approve: "Approve", hold.Reject: "Re
 // selectionView is a selection of holds: the question before something is done with them, or what became of each.
 type selectionView struct {
 	Resolution, Verb string
+	Columns          fieldSet
 	Rows             []selectedRow
 	Skipped          []selectedRow // holds that the user cannot approve or reject
 	Differing        int           // rows that differ from the first
@@ -43,7 +44,6 @@ type selectedRow struct {
 	heldRow
 	Account  []comparedValue // payee's account and what else identifies the request
 	Payer    comparedValue   // the subject
-	Sum      comparedValue   // the amount
 	Others   []comparedValue // further details that differ from those of the first hold
 	Differs  bool
 	Result   *show.Notice
@@ -69,7 +69,7 @@ func (c *Pages) selection(v *shell.Visit) (selectionView, error) {
 	f, chosen := filterOf(v), v.All("hold")
 	view := selectionView{
 		Resolution: v.Form("resolution"), Action: v.At("reviews", "settle") + f.suffix(), Back: v.At("reviews") + f.suffix(),
-		Note: strings.TrimSpace(v.Form("note")), MaxNote: maxNote,
+		Note: strings.TrimSpace(v.Form("note")), MaxNote: maxNote, Columns: fields.in(inSelection),
 	}
 	view.Verb = selectionVerbs[view.Resolution]
 	if view.Verb == "" || len(chosen) > deskPage {
@@ -81,12 +81,12 @@ func (c *Pages) selection(v *shell.Visit) (selectionView, error) {
 	rows, _, err := c.Holds.Queue(v.Context, v.Principal(), hold.Filter{Only: chosen, MostUrgent: true}, pg.Page{Limit: deskPage})
 	var first *hold.Queued
 	for _, r := range rows {
-		selected := selectedRow{heldRow: c.heldRow(v, r, f, "")}
+		selected := selectedRow{heldRow: c.heldRow(v, r, f)}
 		if r.AssignedTo != nil {
 			selected.previous = *r.AssignedTo
 		}
 		if obstacle := r.Obstacle(); view.Resolution == hold.Approve && obstacle != "" || view.Resolution == hold.Reject && obstacle == hold.ObstacleSelf {
-			selected.Obstacle = obstacles[obstacle]
+			selected.Unable = obstacles[obstacle]
 			view.Skipped = append(view.Skipped, selected)
 			continue
 		}
@@ -97,6 +97,7 @@ func (c *Pages) selection(v *shell.Visit) (selectionView, error) {
 		if selected.Differs {
 			view.Differing++
 		}
+		selected.Cells = view.Columns.cells(selected.heldRow)
 		view.Rows = append(view.Rows, selected)
 	}
 	view.Gone = len(chosen) - len(rows)
@@ -119,7 +120,10 @@ func (c *Pages) settle(v *shell.Visit) error {
 	if err := c.settleAll(v, &view); err != nil {
 		return err
 	}
-	view.Done = true
+	view.Done, view.Columns = true, fields.in(inResult)
+	for i, row := range view.Rows {
+		view.Rows[i].Cells = view.Columns.cells(row.heldRow)
+	}
 	if view.Given, err = c.given(v); err != nil {
 		return err
 	}
@@ -130,13 +134,13 @@ func (c *Pages) settle(v *shell.Visit) error {
 func (c *Pages) settleAll(v *shell.Visit, view *selectionView) error {
 	ids := make([]string, len(view.Rows))
 	for i, row := range view.Rows {
-		ids[i] = row.ID
+		ids[i] = row.AuthorizationID
 	}
 	given := make([]hold.Given, len(ids))
 	var err error
 	if view.Resolution == assignHolds {
 		for i, row := range view.Rows {
-			_, given[i].Err = c.Holds.Take(v.Context, v.Principal(), row.ID, row.previous)
+			_, given[i].Err = c.Holds.Take(v.Context, v.Principal(), row.AuthorizationID, row.previous)
 		}
 	} else if given, err = c.Holds.Give(v.Context, v.Principal(), hold.Vote{Resolution: view.Resolution, Note: optional(view.Note)}, ids...); err != nil {
 		return err
