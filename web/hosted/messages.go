@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"golang.org/x/text/language"
 
+	"github.com/countersign-dev/countersign/internal/authz/display"
 	"github.com/countersign-dev/countersign/internal/platform/pagetexts"
 	"github.com/countersign-dev/countersign/web"
 )
@@ -77,7 +78,7 @@ func read(folder fs.FS, name string) (Messages, error) {
 		return Messages{}, err
 	}
 	m := Messages{Tag: strings.TrimSuffix(path.Base(name), ".json")}
-	if tag, err := language.Parse(m.Tag); err != nil || tag.String() != m.Tag {
+	if !display.IsLanguage(m.Tag) {
 		return m, fmt.Errorf("the name of the file must be a language tag such as de or pt-BR")
 	}
 	return m, json.Unmarshal(raw, &m.texts)

@@ -26,13 +26,10 @@ type auditRow struct {
 	Erased   bool
 }
 
-// Changes returns the first fields that changed, for one line.
+// Changes returns the first fields that changed, for one line. Digests say nothing to people.
 func (r auditRow) Changes() []auditField {
-	n := slices.IndexFunc(r.Fields, func(f auditField) bool { return !f.Changed })
-	if n < 0 {
-		n = len(r.Fields)
-	}
-	return r.Fields[:min(n, 2)]
+	changed := slices.DeleteFunc(slices.Clone(r.Fields), func(f auditField) bool { return !f.Changed || f.Name == digestLabel })
+	return changed[:min(len(changed), 2)]
 }
 
 type auditView struct {

@@ -147,10 +147,13 @@ func auditFields(data, before map[string]any) []auditField {
 	return out
 }
 
+// digestLabel is the label of the digest of a document.
+const digestLabel = "Digest of the content"
+
 // fieldLabel names a field as the console's forms do.
 func fieldLabel(name string) string {
 	if name == "after" {
-		return "Digest of the content"
+		return digestLabel
 	}
 	if s, ok := models.SettingNamed(name); ok {
 		return s.Label

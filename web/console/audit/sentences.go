@@ -145,7 +145,7 @@ var phrases = map[events.Type][]string{
 	"operation.refused":               {"was refused {operation}, {count} times"},
 	"records.read":                    {"read many records about people with {operation}, {count} times"},
 	"record.altered":                  {"found a record that was changed outside of the service: {table}"},
-	"records.changed":                 {"changed rows that decide what the service allows"},
+	"records.changed":                 {"sealed the new state of {records}"},
 	"identity_provider.changed":       {"changed the identity provider {name}", "changed the identity provider {identity_provider}"},
 	"identity_provider.removed":       {"removed the identity provider {identity_provider}"},
 	"action.created":                  {"created the action {action}"},
@@ -186,6 +186,9 @@ func sentenceOf(e models.Event, data map[string]any, names map[string]string) st
 			values[name] = named(text, names)
 		}
 	}
+	if records, given := data["records"].([]any); given {
+		values["records"] = tablesOf(records)
+	}
 	for name, value := range map[string]*string{"subject": e.Subject, "action": e.Action, "decision": e.Decision} {
 		if value != nil && *value != "" {
 			values[name] = *value
@@ -200,6 +203,18 @@ func sentenceOf(e models.Event, data map[string]any, names map[string]string) st
 		}
 	}
 	return described(e.Type)
+}
+
+// tablesOf names the tables of records, each of which is a text that begins with its table.
+func tablesOf(records []any) string {
+	var tables []string
+	for _, record := range records {
+		table, _, _ := strings.Cut(valueText(record), " ")
+		if table = show.Plain(table); !slices.Contains(tables, table) {
+			tables = append(tables, table)
+		}
+	}
+	return strings.Join(tables, ", ")
 }
 
 // fill replaces the fields of a phrase by their values. It is incomplete if one has none.

@@ -48,7 +48,9 @@ func TestSentencesSayWhoDidWhatToWhat(t *testing.T) {
 		"taken over": {events.HoldAssigned, map[string]any{"assigned_to": "person:prs_2", "previous": "person:prs_01jqx3k5v8e2sbyk0c4m7t9wzd"}, "took over the hold of cus-1 from Bob"},
 		"released":   {events.HoldAssigned, map[string]any{"assigned_to": "", "previous": "person:prs_2"}, "released the hold of cus-1"},
 		"approved":   {events.HoldApproved, map[string]any{"child_decision": "allow"}, "approved payment.release of cus-1: allow"},
-		"unknown":    {"later.event", nil, "later.event"},
+		"state": {events.RecordsChanged, map[string]any{"records": []any{"lists lst_1 sha256:1", "list_entries lse_1 sha256:2", "list_entries lse_2 deleted"}},
+			"sealed the new state of lists, list entries"},
+		"unknown": {"later.event", nil, "later.event"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
