@@ -111,6 +111,7 @@ func TestDeskShowsWhoHasWhatAtOnce(t *testing.T) {
 		bob.click(".taken button")
 		bob.see("Not assigned.")
 		soon("releases", `!(`+c.where+`.includes("Bob Reviewer open") || `+c.where+`.includes("· Bob Reviewer"))`)
+		bob.waitForStream() // the page says that it is left only once its script runs
 		bob.open("about:blank")
 		soon("leaves", `!`+c.where+`.includes("Bob Reviewer")`)
 	}

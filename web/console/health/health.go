@@ -155,7 +155,7 @@ func (c *Pages) signs(v *shell.Visit, view *healthView) error {
 // orphans adds whether keys are in force whose source is not.
 func (c *Pages) orphans(v *shell.Visit, view *healthView) error {
 	orphans, err := c.Credentials.Orphans(v.Context, v.Scope())
-	row := findingRow{Name: "API keys", About: "keys in force whose issuer or person is not", Waiting: strconv.Itoa(len(orphans)), State: show.Tag{Text: "ok", Tone: "good"}}
+	row := findingRow{Name: "API keys", About: "keys whose issuer or owner has lost access", Waiting: strconv.Itoa(len(orphans)), State: show.Tag{Text: "ok", Tone: "good"}}
 	if len(orphans) > 0 {
 		row.State, row.URL = show.Tag{Text: "to be revoked", Tone: "warn"}, v.At("keys")
 		row.Remedy = "Revoke " + keys.Names(orphans) + ". The operator of the service lists them with countersign credential orphans."
@@ -181,7 +181,7 @@ func (c *Pages) altered(v *shell.Visit, view *healthView) error {
 func (c *Pages) hours(v *shell.Visit, view *healthView) error {
 	counting, err := c.Reader.CountingHours(v.Context, v.Scope())
 	row := findingRow{
-		Name: "Working hours", About: "policies whose times count working hours", Waiting: strconv.Itoa(len(counting)), State: show.Tag{Text: "ok", Tone: "good"},
+		Name: "Working hours", About: "policies that count working hours", Waiting: strconv.Itoa(len(counting)), State: show.Tag{Text: "ok", Tone: "good"},
 	}
 	if len(counting) > 0 && tenancy.Calendar(v.Grant.Environment.Settings) == nil {
 		row.State, row.URL = show.Tag{Text: "no calendar", Tone: "warn"}, v.At("settings")
@@ -193,9 +193,9 @@ func (c *Pages) hours(v *shell.Visit, view *healthView) error {
 
 // findingTexts describe the kinds of findings: name, contents, remedy and the page that shows more.
 var findingTexts = map[string]struct{ name, about, remedy, page string }{
-	reads.KindEndpoints:  {"Webhook endpoints", "enabled endpoints that fail", "Open the endpoint: its attempts show the response. Correct the receiver; deliveries are repeated for five days.", "webhooks"},
+	reads.KindEndpoints:  {"Webhook endpoints", "endpoints that are failing", "Open the endpoint: its attempts show the response. Correct the receiver; deliveries are repeated for five days.", "webhooks"},
 	reads.KindDeliveries: {"Webhook deliveries", "deliveries whose next attempt is due", "Correct the endpoint that fails. If none fails, the workers are behind.", "webhooks"},
-	reads.KindOutbox:     {"Outbox", "work that follows a commit", "The operator of the service checks Temporal and the workers. Decisions continue.", ""},
+	reads.KindOutbox:     {"Outbox", "work that is due and has not started", "The operator of the service checks Temporal and the workers. Decisions continue.", ""},
 	reads.KindTimers:     {"Timers", "challenges, holds, changes and evaluations past their end", "Pages and the API show them as expired already. The operator of the service checks the workers.", ""},
 	reads.KindAudit:      {"Audit log", "entries that are not sealed", "The operator of the service checks the workers: one of them seals the log.", "audit"},
 	reads.KindExports:    {"Export of the log", "entries that a destination has not confirmed", "The page of the destinations says the last error of each: correct the receiver or the credentials. Nothing is skipped.", "destinations"},

@@ -122,7 +122,7 @@ func brandFields(b models.Brand) []forms.Field {
 	return []forms.Field{
 		{Name: "brand.name", Label: "Name on the hosted pages", Kind: forms.OneLine, Value: b.Name, Sent: true, Hint: "Leave empty to use the name above."},
 		{Name: "brand.accent", Label: "Colour of buttons and links", Kind: forms.OneLine, Value: b.Accent, Sent: true, Hint: "Such as #0f5c5c, with a contrast of 4.5:1 on a light page."},
-		{Name: "brand.language", Label: "Language if the hosted pages do not have the user's", Kind: forms.Choice, Value: b.Language, Sent: true, Options: languages},
+		{Name: "brand.language", Label: "Fallback language of the hosted pages", Kind: forms.Choice, Value: b.Language, Sent: true, Options: languages},
 		{Name: "brand.logo", Label: "Logo", Kind: forms.Picture, Hint: logo},
 	}
 }
