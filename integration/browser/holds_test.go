@@ -207,6 +207,7 @@ func TestReviewIsUndoneByOneKey(t *testing.T) {
 	b.until(`document.activeElement.textContent === "Approve 2 holds"`)
 	b.press(kb.Enter)
 	b.see("Approved 2 holds. This takes effect at")
+	b.until(`document.activeElement.textContent === "Back to the reviews"`) // the script runs
 	b.press("z")
 	b.see("Undone: your 2 reviews were not made.")
 	b.requireClean()
