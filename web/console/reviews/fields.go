@@ -21,7 +21,7 @@ const (
 	onPage                        // the page of a hold that is pending
 )
 
-// field is one column of a hold: its label, where it shows and how, and its place in exports. Pages and exports derive their columns from it.
+// field is one column of a hold: its label, its places, its form and its position in exports. Pages and exports derive their columns from it.
 type field struct {
 	Label string // the heading of its column
 	Class string
