@@ -28,6 +28,9 @@ func (r Range) holds(at time.Time) bool {
 	return (r.Since == nil || !at.Before(*r.Since)) && (r.Until == nil || at.Before(*r.Until))
 }
 
+// maxLine bounds a line of an export, in bytes.
+const maxLine = 64 << 20
+
 // signedHead is the first line of an export.
 type signedHead struct {
 	Head *Head `json:"head"`
@@ -87,18 +90,17 @@ func VerifyExport(ctx context.Context, keys Checker, export io.Reader) (Result, 
 	}
 	w := traversal{scope: s, earlier: first.Head, hash: Genesis(s.Environment), matched: first.Head.Sequence == 0,
 		result: Result{Environment: s.Environment, Findings: []Finding{}}}
-	for len(w.result.Findings) < maxFindings {
-		raw, err := in.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return w.result, err
-		}
-		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	for len(w.result.Findings) < maxFindings && scanner.Scan() {
+		if raw := bytes.TrimSpace(scanner.Bytes()); len(raw) > 0 {
 			if err := w.checkLine(raw); err != nil {
 				return w.result, err
 			}
-		} else if err != nil {
-			break
 		}
+	}
+	if err := scanner.Err(); err != nil {
+		return w.result, fmt.Errorf("the line after link %d: %w", w.seq, err)
 	}
 	w.end(HeadRow{Seq: w.seq, Hash: w.hash})
 	return w.result, nil
