@@ -222,15 +222,6 @@ browser: ## install Chromium for the tests of the pages, with apt, unless there 
 		echo "Chromium is missing, and this user cannot install it: the tests of the pages are skipped"; \
 	fi
 
-.PHONY: frameworks
-frameworks: ## install Django, Spring, Jetty and Java with apt for the test of their examples, unless they are installed
-	@if /usr/bin/python3 -c "import django" 2>/dev/null && command -v javac >/dev/null && ls /usr/share/java/spring3-web.jar /usr/share/java/jetty9-server.jar >/dev/null 2>&1; then :; \
-	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && apt-get update -qq && \
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-django libspring-web-java libspring-context-java libjetty9-java default-jdk-headless; then :; \
-	else \
-		echo "Django, Spring or Java is missing and was not installed: the test of their examples is skipped"; \
-	fi
-
 .PHONY: test-ha
 test-ha: $(BIN)/devstack ha-packages ## run the tests of a Postgres cluster: Patroni, etcd, HAProxy
 	@COUNTERSIGN_TEST_HA=1 go test -C proving -timeout 30m -count 1 -p 1 -run 'TestCluster|TestSwitchover|TestMachines' ./cluster ./cmd/chaos

@@ -30,10 +30,11 @@ def wait(retry_after):
         return 0
 
 
-def call(method, path, body=None):
-    """Sends a request, and repeats it with the same keys while the service is busy or unavailable."""
-    headers = {"Authorization": "Bearer " + KEY, "Content-Type": "application/json", "Accept": "application/problem+json",
-               "Idempotency-Key": secrets.token_hex(16)}
+def call(method, path, body=None, key=None):
+    """Sends a request, and repeats it while the service is busy or unavailable. By the caller's key what is repeated is carried out once."""
+    headers = {"Authorization": "Bearer " + KEY, "Content-Type": "application/json", "Accept": "application/problem+json"}
+    if key:
+        headers["Idempotency-Key"] = key
     data = None if body is None else json.dumps(body).encode()
     for pause in (0.5, 1, 2, None):
         try:
@@ -49,38 +50,36 @@ def call(method, path, body=None):
         time.sleep(pause)
 
 
-def authorize(subject, action, account, amount):
-    """Returns the decision and the nonce that its proof must have."""
-    nonce = secrets.token_hex(16)
-    return call("POST", "/api/v1/authorize", {
-        "subject": subject, "action": action, "audience": "payments", "resource": {"type": "account", "id": account},
-        "context": {"amount": amount}, "requested_at": int(time.time()), "nonce": nonce, "idempotency_key": secrets.token_hex(16)}), nonce
+def request_for(subject, action, account, amount):
+    """Returns a request for a decision. Store it with the payout before you send it: sent again, also after a crash, it returns the same decision."""
+    return {"subject": subject, "action": action, "audience": "payments", "resource": {"type": "account", "id": account}, "context": {"amount": amount},
+            "requested_at": int(time.time()), "nonce": secrets.token_hex(16), "idempotency_key": secrets.token_hex(16)}
 
 
-def confirm(challenge):
+def confirm(challenge, key):
     """Completes a challenge in the sandbox. In live, redirect the user to the url of POST /api/v1/challenges/{id}/link."""
-    receipt = call("POST", f"/api/v1/challenges/{challenge}/complete", {"method": "sandbox_confirm"})
+    receipt = call("POST", f"/api/v1/challenges/{challenge}/complete", {"method": "sandbox_confirm"}, key + "-confirm")
     return call("GET", "/api/v1/authorizations/" + receipt["authorization"])
 
 
-def pay(proof, subject, action, account, amount, nonce):
+def pay(proof, request):
     """Verifies the proof for exactly this payout and uses it up, then pays."""
-    result = call("POST", "/api/v1/verify", {
-        "proof": proof, "audience": "payments", "action": action, "subject": subject, "resource": {"type": "account", "id": account},
-        "context": {"amount": amount}, "nonce": nonce, "consume": True})
+    payout = {name: request[name] for name in ("subject", "action", "audience", "resource", "context", "nonce")}
+    result = call("POST", "/api/v1/verify", {**payout, "proof": proof, "consume": True})
     if not result["valid"]:
         raise NoDecision(f"the proof is refused: {result['reason_codes']}")
-    print("paid to", account)
+    print("paid to", request["resource"]["id"])
 
 
 if __name__ == "__main__":
-    subject, action = sys.argv[1:]
-    decision, nonce = authorize(subject, action, "acc-1", 120.5)
+    request = request_for(sys.argv[1], sys.argv[2], "acc-1", 120.5)
+    decision = call("POST", "/api/v1/authorize", request)
     proof, decided = decision.get("proof"), decision["id"]
     if decision["decision"] == "challenge":
-        followed = confirm(decision["challenge"]["id"])
+        followed = confirm(decision["challenge"]["id"], request["idempotency_key"])
         proof, decided = followed["proof"]["compact"], followed["id"]
     elif decision["decision"] != "allow":  # hold: wait for the event hold.approved or hold.rejected
         sys.exit(f"{decision['decision']}: {decision['reason_codes']}")
-    pay(proof, subject, action, "acc-1", 120.5, nonce)
-    call("POST", f"/api/v1/authorizations/{decided}/outcome", {"outcome": "executed"})  # limits and evaluations rest on it
+    pay(proof, request)
+    # Limits and evaluations rest on the outcome.
+    call("POST", f"/api/v1/authorizations/{decided}/outcome", {"outcome": "executed"}, request["idempotency_key"] + "-outcome")

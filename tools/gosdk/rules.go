@@ -23,20 +23,37 @@ type rule struct {
 	Additional *rule            `json:"additional,omitempty"`
 }
 
-// rules generates the 2xx responses of all operations and their schemas, one per line for readable diffs.
+// target is where an operation is called: an SDK with a generic call refuses every other request before it sends one.
+type target struct {
+	Method string   `json:"method"`
+	Path   string   `json:"path"`
+	Query  []string `json:"query,omitempty"`
+	Keyed  bool     `json:"keyed,omitempty"` // takes an Idempotency-Key
+}
+
+// rules generates the targets and the 2xx responses of all operations and their schemas, one per line for readable diffs.
 func (g *generator) rules() []byte {
 	r := ruler{g: g, schemas: map[string]*rule{}}
-	responses := map[string]map[string]*rule{}
-	for _, item := range g.doc.Paths {
-		for _, op := range item {
+	responses, targets := map[string]map[string]*rule{}, map[string]target{}
+	for path, item := range g.doc.Paths {
+		for method, op := range item {
 			if !slices.Contains(byHand, op.ID) {
 				responses[op.ID] = r.responses(op)
+				targets[op.ID] = g.call(method, path, op).target()
 			}
 		}
 	}
 	r.named("HTTPValidationError")
 	r.named("Problem")
-	return []byte("{\n" + lines("responses", responses) + ",\n" + lines("schemas", r.schemas) + "\n}\n")
+	return []byte("{\n" + lines("operations", targets) + ",\n" + lines("responses", responses) + ",\n" + lines("schemas", r.schemas) + "\n}\n")
+}
+
+func (c *call) target() target {
+	t := target{Method: c.method, Path: c.path, Keyed: c.keyed}
+	for _, p := range c.inQuery {
+		t.Query = append(t.Query, p.Name)
+	}
+	return t
 }
 
 func lines[T any](name string, entries map[string]T) string {

@@ -105,6 +105,13 @@ test('each iterates over every page of a list', async () => {
   assert.deepEqual(s.seen.map((q) => q.url), ['/api/v1/actions?limit=1', '/api/v1/actions?limit=1&cursor=c1', '/api/v1/actions?limit=1&cursor=c2'])
 })
 
+test('each sends nothing for an operation that is no list', async () => {
+  const s = await service(() => undefined)
+  const each = (op: string) => new Countersign({ baseURL: s.baseURL, apiKey }).each(op as 'listActions').next()
+  for (const op of ['listAction', 'createSubject', 'getMeta', 'toString']) await assert.rejects(each(op), { name: 'TypeError', message: `the contract has no list operation ${op}` })
+  assert.equal(s.seen.length, 0)
+})
+
 test('a response without content is undefined', async () => {
   const s = await service((_, r) => { r.writeHead(204); r.end() })
   assert.equal(await new Countersign({ baseURL: s.baseURL, apiKey }).archiveAction({ path: { action_id: 'act_1' } }), undefined)

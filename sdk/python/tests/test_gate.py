@@ -3,6 +3,7 @@ import base64
 import json
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -10,7 +11,18 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from countersign import AsyncCountersign, Countersign, CountersignError, KeySet, ProofVerifier, context_digest, decide, resource_digest
+from countersign import (
+    AsyncCountersign,
+    Countersign,
+    CountersignError,
+    KeySet,
+    ProofVerifier,
+    context_digest,
+    decide,
+    decide_async,
+    failure_for,
+    resource_digest,
+)
 from countersign.gate import Ask, AsyncGate, Gate, Outcome, answer
 
 ISSUER, AUDIENCE = "https://countersign.example", "bank.example"
@@ -183,3 +195,62 @@ def test_decide_never_allows_by_mistake() -> None:
 def test_keys_are_not_printed() -> None:
     client = Countersign("https://countersign.example", "sk_test_secret")
     assert "sk_test_secret" not in f"{client!r} {client.__dict__}"
+
+
+WRONG: Any = "opened"
+MISSPELT: dict[str, Callable[[Countersign, ProofVerifier], Any]] = {
+    "decide": lambda client, _: decide(client, {}, WRONG),
+    "decide_async": lambda _client, _: asyncio.run(decide_async(AsyncCountersign(ISSUER, "sk_test_x"), {}, WRONG)),
+    "gate": lambda client, verifier: Gate(verifier, "payments.transfer", failure=WRONG, client=client),
+    "risk class": lambda _client, _: failure_for(WRONG),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_mode_is_refused_before_anything_is_sent(name: str) -> None:
+    client = Countersign(ISSUER, "sk_test_x", http=httpx.Client(transport=httpx.MockTransport(never)))
+    verifier = ProofVerifier(base_url=ISSUER, issuer=ISSUER, environment="env_1", audience=AUDIENCE)
+    with pytest.raises(ValueError, match=r"(failure|risk_class) is 'opened', and must be one of '"):
+        MISSPELT[name](client, verifier)
+
+
+def never(request: httpx.Request) -> httpx.Response:
+    raise AssertionError("a request was sent")
+
+
+@pytest.mark.parametrize("call", [("listSubject", {}), ("createSubject", {}), ("listSubjects", {"limits": 1}), ("listPasskeys", {})])
+def test_lists_that_the_contract_does_not_have_are_not_requested(call: Any) -> None:
+    client = Countersign(ISSUER, "sk_test_x", http=httpx.Client(transport=httpx.MockTransport(never)))
+    with pytest.raises(ValueError, match=r"list operation|has no parameter|needs subject_id"):
+        list(client.each(*call))
+
+
+@pytest.mark.parametrize("amount", [Decimal("250.00"), Decimal("0.1"), Decimal("1E+3"), Decimal(2**53 - 1), Decimal("-0"), 0.1, 2**53 - 1])
+def test_an_exact_number_is_authorized_as_it_is(amount: Any) -> None:
+    context = {"lines": [{"amount": amount}]}
+    sent: Any = json.loads(json.dumps(Ask("user-1", TRANSFER.resource, context).context))
+    assert Decimal(repr(sent["lines"][0]["amount"])) == Decimal(repr(amount) if isinstance(amount, float) else amount)
+    assert context_digest(sent) == context_digest(context)
+
+
+@pytest.mark.parametrize(
+    ("amount", "why"),
+    [
+        *((Decimal(text), "exact") for text in ("NaN", "sNaN", "Infinity", "9007199254740992", "1E+9999")),
+        *((Decimal(text), "more digits") for text in ("0.12345678901234567890", "9007199254740990.1", "1E-9999")),
+        (2**53, "exact"),
+        (float("nan"), "no JSON"),
+        ({1, 2}, "no JSON"),
+        ({1: "one"}, "not a text"),
+        ("\ud800", "Unicode"),
+    ],
+)
+def test_what_has_no_exact_json_is_named(amount: Any, why: str) -> None:
+    context = {"lines": [{"amount": amount}]}
+    with pytest.raises(ValueError, match=rf"^context\.lines\[0\]\.amount .*{why}"):
+        Ask("user-1", TRANSFER.resource, context)
+    client = Countersign(ISSUER, "sk_test_x", http=httpx.Client(transport=httpx.MockTransport(never)))
+    with pytest.raises(ValueError, match=rf"^authorize\.context\.lines\[0\]\.amount .*{why}"):
+        decide(client, {"context": context}, "open")
+    with pytest.raises(ValueError, match="subject"):
+        Ask("", TRANSFER.resource)

@@ -1,10 +1,23 @@
 """Against a running sandbox, by the fixtures of this package; skipped without COUNTERSIGN_URL and COUNTERSIGN_KEY."""
 
+import asyncio
+import base64
+import hmac
+import json
+import pathlib
+import runpy
+import time
+import uuid
 from contextlib import closing
 from typing import Any
 
+import httpx
+import pytest
+
 from countersign import Countersign, Expect, ProofVerifier, complete
 from countersign.gate import Ask, Gate
+
+from .readme import program
 
 ACCOUNT: Any = {"type": "account", "id": "acc-1"}
 
@@ -45,3 +58,50 @@ def test_pages_are_followed(countersign_sandbox: Countersign) -> None:
     made = [countersign_sandbox.create_subject({})["id"] for _ in range(3)]
     listed = [s["id"] for s in countersign_sandbox.each("listSubjects", {"limit": 2})]
     assert set(made) <= set(listed)
+
+
+def test_the_program_of_the_readme(
+    countersign_sandbox: Countersign, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    action, subject = f"tests.t{uuid.uuid4().hex}", f"user-{uuid.uuid4().hex}"
+    monkeypatch.setenv("WEBHOOK_SECRET", "whsec_" + base64.b64encode(bytes(24)).decode())
+    countersign_sandbox.update_environment({"return_origins": ["https://shop.example"]})
+    source = tmp_path / "readme.py"
+    source.write_text(program().replace("payments.transfer", action).replace("user-1", subject), "utf-8")
+    readme = runpy.run_path(str(source))
+    assert capsys.readouterr().out == "used True\n"
+
+    async def signed_in(scope: Any, receive: Any, send: Any) -> None:
+        await readme["app"]({**scope, "session": {"user": subject}}, receive, send)
+
+    async def transfers(*requests: tuple[Any, str]) -> list[httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(signed_in), base_url="http://app") as client:
+            return [await client.post("/transfer", json=body, headers={"Countersign-Proof": proof} if proof else {}) for body, proof in requests]
+
+    payment = {"to": "acc-2", "amount": 12.5}
+
+    def confirmed(authorization: str) -> str:
+        assert "/challenge/" in readme["confirmation"](subject, authorization)["confirm"]
+        challenge: Any = countersign_sandbox.get_authorization(authorization).get("challenge")
+        countersign_sandbox.complete_challenge(challenge["id"], {"method": "sandbox_confirm"})
+        with pytest.raises(PermissionError):
+            readme["confirmation"]("mallory", authorization)
+        return str(readme["confirmation"](subject, authorization)["proof"])
+
+    async def check() -> None:
+        first, second = await transfers((payment, ""), (payment, ""))
+        assert (first.status_code, second.status_code) == (401, 401)
+        wrong, huge = await transfers(({**payment, "amount": "much"}, ""), ({**payment, "amount": "1e99"}, ""))
+        assert (wrong.status_code, huge.status_code) == (400, 400)
+        assert "context.amount" in huge.text
+        proofs = [confirmed(r.json()["detail"]["authorization"]) for r in (second, first)]  # two decisions wait at the same time
+        used = await transfers((payment, proofs[0]), (payment, proofs[1]), (payment, proofs[1]))
+        assert [r.status_code for r in used] == [200, 200, 403]
+
+    asyncio.run(check())
+    body = json.dumps({"type": "hold.approved", "timestamp": "2026-11-21T09:30:00Z", "data": {}}).encode()
+    stamp = str(int(time.time()))
+    signature = base64.b64encode(hmac.new(bytes(24), f"evt_1.{stamp}.".encode() + body, "sha256").digest()).decode()
+    headers = {"webhook-id": "evt_1", "webhook-timestamp": stamp, "webhook-signature": f"v1,{signature}"}
+    assert readme["receive"](body, headers) == 204
+    assert readme["receive"](body + b" ", headers) == 400

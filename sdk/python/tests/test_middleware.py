@@ -102,6 +102,8 @@ def post(app: Any, body: str) -> int:
         (Service(status=503), '{"amount": 19}', 503),
         (Service(status=404), '{"amount": 19}', 500),
         (Service(), "{}", 400),
+        (Service(), '{"amount": NaN}', 400),
+        (Service(), '{"amount": 9007199254740993}', 400),
     ],
 )
 def test_a_route_runs_only_on_a_consumed_proof(through: Any, service: Service, body: str, status: int) -> None:

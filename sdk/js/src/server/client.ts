@@ -81,6 +81,7 @@ export class Countersign {
 
   /** Iterates over every entry of a list, page by page. */
   async *each<Op extends ListOp>(op: Op, input?: Input<Op>, call?: CallOptions): AsyncGenerator<Item<Op>, void, undefined> {
+    if (!lists(op)) throw new TypeError(`the contract has no list operation ${op}`) // what it has and is no list would be carried out
     let parts: Parts = { ...(input as Parts | undefined) }
     for (;;) {
       const result = await this.transport.send(OPERATIONS[op], parts, call)
@@ -108,6 +109,11 @@ export function complete(ask: Ask): AuthorizeRequest {
   return {
     requested_at: Math.floor(Date.now() / 1000), nonce: randomBytes(18).toString('base64url'), idempotency_key: randomUUID(), ...ask,
   } as AuthorizeRequest
+}
+
+function lists(op: string): boolean {
+  const operation: Operation | undefined = Object.hasOwn(OPERATIONS, op) ? OPERATIONS[op as OperationId] : undefined
+  return operation?.method === 'GET' && operation.responses[200]?.type === 'array'
 }
 
 function nextCursor(link: string | null): string | null {

@@ -16,10 +16,12 @@ from urllib.parse import quote
 import httpx
 
 from . import _check
+from .canonical import plain
 from .errors import ApprovalRequiredError, CountersignError, Fault, ProtocolError, RefusedError, UnreachableError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds
 LARGEST = 16 << 20  # bytes of a response
+_PARAMETER = re.compile(r"{(\w+)}")
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -85,16 +87,31 @@ class Call:
         return error.retry_after <= LONGEST_PAUSE and (self.operation.repeatable or error.status == 429)
 
 
+def listing(c: Config, operations: Mapping[str, Operation], name: str, path: Mapping[str, Any], query: Mapping[str, Any] | None) -> Call:
+    """The call of a list operation. What the contract does not have is refused before anything is sent."""
+    operation = operations.get(name)
+    rule = _check.contract()["responses"].get(name, {}).get("200") or {}
+    if operation is None or operation.method != "GET" or rule.get("type") != ["array"]:
+        raise ValueError(f"the contract has no list operation {name!r}")
+    for given, known in ((path, _PARAMETER.findall(operation.path)), (query or {}, _check.contract()["operations"][name].get("query", ()))):
+        if unknown := set(given) - set(known):
+            raise ValueError(f"{name} has no parameter {', '.join(sorted(unknown))}")
+    if missing := set(_PARAMETER.findall(operation.path)) - set(path):
+        raise ValueError(f"{name} needs {', '.join(sorted(missing))}")
+    return prepare(c, operation, path, query, None, None)
+
+
 def prepare(
     c: Config, operation: Operation, path: Mapping[str, Any], query: Mapping[str, Any] | None, body: Any, headers: Mapping[str, str] | None
 ) -> Call:
     target = c.base_url.rstrip("/") + operation.path
     for name, value in path.items():
         target = target.replace("{" + name + "}", quote(str(value), safe=""))
+    body = plain(body, operation.id)
     sent = {"Authorization": f"Bearer {c.api_key}", "Accept": "application/json"}
     content = None
     if body is not None:
-        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        content = json.dumps(body, ensure_ascii=False).encode()
         sent["Content-Type"] = "application/json"
     if operation.keyed:
         sent["Idempotency-Key"] = secrets.token_urlsafe(18)

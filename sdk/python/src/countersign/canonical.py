@@ -6,7 +6,10 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
+
+MOST = 2**53 - 1
 
 
 def canonical(value: Any) -> str:
@@ -58,6 +61,50 @@ def action_hash(
     )
 
 
+def plain(value: Any, at: str) -> Any:
+    """What JSON has for a value, to send it. The service reads each number as a double and hashes that, so that a number which no double has
+    would be authorized as another one: it is a ValueError, which names the field, and so is what has no JSON at all."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if not _is_unicode(value):
+            raise ValueError(f"{at} has half of a surrogate pair, which is not Unicode")
+        return value
+    if isinstance(value, (int, float, Decimal)):
+        return _exact(value, at)
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise ValueError(f"{at} has a name that is not a text but a {type(name).__name__}")
+        return {plain(name, at): plain(member, f"{at}.{name}") for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, f"{at}[{i}]") for i, item in enumerate(value)]
+    raise ValueError(f"{at} is a {type(value).__name__}, which has no JSON")
+
+
+def _exact(value: int | float | Decimal, at: str) -> int | float:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{at} is {value}, which has no JSON")
+        return value
+    if (isinstance(value, Decimal) and not value.is_finite()) or not -MOST <= value <= MOST:
+        raise ValueError(f"{at} is not within ±(2^53-1), where numbers are exact: send it as a text")
+    if isinstance(value, int):
+        return value
+    n = int(value) if value == value.to_integral_value() else float(value)
+    if Decimal(repr(n)) != value:
+        raise ValueError(f"{at} has more digits than a number is exact to: send it as a text")
+    return n
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"a {type(value).__name__} where a text is required")
@@ -70,6 +117,8 @@ def _write(value: Any) -> str:
     if isinstance(value, str):
         value.encode()  # half of a surrogate pair is not Unicode
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Decimal):
+        value = _exact(value, "a Decimal")
     if isinstance(value, (int, float)):
         return _number(float(value), value)
     if isinstance(value, Mapping):
@@ -84,7 +133,7 @@ def _number(n: float, given: int | float) -> str:
     """The number as ECMAScript writes it."""
     if not math.isfinite(n):
         raise ValueError(f"{n} has no JSON")
-    if isinstance(given, int) and abs(given) > 2**53 - 1:
+    if isinstance(given, int) and abs(given) > MOST:
         raise ValueError("an integer beyond 2^53-1 is not exact: send it as a text")
     if n == 0:
         return "0"

@@ -73,8 +73,9 @@ class Countersign(Operations):
             time.sleep(call.again(failed, self._config.retries))
 
     def each(self, operation: str, query: Mapping[str, Any] | None = None, **path: Any) -> Iterator[Any]:
-        """Every entry of a list operation, such as ``listReviews``, over all pages."""
-        call = t.prepare(self._config, OPERATIONS[operation], path, query, None, None)
+        """Every entry of a list operation, such as ``listReviews``, over all pages. An operation that is no list is a ValueError, and is
+        not carried out."""
+        call = t.listing(self._config, OPERATIONS, operation, path, query)
         while True:
             response = self._send(call)
             yield from t.understand(call, response)
@@ -144,7 +145,7 @@ class AsyncCountersign(AsyncOperations):
 
     async def each(self, operation: str, query: Mapping[str, Any] | None = None, **path: Any) -> AsyncIterator[Any]:
         """Every entry of a list operation over all pages."""
-        call = t.prepare(self._config, OPERATIONS[operation], path, query, None, None)
+        call = t.listing(self._config, OPERATIONS, operation, path, query)
         while True:
             response = await self._send(call)
             for entry in t.understand(call, response):

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ._models import AuthorizeRequest, AuthorizeResponse, ProofVerification, ProofVerifyRequest
+from .canonical import plain
 from .client import AsyncCountersign, Countersign
-from .decide import Failure
+from .decide import Failure, checked
 from .errors import CountersignError, ProofError
 from .proof import Claims, Expect, ProofVerifier, Resource
 
@@ -22,12 +23,21 @@ PROOF_HEADER = "Countersign-Proof"
 
 @dataclass(frozen=True)
 class Ask:
-    """What a request is about to do. Fill it from the request's session and body, never from what only the page claims about its user."""
+    """What a request is about to do. Fill it from the request's session and body, never from what only the page claims about its user.
+
+    What a decision cannot be about is a ValueError that names it, to which a middleware responds with 400: an empty subject, a number that is
+    not exact as a double. A Decimal that is exact is taken."""
 
     subject: str
     resource: Resource
     context: Mapping[str, Any] = field(default_factory=dict)
     session: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("subject", self.subject), ("resource.type", self.resource["type"]), ("resource.id", self.resource["id"])):
+            if not isinstance(value, str) or not value:
+                raise ValueError(f"{name} is not a text, or is empty")
+        object.__setattr__(self, "context", plain(self.context, "context"))
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,9 @@ class _Gate:
     action: str
     failure: Failure = "closed"
     require_proof: bool = False
+
+    def __post_init__(self) -> None:
+        checked(self.failure)
 
     def _request(self, ask: Ask) -> AuthorizeRequest:
         request = {

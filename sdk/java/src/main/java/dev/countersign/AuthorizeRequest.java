@@ -3,14 +3,15 @@ package dev.countersign;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.security.SecureRandom;
-import java.util.Collections;
 import java.util.HexFormat;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The request to decide whether a subject may perform an action. Keep it to repeat the attempt: a repetition returns the stored response. */
+/**
+ * The request to decide whether a subject, which exists, may perform an action. Keep it to repeat the attempt: a repetition returns the stored
+ * response. A number in the context that is not exact as a double is an IllegalArgumentException: send it as a text.
+ */
 @JsonInclude(JsonInclude.Include.NON_NULL)
 public record AuthorizeRequest(
     String subject, String action, Resource resource, String audience, Map<String, Object> context, @Nullable String session,
@@ -22,7 +23,7 @@ public record AuthorizeRequest(
         Objects.requireNonNull(subject, "subject");
         Objects.requireNonNull(action, "action");
         Objects.requireNonNull(resource, "resource");
-        context = Collections.unmodifiableMap(new LinkedHashMap<>(context)); // Map.copyOf refuses a member that is null
+        context = Context.exact(context);
     }
 
     /** Returns a request of now with a fresh nonce and idempotency key. */

@@ -73,17 +73,15 @@ public final class Canonical {
         }
     }
 
+    static boolean isUnicode(String s) {
+        return StandardCharsets.UTF_8.newEncoder().canEncode(s); // not half of a surrogate pair
+    }
+
     private static void text(String s, StringBuilder out) {
+        if (!isUnicode(s)) throw new IllegalArgumentException("a text has half of a surrogate pair, which is not Unicode");
         out.append('"');
         for (int i = 0; i < s.length(); i++) {
             char c = s.charAt(i);
-            if (Character.isSurrogate(c)) {
-                if (!Character.isHighSurrogate(c) || i + 1 == s.length() || !Character.isLowSurrogate(s.charAt(i + 1))) {
-                    throw new IllegalArgumentException("a text has half of a surrogate pair, which is not Unicode");
-                }
-                out.append(c).append(s.charAt(++i));
-                continue;
-            }
             int named = "\b\t\n\f\r\"\\".indexOf(c);
             if (named >= 0) out.append('\\').append("btnfr\"\\".charAt(named));
             else if (c < 0x20) out.append(String.format("\\u%04x", (int) c));
@@ -92,12 +90,15 @@ public final class Canonical {
         out.append('"');
     }
 
-    /** Writes a number as ECMAScript does: the shortest digits that read back as the same double. */
     private static String number(JsonNode v) {
         if (v.isIntegralNumber() && v.bigIntegerValue().abs().compareTo(MOST) > 0) {
             throw new IllegalArgumentException("an integer beyond 2^53-1 is not exact: send it as a text");
         }
-        double n = v.doubleValue();
+        return number(v.doubleValue());
+    }
+
+    /** Writes a number as ECMAScript does: the shortest digits that read back as the same double. */
+    static String number(double n) {
         if (!Double.isFinite(n)) throw new IllegalArgumentException("a number has no JSON");
         if (n == 0) return "0";
         var shortest = new BigDecimal(NumberOutput.toString(Math.abs(n), true)).stripTrailingZeros(); // Double.toString is not the shortest before JDK 19

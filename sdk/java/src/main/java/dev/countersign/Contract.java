@@ -6,7 +6,12 @@ import java.io.UncheckedIOException;
 import java.time.OffsetDateTime;
 import java.time.format.DateTimeParseException;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.StringJoiner;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +29,33 @@ final class Contract {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Where an operation is called: its method, the template of its path, and the names of its query. */
+    record Target(String operation, String method, String path, Set<String> query, boolean keyed) {
+        /** Returns the path and the query of a call. */
+        String locate(Map<String, ?> parameters) {
+            var found = path;
+            var query = new StringJoiner("&", "?", "").setEmptyValue("");
+            for (var p : parameters.entrySet()) {
+                var name = p.getKey();
+                var value = Countersign.escaped(String.valueOf(Objects.requireNonNull(p.getValue(), name)));
+                if (path.contains("{" + name + "}")) found = found.replace("{" + name + "}", value);
+                else if (this.query.contains(name)) query.add(name + "=" + value);
+                else throw new IllegalArgumentException(operation + " has no parameter " + name);
+            }
+            if (found.contains("{")) throw new IllegalArgumentException(operation + " needs the parameters of its path " + path);
+            return found + query;
+        }
+    }
+
+    /** Returns where an operation is called. */
+    static Target target(String operation) {
+        var found = RULES.path("operations").path(operation);
+        if (found.isMissingNode()) throw new IllegalArgumentException("the contract has no operation " + operation);
+        var query = new LinkedHashSet<String>();
+        found.path("query").forEach(name -> query.add(name.asText()));
+        return new Target(operation, found.get("method").asText(), found.get("path").asText(), query, found.path("keyed").asBoolean());
     }
 
     /** Returns the rule of a response: null for none, a missing node if the contract has no response with this status. */

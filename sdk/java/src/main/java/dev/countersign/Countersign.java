@@ -62,34 +62,48 @@ public final class Countersign {
 
     /** Requests a decision. */
     public Decision authorize(AuthorizeRequest request) throws CountersignException {
-        return Decision.of(call("authorize", "POST", "/api/v1/authorize", request));
+        return Decision.of(call("authorize", Map.of(), request));
     }
 
     /** Returns an authorization, with its proof while that is active. */
     public JsonNode authorization(String id) throws CountersignException {
-        var told = call("getAuthorization", "GET", "/api/v1/authorizations/" + escaped(id), null);
+        var told = call("getAuthorization", Map.of("authorization_id", id), null);
         if (!told.path("id").asText().equals(id)) throw garbled("getAuthorization", 200, "", Duration.ZERO, "id is not the one of the request");
         return told;
     }
 
+    /** Makes a subject, a user about whom decisions can be made, with your own id of it. It is a refusal (409) if there is one. */
+    public JsonNode createSubject(String id) throws CountersignException {
+        return call("createSubject", Map.of(), Map.of("id", id));
+    }
+
     /** Returns a short-lived URL of the hosted page on which the user completes a challenge. */
     public URI challengeLink(String challenge) throws CountersignException {
-        return URI.create(call("createChallengeLink", "POST", "/api/v1/challenges/" + escaped(challenge) + "/link", Map.of()).get("url").asText());
+        return link(challenge, Map.of());
+    }
+
+    /** Returns such a URL whose page ends with a way back to yours, which is at one of the environment's return_origins. */
+    public URI challengeLink(String challenge, URI returnTo) throws CountersignException {
+        return link(challenge, Map.of("return_url", returnTo.toString()));
+    }
+
+    private URI link(String challenge, Map<String, String> request) throws CountersignException {
+        return URI.create(call("createChallengeLink", Map.of("challenge_id", challenge), request).get("url").asText());
     }
 
     /** Completes a challenge and returns the receipt, whose authorization is the follow-up decision. */
     public JsonNode completeChallenge(String challenge, Object completion) throws CountersignException {
-        return call("completeChallenge", "POST", "/api/v1/challenges/" + escaped(challenge) + "/complete", completion);
+        return call("completeChallenge", Map.of("challenge_id", challenge), completion);
     }
 
     /** Consumes a proof, for an audience and an action: of any number of callers one receives true in valid. */
     public JsonNode consume(String proof, String audience, String action) throws CountersignException {
-        return call("verifyProof", "POST", "/api/v1/verify", Map.of("proof", proof, "audience", audience, "action", action, "consume", true));
+        return call("verifyProof", Map.of(), Map.of("proof", proof, "audience", audience, "action", action, "consume", true));
     }
 
     /** Returns the calling credential, with proof_issuer and environment for a {@link ProofVerifier}. */
     public JsonNode credential() throws CountersignException {
-        return call("getCredential", "GET", "/api/v1/credential", null);
+        return call("getCredential", Map.of(), null);
     }
 
     /**
@@ -127,18 +141,19 @@ public final class Countersign {
     }
 
     /**
-     * Carries out any operation of the contract, by its operationId, and returns its response, which is checked against the contract. A null
-     * body is none; the response is a missing node if the operation has none.
+     * Carries out any operation of the contract, by its operationId, and returns its response, which is checked against the contract. The
+     * parameters are those of the path and the query. A null body is none; the response is a missing node if the operation has none. What the
+     * contract does not have is an IllegalArgumentException, and nothing is sent.
      */
-    public JsonNode call(String operation, String method, String path, @Nullable Object body) throws CountersignException {
+    public JsonNode call(String operation, Map<String, ?> parameters, @Nullable Object body) throws CountersignException {
+        var target = Contract.target(operation);
         var content = body == null ? null : Json.bytes(body);
-        var builder = HttpRequest.newBuilder(URI.create(baseUrl + path)).timeout(timeout).header("Authorization", "Bearer " + apiKey)
+        var builder = HttpRequest.newBuilder(URI.create(baseUrl + target.locate(parameters))).timeout(timeout).header("Authorization", "Bearer " + apiKey)
             .header("Accept", "application/json");
-        boolean keyed = !method.equals("GET") && !operation.equals("authorize") && !operation.equals("verifyProof");
-        if (keyed) builder.header("Idempotency-Key", AuthorizeRequest.fresh());
+        if (target.keyed()) builder.header("Idempotency-Key", AuthorizeRequest.fresh());
         if (content != null) builder.header("Content-Type", "application/json");
-        builder.method(method, content == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofByteArray(content));
-        boolean repeatable = keyed || method.equals("GET") || operation.equals("authorize");
+        builder.method(target.method(), content == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofByteArray(content));
+        boolean repeatable = target.keyed() || target.method().equals("GET") || operation.equals("authorize"); // whose body has its key
         var asked = content == null ? null : Json.parse(content);
         CountersignException limited = null;
         for (int attempt = 1; ; attempt++) {

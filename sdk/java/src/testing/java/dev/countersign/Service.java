@@ -27,6 +27,7 @@ public final class Service implements AutoCloseable {
     public static final String ISSUER = "https://countersign.example", AUDIENCE = "bank.example";
     /** The key of the service, and one that nothing trusts. */
     public static final KeyPair KEY = key(), FORGER = key();
+    private static final String AT = "2026-11-21T09:30:00.000Z", DIGEST = "sha256:" + "0".repeat(64);
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public String decision = "allow";
@@ -38,6 +39,10 @@ public final class Service implements AutoCloseable {
     public Consumer<ObjectNode> alter = claims -> {};
     /** The requests for a decision. */
     public final List<JsonNode> asked = new ArrayList<>();
+    /** The subjects that were made. */
+    public final List<String> subjects = new ArrayList<>();
+    /** Whether the user confirmed azn_1. */
+    public boolean confirmed;
     public final Set<String> consumed = new HashSet<>();
     private ObjectNode claims = JSON.createObjectNode();
     private final Server server;
@@ -53,6 +58,7 @@ public final class Service implements AutoCloseable {
         mode = "enforce";
         status = 200;
         garbled = false;
+        confirmed = false;
         key = KEY;
         alter = claims -> {};
         asked.clear();
@@ -107,27 +113,52 @@ public final class Service implements AutoCloseable {
             return Server.Reply.json(200, """
                 {"credential":"key_1","tenant":"ten_1","environment":"env_1","proof_issuer":"%s","environment_kind":"sandbox","scope":"server","mode":"test"}""".formatted(ISSUER));
         }
+        if (path.endsWith("/subjects")) return subject(body);
+        if (path.endsWith("/outcome")) return Server.Reply.json(200, "{\"authorization\":\"azn_1\",\"outcome\":%s,\"reported_at\":\"%s\"}".formatted(body.get("outcome"), AT));
+        if (path.endsWith("/link")) return Server.Reply.json(201, "{\"url\":\"%s/challenge/chl_1#%s\",\"expires_at\":\"%s\"}".formatted(ISSUER, body.path("return_url").asText(), AT));
+        if (path.contains("/authorizations/")) return trace(path.substring(path.lastIndexOf('/') + 1));
         if (!path.endsWith("authorize")) return verify(body);
         asked.add(body);
         return authorize(body);
     }
 
+    private Server.Reply subject(JsonNode body) {
+        subjects.add(body.get("id").asText());
+        return Server.Reply.json(201, """
+            {"id":%s,"environment":"env_1","status":"active","enrollment":"none","adaptation_frozen":false,"research_consent":false,"passkeys":[],"created_at":"%s",
+             "updated_at":"%s","revoked_at":null}""".formatted(body.get("id"), AT, AT));
+    }
+
+    /** A challenge of user-1, azn_1, which was confirmed if there is a follow-up decision, azn_2. */
+    private Server.Reply trace(String id) {
+        return Server.Reply.json(200, """
+            {"id":"%s","action":"payments.transfer","subject":"user-1","actor":"user-1","actor_type":"human","resource_type":"account","resource_digest":"%s","context_digest":"%s",
+             "action_hash":"%s","audience":"payments","requested_at":"%s","decided_at":"%s","mode":"enforce","decision":"%s","reason_codes":[],"latency_ms":1,"assurance":%s,
+             "challenge":%s,"child_authorization":%s,"proof":%s}""".formatted(id, DIGEST, DIGEST, DIGEST, AT, AT, id.equals("azn_1") ? "challenge" : "allow", assurance("\"user-1\""),
+            id.equals("azn_1") ? "{\"id\":\"chl_1\",\"status\":\"pending\",\"expires_at\":\"" + AT + "\"}" : "null", id.equals("azn_1") && confirmed ? "\"azn_2\"" : "null",
+            id.equals("azn_2") ? "{\"id\":\"prf_1\",\"status\":\"active\",\"compact\":\"a.b.c\"}" : "null"));
+    }
+
+    private static String assurance(String subject) {
+        return """
+            {"id":"prl_1","subject":%s,"assessed_at":"%s","model_version":"m","rule_version":"r","feature_schema_version":"f","claims":[],"coverage":"none",
+             "insufficient_evidence":true}""".formatted(subject, AT);
+    }
+
     private Server.Reply authorize(JsonNode ask) {
         boolean proven = decision.equals("allow") && mode.equals("enforce");
         boolean stepUp = decision.equals("challenge") && !mode.equals("shadow");
-        var at = "2026-11-21T09:30:00.000Z";
         return Server.Reply.json(200, """
-            {"id":"azn_1","decision":"%s","mode":"%s","action":%s,"action_hash":"sha256:%s","environment":"env_1","policy_version":1,"reason_codes":[],
+            {"id":"azn_1","decision":"%s","mode":"%s","action":%s,"action_hash":"%s","environment":"env_1","policy_version":1,"reason_codes":[],
              "human_readable":{"status":"s","detail":"Please confirm."},"trace_id":"t","decided_at":"%s","latency_ms":1,"proof":%s,"proof_id":%s,"challenge":%s,
-             "assurance":{"id":"prl_1","subject":%s,"assessed_at":"%s","model_version":"m","rule_version":"r","feature_schema_version":"f","claims":[],
-               "coverage":"none","insufficient_evidence":true}}""".formatted(decision, mode, ask.get("action"), "0".repeat(64), at,
+             "assurance":%s}""".formatted(decision, mode, ask.get("action"), DIGEST, AT,
             proven ? "\"" + sign(ask) + "\"" : "null", proven ? "\"prf_1\"" : "null",
-            stepUp ? "{\"id\":\"chl_1\",\"methods\":[\"passkey\"],\"expires_at\":\"" + at + "\"}" : "null", ask.get("subject"), at));
+            stepUp ? "{\"id\":\"chl_1\",\"methods\":[\"passkey\"],\"expires_at\":\"" + AT + "\"}" : "null", assurance(ask.get("subject").toString())));
     }
 
     private String sign(JsonNode ask) {
         long now = System.currentTimeMillis() / 1000;
-        claims = JSON.createObjectNode().put("iss", ISSUER).put("sub", ask.get("subject").asText()).put("aud", AUDIENCE).put("iat", now).put("nbf", now)
+        claims = JSON.createObjectNode().put("iss", ISSUER).put("sub", ask.get("subject").asText()).put("aud", ask.get("audience").asText()).put("iat", now).put("nbf", now)
             .put("exp", now + 300).put("jti", "prf_1").put("nonce", ask.get("nonce").asText()).put("env", "env_1").put("env_kind", "sandbox").put("mode", "enforce").put("azn", "azn_1")
             .put("ctx", Canonical.digest(ask.get("context")));
         claims.putObject("act").put("key", ask.get("action").asText()).put("hash", "sha256:0").put("policy_version", 1).put("content_hash", "sha256:c");

@@ -49,7 +49,7 @@ public final class CountersignFilter extends HttpFilter {
         try {
             outcome = gate.check(description.of(request), request.getHeader(Gate.PROOF_HEADER));
         } catch (IllegalArgumentException e) {
-            respond(response, 400, Map.of("decision", "refused", "message", String.valueOf(e.getMessage())));
+            refuse(response, e);
             return;
         } catch (CountersignException e) {
             getServletContext().log("a request was not authorized: " + e.getMessage());
@@ -81,6 +81,11 @@ public final class CountersignFilter extends HttpFilter {
     /** Responds to a request that the service refused to decide: 422 for its content, 500 for everything else. */
     public static void refuse(HttpServletResponse response, CountersignException refusal) throws IOException {
         respond(response, refusal.status() == 422 ? 422 : 500, Map.of("decision", "refused", "message", "The request could not be authorized."));
+    }
+
+    /** Responds with 400 to a request that says nothing that could be decided, such as an amount that is not a number. */
+    public static void refuse(HttpServletResponse response, IllegalArgumentException fault) throws IOException {
+        respond(response, 400, Map.of("decision", "refused", "message", String.valueOf(fault.getMessage())));
     }
 
     private static void decided(HttpServletResponse response, Decision decision) throws IOException {

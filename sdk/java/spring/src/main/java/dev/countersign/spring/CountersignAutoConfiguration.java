@@ -6,14 +6,17 @@ import org.springframework.aop.support.annotation.AnnotationMatchingPointcut;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.AnyNestedCondition;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.bind.Bindable;
+import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Condition;
+import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Role;
+import org.springframework.core.type.AnnotatedTypeMetadata;
 import org.springframework.security.authorization.method.AuthorizationInterceptorsOrder;
 import org.springframework.security.authorization.method.AuthorizationManagerBeforeMethodInterceptor;
 import org.springframework.security.config.Customizer;
@@ -61,16 +64,11 @@ public class CountersignAutoConfiguration {
         return http -> http.exceptionHandling(handling -> handling.defaultAccessDeniedHandlerFor(handler, AnyRequestMatcher.INSTANCE));
     }
 
-    /** A list is one property with commas, or one property for each entry. */
-    static final class WebhookSecrets extends AnyNestedCondition {
-        WebhookSecrets() {
-            super(ConfigurationPhase.REGISTER_BEAN);
+    /** One property with commas, or one for each entry. The binder leaves a placeholder without a value, which the properties then name. */
+    static final class WebhookSecrets implements Condition {
+        @Override
+        public boolean matches(ConditionContext context, AnnotatedTypeMetadata metadata) {
+            return Binder.get(context.getEnvironment()).bind("countersign.webhook-secrets", Bindable.listOf(String.class)).isBound();
         }
-
-        @ConditionalOnProperty("countersign.webhook-secrets")
-        static final class Commas {}
-
-        @ConditionalOnProperty("countersign.webhook-secrets[0]")
-        static final class Entries {}
     }
 }

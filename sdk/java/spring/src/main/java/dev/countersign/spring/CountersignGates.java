@@ -40,7 +40,10 @@ public final class CountersignGates {
         return new Gate(client, verifier(), action).withFailure(properties.failure());
     }
 
-    /** Returns what a route requires: an allow for what the request is about to do. It does not read the body, unless describe does. */
+    /**
+     * Returns what a route requires: an allow for what the request is about to do. It does not read the body, unless describe does. An
+     * IllegalArgumentException of describe is the request's fault: 400 with its text.
+     */
     public AuthorizationManager<RequestAuthorizationContext> require(String action, BiFunction<Authentication, HttpServletRequest, Ask> describe) {
         return (user, context) -> check(action, user.get(), context.getRequest(), describe, false);
     }
@@ -53,7 +56,12 @@ public final class CountersignGates {
     private AuthorizationResult check(
         String action, @Nullable Authentication user, HttpServletRequest request, BiFunction<Authentication, HttpServletRequest, Ask> describe, boolean proofRequired) {
         if (user == null || !TRUST.isAuthenticated(user)) return new AuthorizationDecision(false);
-        var ask = describe.apply(user, request);
+        Ask ask;
+        try {
+            ask = describe.apply(user, request);
+        } catch (IllegalArgumentException e) {
+            return new CountersignResult(null, null, e);
+        }
         // A request is authorized again when it is dispatched again, such as after an asynchronous result. Its proof is used up by then.
         if (request.getAttribute(PASSED + action) instanceof Passed passed && passed.ask().equals(ask)) return passed.result();
         var result = check(action, ask, request, proofRequired);
@@ -69,10 +77,10 @@ public final class CountersignGates {
             var gate = gate(action);
             var outcome = (proofRequired ? gate.requireProof() : gate).check(ask, request == null ? null : request.getHeader(Gate.PROOF_HEADER));
             if (request != null && outcome instanceof Gate.Outcome.Allowed) request.setAttribute(CountersignFilter.OUTCOME, outcome);
-            return new CountersignResult(outcome, null);
+            return CountersignResult.of(outcome);
         } catch (CountersignException e) {
             LOG.warn("a request was not authorized: " + e.getMessage());
-            return e.unavailable() || e.rateLimited() ? new CountersignResult(new Gate.Outcome.Undecided(e), null) : new CountersignResult(null, e);
+            return e.unavailable() || e.rateLimited() ? CountersignResult.of(new Gate.Outcome.Undecided(e)) : CountersignResult.of(e);
         }
     }
 

@@ -3,6 +3,7 @@ package dev.countersign.spring;
 import dev.countersign.Gate;
 import java.time.Duration;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -25,16 +26,24 @@ public record CountersignProperties(
     String url, String key, String audience, @Nullable String issuer, @Nullable String environment, @DefaultValue("closed") Gate.Failure failure,
     @DefaultValue("10s") Duration timeout, @DefaultValue("2") int retries, @DefaultValue List<String> webhookSecrets) {
 
+    private static final Pattern PLACEHOLDER = Pattern.compile("\\$\\{([^}:]+)}"); // Spring leaves one without a value as it is
+
     public CountersignProperties {
-        present("countersign.url", url);
-        present("countersign.key", key);
-        present("countersign.audience", audience);
+        present("url", url);
+        present("key", key);
+        present("audience", audience);
+        if (issuer != null) present("issuer", issuer);
+        if (environment != null) present("environment", environment);
+        webhookSecrets.forEach(secret -> present("webhook-secrets", secret));
+        if (!url.startsWith("https://") && !url.startsWith("http://")) throw new IllegalArgumentException("countersign.url must begin with https:// or http://");
         if ((issuer == null) != (environment == null)) throw new IllegalArgumentException("countersign.issuer and countersign.environment belong together");
         if (failure == Gate.Failure.OPEN && issuer == null) throw new IllegalArgumentException("countersign.failure=open needs countersign.issuer and countersign.environment");
     }
 
     private static void present(String name, @Nullable String value) {
-        if (value == null || value.isBlank()) throw new IllegalArgumentException(name + " is missing");
+        if (value == null || value.isBlank()) throw new IllegalArgumentException("countersign." + name + " is missing");
+        var unset = PLACEHOLDER.matcher(value);
+        if (unset.find()) throw new IllegalArgumentException("countersign." + name + " needs " + unset.group(1) + ", which is not set");
     }
 
     /** Leaves out what is secret. */

@@ -11,10 +11,20 @@ import org.springframework.security.authorization.AuthorizationResult;
 /**
  * The result of a check. It is the authorizationResult of the AuthorizationDeniedException that a refused call ends in.
  *
- * @param outcome the outcome; null if the service refused to decide
+ * @param outcome the outcome; null if there was none
  * @param refusal why the service refused to decide
+ * @param fault why the service was not asked: the request, or an argument, says nothing that could be decided
  */
-public record CountersignResult(Gate.@Nullable Outcome outcome, @Nullable CountersignException refusal) implements AuthorizationResult {
+public record CountersignResult(Gate.@Nullable Outcome outcome, @Nullable CountersignException refusal, @Nullable IllegalArgumentException fault)
+    implements AuthorizationResult {
+    static CountersignResult of(Gate.Outcome outcome) {
+        return new CountersignResult(outcome, null, null);
+    }
+
+    static CountersignResult of(CountersignException refusal) {
+        return new CountersignResult(null, refusal, null);
+    }
+
     /** Grants by a consumed proof, or by what the gate lets through without one. */
     @Override
     public boolean isGranted() {
@@ -23,8 +33,9 @@ public record CountersignResult(Gate.@Nullable Outcome outcome, @Nullable Counte
 
     /** Responds to a request that was not granted, as {@link CountersignFilter} does. */
     public void refuse(HttpServletResponse response) throws IOException {
-        if (refusal != null) CountersignFilter.refuse(response, refusal);
+        if (fault != null) CountersignFilter.refuse(response, fault);
+        else if (refusal != null) CountersignFilter.refuse(response, refusal);
         else if (outcome != null) CountersignFilter.refuse(response, outcome);
-        else throw new IllegalStateException("there is neither an outcome nor a refusal");
+        else throw new IllegalStateException("there is no outcome");
     }
 }

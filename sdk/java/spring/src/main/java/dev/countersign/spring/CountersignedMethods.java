@@ -56,15 +56,19 @@ final class CountersignedMethods implements AuthorizationManager<MethodInvocatio
         var method = AopUtils.getMostSpecificMethod(call.getMethod(), target == null ? null : AopUtils.getTargetClass(target));
         var guard = guards.computeIfAbsent(method, Guard::of);
         var arguments = new MethodBasedEvaluationContext(new Root(authentication), method, call.getArguments(), NAMES);
-        var resource = new Resource(guard.annotation.resourceType(), text(guard.resource, arguments));
-        var ask = new Ask(text(guard.subject, arguments), resource, map(guard.context, arguments));
+        Ask ask;
+        try {
+            ask = new Ask(text(guard.subject, arguments), new Resource(guard.annotation.resourceType(), text(guard.resource, arguments)), map(guard.context, arguments));
+        } catch (IllegalArgumentException e) {
+            return new CountersignResult(null, null, e); // what the caller passed; a mistake in the annotation is another exception
+        }
         var request = RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes current ? current.getRequest() : null;
         return gates.get().check(guard.annotation.action(), ask, request, guard.annotation.proofRequired());
     }
 
     private static String text(Expression expression, MethodBasedEvaluationContext arguments) {
         var value = expression.getValue(arguments);
-        if (value == null || value.toString().isEmpty()) throw new IllegalStateException("the expression " + expression.getExpressionString() + " has no value");
+        if (value == null || value.toString().isEmpty()) throw new IllegalArgumentException(expression.getExpressionString() + " is missing");
         return value.toString();
     }
 
@@ -72,7 +76,7 @@ final class CountersignedMethods implements AuthorizationManager<MethodInvocatio
         if (!(expression.getValue(arguments) instanceof Map<?, ?> map)) throw new IllegalStateException("the expression " + expression.getExpressionString() + " is no map");
         var out = new java.util.TreeMap<String, Object>();
         map.forEach((key, value) -> {
-            if (value == null) throw new IllegalStateException("the context's " + key + " is null");
+            if (value == null) throw new IllegalArgumentException("context." + key + " is missing");
             out.put(String.valueOf(key), value);
         });
         return out;

@@ -131,7 +131,7 @@ class StarterTest {
         }
 
         private static Ask describe(String user, HttpServletRequest request) {
-            return new Ask(user, new Resource("account", request.getParameter("to")), Map.of("amount", new BigDecimal(request.getParameter("amount"))));
+            return new Ask(user, new Resource("account", request.getParameter("to")), Map.of("amount", Ask.number("amount", request.getParameter("amount"))));
         }
 
         @Bean
@@ -279,6 +279,43 @@ class StarterTest {
         assertEquals(200, post("/method?to=acc-1&amount=19", "ada").statusCode());
         service.status = 429;
         assertEquals(503, post("/method?to=acc-1&amount=19", "ada").statusCode());
+    }
+
+    /** What a decision cannot be about is the request's fault, whichever way it comes in. */
+    @Test
+    void anAmountThatIsNoExactNumberIs400() throws Exception {
+        for (var path : List.of("/method", "/proven", "/route", "/proven-route")) {
+            for (var parameters : List.of("to=acc-1&amount=much", "to=acc-1&amount=", "to=acc-1", "amount=19", "to=&amount=19", "to=acc-1&amount=1e99",
+                "to=acc-1&amount=0.12345678901234567890", "to=acc-1&amount=9007199254740992")) {
+                var response = post(path + "?" + parameters, "ada");
+                assertEquals(400, response.statusCode(), path + "?" + parameters + " " + response.body());
+            }
+        }
+        assertTrue(service.asked.isEmpty());
+        assertEquals(0, application.getBean(Ledger.class).count());
+    }
+
+    @Test
+    void anArgumentThatIsMissingHasAName() {
+        var context = org.springframework.security.core.context.SecurityContextHolder.createEmptyContext();
+        context.setAuthentication(org.springframework.security.authentication.UsernamePasswordAuthenticationToken.authenticated("ada", null, List.of()));
+        org.springframework.security.core.context.SecurityContextHolder.setContext(context);
+        try {
+            var denied = assertThrows(AuthorizationDeniedException.class, () -> application.getBean(Ledger.class).transfer("acc-1", null));
+            assertTrue(denied.getAuthorizationResult() instanceof CountersignResult result && result.fault() != null && result.fault().getMessage().equals("context.amount is missing"));
+        } finally {
+            org.springframework.security.core.context.SecurityContextHolder.clearContext();
+        }
+    }
+
+    @Test
+    void aPropertyWithoutItsVariableEndsTheStart() {
+        for (var property : List.of("countersign.key", "countersign.url", "countersign.audience", "countersign.webhook-secrets")) {
+            var failed = assertThrows(Exception.class, () -> start("--countersign.url=http://x", "--" + property + "=${COUNTERSIGN_TEST_UNSET}").close());
+            Throwable cause = failed;
+            while (cause.getCause() != null) cause = cause.getCause();
+            assertEquals(property + " needs COUNTERSIGN_TEST_UNSET, which is not set", cause.getMessage());
+        }
     }
 
     @Test
