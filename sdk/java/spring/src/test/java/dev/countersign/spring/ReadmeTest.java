@@ -27,7 +27,8 @@ class ReadmeTest {
         import dev.countersign.spring.*;
         import java.math.BigDecimal;
         import java.util.Map;
-        import org.springframework.boot.autoconfigure.SpringBootApplication;
+        import org.springframework.boot.SpringBootConfiguration;
+        import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
         import org.springframework.context.annotation.*;
         import org.springframework.http.*;
         import org.springframework.security.config.Customizer;
@@ -40,7 +41,8 @@ class ReadmeTest {
         import org.springframework.stereotype.Service;
         import org.springframework.web.bind.annotation.*;
 
-        @SpringBootApplication(proxyBeanMethods = false)
+        @SpringBootConfiguration(proxyBeanMethods = false)
+        @EnableAutoConfiguration
         @EnableMethodSecurity
         @Import({Subjects.class, Payments.class, CountersignEvents.class, Routes.class})
         public class Example {
