@@ -75,7 +75,7 @@ var languages = []language{
 		copies: []string{"src"},
 		compile: func(c copied, _ string) []string {
 			return append(append([]string{"javac", "-nowarn", "-proc:none", "-d", "classes", "-cp", c.jars(), filepath.Join(c.root, "tools", "guards", "RunKit.java")},
-				c.java("src/main/java")...), append(c.java("src/test/java"), c.java("src/testing/java")...)...)
+				c.java("src/main/java")...), append(c.java("src/testing/java"), filepath.Join(c.folder, "src", "test", "java", "dev", "countersign", "KitTest.java"))...)
 		},
 		test: func(c copied, file string) []string {
 			return []string{"java", "-XX:TieredStopAtLevel=1", "-cp", strings.Join([]string{"classes", "src/main/resources", c.jars()}, string(os.PathListSeparator)), "RunKit", javaTests[file]}
@@ -226,9 +226,7 @@ func (c copied) program(name string) string { return filepath.Join(c.root, "bin"
 // java lists the sources of the package, without its folders, which need a servlet container.
 func (c copied) java(folder string) []string {
 	sources, _ := filepath.Glob(filepath.Join(c.folder, folder, "dev", "countersign", "*.java")) // the pattern is well-formed
-	return slices.DeleteFunc(sources, func(path string) bool {
-		return filepath.Base(path) == "package-info.java" || filepath.Base(path) == "GateTest.java"
-	})
+	return slices.DeleteFunc(sources, func(path string) bool { return filepath.Base(path) == "package-info.java" })
 }
 
 // jars is the class path of what make test-java downloaded, the latest version of each.
