@@ -20,7 +20,7 @@ const galleryEnv = "COUNTERSIGN_SCREENSHOTS"
 func (b *tab) picture(path string) (size int64) {
 	b.t.Helper()
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
-		image, err := page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(50).Do(ctx)
+		image, err := page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(45).Do(ctx)
 		size = int64(len(image))
 		return errors.Join(err, os.WriteFile(path, image, 0o644))
 	}))
