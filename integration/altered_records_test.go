@@ -92,6 +92,20 @@ var alteredRecords = []alteredRecord{
 	{"life of a change", "changes", "update changes set expires_at = expires_at + interval '1 day' where environment_id = @environment", changeApproved},
 	{"end of a recovery", "recoveries", "update recoveries set status = 'completed', completed_at = now() where environment_id = @environment", enrollmentCooling},
 	{"cool-down of a recovery", "recoveries", "update recoveries set ready_at = created_at where environment_id = @environment", enrollmentCooling},
+	{"recovery deleted", "recoveries", "delete from recoveries where environment_id = @environment", enrollmentCooling},
+	{"recovery moved to another subject", "recoveries", `update recoveries set subject_uid = (select uid from subjects s where s.environment_id = recoveries.environment_id and external_id = 'mallory')
+		where environment_id = @environment`,
+		func(t *testing.T, w world) func() response {
+			w.Server.post(t, "/api/v1/subjects", object{"id": "mallory"}).is(http.StatusCreated)
+			return enrollmentCooling(t, w)
+		}},
+	{"status of a session", "sessions", "update sessions set status = 'active', ended_at = null where environment_id = @environment",
+		func(t *testing.T, w world) func() response {
+			subject := w.subject(t)
+			page, session := w.page(t, subject, nil), w.open(t, subject)
+			w.Server.post(t, "/api/v1/sessions/"+session+"/end", nil).is(http.StatusOK)
+			return func() response { return page.sendFrame(t, session, "score", typist("ada altered"), 0) }
+		}},
 	{"device of a session", "sessions", "update sessions set device_class = 'mobile' where environment_id = @environment",
 		func(t *testing.T, w world) func() response {
 			subject := w.subject(t)

@@ -60,7 +60,7 @@ var unread = map[string]string{
 }
 
 // lookups are columns by which a request finds its row: one that was changed is not found, as if the row were deleted.
-var lookups = []string{"list_entries.key", "list_entries.list_id", "deputies.person_id", "recoveries.subject_uid"}
+var lookups = []string{"list_entries.key", "list_entries.list_id", "deputies.person_id"}
 
 // edit is a change of a table by another hand than the service's.
 type edit struct {

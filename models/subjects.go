@@ -20,6 +20,7 @@ type Subject struct {
 	UpdatedAt         time.Time
 	RevokedAt         *time.Time
 	ReinstatedAt      *time.Time // when the last revocation ended
+	RecoveryID        *string    // the recovery that began last; nil for none
 	RowMAC            []byte     `gorm:"column:row_mac"` // see pg.Table
 }
 

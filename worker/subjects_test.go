@@ -104,7 +104,7 @@ func TestRecoveryWorkflowCompletes(t *testing.T) {
 	require.NoError(t, err)
 	b.eventually(t, 1, "select count(*) from recoveries where status = 'ready'")
 	require.NoError(t, b.Store.Write(t.Context(), func(q *pg.Q) error {
-		return recovery.CompleteByEnrollment(t.Context(), q, b.Scope, b.Subject.UID, clock.System().Now())
+		return recovery.CompleteByEnrollment(t.Context(), q, b.Subject, clock.System().Now())
 	}))
 	var out workflows.RecoveryResult
 	require.NoError(t, b.temporal.GetWorkflow(t.Context(), workflows.RecoveryID(v.ID), "").Get(t.Context(), &out))

@@ -79,7 +79,7 @@ func (r *recovering) events(t *testing.T) []string {
 func (r *recovering) enroll(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.store.Write(context.Background(), func(q *pg.Q) error {
-		return recovery.CompleteByEnrollment(context.Background(), q, r.scope, r.subject.UID, r.env.Now())
+		return recovery.CompleteByEnrollment(context.Background(), q, r.subject, r.env.Now())
 	}))
 	r.env.SignalWorkflow(workflows.SignalSettled, nil)
 }
@@ -121,7 +121,7 @@ func TestRecoveryEndsWhenItsSubjectIsErased(t *testing.T) {
 	r := recover14Days(t, recovery.AnchorIDP)
 	r.at(time.Hour, func() {
 		require.NoError(t, r.store.Write(context.Background(), func(q *pg.Q) error {
-			_, err := subject.HideSubject(context.Background(), q, r.scope, r.subject.UID, r.env.Now())
+			_, err := subject.HideSubject(context.Background(), q, r.subject, r.env.Now())
 			return err
 		}))
 		r.env.SignalWorkflow(workflows.SignalSettled, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/subject"
 )
 
 func migrateCommand() *cobra.Command {
@@ -130,6 +131,9 @@ func finishUpgrade(cmd *cobra.Command, st *pg.Store) error {
 	}
 	var signed int
 	if err := st.Write(ctx, func(q *pg.Q) (err error) {
+		if err = subject.NameRecoveries(ctx, q); err != nil {
+			return err
+		}
 		if signed, err = pg.FinishBridge(ctx, q); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (s *Service) rememberTerms(ctx context.Context, q *pg.Q, row models.Subject
 	t := models.ErasedTerms{
 		EnvironmentID: row.EnvironmentID, MAC: s.keys.MAC(erasedPurpose, []byte(row.EnvironmentID), []byte(row.ExternalID)), Limitations: models.Strings{},
 	}
-	r, err := HasUnfinishedRecovery(ctx, q, scopeOf(row), row.UID)
+	r, err := UnfinishedRecoveryOf(ctx, q, row)
 	if err != nil && !errors.Is(err, pg.ErrNotFound) {
 		return err
 	}

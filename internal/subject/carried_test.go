@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/models"
@@ -31,11 +32,13 @@ func TestTermsOfARecoverySurviveAnErasure(t *testing.T) {
 
 		again := b.create(t, canary)
 		require.Equal(t, cap, again.ClaimCapUntil.UTC())
-		carried, err := subject.HasUnfinishedRecovery(ctx, b.store.Q, b.scope, again.UID)
+		row, err := subjectrow.Get(ctx, b.store.Q, b.scope, canary)
+		require.NoError(t, err)
+		carried, err := subject.UnfinishedRecoveryOf(ctx, b.store.Q, row)
 		require.NoError(t, err)
 		require.Equal(t, recovery.AnchorNone, carried.Anchor)
 		require.Equal(t, []time.Time{ready, ends}, []time.Time{carried.ReadyAt.UTC(), carried.ExpiresAt.UTC()})
-		_, err = recovery.EnsureEnrollable(ctx, b.store.Q, b.scope, again.UID, b.clock.Now())
+		_, err = recovery.EnsureEnrollable(ctx, b.store.Q, row, b.clock.Now())
 		require.Error(t, err, "the cool-down goes on")
 		require.Equal(t, []string{"0"}, b.texts(t, "select count(*)::text from erased_terms"))
 	}
@@ -92,7 +95,7 @@ func TestEveryColumnOfASubjectIsCarriedOrStartsEmpty(t *testing.T) {
 		"status": "carried: a revocation", "revoked_at": "carried", "adaptation_frozen": "carried", "claim_cap_until": "carried", "challenge_until": "carried",
 		"uid": "new", "tenant_id": "the same", "environment_id": "the same", "external_id": "the same", "created_at": "new", "updated_at": "new",
 		"enrollment": "what was learned is erased", "timing_template": "what was learned is erased", "enrollment_asked_at": "asks for what is erased",
-		"research_consent": "consent is given anew", "reinstated_at": "says that what is not carried ended", "row_mac": "new",
+		"research_consent": "consent is given anew", "reinstated_at": "says that what is not carried ended", "row_mac": "new", "recovery_id": "carried: an open recovery",
 	}
 	for _, column := range b.texts(t, "select column_name::text from information_schema.columns where table_schema = current_schema() and table_name = 'subjects'") {
 		require.Contains(t, known, column, "say here whether it restricts the subject; if it does, carried.go must keep it")

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/account/subjectrow"
@@ -152,34 +151,59 @@ func UnfinishedErasures(ctx context.Context, q *pg.Q, t time.Time, limit int) ([
 // UnfinishedRecovery is the condition that a recovery is not settled.
 const UnfinishedRecovery = "status in ('pending', 'cooling_down', 'ready')"
 
-// CreateRecovery inserts a recovery. It returns false if the subject has an unfinished one.
+// CreateRecovery inserts a recovery, which the subject names from then on. It returns false if the subject has an unfinished one.
 func CreateRecovery(ctx context.Context, q *pg.Q, r models.Recovery) (bool, error) {
 	res := q.Gorm(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&r)
-	return res.RowsAffected == 1, res.Error
+	if res.Error != nil || res.RowsAffected == 0 {
+		return false, res.Error
+	}
+	of := subjectrow.Of{Scope: pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, UID: r.SubjectUID, At: r.CreatedAt, To: r.ID}
+	return subjectrow.Change(ctx, q, of, "true", "recovery_id = @to")
 }
 
-// HasUnfinishedRecovery returns the subject's unfinished recovery.
-func HasUnfinishedRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Recovery, error) {
-	return UnfinishedRecoveryOf(q.Gorm(ctx), s, uid)
+// NameRecoveries makes each subject name the recovery that it began last, also one that version 1.0 began. The MACs of the subjects are to be renewed.
+func NameRecoveries(ctx context.Context, q *pg.Q) error {
+	_, err := q.Exec(ctx, `update subjects s set recovery_id = r.id from (select distinct on (environment_id, subject_uid) environment_id, subject_uid, id from recoveries
+		order by environment_id, subject_uid, created_at desc, id desc) r where r.environment_id = s.environment_id and r.subject_uid = s.uid and s.recovery_id is distinct from r.id`)
+	return err
 }
 
-// UnfinishedRecoveryOf reads the newest recovery of a subject, and returns it if it is unfinished. No condition is on the status: one that was changed to a
-// final status must not hide the row from the check of its MAC.
-func UnfinishedRecoveryOf(tx *gorm.DB, s pg.Scope, uid string) (models.Recovery, error) {
+// UnfinishedRecoveryOf reads the newest recovery of a subject, locked by the clauses, and returns it if it is unfinished. No condition is on the status: one
+// that was changed to a final status must not hide the row from the check of its MAC. The recovery that the subject names must be there.
+func UnfinishedRecoveryOf(ctx context.Context, q *pg.Q, sub models.Subject, locked ...clause.Expression) (models.Recovery, error) {
 	var r models.Recovery
-	err := tx.Where(pg.InScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).Order("created_at desc, id desc").Take(&r).Error
+	s := scopeOf(sub)
+	err := q.Gorm(ctx).Clauses(locked...).Where(pg.InScope+" and subject_uid = ?", s.Tenant, s.Environment, sub.UID).Order("created_at desc, id desc").Take(&r).Error
+	if sub.RecoveryID != nil && *sub.RecoveryID != r.ID {
+		if missing := requireRecovery(ctx, q, sub); missing != nil {
+			return models.Recovery{}, missing
+		}
+	}
 	if err == nil && (r.Status == models.RecoveryCompleted || r.Status == models.RecoveryExpired) {
 		return models.Recovery{}, pg.ErrNotFound
 	}
 	return pg.OrNotFound(r, err)
 }
 
+// requireRecovery fails if the recovery that a subject names was moved or deleted. An earlier copy of it has ended, which is no reason.
+func requireRecovery(ctx context.Context, q *pg.Q, sub models.Subject) error {
+	var stored int64
+	err := pg.Unchecked(q.Gorm(ctx)).Model(&models.Recovery{}).Where("environment_id = ? and id = ? and subject_uid = ?", sub.EnvironmentID, *sub.RecoveryID, sub.UID).Count(&stored).Error
+	if err != nil || stored > 0 {
+		return err
+	}
+	return q.Missing(scopeOf(sub), "recoveries", *sub.RecoveryID)
+}
+
 // endSessionsOfSubject ends the active sessions of a subject that started before a time and returns their ids.
 func endSessionsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, before, at time.Time) ([]string, error) {
-	var ids []string
-	err := q.Gorm(ctx).Raw(`update sessions set status = 'ended', ended_at = @at where tenant_id = @tenant and environment_id = @environment
-		and subject_uid = @uid and status = 'active' and started_at <= @before returning id`,
-		map[string]any{"before": before, "at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid}).Find(&ids).Error
+	ended, err := pg.Change[models.Session](ctx, q.AsStored(), `tenant_id = @tenant and environment_id = @environment and subject_uid = @uid
+		and status = 'active' and started_at <= @before`, "status = 'ended', ended_at = @at",
+		map[string]any{"before": before, "at": at, "tenant": s.Tenant, "environment": s.Environment, "uid": uid})
+	ids := make([]string, len(ended))
+	for i, e := range ended {
+		ids[i] = e.ID
+	}
 	return ids, err
 }
 

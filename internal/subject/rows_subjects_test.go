@@ -70,7 +70,7 @@ func TestExportCoversEveryColumnOfSubjects(t *testing.T) {
 	t.Parallel()
 	// internal/subject exports the row of the subject: decide there about a new column.
 	require.Equal(t, strings.Fields(`adaptation_frozen challenge_until claim_cap_until created_at enrollment enrollment_asked_at environment_id external_id
-		reinstated_at research_consent revoked_at row_mac status tenant_id timing_template uid updated_at`),
+		recovery_id reinstated_at research_consent revoked_at row_mac status tenant_id timing_template uid updated_at`),
 		storetest.Texts(t, storetest.New(t), `select column_name::text from information_schema.columns
 			where table_schema = 'public' and table_name = 'subjects' order by 1`))
 }

@@ -472,18 +472,14 @@ type SubjectSession struct {
 
 // GetSession returns a session of the scope with its subject. Sessions of an erased subject are not found.
 func GetSession(ctx context.Context, q *pg.Q, s pg.Scope, id string) (SubjectSession, error) {
-	return LookUpSession(ctx, q, s, id, "")
+	return LookUpSession(ctx, q, s, id)
 }
 
-// LookUpSession returns a session of the scope with its subject. lock is "" or the clause that locks the session, such as " for update".
-func LookUpSession(ctx context.Context, q *pg.Q, s pg.Scope, id, lock string) (SubjectSession, error) {
+// LookUpSession is GetSession with clauses that lock the session.
+func LookUpSession(ctx context.Context, q *pg.Q, s pg.Scope, id string, locked ...clause.Expression) (SubjectSession, error) {
 	var row models.Session
-	tx := q.Gorm(ctx).Raw("select * from sessions where tenant_id = ? and environment_id = ? and id = ?"+lock, s.Tenant, s.Environment, id).Find(&row)
-	if tx.Error != nil {
-		return SubjectSession{}, tx.Error
-	}
-	if tx.RowsAffected == 0 {
-		return SubjectSession{}, pg.ErrNotFound
+	if err := q.Gorm(ctx).Clauses(locked...).Where(pg.InScope+" and id = ?", s.Tenant, s.Environment, id).Take(&row).Error; err != nil {
+		return pg.OrNotFound(SubjectSession{}, err)
 	}
 	subject, err := SubjectByUID(ctx, q, s, row.SubjectUID)
 	return SubjectSession{Session: row, Subject: subject}, err

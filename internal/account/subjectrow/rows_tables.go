@@ -13,6 +13,7 @@ var _ = pg.Declare[models.Subject](pg.Table{
 	Moves: []string{
 		"external_id", "status", "revoked_at", "adaptation_frozen", "research_consent", "claim_cap_until", "challenge_until", "reinstated_at",
 	},
+	Added: []string{"recovery_id"},
 	Free: pg.Reasons{
 		"enrollment":          "follows from the templates",
 		"enrollment_asked_at": "decides nothing",
@@ -21,10 +22,10 @@ var _ = pg.Declare[models.Subject](pg.Table{
 	},
 	OwnEntries: true,
 	Sealed:     []pg.Sealed{{Column: "timing_template"}},
-	// A reinstatement opens a state of its own: a copy from before the revocation stays revoked. The name of a state is a digest, which remains after the
-	// subject was erased.
-	Ends: &pg.Ends{States: []string{`case when r.status = 'active' then
-		encode(sha256((r.uid || coalesce(' since ' || extract(epoch from r.reinstated_at), ''))::bytea), 'hex') end`}},
+	// A reinstatement and a recovery each open a state of its own: a copy from before a revocation stays revoked, and one from before a recovery knows
+	// nothing of the cool-down. The name of a state is a digest, which remains after the subject was erased.
+	Ends: &pg.Ends{States: []string{`case when r.status = 'active' then encode(sha256((r.uid || coalesce(' since ' || extract(epoch from r.reinstated_at), '')
+		|| coalesce(' recovery ' || r.recovery_id, ''))::bytea), 'hex') end`}},
 })
 
 // summaryOfState is the reason why columns decide nothing that repeat a part of the sealed state.
@@ -35,8 +36,10 @@ var _ = pg.Declare[models.Session](pg.Table{
 	Refers: []string{"subjects"},
 	Of:     pg.OfEnvironment, Bridged: true,
 	Fixed: []string{"id", "tenant_id", "environment_id", "subject_uid", "device_class", "legacy", "started_at"},
+	Moves: []string{"status"},
+	Ends:  &pg.Ends{States: []string{"case when r.status = 'active' then r.id end"}, UselessAt: "r.started_at + interval '30 days'"}, // assurance.SessionLife
 	Free: pg.Reasons{
-		"status": "one that is active again takes evidence of its own subject alone", "state": "sealed by the master key with the id of the record",
+		"state":    "sealed by the master key with the id of the record",
 		"ended_at": summaryOfState, "last_activity_at": summaryOfState, "last_evidence_at": summaryOfState, "coverage": summaryOfState,
 		"evidence_windows": summaryOfState, "active_seconds": summaryOfState, "modalities": summaryOfState, "enrollment_ready": summaryOfState,
 		"trust_state": summaryOfState, "version": "an order of the database",

@@ -11,10 +11,13 @@ import (
 // SessionIdle is the time without activity after which a session is expired.
 const SessionIdle = 30 * time.Minute
 
-// Effective returns the status of a session at a time: one without activity for SessionIdle is expired, even before upkeep has
-// expired it.
+// SessionLife is how long a session lasts at most. Nothing needs its ending after that.
+const SessionLife = 30 * 24 * time.Hour
+
+// Effective returns the status of a session at a time: one without activity for SessionIdle, or older than SessionLife, is expired, even before
+// upkeep has expired it.
 func Effective(s models.Session, now time.Time) models.SessionStatus {
-	if s.Status == models.SessionActive && now.Sub(s.LastActivityAt) >= SessionIdle {
+	if s.Status == models.SessionActive && (now.Sub(s.LastActivityAt) >= SessionIdle || now.Sub(s.StartedAt) >= SessionLife) {
 		return models.SessionExpired
 	}
 	return s.Status

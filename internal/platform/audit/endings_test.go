@@ -14,7 +14,7 @@ import (
 var going = []events.Type{
 	events.ChallengeRequested, events.ChallengeAttemptFailed, events.ChallengeLinkCreated, events.ChallengeLinkOpened, events.ChallengeLinkRefused,
 	events.HoldOpened, events.HoldReminder, events.HoldEscalated, events.HoldReviewed, events.HoldAssigned, events.HoldStepApproved, events.HoldStepOpened, events.HoldGlassBroken,
-	events.ProofRead, events.EvaluationCreated, events.RecoveryStarted, events.RecoveryReady, events.ChangeRequested,
+	events.ProofRead, events.SessionStarted, events.SessionAnomaly, events.EvaluationCreated, events.RecoveryStarted, events.RecoveryReady, events.ChangeRequested,
 }
 
 // A new type of entry of such a record ends it or does not. It is declared as one of the two.

@@ -162,6 +162,7 @@ type SubjectRecord struct {
 	Passkeys  []pg.Row
 	Standing  []pg.Row
 	Events    []models.Event
+	Bridging  bool // version 1.0 may have begun a recovery, which the subject does not name
 }
 
 // subjectRecords returns at most limit subjects, newest first, behind a position, with their events of the types.
@@ -176,7 +177,7 @@ func subjectRecords(ctx context.Context, q *pg.Q, s pg.Scope, types []string, af
 	}
 	out, uids, place := make([]SubjectRecord, len(subjects)), make([]string, len(subjects)), make(map[string]int, len(subjects))
 	for i, r := range subjects {
-		out[i].Subject, uids[i], place[r.UID] = r, r.UID, i
+		out[i].Subject, out[i].Bridging, uids[i], place[r.UID] = r, q.Bridging(), r.UID, i
 	}
 	var templates []models.Template
 	var passkeys []models.Passkey

@@ -25,6 +25,7 @@ var endings = []ending{
 	{"hold", []events.Type{events.HoldApproved, events.HoldRejected, events.HoldExpired, events.HoldWithdrawn}, ""},
 	{"proof", []events.Type{events.ProofConsumed, events.ProofRevoked}, ""},
 	{"evaluation", []events.Type{events.EvaluationClosed}, "evaluation"},
+	{"session", []events.Type{events.SessionEnded, events.SessionExpired}, "session"},
 	{"recovery", []events.Type{events.RecoveryCompleted, events.RecoveryExpired}, "recovery"},
 	{"change", []events.Type{
 		events.ChangeApproved, events.ChangeRejected, events.ChangeWithdrawn, events.ChangeSuperseded, events.ChangeExpired,

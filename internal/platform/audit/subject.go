@@ -17,6 +17,7 @@ var subjectTypes = []string{
 	string(events.SubjectCreated), string(events.SubjectRevoked), string(events.SubjectReinstated), string(events.SubjectAdaptationChanged), string(events.SubjectConsentChanged),
 	string(events.EnrollmentCompleted), string(events.TemplateAdapted), string(events.TemplateTrained), string(events.TemplateRolledBack),
 	string(events.TemplateReset), string(events.RecordsChanged), string(events.SubjectClaimsCapped), string(events.SubjectChallengeRequired),
+	string(events.RecoveryStarted),
 }
 
 // subjects compares every stored subject with the log, a page at a time, then looks for missing ones.
@@ -85,6 +86,9 @@ func subjectContradictions(s SubjectRecord) []Finding {
 	c.same("subjects.research_consent", strconv.FormatBool(log.consented), strconv.FormatBool(s.Subject.ResearchConsent))
 	c.at("subjects.claim_cap_until", log.capped, s.Subject.ClaimCapUntil)
 	c.at("subjects.challenge_until", log.suspected, s.Subject.ChallengeUntil)
+	if !s.Bridging {
+		c.same("subjects.recovery_id", log.recovery, text(s.Subject.RecoveryID))
+	}
 	c.templates(s.Templates, log.templates)
 	c.lost(s.Templates, log.templates)
 	c.recorded(slices.Concat(s.Passkeys, s.Standing), log.rows)
@@ -99,6 +103,7 @@ type subjectAccount struct {
 	frozen, consented bool
 	capped            *time.Time
 	suspected         *time.Time
+	recovery          string // the last that began
 	templates         []templateMove
 	rows              changedRows
 }
@@ -147,6 +152,8 @@ func (a *subjectAccount) apply(e *models.Event) {
 		a.capped = later(a.capped, f.text("until"))
 	case events.SubjectChallengeRequired:
 		a.suspected = later(a.suspected, f.text("until"))
+	case events.RecoveryStarted:
+		a.recovery = f.text("recovery")
 	case events.EnrollmentCompleted:
 		a.templates = append(a.templates, templateMove{f.text("enrollment"), f.words("modalities"), f.text("device_class")})
 	case events.TemplateAdapted, events.TemplateTrained, events.TemplateRolledBack:

@@ -282,9 +282,12 @@ func MarkAltered[T any](ctx context.Context, q *Q, rows []T, mark func(*T)) erro
 	return nil
 }
 
-// Missing returns the error for a row that others rest on and that is missing, and records it.
+// Missing returns the error for a row that others rest on and that is missing, and records it. What takes rows as they are stored gets no error.
 func (q *Q) Missing(s Scope, table, id string) error {
-	return q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrMissingRow, scope: s})
+	if err := q.attestation().noticed.add(&Altered{Table: table, ID: id, Cause: ErrMissingRow, scope: s}); !q.asStored {
+		return err
+	}
+	return nil
 }
 
 // NotePutBack records that a row is an earlier copy, for a caller who takes it as ended.

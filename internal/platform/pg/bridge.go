@@ -69,6 +69,9 @@ func (s *Store) BridgeIsOpen(ctx context.Context) (bool, error) {
 	return s.attestation().bridge.open.Load(), err
 }
 
+// Bridging reports whether rows of version 1.0 were believed without a MAC when that was read last.
+func (q *Q) Bridging() bool { return q.attestation().bridge.open.Load() }
+
 // readBridge reads whether the bridge is open.
 func (s *Store) readBridge(ctx context.Context) error {
 	a := s.attestation()

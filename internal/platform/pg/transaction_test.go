@@ -136,9 +136,11 @@ func TestConnectionSurvivesFailedTransactions(t *testing.T) {
 		return err
 	}), pg.ErrNotFound)
 
-	ended, err := session.EndSession(t.Context(), y.Q, y.scope, y.session.ID, storetest.Epoch)
-	require.NoError(t, err)
-	require.True(t, ended, "none of the transactions was committed")
+	require.NoError(t, y.Write(t.Context(), func(q *pg.Q) error {
+		ended, err := session.EndSession(t.Context(), q, y.scope, y.session.ID, storetest.Epoch)
+		require.True(t, ended, "none of the transactions was committed")
+		return err
+	}))
 }
 
 // A process that is stopped during a transaction keeps its locks for the statement timeout only.
@@ -157,10 +159,12 @@ func TestIdleTransactionIsEnded(t *testing.T) {
 			return err
 		}
 		// The process is stopped here. Another process waits for the row and gets it.
-		ended, err := session.EndSession(t.Context(), patient.Q, y.scope, y.session.ID, storetest.Epoch)
-		require.NoError(t, err)
-		require.True(t, ended)
-		_, err = template.SaveSession(t.Context(), q, y.session)
+		require.NoError(t, patient.Write(t.Context(), func(q *pg.Q) error {
+			ended, err := session.EndSession(t.Context(), q, y.scope, y.session.ID, storetest.Epoch)
+			require.True(t, ended)
+			return err
+		}))
+		_, err := template.SaveSession(t.Context(), q, y.session)
 		return err
 	})
 	require.Error(t, err)

@@ -99,7 +99,7 @@ type request struct {
 // begin stores a new enrollment, its event and the outbox item that starts its workflow.
 func (s *Service) begin(ctx context.Context, q *pg.Q, r request) (View, error) {
 	p, sub := r.caller, r.subject
-	anchor, err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, r.at)
+	anchor, err := recovery.EnsureEnrollable(ctx, q, sub, r.at)
 	if err != nil {
 		return View{}, err
 	}
@@ -262,19 +262,20 @@ func (s *Service) train(ctx context.Context, q *pg.Q, scope pg.Scope, sub models
 	if e.Status != models.EnrollmentCompleted {
 		return e.Status, nil
 	}
-	return e.Status, markEnrolled(ctx, q, scope, sub.UID, step.At)
+	return e.Status, markEnrolled(ctx, q, sub, step.At)
 }
 
 // markEnrolled updates the subject after a new template: it is enrolled, its enrollment grant is used up, and an open recovery
 // is complete.
-func markEnrolled(ctx context.Context, q *pg.Q, scope pg.Scope, uid string, at time.Time) error {
-	if err := subjects.SetEnrollment(ctx, q, scope, uid, models.EnrollmentEnrolled, at); err != nil {
+func markEnrolled(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) error {
+	scope := pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}
+	if err := subjects.SetEnrollment(ctx, q, scope, sub.UID, models.EnrollmentEnrolled, at); err != nil {
 		return err
 	}
-	if err := subjects.ClearEnrollmentRequest(ctx, q, scope, uid); err != nil {
+	if err := subjects.ClearEnrollmentRequest(ctx, q, scope, sub.UID); err != nil {
 		return err
 	}
-	return recovery.CompleteByEnrollment(ctx, q, scope, uid, at)
+	return recovery.CompleteByEnrollment(ctx, q, sub, at)
 }
 
 // enrollmentGranted reports whether a client token that names the purpose enroll requested the enrollment, or the environment

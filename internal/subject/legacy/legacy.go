@@ -172,7 +172,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 		if err != nil {
 			return err
 		}
-		if _, err := recovery.EnsureEnrollable(ctx, q, p.Store(), sub.UID, s.clock.Now()); err != nil {
+		if _, err := recovery.EnsureEnrollable(ctx, q, sub, s.clock.Now()); err != nil {
 			return err
 		}
 		f, err := s.openTemplate(ctx, q, p.Store(), sub.UID)
@@ -188,7 +188,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 		if err := s.saveTemplate(ctx, q, p.Store(), sub.UID, f, now); err != nil || enrolled || !out.Enrolled {
 			return err
 		}
-		return recovery.CompleteByEnrollment(ctx, q, p.Store(), sub.UID, now)
+		return recovery.CompleteByEnrollment(ctx, q, sub, now)
 	})
 	return out, err
 }

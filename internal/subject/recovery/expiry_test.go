@@ -19,7 +19,7 @@ func (b *bundle) openAnchor(t *testing.T) string {
 	t.Helper()
 	var anchor string
 	require.NoError(t, b.store.Write(context.Background(), func(q *pg.Q) (err error) {
-		anchor, err = recovery.EnsureEnrollable(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
+		anchor, err = recovery.EnsureEnrollable(context.Background(), q, b.row(t), b.clock.Now())
 		return err
 	}))
 	return anchor
@@ -97,7 +97,7 @@ func TestExpiryIsRolledBackWithTheRequest(t *testing.T) {
 	b.clock.Set(v.ExpiresAt)
 	failed := errors.New("the session is unknown")
 	require.ErrorIs(t, b.store.Write(context.Background(), func(q *pg.Q) error {
-		_, err := recovery.EnsureEnrollable(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
+		_, err := recovery.EnsureEnrollable(context.Background(), q, b.row(t), b.clock.Now())
 		require.NoError(t, err)
 		return failed
 	}), failed)

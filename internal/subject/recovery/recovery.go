@@ -109,7 +109,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 			return err
 		}
 		view.Recovery = newRecovery(p, sub, in, now)
-		if err := create(ctx, q, p.Store(), view.Recovery); err != nil {
+		if err := create(ctx, q, sub, view.Recovery); err != nil {
 			return err
 		}
 		if err := startOver(ctx, q, p, sub, view.Recovery); err != nil {
@@ -153,8 +153,8 @@ func newRecovery(p identity.Principal, sub models.Subject, in Begin, now time.Ti
 }
 
 // create stores a new recovery, or returns the problem recovery_in_progress while one is open.
-func create(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Recovery) error {
-	_, open, err := lockOpen(ctx, q.AsStored(), scope, r.SubjectUID, r.CreatedAt) // ends one that is past its end
+func create(ctx context.Context, q *pg.Q, sub models.Subject, r models.Recovery) error {
+	_, open, err := lockOpen(ctx, q.AsStored(), sub, r.CreatedAt) // ends one that is past its end
 	created := false
 	if err == nil && !open {
 		created, err = subject.CreateRecovery(ctx, q, r)

@@ -73,20 +73,31 @@ func (b *bundle) status(t *testing.T) models.RecoveryStatus {
 
 func (b *bundle) complete() error {
 	return b.store.Write(context.Background(), func(q *pg.Q) error {
-		return recovery.CompleteByEnrollment(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
+		sub, err := b.stored()
+		if err != nil {
+			return err
+		}
+		return recovery.CompleteByEnrollment(context.Background(), q, sub, b.clock.Now())
 	})
 }
 
 func (b *bundle) enrollable() error {
-	_, err := recovery.EnsureEnrollable(context.Background(), b.store.Q, b.scope, b.subject.UID, b.clock.Now())
+	sub, err := b.stored()
+	if err == nil {
+		_, err = recovery.EnsureEnrollable(context.Background(), b.store.Q, sub, b.clock.Now())
+	}
 	return err
 }
 
 func (b *bundle) row(t *testing.T) models.Subject {
 	t.Helper()
-	s, err := identity.SubjectByUID(context.Background(), b.store.Q, b.scope, b.subject.UID)
+	s, err := b.stored()
 	require.NoError(t, err)
 	return s
+}
+
+func (b *bundle) stored() (models.Subject, error) {
+	return identity.SubjectByUID(context.Background(), b.store.Q, b.scope, b.subject.UID)
 }
 
 func (b *bundle) exec(t *testing.T, query string, args ...any) {
@@ -225,7 +236,7 @@ func TestAnEarlierCopyOfARecoveryIsOver(t *testing.T) {
 	anchor := func() string {
 		var anchor string
 		require.NoError(t, b.store.Write(context.Background(), func(q *pg.Q) (err error) {
-			anchor, err = recovery.EnsureEnrollable(context.Background(), q, b.scope, b.subject.UID, b.clock.Now())
+			anchor, err = recovery.EnsureEnrollable(context.Background(), q, b.row(t), b.clock.Now())
 			return err
 		}))
 		return anchor

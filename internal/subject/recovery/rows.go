@@ -8,7 +8,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/authz/settle"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
-	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -17,12 +16,6 @@ func NewestRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (model
 	var r models.Recovery
 	return pg.OrNotFound(r, q.Gorm(ctx).Where(pg.InScope+" and subject_uid = ?", s.Tenant, s.Environment, uid).
 		Order("created_at desc, id desc").Take(&r).Error)
-}
-
-// lockUnfinishedRecovery returns the subject's recovery whose stored status is not final, and locks it until the transaction ends. It may be
-// past its end: recovery.Open decides whether it is open.
-func lockUnfinishedRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Recovery, error) {
-	return subject.UnfinishedRecoveryOf(q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}), s, uid)
 }
 
 // abandonedRecoveries returns the subject's latest recovery with the anchor that expired, unless a later recovery was completed.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"gorm.io/gorm/clause"
+
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -124,17 +126,13 @@ func advance(ctx context.Context, q *pg.Q, r models.Recovery, sub models.Subject
 
 // lockOpen returns the subject's recovery that is open at the time and locks it until the transaction ends; false if there is none.
 // The transitions of one that is past its end are made first, so that later statements of the transaction do not find it open.
-func lockOpen(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) (models.Recovery, bool, error) {
-	r, err := lockUnfinishedRecovery(ctx, q, scope, subjectUID)
+func lockOpen(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) (models.Recovery, bool, error) {
+	r, err := subject.UnfinishedRecoveryOf(ctx, q, sub, clause.Locking{Strength: "UPDATE"})
 	if errors.Is(err, pg.ErrNotFound) {
 		return r, false, nil
 	}
 	if err != nil || Open(r, at) {
 		return r, err == nil, err
-	}
-	sub, err := identity.SubjectByUID(ctx, q, scope, subjectUID)
-	if err != nil {
-		return r, false, err
 	}
 	r, err = advance(ctx, q, r, sub, Step{ID: r.ID, At: at})
 	return r, false, err
@@ -143,7 +141,7 @@ func lockOpen(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, a
 // Limitation returns the reason code of the limitation that a recovery imposes on the subject at the time: LimitationCooling,
 // LimitationCap, or empty for none.
 func Limitation(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) (string, error) {
-	r, err := subject.HasUnfinishedRecovery(ctx, q, pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}, sub.UID)
+	r, err := subject.UnfinishedRecoveryOf(ctx, q, sub)
 	switch {
 	case err != nil && !errors.Is(err, pg.ErrNotFound):
 		return "", err
@@ -158,8 +156,8 @@ func Limitation(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) 
 
 // EnsureEnrollable returns the anchor of the open recovery that an enrollment of the subject would complete, or AnchorNone, and the
 // problem recovery_not_ready while it is cooling down. It records the expiry of a recovery that is past its end.
-func EnsureEnrollable(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) (anchor string, err error) {
-	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
+func EnsureEnrollable(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) (anchor string, err error) {
+	r, open, err := lockOpen(ctx, q, sub, at)
 	if err != nil || !open {
 		return AnchorNone, err
 	}
@@ -177,13 +175,14 @@ func requireCooledDown(r models.Recovery, at time.Time) error {
 // CompleteByEnrollment completes the subject's open recovery in the transaction that activates its new template, and returns the
 // problem recovery_not_ready if it is cooling down. After a recovery with the anchor none, claims stay capped for the terms' Cap
 // from here, even if it has expired: the enrollment does not complete it then, but nothing else vouches for the person either.
-func CompleteByEnrollment(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID string, at time.Time) error {
-	r, open, err := lockOpen(ctx, q, scope, subjectUID, at)
+func CompleteByEnrollment(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) error {
+	scope := pg.Scope{Tenant: sub.TenantID, Environment: sub.EnvironmentID}
+	r, open, err := lockOpen(ctx, q, sub, at)
 	if err != nil {
 		return err
 	}
 	if !open {
-		return capAfterExpiry(ctx, q, scope, subjectUID, at)
+		return capAfterExpiry(ctx, q, scope, sub.UID, at)
 	}
 	if err := requireCooledDown(r, at); err != nil {
 		return err

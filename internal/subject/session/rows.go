@@ -26,19 +26,18 @@ func CreateSession(ctx context.Context, q *pg.Q, s models.Session) error {
 
 // EndSession ends an active session. It returns false if the session is not active.
 func EndSession(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update sessions set status = 'ended', ended_at = $4 where tenant_id = $1 and environment_id = $2 and id = $3
-		and status = 'active'`, s.Tenant, s.Environment, id, at)
-	return n > 0, err
+	ended, err := pg.Change[models.Session](ctx, q.AsStored(), "tenant_id = @tenant and environment_id = @environment and id = @id and status = 'active'",
+		"status = 'ended', ended_at = @at", map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id, "at": at})
+	return len(ended) > 0, err
 }
 
-// ExpireIdle moves at most limit active sessions without activity since t to expired and returns them. It finds them by when they began: an index on the last activity would make every frame
-// of evidence more expensive.
-func ExpireIdle(ctx context.Context, q *pg.Q, t, at time.Time, limit int) ([]models.Session, error) {
-	var rows []models.Session
-	err := pg.Unchecked(q.Gorm(ctx)).Raw(`update sessions set status = 'expired', ended_at = @at where status = 'active' and last_activity_at < @t
-		and id in (select id from sessions where status = 'active' and started_at < @t and last_activity_at < @t order by started_at limit @limit)
-		returning id, tenant_id, environment_id, subject_uid, started_at, coverage`, map[string]any{"at": at, "t": t, "limit": limit}).Find(&rows).Error
-	return rows, err
+// ExpireIdle moves at most limit active sessions that are over at a time (assurance.Effective) to expired and returns them. It finds them by when they
+// began: an index on the last activity would make every frame of evidence more expensive.
+func ExpireIdle(ctx context.Context, q *pg.Q, at time.Time, limit int) ([]models.Session, error) {
+	over := map[string]any{"idle": at.Add(-assurance.SessionIdle), "old": at.Add(-assurance.SessionLife), "limit": limit, "at": at}
+	return pg.Change[models.Session](ctx, q.AsStored(), `status = 'active' and (last_activity_at < @idle or started_at < @old) and id in (select id from sessions
+		where status = 'active' and started_at < @idle and (last_activity_at < @idle or started_at < @old) order by started_at limit @limit)`,
+		"status = 'expired', ended_at = @at", over)
 }
 
 // FrameContext is the data that processing a frame needs, read in one round trip. Of the session and the subject, it has what
@@ -95,8 +94,8 @@ var readForFrame = `select ses.version, ses.id, ses.subject_uid, ses.device_clas
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	ses.legacy, ses.started_at, ses.row_mac,
 	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until, s.created_at, s.adaptation_frozen, s.challenge_until, s.revoked_at,
-	s.reinstated_at, s.row_mac,
-	p.frame_id, p.status, p.reason_codes, d.session_id
+	s.reinstated_at, s.recovery_id, s.row_mac,
+	p.frame_id, p.status, p.reason_codes, d.session_id, ` + pg.TableOf("sessions").Ended("ses") + `
 	from sessions ses join subjects s on s.environment_id = ses.environment_id and s.uid = ses.subject_uid and s.status <> 'erasing'
 		and ` + pg.NotEnded("subjects", "s") + `
 	left join frames p on p.environment_id = ses.environment_id and p.session_id = ses.id and p.frame_id = $4
@@ -124,14 +123,19 @@ func ForFrame(ctx context.Context, q *pg.Q, s pg.Scope, id string, f FrameLookup
 	if err == nil {
 		err = errors.Join(pg.Verify(ctx, q, r.Subject), pg.Verify(ctx, q, r.Session))
 	}
+	if err == nil && r.putBack {
+		q.NotePutBack(s, "sessions", id)
+		r.Session.Status = models.SessionEnded
+	}
 	return r.FrameContext, err
 }
 
 // frameReader receives what ForFrame reads.
 type frameReader struct {
 	FrameContext
-	lookup FrameLookup
-	scope  pg.Scope
+	lookup  FrameLookup
+	scope   pg.Scope
+	putBack bool // the row of the session is an earlier copy
 }
 
 // templates passes the templates with their data as it was received, without a copy. Those of a session that is not found, because its
@@ -185,7 +189,7 @@ func (r *frameReader) scan(row pgx.Row) error {
 		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
 		&e.Legacy, &e.StartedAt, &e.RowMAC,
 		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil, &u.CreatedAt, &u.AdaptationFrozen, &u.ChallengeUntil, &u.RevokedAt,
-		&u.ReinstatedAt, &u.RowMAC, &frame, &status, &reasons, &seen)
+		&u.ReinstatedAt, &u.RecoveryID, &u.RowMAC, &frame, &status, &reasons, &seen, &r.putBack)
 	u.UID = e.SubjectUID
 	if status.Valid {
 		r.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}

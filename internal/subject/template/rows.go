@@ -4,14 +4,16 @@ import (
 	"context"
 	"time"
 
+	"gorm.io/gorm/clause"
+
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
 
-// LockSession is like Get and locks the session until the transaction ends.
+// LockSession is like identity.GetSession and locks the session until the transaction ends.
 func LockSession(ctx context.Context, q *pg.Q, s pg.Scope, id string) (identity.SubjectSession, error) {
-	return identity.LookUpSession(ctx, q, s, id, " for update")
+	return identity.LookUpSession(ctx, q, s, id, clause.Locking{Strength: "UPDATE"})
 }
 
 // SaveSession stores the evidence fields of an active session. It returns false if the session is not active.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/afterreview"
-	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
@@ -128,11 +127,11 @@ func (d CoreDeps) evaluations(ctx context.Context, at time.Time, by string) (int
 	return 1, true, err
 }
 
-// sessions expires sessions without activity for assurance.SessionIdle.
+// sessions expires sessions that are over.
 func (d CoreDeps) sessions(ctx context.Context, at time.Time, by string) (int, bool, error) {
 	n := 0
 	err := d.Store.Write(ctx, func(q *pg.Q) error {
-		expired, err := session.ExpireIdle(ctx, q, at.Add(-assurance.SessionIdle), at, batch)
+		expired, err := session.ExpireIdle(ctx, q, at, batch)
 		if err != nil {
 			return err
 		}

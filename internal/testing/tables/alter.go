@@ -16,7 +16,7 @@ var alterations = map[string]string{
 	"move": "'complete'", "attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "%[1]s - interval '1 microsecond'",
 
 	"policy_versions.status": "'draft'", "after_reviews.status": "'justified'", "standing_approvals.status": "'ended'", "source": "'review'", "verdict": "'not_justified'",
-	"recoveries.status": "'expired'", "anchor": "'idp'", "device_class": "'mobile'", "webhook_endpoints.status": "'disabled'", "subjects.status": "'revoked'",
+	"recoveries.status": "'expired'", "anchor": "'idp'", "device_class": "'mobile'", "webhook_endpoints.status": "'disabled'", "subjects.status": "'revoked'", "sessions.status": "'ended'",
 	"changes.status": "'rejected'", "changes.kind": "'team.create'", "decision": "'deny'", "json": `'{"x": 1}'`, "parent_id": "",
 
 	"id": "", "uid": "", "tenant_id": "", "environment_id": "", "credential_id": "", "action_id": "", "subject_uid": "", "person_id": "", "identity_provider_id": "",

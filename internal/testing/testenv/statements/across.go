@@ -64,6 +64,7 @@ var acrossEnvironments = map[string]string{
 	"pg.RenewMACs":                  operator,
 	"pg.RenewFixedMACs":             operator,
 	"pg.FinishBridge":               operator,
+	"subject.NameRecoveries":        operator,
 	"research.countVectors":         operator,
 	"research.ListVectors":          operator,
 }
