@@ -308,7 +308,7 @@ const (
 )
 
 // ErrNoPrincipal is returned for an actor that counts as no one, such as a client token.
-var ErrNoPrincipal = errors.New("store: the actor has no principal")
+var ErrNoPrincipal = errors.New("identity: the actor has no principal")
 
 // PrincipalsBehind returns who is behind credentials, by credential id, as it is stored. All keys that one key issued are one principal with it, and those
 // that a person issued are that person. A key made at the command line is a principal of its own, because it is given to one party. An

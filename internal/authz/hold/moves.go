@@ -401,8 +401,8 @@ func (s *Service) Expire(ctx context.Context, m Move) (Outcome, error) {
 	})
 }
 
-// byTime makes a move that time causes. make adds its statements and changes the case accordingly; without events there is nothing to do.
-func (s *Service) byTime(ctx context.Context, m Move, make func(c *Case, b *pgx.Batch) []events.Data) (out Outcome, err error) {
+// byTime makes a move that time causes. move adds its statements and changes the case accordingly; without events there is nothing to do.
+func (s *Service) byTime(ctx context.Context, m Move, move func(c *Case, b *pgx.Batch) []events.Data) (out Outcome, err error) {
 	err = settle.Retry(func() error {
 		c, err := readCase(ctx, s.store.Q, m.Scope(), m.ID, m.Request)
 		if errors.Is(err, pg.ErrNotFound) {
@@ -416,7 +416,7 @@ func (s *Service) byTime(ctx context.Context, m Move, make func(c *Case, b *pgx.
 			return err
 		}
 		b, causes := &pgx.Batch{}, pg.Causes{}
-		for _, data := range make(&c, b) {
+		for _, data := range move(&c, b) {
 			if err := events.Queue(b, c.entry(data, m, "workflow:"+m.WorkflowID), causes); err != nil {
 				return err
 			}

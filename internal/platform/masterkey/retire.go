@@ -30,7 +30,7 @@ type Retirement struct {
 // database, so that a process with a wrong key cannot retire the right one, and no stored value may still need the key.
 func Retire(ctx context.Context, r Retirement) error {
 	if id, err := hex.DecodeString(r.ID); err == nil && !r.Lost && r.ID != r.Keys.ActiveID() {
-		if err := pg.RenewFixedMACs(ctx, r.Store, id); err != nil {
+		if err := pg.RenewLargeMACs(ctx, r.Store, id); err != nil {
 			return err
 		}
 	}

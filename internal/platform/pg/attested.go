@@ -362,7 +362,7 @@ func lockRows[T any](tx *gorm.DB, q *Q, where string, args []any) (*txConn, atte
 	return t, f, rows, err
 }
 
-// renew writes the MACs of rows that are in the database as they are here, in one round trip.
+// renew writes the MACs of rows as they are here, in one round trip. A row that was moved since has a new MAC, which stays.
 func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) error {
 	b := &pgx.Batch{}
 	for i := range rows.Len() {
@@ -372,7 +372,8 @@ func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) error
 		}
 		key, args := f.identify(ctx, rows.Index(i))
 		args["mac"] = mac
-		b.Queue("update "+f.table+" set row_mac = @mac where "+key, pgx.NamedArgs(args))
+		args["was"], _ = f.mac.ValueOf(ctx, rows.Index(i))
+		b.Queue("update "+f.table+" set row_mac = @mac where "+key+" and row_mac is not distinct from @was::bytea", pgx.NamedArgs(args))
 	}
 	return q.Batch(ctx, b)
 }
@@ -426,15 +427,17 @@ func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
 	return nil
 }
 
-// RenewFixedMACs replaces the MACs of a key of the large tables whose MAC covers columns that never change, a page at a time, so that RenewMACs finds few.
-func RenewFixedMACs(ctx context.Context, s *Store, key []byte) error {
+// RenewLargeMACs replaces the MACs of a key in the large tables, a page at a time while rows move, so that RenewMACs finds few.
+func RenewLargeMACs(ctx context.Context, s *Store, key []byte) error {
 	for _, t := range AttestedTables() {
-		if t.Placed != ByEnvironment || len(t.Moves) > 0 || t.MAC != nil {
+		if t.Placed != ByEnvironment {
 			continue
 		}
 		f := formOf(t)
 		err := s.pages(ctx, f, func(tx *gorm.DB) *gorm.DB { return tx.Where("substring(row_mac from 1 for ?) = ?", len(key), key) },
-			func(rows reflect.Value) error { return s.renew(ctx, f, rows) })
+			func(rows reflect.Value) error {
+				return s.Write(ctx, func(q *Q) error { return q.renew(ctx, f, rows) })
+			})
 		if err != nil {
 			return err
 		}

@@ -32,6 +32,12 @@ func (q *Q) AsStored() *Q {
 	return &out
 }
 
+// InTransaction reports whether the statements of q are part of one transaction.
+func (q *Q) InTransaction() bool {
+	_, in := q.conn.(*txConn)
+	return in
+}
+
 // written says what a transaction wrote.
 type written struct {
 	outbox bool // work was added to the outbox

@@ -199,7 +199,7 @@ func (s *Service) storeFrame(ctx context.Context, q *pg.Q, o FrameContext, f inc
 		if err != nil {
 			return Ack{}, err
 		}
-		if len(recorded) > 0 && q == s.store.Q {
+		if len(recorded) > 0 && !q.InTransaction() {
 			return Ack{}, errMore
 		}
 		for _, e := range recorded {

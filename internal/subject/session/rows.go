@@ -144,7 +144,7 @@ func (r *frameReader) templates(rows pgx.Rows) error {
 	for r.Session.ID != "" && rows.Next() {
 		raw := rows.RawValues()
 		if rows.FieldDescriptions()[2].Format != pgx.BinaryFormatCode {
-			return errors.New("store: templates must be in the binary format")
+			return errors.New("session: templates must be in the binary format")
 		}
 		t := models.Template{EnvironmentID: r.scope.Environment, SubjectUID: r.Session.SubjectUID, ID: string(raw[0]), ModelVersion: string(raw[1]), Data: raw[2]}
 		if err := r.lookup.Templates(t); err != nil {
@@ -162,7 +162,7 @@ func (r *frameReader) blocks(rows pgx.Rows) error {
 		raw := rows.RawValues()
 		for _, f := range rows.FieldDescriptions() {
 			if f.Format != pgx.BinaryFormatCode {
-				return errors.New("store: blocks of passages must be in the binary format")
+				return errors.New("session: blocks of passages must be in the binary format")
 			}
 		}
 		block := int(int32(binary.BigEndian.Uint32(raw[0]))) // #nosec G115 -- an integer column
@@ -251,7 +251,7 @@ func SaveFrame(ctx context.Context, q *pg.Q, f FrameRecord, r models.Session) (b
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("store: save the frame: %w", err)
+		return false, fmt.Errorf("session: save the frame: %w", err)
 	}
 	return true, nil
 }

@@ -33,7 +33,7 @@ func dropNotices(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, e
 func expireRows(ctx context.Context, q *pg.Q, class audit.Expiring, t, at time.Time, limit int) ([]research.EnvironmentCount, error) {
 	table := pg.ExpiredBy(string(class))
 	if table == nil {
-		return nil, fmt.Errorf("store: unknown retention class %q", class)
+		return nil, fmt.Errorf("upkeep: unknown retention class %q", class)
 	}
 	// A batch may have to read many rows that stay before it finds those that go.
 	if err := q.LimitStatements(ctx, 10*time.Minute); err != nil {

@@ -62,7 +62,7 @@ var acrossEnvironments = map[string]string{
 	"masterkey.sealedBy":            operator,
 	"masterkey.aliasesBefore":       operator,
 	"pg.RenewMACs":                  operator,
-	"pg.RenewFixedMACs":             operator,
+	"pg.RenewLargeMACs":             operator,
 	"pg.FinishBridge":               operator,
 	"subject.NameRecoveries":        operator,
 	"research.countVectors":         operator,
