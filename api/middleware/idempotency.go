@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/idempotency"
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -98,6 +100,9 @@ func (m *Chain) runReserved(c *fiber.Ctx, row models.IdempotencyKey, next fiber.
 
 func (m *Chain) replay(c *fiber.Ctx, p identity.Principal, row models.IdempotencyKey) error {
 	kept, err := idempotency.Get(request.Context(c), m.deps.Store.Q, row.EnvironmentID, p.CredentialID, row.Key)
+	if errors.Is(err, pg.ErrNotFound) { // the first request failed meanwhile, and the key is free
+		return inFlight()
+	}
 	if err != nil {
 		return err
 	}
@@ -105,9 +110,7 @@ func (m *Chain) replay(c *fiber.Ctx, p identity.Principal, row models.Idempotenc
 		return problem.New(problem.IdempotencyReused, "This Idempotency-Key was used with a different request. Use a new key.")
 	}
 	if kept.Status == nil {
-		e := problem.New(problem.IdempotencyInFlight, "The first request with this Idempotency-Key is still running. Retry after the Retry-After header.")
-		e.RetryAfter = time.Second
-		return e
+		return inFlight()
 	}
 	body, err := m.deps.Keys.Open(idempotencyPurpose, kept.Body, []byte(row.CredentialID+" "+row.Key))
 	if err != nil {
@@ -122,6 +125,12 @@ func (m *Chain) replay(c *fiber.Ctx, p identity.Principal, row models.Idempotenc
 	}
 	c.Set(HeaderReplayed, "true")
 	return c.Status(*kept.Status).Send(body)
+}
+
+func inFlight() error {
+	e := problem.New(problem.IdempotencyInFlight, "The first request with this Idempotency-Key is still running. Retry after the Retry-After header.")
+	e.RetryAfter = time.Second
+	return e
 }
 
 func headersOf(c *fiber.Ctx) map[string]string {

@@ -135,21 +135,23 @@ func (l *lane) idle(ctx context.Context) int {
 	return n
 }
 
-// work does the work of some rows, together if there are several, and returns the worker's token.
+// work does the work of some rows, together if there are several, and returns the worker's token. All of them have one time limit, because their
+// reservations end together.
 func (l *lane) work(ctx context.Context, rows []models.Outbox) {
 	defer func() { l.free <- struct{}{} }()
-	if len(rows) > 1 && l.workTogether(ctx, rows) {
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	if len(rows) > 1 && l.workTogether(ctx, limited, rows) {
 		return
 	}
 	for _, row := range rows {
-		l.conclude(ctx, row, l.try(ctx, func(ctx context.Context) error { return l.handlers[row.Topic](tracing.Within(ctx, row.Trace), row) }))
+		l.conclude(ctx, row, try(limited, func(ctx context.Context) error { return l.handlers[row.Topic](tracing.Within(ctx, row.Trace), row) }))
 	}
 }
 
-// workTogether reports whether the rows have been concluded. One after the other they would take as long as a handler may, each, if
-// it was the time that ran out.
-func (l *lane) workTogether(ctx context.Context, rows []models.Outbox) bool {
-	err := l.try(ctx, func(ctx context.Context) error { return l.together(ctx, rows) })
+// workTogether reports whether the rows have been concluded. There is no time left for each alone if it was the time that ran out.
+func (l *lane) workTogether(ctx, limited context.Context, rows []models.Outbox) bool {
+	err := try(limited, func(ctx context.Context) error { return l.together(ctx, rows) })
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
@@ -159,15 +161,13 @@ func (l *lane) workTogether(ctx context.Context, rows []models.Outbox) bool {
 	return true
 }
 
-// try runs a handler with a timeout. A panic becomes an error.
-func (l *lane) try(ctx context.Context, handle func(ctx context.Context) error) (err error) {
+// try runs a handler. A panic becomes an error.
+func try(ctx context.Context, handle func(ctx context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("handler panicked: %v", p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
 	return handle(ctx)
 }
 

@@ -19,11 +19,19 @@ type batches struct {
 	together [][]string
 	alone    []string
 	fail     error // of a batch with the row "bad", and of that row
+	limits   map[time.Time]bool
 }
 
-func (h *batches) one(_ context.Context, row models.Outbox) error {
+// limited remembers the time limit of a handler.
+func (h *batches) limited(ctx context.Context) {
+	limit, _ := ctx.Deadline()
+	h.limits[limit] = true
+}
+
+func (h *batches) one(ctx context.Context, row models.Outbox) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.limited(ctx)
 	h.alone = append(h.alone, row.Ref)
 	if row.Ref == "bad" {
 		return h.fail
@@ -31,9 +39,10 @@ func (h *batches) one(_ context.Context, row models.Outbox) error {
 	return nil
 }
 
-func (h *batches) several(_ context.Context, rows []models.Outbox) (err error) {
+func (h *batches) several(ctx context.Context, rows []models.Outbox) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.limited(ctx)
 	var refs []string
 	for _, r := range rows {
 		if refs = append(refs, r.Ref); r.Ref == "bad" {
@@ -46,7 +55,7 @@ func (h *batches) several(_ context.Context, rows []models.Outbox) (err error) {
 
 func setupTogether(t *testing.T, fail error) (*bundle, *batches) {
 	t.Helper()
-	h := &batches{fail: fail}
+	h := &batches{fail: fail, limits: map[time.Time]bool{}}
 	b := setup(t, h.one)
 	b.relay.Lanes[0].Together, b.relay.Lanes[0].Workers = h.several, 1
 	return b, h
@@ -82,6 +91,7 @@ func TestRelayHandlesRowsOfAFailedBatchAlone(t *testing.T) {
 	b.stop()
 	require.Equal(t, 1, b.left(t))
 	require.ElementsMatch(t, []string{"a", "bad", "c"}, h.alone)
+	require.Len(t, h.limits, 1, "the reservations of all end together")
 }
 
 func TestRelayDelaysABatchThatTookTooLong(t *testing.T) {
