@@ -120,7 +120,7 @@ func ReadFactsForFollowUp(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (F
 func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which string, s pg.Scope, w Wanted) error {
 	of := []any{s.Tenant, s.Environment, w.Subject}
 	b.Queue(`select s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.research_consent, s.claim_cap_until, s.challenge_until, s.created_at,
-		s.updated_at, s.revoked_at, s.reinstated_at, s.recovery_id, s.row_mac, `+pg.TableOf("subjects").Ended("s")+` from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
+		s.updated_at, s.revoked_at, s.reinstated_at, s.recovery_id, s.row_mac, `+pg.TableOf("subjects").Ended("s", "$2")+` from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
 		u := models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment}
 		var putBack bool
 		_, err := pgx.ForEachRow(rows, []any{&u.UID, &u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.AdaptationFrozen, &u.ResearchConsent,
@@ -138,7 +138,7 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 		return err
 	})
 	b.Queue(`select e.id, e.subject_uid, e.device_class, e.status, e.last_activity_at, e.state, e.legacy, e.started_at, e.row_mac,
-		`+pg.TableOf("sessions").Ended("e")+` from subjects s join sessions e on e.environment_id = s.environment_id and e.subject_uid = s.uid
+		`+pg.TableOf("sessions").Ended("e", "$2")+` from subjects s join sessions e on e.environment_id = s.environment_id and e.subject_uid = s.uid
 		where `+which+` and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1`, append(of[:3:3], w.Session)...).
 		Query(func(rows pgx.Rows) error {
 			e := models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment}

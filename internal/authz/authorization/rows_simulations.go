@@ -44,10 +44,10 @@ type Replayable struct {
 
 const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
 		a.challenge_completed, a.hold_approved, a.standing_id, a.policy_hash,
-		(select g.source from standing_approvals g where g.environment_id = a.environment_id and g.id = a.standing_id) as standing_source, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
+		(select g.source from standing_approvals g where g.environment_id = ? and g.id = a.standing_id) as standing_source, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
-		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
-		(select count(*) from passkeys p where p.environment_id = a.environment_id and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
+		(select count(*) from passkeys p where p.environment_id = ? and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
+		(select count(*) from passkeys p where p.environment_id = ? and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
 			and (p.revoked_at is null or p.revoked_at > a.decided_at)) as passkeys_then
 	from authorizations a join subjects s on s.uid = a.subject_uid and s.environment_id = a.environment_id
 		left join kept_values k on k.authorization_id = a.id and k.environment_id = a.environment_id
@@ -55,20 +55,20 @@ const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a
 
 // listReplayables returns at most last of the action's newest decisions in [since, until). A nil bound is open.
 func listReplayables(ctx context.Context, q *pg.Q, s pg.Scope, action string, since, until *time.Time, last int) ([]Replayable, error) {
-	return queryReplayables(ctx, q, selectReplayables+`a.action_id = ?
+	return queryReplayables(ctx, q, s, `a.action_id = ?
 			and (?::timestamptz is null or a.decided_at >= ?) and (?::timestamptz is null or a.decided_at < ?)
-		order by a.decided_at desc, a.id desc limit ?`, s.Tenant, s.Environment, action, since, since, until, until, last)
+		order by a.decided_at desc, a.id desc limit ?`, action, since, since, until, until, last)
 }
 
 // replayablesByID returns decisions of the scope, in no order.
 func replayablesByID(ctx context.Context, q *pg.Q, s pg.Scope, ids []string) ([]Replayable, error) {
-	return queryReplayables(ctx, q, selectReplayables+"a.id in ?", s.Tenant, s.Environment, ids)
+	return queryReplayables(ctx, q, s, "a.id in ?", ids)
 }
 
-func queryReplayables(ctx context.Context, q *pg.Q, query string, args ...any) ([]Replayable, error) {
+func queryReplayables(ctx context.Context, q *pg.Q, s pg.Scope, condition string, args ...any) ([]Replayable, error) {
 	q = q.Old(ctx)
 	var rows []Replayable
-	err := q.Gorm(ctx).Raw(query, args...).Find(&rows).Error
+	err := q.Gorm(ctx).Raw(selectReplayables+condition, append([]any{s.Environment, s.Environment, s.Environment, s.Tenant, s.Environment}, args...)...).Find(&rows).Error
 	return rows, err
 }
 

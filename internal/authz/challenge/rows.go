@@ -16,8 +16,8 @@ import (
 // GetChallenge returns one challenge of the environment.
 func GetChallenge(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Challenge, error) {
 	var c Case
-	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(storedChallenge+" from challenges r where r.tenant_id = ? and r.environment_id = ? and r.id = ?",
-		s.Tenant, s.Environment, id).Take(&c).Error)
+	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(storedChallenge+" from challenges r where r.tenant_id = @tenant and r.environment_id = @environment and r.id = @id",
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment, "id": id}).Take(&c).Error)
 	if err != nil {
 		return models.Challenge{}, err
 	}
@@ -31,10 +31,10 @@ type Case struct {
 	settle.Case
 }
 
-var storedChallenge = "select r.*, " + challenges.Ended("r") + " as put_back"
+var storedChallenge = "select r.*, " + challenges.Ended("r", "@environment") + " as put_back"
 
 var caseOfChallenge = storedChallenge + ", " + settle.CaseColumns + " from challenges r" + settle.CaseTables +
-	" where r.environment_id = ? and r.id = ? and ? in ('', r.tenant_id)"
+	" where r.environment_id = @environment and r.id = @id and @tenant in ('', r.tenant_id)"
 
 // settledBefore is the status of a challenge whose row is an earlier copy, from before it was settled.
 const settledBefore models.ChallengeStatus = "settled"
@@ -42,7 +42,8 @@ const settledBefore models.ChallengeStatus = "settled"
 // readCase returns a challenge, and the request of a move of it if there is a digest. The scope of its own workflow has no tenant.
 func readCase(ctx context.Context, q *pg.Q, s pg.Scope, id string, request []byte) (Case, error) {
 	var c Case
-	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfChallenge, id, request, s.Environment, id, s.Tenant).Take(&c).Error)
+	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfChallenge,
+		map[string]any{"environment": s.Environment, "id": id, "request": request, "tenant": s.Tenant}).Take(&c).Error)
 	c.takePutBack(q)
 	if err == nil {
 		err = c.VerifyRequest(ctx, q)

@@ -37,15 +37,15 @@ type Case struct {
 	ending models.Ending // of a move by time
 }
 
-var caseOfHold = "select r.*, " + holds.Ended("r") + " as put_back, " + settle.CaseColumns + `, a.outcome, a.outcome_reported_at,
-	(select v.receipt from reviews v where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id and v.receipt is not null) as receipt,
+var caseOfHold = "select r.*, " + holds.Ended("r", "@environment") + " as put_back, " + settle.CaseColumns + `, a.outcome, a.outcome_reported_at,
+	(select v.receipt from reviews v where v.environment_id = @environment and v.authorization_id = @id and v.receipt is not null) as receipt,
 	(select coalesce(jsonb_agg(to_jsonb(p) order by p.step), '[]') from hold_steps p
-		where p.environment_id = r.environment_id and p.authorization_id = r.authorization_id) as steps,
+		where p.environment_id = @environment and p.authorization_id = @id) as steps,
 	(select coalesce(jsonb_agg(to_jsonb(t) order by t.team), '[]') from hold_teams t
-		where t.environment_id = r.environment_id and t.authorization_id = r.authorization_id) as teams,
+		where t.environment_id = @environment and t.authorization_id = @id) as teams,
 	(select coalesce(jsonb_agg(to_jsonb(v) - 'receipt'), '[]') from reviews v
-		where v.environment_id = r.environment_id and v.authorization_id = r.authorization_id) as reviews
-	from holds r` + settle.CaseTables + " where r.environment_id = ? and r.authorization_id = ? and ? in ('', r.tenant_id)"
+		where v.environment_id = @environment and v.authorization_id = @id) as reviews
+	from holds r` + settle.CaseTables + " where r.environment_id = @environment and r.authorization_id = @id and @tenant in ('', r.tenant_id)"
 
 // settledBefore is the status of a hold whose row is an earlier copy, from before it was settled.
 const settledBefore models.HoldStatus = "settled"
@@ -54,7 +54,8 @@ const settledBefore models.HoldStatus = "settled"
 // tenant.
 func readCase(ctx context.Context, q *pg.Q, s pg.Scope, authorization string, request []byte) (Case, error) {
 	var c Case
-	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfHold, authorization, request, s.Environment, authorization, s.Tenant).Take(&c).Error)
+	c, err := pg.OrNotFound(c, q.Gorm(ctx).Raw(caseOfHold,
+		map[string]any{"environment": s.Environment, "id": authorization, "request": request, "tenant": s.Tenant}).Take(&c).Error)
 	if c.PutBack {
 		q.NotePutBack(c.scope(), "holds", c.AuthorizationID)
 		c.Status = settledBefore
@@ -220,7 +221,7 @@ func queueRejection(b *pgx.Batch, h models.Hold, noteDigest *string, at time.Tim
 }
 
 // inGoodStanding is the condition that a review r of a hold h counts. Of a settled hold every review counts. Of a pending
-// hold only reviews of reviewers in good standing count, at the time that replaces @at: a credential that is neither
+// hold only reviews of reviewers in good standing count, at the time @at in the environment @environment: a credential that is neither
 // revoked nor expired nor given to a different principal, or a person who is still a reviewer of the environment. A requester who approved before
 // self-review was barred does not count any more, nor does one who may be the requester. A hold that asks for two people counts only people who
 // were confirmed when it was opened.
@@ -262,11 +263,11 @@ func countsPerson(ctx context.Context, q *pg.Q, h models.Hold, actor string) (bo
 
 // requesters are the principals, present and former, of the credential that requested the decision of the hold h.
 const requesters = `(select array_remove(array[c.principal, c.former_principal], null) from authorizations a join credentials c on c.id = a.credential_id and c.environment_id = a.environment_id
-			where a.id = h.authorization_id and a.environment_id = h.environment_id)`
+			where a.id = h.authorization_id and a.environment_id = @environment)`
 
 // countedApprovals counts the principals whose approval of the hold h counts, in each step.
 var countedApprovals = `(select count(distinct (r.principal, r.step)) from reviews r
-	where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve' and ` + inGoodStanding + `)`
+	where r.authorization_id = h.authorization_id and r.environment_id = @environment and r.resolution = 'approve' and ` + inGoodStanding + `)`
 
 // checkCounted fails if a row was altered by which SQL counted the approvals of a hold (pg.Altered).
 func checkCounted(ctx context.Context, q *pg.Q, given []Approver) error {

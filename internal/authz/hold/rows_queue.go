@@ -53,7 +53,7 @@ func (n Need) values(s pg.Scope, now time.Time) map[string]any {
 }
 
 // openStep is the position of the step of the hold h that waits for its first approval or for further ones.
-const openStep = `coalesce((select min(s.step) from hold_steps s where s.authorization_id = h.authorization_id and s.environment_id = h.environment_id
+const openStep = `coalesce((select min(s.step) from hold_steps s where s.authorization_id = h.authorization_id and s.environment_id = @environment
 	and s.satisfied_at is null), 0)`
 
 // ableApprover is the condition that the person of the row t, who is named as an approver, is a reviewer in good standing.
@@ -68,19 +68,19 @@ var namedPerson = `(t.person is not null and ` + ableApprover + ` and t.person i
 	and coalesce(p.principal, 'person:' || p.id) in (@principal, @absent)))`
 
 // needed is the condition that the hold h needs a reviewer with teams at a time.
-var needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id
+var needed = `not exists (select from reviews r where r.authorization_id = h.authorization_id and r.environment_id = @environment
 	and (r.reviewer = @reviewer or r.principal = @principal) and r.resolution = 'approve'
 	and (r.step = ` + openStep + ` or not h.repeat_approvers))
 	and not ((h.self_review_barred or @barred) and a.credential_id in @own)
 	and (` + forOne + ` or exists (select from (select cast(@principal as text) as principal) r where ` + confirmedReviewer + `))
-	and not exists (select from given_reviews g where g.authorization_id = h.authorization_id and g.environment_id = h.environment_id
+	and not exists (select from given_reviews g where g.authorization_id = h.authorization_id and g.environment_id = @environment
 		and g.reviewer = @reviewer and g.remark is null)
-	and (coalesce((select s.approvals from hold_steps s where s.authorization_id = h.authorization_id and s.environment_id = h.environment_id and s.step = ` + openStep + `),
-		h.approvals_required) > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = h.environment_id
+	and (coalesce((select s.approvals from hold_steps s where s.authorization_id = h.authorization_id and s.environment_id = @environment and s.step = ` + openStep + `),
+		h.approvals_required) > (select coalesce(sum(t.approvals), 0) from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = @environment
 		and t.step = ` + openStep + `)
 	or exists (select from hold_teams t where t.authorization_id = h.authorization_id and t.environment_id = @environment and t.step = ` + openStep + `
 		and (` + namedTeam + ` in @teams or ` + namedPerson + ` or t.escalate_team in @teams and coalesce(t.escalate_at, (select s.opened_at + make_interval(secs => t.escalate_after) from hold_steps s
-			where s.authorization_id = t.authorization_id and s.environment_id = t.environment_id and s.step = t.step)) <= @now)))`
+			where s.authorization_id = t.authorization_id and s.environment_id = @environment and s.step = t.step)) <= @now)))`
 
 // QueuedHold is a hold as reviewers see it.
 type QueuedHold struct {
@@ -138,12 +138,13 @@ func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) 
 	tx := f.narrow(s, q.Gorm(ctx).Table("holds h").
 		Select(`h.authorization_id, a.credential_id, h.action_id, a.action_key, act.name as action_name, h.assigned_to, s.external_id as subject, h.risk_class, a.reason_codes, h.opened_at,
 			h.reminded_at, h.due_at, h.status, h.approvals_required, h.self_review_barred, h.repeat_approvers,
-			`+strings.ReplaceAll(countedApprovals, "@at", "?")+` as approvals,
-			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.reviewer = ?
+			`+countedApprovals+` as approvals,
+			(select r.resolution from reviews r where r.authorization_id = h.authorization_id and r.environment_id = @environment and r.reviewer = @reviewer
 				order by r.step desc limit 1) as own_resolution,
 			`+stated+` as stated,
-			(`+forOne+` or exists (select from (select ?::text as principal) r where `+confirmedReviewer+`)) as counts,
-			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = h.environment_id) as details`, f.Now, f.Reviewer, f.Principal).
+			(`+forOne+` or exists (select from (select cast(@principal as text) as principal) r where `+confirmedReviewer+`)) as counts,
+			(select d.details from shown_details d where d.authorization_id = h.authorization_id and d.environment_id = @environment) as details`,
+			map[string]any{"environment": s.Environment, "at": f.Now, "reviewer": f.Reviewer, "principal": f.Principal}).
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join actions act on act.id = h.action_id").
 		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id")).Offset(f.Skip)
@@ -189,7 +190,7 @@ func positionInQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, authori
 		Select("count(*) as total, count(*) filter (where "+precedes+") as before, coalesce(bool_or(h.authorization_id = o.authorization_id), false) as present").
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
-		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = h.environment_id", authorization)).Find(&row).Error
+		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = ?", authorization, s.Environment)).Find(&row).Error
 	if !row.Present {
 		row.Before = -1
 	}
@@ -263,12 +264,12 @@ type KeyedCount struct {
 	Count int64  `json:"count"`
 }
 
-var countedNow = strings.ReplaceAll(inGoodStanding, "@at", "$3")
+var countedNow = strings.NewReplacer("@environment", "$2", "@at", "$3").Replace(inGoodStanding)
 
 // countHolds reads each pending hold once, by the index holds_queue.
 var countHolds = `with waiting as materialized (
 	select h.risk_class, h.due_at, h.opened_at, h.reminded_at, a.action_key,
-		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.environment_id = h.environment_id and r.resolution = 'approve'
+		exists (select 1 from reviews r where r.authorization_id = h.authorization_id and r.environment_id = $2 and r.resolution = 'approve'
 			and ` + countedNow + `) as partly
 	from holds h join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id
 	where h.tenant_id = $1 and h.environment_id = $2 and h.status = 'pending' and h.due_at > $3

@@ -47,7 +47,7 @@ func RevokeProofsOfKey(ctx context.Context, q *pg.Q, k models.SigningKey, r Revo
 			select p.jti, a.subject_uid, a.action_key, a.decision from actions x
 				cross join lateral (select id, environment_id, subject_uid, action_key, decision from authorizations
 					where environment_id = @environment and action_id = x.id and decided_at > @since offset 0) a
-				cross join lateral (select * from proofs p where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
+				cross join lateral (select * from proofs p where p.authorization_id = a.id and p.environment_id = @environment limit 1) p
 			where x.tenant_id = @tenant and x.environment_id = @environment and p.kid = @kid
 			and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
 		voided as (
@@ -121,7 +121,7 @@ func RevokeProofsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string,
 	var rows []challenge.Voided
 	err := q.Gorm(ctx).Raw(`with open as (
 			select p.jti, a.action_key, a.decision from authorizations a cross join lateral (select * from proofs p
-				where p.authorization_id = a.id and p.environment_id = a.environment_id limit 1) p
+				where p.authorization_id = a.id and p.environment_id = @environment limit 1) p
 			where a.subject_uid = @uid and a.tenant_id = @tenant and a.environment_id = @environment and a.decided_at > @since
 			and a.decided_at <= @before and p.status = 'active' and p.expires_at > @at limit nullif(@limit, 0)),
 		voided as (

@@ -22,11 +22,11 @@ type Case struct {
 	Request *models.MoveRequest `gorm:"serializer:rows"`
 }
 
-// The columns of Case and the tables that they are in, for a record r. The parameters of the columns are the id of the record and the digest
-// of the request.
+// The columns of Case and the tables that they are in, for a record r. Their arguments are the environment and the id of the record, @environment and
+// @id, and the digest of the request, @request.
 const (
 	CaseColumns = `a.action_key, a.decision, a.mode, a.credential_id, coalesce(s.external_id, '') as subject,
-	(select to_jsonb(m) from move_requests m where m.environment_id = r.environment_id and m.target = ? and m.digest = ?) as request`
+	(select to_jsonb(m) from move_requests m where m.environment_id = @environment and m.target = @id and m.digest = @request) as request`
 	CaseTables = ` join authorizations a on a.environment_id = r.environment_id and a.id = r.authorization_id
 		left join subjects s on s.environment_id = r.environment_id and s.uid = r.subject_uid`
 )

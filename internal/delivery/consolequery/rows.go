@@ -103,13 +103,16 @@ func openAfterReviews(ctx context.Context, q *pg.Q, s pg.Scope, now time.Time) (
 		where tenant_id = $1 and environment_id = $2 and status = 'open'`, s.Tenant, s.Environment, now)
 }
 
-// behindDestinations selects the destinations of the log that are behind, with how many entries and since when.
-const behindDestinations = `select h.seq - d.position as entries, l.sealed_at from export_destinations d join audit_heads h on h.environment_id = d.environment_id
-	cross join lateral (select c.sealed_at from audit_chain c where c.environment_id = d.environment_id and c.seq > d.position order by c.seq limit 1) l
+// behindDestinations selects the destinations of the log that are behind, with how many entries and since when: those of an environment that is an
+// argument, or of all for the one of the destination d.
+func behindDestinations(environment string) string {
+	return `select h.seq - d.position as entries, l.sealed_at from export_destinations d join audit_heads h on h.environment_id = ` + environment + `
+	cross join lateral (select c.sealed_at from audit_chain c where c.environment_id = ` + environment + ` and c.seq > d.position order by c.seq limit 1) l
 	where h.seq > d.position`
+}
 
 func unexported(ctx context.Context, q *pg.Q, s pg.Scope) (Late, error) {
-	return lateRows(ctx, q, "select coalesce(sum(entries), 0)::bigint, min(sealed_at) from ("+behindDestinations+" and d.tenant_id = $1 and d.environment_id = $2) b", s.Tenant, s.Environment)
+	return lateRows(ctx, q, "select coalesce(sum(entries), 0)::bigint, min(sealed_at) from ("+behindDestinations("$2")+" and d.tenant_id = $1 and d.environment_id = $2) b", s.Tenant, s.Environment)
 }
 
 func lateRows(ctx context.Context, q *pg.Q, query string, args ...any) (Late, error) {
@@ -149,15 +152,17 @@ type AuditChainStatus struct {
 // MostUnsealed is as far as unsealed events are counted.
 const MostUnsealed = 10_000
 
-// lastSealed is the number of the last event that was sealed, of the head h. What is still to be sealed below it are events of transactions
+// lastSealed is the number of the last event that was sealed, of the head h of an environment. What is still to be sealed below it are events of transactions
 // that overlapped: the next round seals them.
-const lastSealed = `greatest(h.top, coalesce((select l.seq from audit_chain c join events l on l.id = c.event_id and l.environment_id = c.environment_id
-	where c.environment_id = h.environment_id and c.seq = h.seq), 0))`
+func lastSealed(environment string) string {
+	return `greatest(h.top, coalesce((select l.seq from audit_chain c join events l on l.id = c.event_id and l.environment_id = c.environment_id
+	where c.environment_id = ` + environment + ` and c.seq = h.seq), 0))`
+}
 
 func auditChain(ctx context.Context, q *pg.Q, s pg.Scope) (AuditChainStatus, error) {
 	var c AuditChainStatus
 	var last int64
-	err := q.QueryRow(ctx, "select h.seq, "+lastSealed+" from audit_heads h where h.environment_id = $1", s.Environment).Scan(&c.Links, &last)
+	err := q.QueryRow(ctx, "select h.seq, "+lastSealed("$1")+" from audit_heads h where h.environment_id = $1", s.Environment).Scan(&c.Links, &last)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // nothing was ever sealed
 		return c, err
 	}
@@ -232,11 +237,11 @@ func QueryQueues(ctx context.Context, q *pg.Q, now time.Time) ([]Queue, error) {
 		union all
 		select 'unsealed', '', coalesce(sum(count), 0), coalesce(extract(epoch from @now - min(at)), 0)
 		from (select w.* from audit_heads h cross join lateral (select count(*), min(at) as at from (select v.at from events v
-				where v.environment_id = h.environment_id and v.seq > `+lastSealed+` order by v.seq limit @most) waiting) w
+				where v.environment_id = h.environment_id and v.seq > `+lastSealed("h.environment_id")+` order by v.seq limit @most) waiting) w
 			union all select count(*), min(at) from (select v.at from events v
 				where v.environment_id in (select id from environments where id not in (select environment_id from audit_heads)) limit @most) waiting) w
 		union all
-		select 'exports', '', coalesce(sum(entries), 0)::bigint, coalesce(extract(epoch from @now - min(sealed_at)), 0) from (`+behindDestinations+`) b
+		select 'exports', '', coalesce(sum(entries), 0)::bigint, coalesce(extract(epoch from @now - min(sealed_at)), 0) from (`+behindDestinations("d.environment_id")+`) b
 		union all
 		select 'signing_key', '', count(*), coalesce(extract(epoch from @now - min(activated_at)), 0)
 		from signing_keys where status = 'active'`, map[string]any{"now": now, "most": MostUnsealed}).Find(&rows).Error

@@ -23,9 +23,10 @@ func getDestination(ctx context.Context, q *pg.Q, s pg.Scope, name string, lock 
 func listDestinations(ctx context.Context, q *pg.Q, s pg.Scope) ([]Destination, error) {
 	var rows []Destination
 	err := q.Gorm(ctx).Raw(`select d.*, greatest(coalesce(h.seq, 0) - d.position, 0) as behind, l.sealed_at as oldest
-		from export_destinations d left join audit_heads h on h.environment_id = d.environment_id
-		left join lateral (select c.sealed_at from audit_chain c where c.environment_id = d.environment_id and c.seq > d.position order by c.seq limit 1) l on true
-		where d.tenant_id = ? and d.environment_id = ? order by d.name`, s.Tenant, s.Environment).Find(&rows).Error
+		from export_destinations d left join audit_heads h on h.environment_id = @environment
+		left join lateral (select c.sealed_at from audit_chain c where c.environment_id = @environment and c.seq > d.position order by c.seq limit 1) l on true
+		where d.tenant_id = @tenant and d.environment_id = @environment order by d.name`,
+		map[string]any{"tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
 	return rows, err
 }
 

@@ -399,7 +399,7 @@ func listEndpoints(ctx context.Context, q *pg.Q, s pg.Scope, p pg.Page) ([]model
 func changeEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, condition, set string, args ...any) (bool, error) {
 	args = append([]any{map[string]any{"id": e.ID, "at": e.UpdatedAt}}, args...)
 	rows, err := pg.Change[models.WebhookEndpoint](ctx, q, "id = @id and deleted_at is null and "+condition,
-		set+", updated_at = greatest(@at, updated_at + interval '1 microsecond')", args...)
+		set+", updated_at = "+pg.After("@at", "updated_at"), args...)
 	return len(rows) == 1, err
 }
 

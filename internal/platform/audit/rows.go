@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -111,12 +113,12 @@ func lockHead(ctx context.Context, q *pg.Q, environment string, genesis []byte, 
 func UnsealedEvents(ctx context.Context, q *pg.Q, environment string, s Stretch, limit int) ([]models.Event, error) {
 	// The planner's statistics lack the newest rows. A long stretch is read in the order of its index up to the limit, and each event is
 	// looked up: with an anti-join the planner may read the whole chain, and without the order it may sort the whole stretch.
-	setting, unsealed := "enable_sort", "(select true from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id limit 1) is null"
-	args := []any{environment, s.After, s.UpTo}
+	setting, unsealed := "enable_sort", "(select true from audit_chain c where c.event_id = v.id and c.environment_id = ? limit 1) is null"
+	args := []any{environment, s.After, s.UpTo, environment}
 	if s.Short {
 		// The links behind that number are read once, which takes a third of the time. The planner expects one of them, and would compare
 		// each event with each link.
-		setting, unsealed = "enable_nestloop", "not exists (select from audit_chain c where c.event_id = v.id and c.environment_id = v.environment_id and c.seq > ?)"
+		setting, unsealed = "enable_nestloop", "not exists (select from audit_chain c where c.event_id = v.id and c.environment_id = ? and c.seq > ?)"
 		args = append(args, s.Links)
 	}
 	if _, err := q.Exec(ctx, "select set_config($1, 'off', true)", setting); err != nil {
@@ -218,30 +220,52 @@ type Sealed struct {
 
 // EntriesAfter returns, for each environment, at most limit sealed events behind a position, in order. Positions are keyed by environment.
 func EntriesAfter(ctx context.Context, q *pg.Q, positions map[string]int64, limit int) ([]Sealed, error) {
+	environments := slices.Sorted(maps.Keys(positions))
+	if len(environments) > 1 {
+		var err error
+		if environments, err = sealedAfter(ctx, q, positions); err != nil {
+			return nil, err
+		}
+	}
+	var out []Sealed
+	for _, environment := range environments {
+		rows, err := entriesOfAfter(ctx, q, environment, positions[environment], limit)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	return out, nil
+}
+
+// sealedAfter returns those of the environments that have links behind their positions.
+func sealedAfter(ctx context.Context, q *pg.Q, positions map[string]int64) ([]string, error) {
 	behind, err := json.Marshal(positions)
 	if err != nil {
 		return nil, err
 	}
+	var ids []string
+	err = q.Gorm(ctx).Raw(`select h.environment_id from jsonb_each_text(?::jsonb) b (environment_id, position)
+		join audit_heads h on h.environment_id = b.environment_id and h.seq > b.position::bigint order by 1`, string(behind)).Find(&ids).Error
+	return ids, err
+}
+
+func entriesOfAfter(ctx context.Context, q *pg.Q, environment string, position int64, limit int) ([]Sealed, error) {
 	var rows []struct {
 		models.Event `gorm:"embedded"`
-		Environment  string
 		Position     int64
 	}
-	if err := q.Gorm(ctx).Raw(`select l.environment_id as environment, l.seq as position, v.* from jsonb_each_text(?::jsonb) b (environment_id, position)
-		cross join lateral (select c.environment_id, c.seq, c.event_id from audit_chain c
-			where c.environment_id = b.environment_id and c.seq > b.position::bigint order by c.seq limit ?) l
-		left join events v on v.id = l.event_id and v.environment_id = l.environment_id order by l.environment_id, l.seq`,
-		string(behind), limit).Find(&rows).Error; err != nil {
-		return nil, err
-	}
+	err := q.Gorm(ctx).Raw(`select c.seq as position, v.* from audit_chain c left join events v on v.id = c.event_id and v.environment_id = @environment
+		where c.environment_id = @environment and c.seq > @position order by c.seq limit @limit`,
+		map[string]any{"environment": environment, "position": position, "limit": limit}).Find(&rows).Error
 	out := make([]Sealed, len(rows))
 	for i := range rows {
-		out[i] = Sealed{EnvironmentID: rows[i].Environment, Position: rows[i].Position}
+		out[i] = Sealed{EnvironmentID: environment, Position: rows[i].Position}
 		if rows[i].ID != "" {
 			out[i].Event = &rows[i].Event
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // HashAt returns the hash of the link with a number, or ErrNotFound.

@@ -65,9 +65,9 @@ func (t *Table) endingsTable() string {
 // NotEnded returns the condition that a row is not in a state that it has left before: it is no earlier copy. The row is named as in the statement.
 func (t *Table) NotEnded(row string) string { return "not " + t.ended(row, row+".environment_id", "") }
 
-// Ended returns whether a row is an earlier copy, as a column of a statement that reads a few rows. Without the offset, Postgres may read all endings to
-// look up those of a row.
-func (t *Table) Ended(row string) string { return t.ended(row, row+".environment_id", " offset 0") }
+// Ended returns whether a row is an earlier copy, as a column of a statement that reads a few rows of an environment, which is its argument: of a column, a
+// distributed server does not follow the environment to that of the row. Without the offset, Postgres may read all endings to look up those of a row.
+func (t *Table) Ended(row, environment string) string { return t.ended(row, environment, " offset 0") }
 
 // ended returns the condition that a row of an environment is in a state that it has left before.
 func (t *Table) ended(row, environment, form string) string {
@@ -87,6 +87,18 @@ func (t *Table) ended(row, environment, form string) string {
 
 // NotEnded is Table.NotEnded of the table of another package.
 func NotEnded(table, row string) string { return TableOf(table).NotEnded(row) }
+
+// NotEndedIn is like NotEnded for a row of an environment that is an argument of the statement. With outer joins, or outside of the conditions of the
+// statement, a distributed server does not follow the environment of a column to that of the row.
+func NotEndedIn(table, row, environment string) string {
+	return "not " + TableOf(table).ended(row, environment, "")
+}
+
+// After returns the time of a change that is a state (Ends): the given one, or a microsecond after the last change if that was not earlier. The sum of a
+// time and an interval may depend on the time zone, so that a distributed server refuses it of a column that changes.
+func After(at, last string) string {
+	return "greatest(" + at + ", to_timestamp(extract(epoch from " + last + " - timestamptz 'epoch') + 0.000001))"
+}
 
 // unended makes a statement leave out rows that are earlier copies.
 func (a *attestation) unended(db *gorm.DB) {

@@ -95,11 +95,11 @@ var readForFrame = `select ses.version, ses.id, ses.subject_uid, ses.device_clas
 	ses.legacy, ses.started_at, ses.row_mac,
 	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until, s.created_at, s.adaptation_frozen, s.challenge_until, s.revoked_at,
 	s.reinstated_at, s.recovery_id, s.row_mac,
-	p.frame_id, p.status, p.reason_codes, d.session_id, ` + pg.TableOf("sessions").Ended("ses") + `
+	p.frame_id, p.status, p.reason_codes, d.session_id, ` + pg.TableOf("sessions").Ended("ses", "$2") + `
 	from sessions ses join subjects s on s.environment_id = ses.environment_id and s.uid = ses.subject_uid and s.status <> 'erasing'
-		and ` + pg.NotEnded("subjects", "s") + `
-	left join frames p on p.environment_id = ses.environment_id and p.session_id = ses.id and p.frame_id = $4
-	left join frame_digests d on d.environment_id = ses.environment_id and d.digest = substr($5::bytea, 1, 16)
+		and ` + pg.NotEndedIn("subjects", "s", "$2") + `
+	left join frames p on p.environment_id = $2 and p.session_id = ses.id and p.frame_id = $4
+	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
 	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3`
 
 // ForFrame returns a session and what is known of a frame, without a lock: SaveFrame stores nothing if the session has changed since.

@@ -50,7 +50,7 @@ func createStream(ctx context.Context, q *pg.Q, row models.SignalStream) error {
 func changeStream(ctx context.Context, q *pg.Q, row models.SignalStream) error {
 	_, err := pg.Change[models.SignalStream](ctx, q, "tenant_id = @TenantID and environment_id = @EnvironmentID and id = @ID",
 		`issuer = @Issuer, audience = @Audience, keys_url = @KeysURL, keys = @Keys, poll_url = @PollURL, effects = @Effects, push_mac = @PushMAC,
-		poll_token = @PollToken, updated_at = greatest(@UpdatedAt, updated_at + interval '1 microsecond')`, row)
+		poll_token = @PollToken, updated_at = `+pg.After("@UpdatedAt", "updated_at"), row)
 	return err
 }
 
@@ -92,9 +92,15 @@ func noteStream(ctx context.Context, q *pg.Q, of models.SignalStream, n notice) 
 // claimPolls returns the streams of all environments whose events are to be polled, and marks them as polled at a time. No other process polls them
 // within the interval.
 func claimPolls(ctx context.Context, q *pg.Q, at time.Time, every time.Duration) ([]string, error) {
+	const due = "poll_url is not null and poll_token is not null and (polled_at is null or polled_at <= @before)"
+	args := map[string]any{"at": at, "before": at.Add(-every)}
+	// Looked up first: on a distributed server every server has a copy of the table, and an UPDATE locks all of them, also one that changes no row.
 	var ids []string
-	err := q.Gorm(ctx).Raw(`update signal_streams set polled_at = ? where poll_url is not null and poll_token is not null and (polled_at is null or polled_at <= ?)
-		returning id`, at, at.Add(-every)).Find(&ids).Error
+	if err := q.Gorm(ctx).Raw("select id from signal_streams where "+due, args).Find(&ids).Error; err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	args["ids"], ids = ids, nil
+	err := q.Gorm(ctx).Raw("update signal_streams set polled_at = @at where id in @ids and "+due+" returning id", args).Find(&ids).Error
 	return ids, err
 }
 
