@@ -125,7 +125,7 @@ $(BIN)/openfga: tools/peers/go.mod tools/peers/go.sum
 $(BIN)/countersign-gate: $(shell find gate sdk/go -name '*.go' -not -name '*_test.go') gate/go.mod
 	@CGO_ENABLED=0 go build -C gate -trimpath -ldflags '$(LDFLAGS)' -o ../$@ ./cmd/countersign-gate
 
-$(BIN)/testrunner: $(wildcard tools/testrunner/*.go internal/testing/testenv/pooler/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
+$(BIN)/testrunner: $(wildcard tools/testrunner/*.go internal/testing/testenv/pooler/*.go internal/testing/testenv/citus/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@CGO_ENABLED=0 go build -trimpath -o $@ ./tools/testrunner
 
 ## Test
@@ -319,6 +319,13 @@ PREPARED ?= 0
 test-pgbouncer: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum pgbouncer ## run the service behind PgBouncer in transaction mode (PKG=./integration RUN=Review PREPARED=200)
 	@go test -count 1 -run 'Pooler|Pooled' ./internal/platform/pg
 	@$(TESTED) $(BIN)/testrunner -pgbouncer -prepared $(PREPARED) --modules $(if $(filter ./...,$(PKG)),integration,$(MODULE)) -- -timeout 30m -count 1 $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),.,$(PACKAGES))
+
+# Citus is in no usual distribution: docs/scale-and-failover.md says how to build it. The template of the databases is made by the tests of
+# integration, whose process has every table.
+.PHONY: test-citus
+test-citus: $(if $(CITUS),$(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum) ## run the black-box tests on a coordinator and two workers of Citus (CITUS=folder of a Postgres whose bin/ has the extension installed, RUN=Review); skipped without one
+	@if [ -z "$(CITUS)" ]; then echo "CITUS is not set: the tests on Citus are skipped"; \
+	else $(TESTED) $(BIN)/testrunner -citus '$(abspath $(CITUS))' --modules integration -- -timeout 120m -count 1 $(if $(RUN),-run '$(RUN)') .; fi
 
 # countersign-pkcs11 loads the library of a token, so it needs cgo. The service does not.
 .PHONY: signers

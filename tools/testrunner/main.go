@@ -21,6 +21,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/citus"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/pooler"
 )
 
@@ -53,6 +54,7 @@ type options struct {
 	reruns              int      // how often a failed test runs again
 	pooled              bool     // PgBouncer is started
 	prepared            int      // how many prepared statements PgBouncer follows
+	citus               string   // folder of a Postgres with the extension citus
 }
 
 func main() {
@@ -65,6 +67,7 @@ func main() {
 	flag.IntVar(&o.reruns, "reruns", 0, "how many `times` a failed test runs again, alone; one that then passes does not fail the run, and its failure stays in the output")
 	flag.BoolVar(&o.pooled, "pgbouncer", false, "run the stores of the tests behind PgBouncer in transaction mode")
 	flag.IntVar(&o.prepared, "prepared", 0, "how many prepared `statements` PgBouncer follows; 0: none")
+	flag.StringVar(&o.citus, "citus", "", "run the tests on a coordinator and workers of Citus, with the Postgres of the `folder` that has bin/ with the extension installed")
 	flag.Parse()
 	o.modules, o.args = strings.Split(*modules, ","), flag.Args()
 	if *first != "" {
@@ -122,7 +125,18 @@ func servers(ctx context.Context, o options, dir string, settings []string) (env
 		}
 	}
 	database := os.Getenv(databaseEnv)
-	if database == "" {
+	switch {
+	case o.citus != "":
+		if err := os.Setenv(localpg.BinariesEnv, filepath.Join(o.citus, "bin")); err != nil {
+			return nil, down, err
+		}
+		c, err := citus.Start(ctx, dir, settings, logf)
+		if err != nil {
+			return nil, down, err
+		}
+		stops = append(stops, c.Stop)
+		database, env = c.URL("postgres"), []string{citus.WorkersEnv + "=" + strings.Join(c.Workers("postgres"), " ")}
+	case database == "":
 		pg, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "postgres"), Ephemeral: true, Settings: settings, Say: logf})
 		if err != nil {
 			return nil, down, err
@@ -130,7 +144,7 @@ func servers(ctx context.Context, o options, dir string, settings []string) (env
 		stops = append(stops, func() { _ = pg.Stop() })
 		database = pg.URL("postgres")
 	}
-	env = []string{databaseEnv + "=" + database, devstackDatabaseEnv + "=" + database}
+	env = append(env, databaseEnv+"="+database, devstackDatabaseEnv+"="+database)
 	if o.pooled {
 		p, err := pooler.Start(ctx, pooler.Options{Server: database, Dir: dir, Prepared: o.prepared})
 		if err != nil {

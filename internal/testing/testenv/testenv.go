@@ -33,6 +33,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/testenv/citus"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -167,11 +168,22 @@ func create(ctx context.Context, template string) (string, func(), error) {
 		return "", nil, err
 	}
 	name := "cs_test_" + strings.ToLower(rand.Text()[:16])
-	if err := execute(ctx, server, "create database "+name+" template "+template); err != nil {
+	drop := func() { _ = everywhere(context.Background(), server, "drop database if exists "+name+" with (force)") }
+	if err := everywhere(ctx, server, "create database "+name+" template "+template); err != nil {
+		drop()
 		return "", nil, err
 	}
-	drop := func() { _ = execute(context.Background(), server, "drop database if exists "+name+" with (force)") }
 	return withDatabase(server, name), drop, nil
+}
+
+// everywhere runs a statement on the server and, if it is a coordinator of Citus, on its workers.
+func everywhere(ctx context.Context, server, statement string) error {
+	for _, s := range append([]string{server}, citus.Workers()...) {
+		if err := execute(ctx, s, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // execute runs one statement on a connection of its own.
@@ -257,32 +269,71 @@ func makeTemplate() (string, error) {
 	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&exists); err != nil || exists {
 		return name, err
 	}
-	return name, migrateTemplate(ctx, conn, url, name)
+	return name, migrateTemplate(ctx, url, name)
 }
 
 // migrateTemplate migrates a draft and renames it when it is complete, so that no test copies a part of it.
-func migrateTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
+func migrateTemplate(ctx context.Context, server, name string) error {
 	draft := name + "_draft"
 	for _, statement := range []string{"drop database if exists " + draft + " with (force)", "create database " + draft} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
+		if err := everywhere(ctx, server, statement); err != nil {
 			return err
 		}
 	}
-	st, err := pg.Open(ctx, withDatabase(server, draft), pg.Options{MaxConns: 2})
-	if err != nil {
-		return err
-	}
-	_, _, err = st.Migrate(ctx)
-	st.Close()
-	if err != nil {
+	if err := migrateDraft(ctx, server, draft); err != nil {
 		return err
 	}
 	// Postgres may list a connection for a moment after it was closed, and refuses to rename a database with one.
-	if _, err := conn.Exec(ctx, "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", draft); err != nil {
+	for _, statement := range []string{
+		"alter database " + draft + " allow_connections false",
+		"select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + draft + "'",
+		"alter database " + draft + " rename to " + name,
+	} {
+		if err := everywhere(ctx, server, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrateDraft makes the tables of a database, and places them if the server is a coordinator of Citus.
+func migrateDraft(ctx context.Context, server, draft string) error {
+	databases := []string{withDatabase(server, draft)}
+	for _, worker := range citus.Workers() {
+		databases = append(databases, withDatabase(worker, draft))
+	}
+	if len(databases) > 1 {
+		if err := citus.Join(ctx, databases); err != nil {
+			return err
+		}
+	}
+	st, err := pg.Open(ctx, databases[0], pg.Options{MaxConns: 2})
+	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, "alter database "+draft+" rename to "+name)
+	defer st.Close()
+	if _, _, err = st.Migrate(ctx); err != nil || len(databases) == 1 {
+		return err
+	}
+	if _, err = st.Distribute(ctx, func(int, int) {}); err != nil {
+		return err
+	}
+	// A table of a package that this process lacks has no declaration, by which it would be placed.
+	var unplaced []string
+	err = st.Pool().QueryRow(ctx, `select coalesce(array_agg(c.relname::text), '{}') from pg_class c where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+		and c.relname <> all($1)`, declared()).Scan(&unplaced)
+	if err == nil && len(unplaced) > 0 {
+		err = fmt.Errorf("these tests cannot place the tables %v on Citus: run those of integration first", unplaced)
+	}
 	return err
+}
+
+// declared returns the names of the tables that this process declares.
+func declared() (names []string) {
+	for _, t := range pg.Tables() {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // templateName is a hash of the migrations: a changed migration needs a new template.

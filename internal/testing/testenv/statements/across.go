@@ -12,6 +12,9 @@ const (
 	operator = "the operator of the service looks at all environments"
 )
 
+// placing is the function that calls those of the extension, which it may find missing.
+const placing = "pg.Store.Distribute"
+
 // acrossEnvironments are the functions whose statements run over all environments, each with its reason. No request of
 // authorize, evidence, review or verify is among them.
 var acrossEnvironments = map[string]string{
@@ -57,7 +60,7 @@ var acrossEnvironments = map[string]string{
 	"consolequery.QueryQueues": operator,
 
 	"authorization.ScopeOfDecision": operator,
-	"pg.Store.Distribute":           "it places the tables, by functions that only a distributed server has",
+	placing:                         "it places the tables, by functions that only a distributed server has",
 	"lists.lockPersonal":            operator,
 	"masterkey.sealedBy":            operator,
 	"masterkey.aliasesBefore":       operator,
