@@ -151,7 +151,7 @@ func TestAuditLogRecordsEveryWriteOperation(t *testing.T) {
 	a.workflows()
 	scope := a.scope()
 	eventually(t, func() bool {
-		unsealed := count(t, `select count(*) from events e where environment_id = $1 and not exists (select from audit_chain c where c.event_id = e.id)`, a.ID)
+		unsealed := count(t, `select count(*) from events e where environment_id = $1 and not exists (select from audit_chain c where c.event_id = e.id and c.environment_id = $1)`, a.ID)
 		return unsealed == 0
 	}, "every entry is sealed")
 	result, err := audit.Verify(t.Context(), shared.Store, scope, nil)

@@ -211,7 +211,7 @@ func TestStatusPage(t *testing.T) {
 func (w world) intact(t *testing.T) {
 	t.Helper()
 	eventually(t, func() bool {
-		return count(t, `select count(*) from events e where environment_id = $1 and not exists (select from audit_chain c where c.event_id = e.id)`, w.ID) == 0
+		return count(t, `select count(*) from events e where environment_id = $1 and not exists (select from audit_chain c where c.event_id = e.id and c.environment_id = $1)`, w.ID) == 0
 	}, "every entry is sealed")
 	result := w.verified(t)
 	require.True(t, result.Intact(), "%+v", result.Findings)

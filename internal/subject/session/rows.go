@@ -99,7 +99,7 @@ var readForFrame = `select ses.version, ses.id, ses.subject_uid, ses.device_clas
 	from sessions ses join subjects s on s.environment_id = ses.environment_id and s.uid = ses.subject_uid and s.status <> 'erasing'
 		and ` + pg.NotEndedIn("subjects", "s", "$2") + `
 	left join frames p on p.environment_id = $2 and p.session_id = ses.id and p.frame_id = $4
-	left join frame_digests d on d.environment_id = $2 and d.digest = substr($5::bytea, 1, 16)
+	left join frame_digests d on d.environment_id = $2 and d.digest = substr(coalesce($5::bytea, ''), 1, 16)
 	where ses.tenant_id = $1 and ses.environment_id = $2 and ses.id = $3`
 
 // ForFrame returns a session and what is known of a frame, without a lock: SaveFrame stores nothing if the session has changed since.

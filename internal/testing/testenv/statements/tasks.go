@@ -60,11 +60,11 @@ func (c *checker) tasks(ctx context.Context, sql string) (int, error) {
 	return widest(plan), err
 }
 
-// argument returns a value of a type, as SQL.
+// argument returns a value of a type, as SQL. It is in parentheses, which "fetch first ... rows" demands.
 func (c *checker) argument(ctx context.Context, oid uint32) (arg string, err error) {
-	err = c.conn.QueryRow(ctx, `select quote_literal(case when typname in ('json', 'jsonb') then '{}' when typname = 'bytea' then '' when typname = '_text' then '{e}'
+	err = c.conn.QueryRow(ctx, `select '(' || quote_literal(case when typname in ('json', 'jsonb') then '{}' when typname = 'bytea' then '' when typname = '_text' then '{e}'
 		when typcategory = 'A' then '{}' when typcategory = 'N' then '1' when typcategory = 'B' then 'true' when typcategory = 'D' then '2026-03-01' else 'e' end)
-		|| '::' || format_type(oid, null) from pg_type where oid = $1`, oid).Scan(&arg)
+		|| '::' || format_type(oid, null) || ')' from pg_type where oid = $1`, oid).Scan(&arg)
 	return arg, err
 }
 
