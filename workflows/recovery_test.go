@@ -121,7 +121,7 @@ func TestRecoveryEndsWhenItsSubjectIsErased(t *testing.T) {
 	r := recover14Days(t, recovery.AnchorIDP)
 	r.at(time.Hour, func() {
 		require.NoError(t, r.store.Write(context.Background(), func(q *pg.Q) error {
-			_, err := subject.HideSubject(context.Background(), q, r.subject, r.env.Now())
+			_, err := subject.HideSubject(context.Background(), q, pg.Scope{Tenant: r.subject.TenantID, Environment: r.subject.EnvironmentID}, r.subject.UID, r.env.Now())
 			return err
 		}))
 		r.env.SignalWorkflow(workflows.SignalSettled, nil)
