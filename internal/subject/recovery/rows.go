@@ -11,6 +11,9 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
+// forUpdate locks the rows that are read until the transaction ends.
+var forUpdate = clause.Locking{Strength: "UPDATE"}
+
 // NewestRecovery returns the subject's latest recovery.
 func NewestRecovery(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Recovery, error) {
 	var r models.Recovery
@@ -32,7 +35,7 @@ func abandonedRecoveries(ctx context.Context, q *pg.Q, s pg.Scope, uid, anchor s
 // lockRecovery is like Get and locks the row until the transaction ends.
 func lockRecovery(ctx context.Context, q *pg.Q, environment, id string) (models.Recovery, error) {
 	var r models.Recovery
-	return pg.OrNotFound(r, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("environment_id = ? and id = ?", environment, id).Take(&r).Error)
+	return pg.OrNotFound(r, q.Gorm(ctx).Clauses(forUpdate).Where("environment_id = ? and id = ?", environment, id).Take(&r).Error)
 }
 
 // GetRecovery returns a recovery of an environment, for its workflow.

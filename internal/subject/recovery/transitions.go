@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"gorm.io/gorm/clause"
-
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -127,7 +125,7 @@ func advance(ctx context.Context, q *pg.Q, r models.Recovery, sub models.Subject
 // lockOpen returns the subject's recovery that is open at the time and locks it until the transaction ends; false if there is none.
 // The transitions of one that is past its end are made first, so that later statements of the transaction do not find it open.
 func lockOpen(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time) (models.Recovery, bool, error) {
-	r, err := subject.UnfinishedRecoveryOf(ctx, q, sub, clause.Locking{Strength: "UPDATE"})
+	r, err := subject.UnfinishedRecoveryOf(ctx, q, sub, forUpdate)
 	if errors.Is(err, pg.ErrNotFound) {
 		return r, false, nil
 	}
