@@ -170,6 +170,7 @@ func TestWorkingDayWithThreeFrauds(t *testing.T) {
 	b.eval(`[...document.querySelectorAll("td.amount mark")].map((mark) => mark.firstElementChild.textContent).join()`, &marked)
 	require.Equal(t, "7", marked, "the digit of 1,257.90 that differs from 1,251.90")
 	b.screenshot("working-day-amount")
+	b.until(`document.activeElement.textContent === "Approve 10 holds"`) // the script runs
 	press("u")
 	b.until(fmt.Sprintf(`document.querySelector("[data-row]:not(.settled)")?.dataset.id === %q`, held[20]))
 	b.waitForStream()
