@@ -24,7 +24,7 @@ const (
 func (r *Rig) MoveClock(part string, by time.Duration) error {
 	path := r.clockFile(part)
 	// Renamed, so that no process reads half of it. Postgres' user reads it too.
-	if err := os.WriteFile(path+".new", fmt.Appendf(nil, "%+d\n", int64(by.Seconds())), 0o644); err != nil { //nolint:gosec // see above
+	if err := os.WriteFile(path+".new", fmt.Appendf(nil, "%+d\n", int64(by.Seconds())), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
