@@ -117,8 +117,10 @@ func TestLiveGateTakesTheProofOfAStepUpOnce(t *testing.T) {
 	require.Equal(t, countersign.DecisionChallenge, asked.Decision.Decision)
 	require.Equal(t, http.StatusUnauthorized, send("").Code)
 
+	environment, err := c.GetEnvironment(t.Context())
+	require.NoError(t, err)
 	user := subject
-	page := confirmations{client: c, origin: "https://bank.example", userOf: func(*http.Request) string { return user }}
+	page := confirmations{client: c, origin: environment.Origins[0], userOf: func(*http.Request) string { return user }}
 	call := func(route http.HandlerFunc) (int, map[string]string) {
 		r := httptest.NewRequest(http.MethodPost, "/confirmations/"+asked.Decision.ID, nil)
 		r.SetPathValue("id", asked.Decision.ID)
