@@ -22,21 +22,23 @@ func newAssessor(t *testing.T) *assurance.Assessor {
 	return assurance.New(scoring.Default(), keys)
 }
 
-func TestEffectiveExpiresIdleSessions(t *testing.T) {
+func TestEffectiveExpiresIdleAndOldSessions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		status models.SessionStatus
-		idle   time.Duration
-		want   models.SessionStatus
+		status    models.SessionStatus
+		idle, old time.Duration
+		want      models.SessionStatus
 	}{
-		"active":         {models.SessionActive, 0, models.SessionActive},
-		"almost idle":    {models.SessionActive, assurance.SessionIdle - 1, models.SessionActive},
-		"idle":           {models.SessionActive, assurance.SessionIdle, models.SessionExpired},
-		"ended and idle": {models.SessionEnded, 2 * assurance.SessionIdle, models.SessionEnded},
+		"active":         {models.SessionActive, 0, time.Hour, models.SessionActive},
+		"almost idle":    {models.SessionActive, assurance.SessionIdle - 1, time.Hour, models.SessionActive},
+		"idle":           {models.SessionActive, assurance.SessionIdle, time.Hour, models.SessionExpired},
+		"almost old":     {models.SessionActive, 0, assurance.SessionLife - 1, models.SessionActive},
+		"old":            {models.SessionActive, 0, assurance.SessionLife, models.SessionExpired},
+		"ended and idle": {models.SessionEnded, 2 * assurance.SessionIdle, time.Hour, models.SessionEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, assurance.Effective(models.Session{Status: c.status, LastActivityAt: now.Add(-c.idle)}, now))
+			require.Equal(t, c.want, assurance.Effective(models.Session{Status: c.status, StartedAt: now.Add(-c.old), LastActivityAt: now.Add(-c.idle)}, now))
 		})
 	}
 }

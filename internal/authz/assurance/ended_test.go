@@ -36,7 +36,7 @@ func TestAssessIgnoresEvidenceOfEndedSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			session := models.Session{ID: "ses_1", Status: c.status, LastActivityAt: now.Add(-c.idle), State: sealed}
+			session := models.Session{ID: "ses_1", Status: c.status, StartedAt: now.Add(-time.Hour), LastActivityAt: now.Add(-c.idle), State: sealed}
 			p, err := a.Assess(models.Subject{ExternalID: "user-1"}, &session, nil, now)
 			require.NoError(t, err)
 			require.Equal(t, "ses_1", *p.Session)
