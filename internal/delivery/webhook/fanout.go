@@ -78,9 +78,9 @@ func (f *FanOut) fan(ctx context.Context, environment string, traces map[string]
 		}
 	}
 	var owed []models.WebhookDelivery
-	now := f.clock.Now()
+	now, since := f.clock.Now(), map[string]*int64{}
 	for _, e := range rows {
-		there, err := f.after(ctx, endpoints, e)
+		there, err := f.after(ctx, endpoints, e, since)
 		if err != nil {
 			return err
 		}
@@ -96,15 +96,19 @@ func (f *FanOut) fan(ctx context.Context, environment string, traces map[string]
 }
 
 // after returns the endpoints that were there when an event happened: an endpoint does not receive what was before it, however late its
-// row of the outbox is handled. A clock that is behind dates events too early, so the order of the log decides about those.
-func (f *FanOut) after(ctx context.Context, endpoints []models.WebhookEndpoint, e models.Event) (there []models.WebhookEndpoint, err error) {
+// row of the outbox is handled. A clock that is behind dates events too early, so the order of the log decides about those; since keeps what
+// was read of it, by endpoint.
+func (f *FanOut) after(ctx context.Context, endpoints []models.WebhookEndpoint, e models.Event, since map[string]*int64) (there []models.WebhookEndpoint, err error) {
 	for _, p := range endpoints {
 		if e.At.Before(p.CreatedAt) {
-			since, err := loggedSince(ctx, f.store.Q, p)
-			if err != nil {
-				return nil, err
+			created, read := since[p.ID]
+			if !read {
+				if created, err = loggedSince(ctx, f.store.Q, p); err != nil {
+					return nil, err
+				}
+				since[p.ID] = created
 			}
-			if since == nil || e.Seq < *since {
+			if created == nil || e.Seq < *created {
 				continue
 			}
 		}
