@@ -27,9 +27,10 @@ version=$(cat VERSION)
 make packages
 ls -l dist | awk 'NR > 1 && $5 > 0 { printf "%9d  %s\n", $5, $9 }'
 
-step "the archive: no link of its documents leads nowhere"
+step "the archive: its licence is there, and no link of its documents leads nowhere"
 mkdir "$work/archive"
 tar -C "$work/archive" -xzf "dist/countersign_${version}_linux_amd64.tar.gz"
+[ -s "$work/archive/LICENSE" ] || fail "the archive has no LICENSE"
 (cd "$work/archive" && find . -name '*.md' | while read -r page; do
   # grep finds nothing in a page without a link.
   { grep -oE '\]\([^)[:space:]]+\)' "$page" || true; } | sed 's/^](//; s/)$//; s/#.*//' | { grep -vE '^$|:|^/' || true; } | while read -r target; do
