@@ -16,6 +16,7 @@ finish() {
 trap finish EXIT
 step() { echo; echo "== $*"; }
 fail() { echo "release-check: $*" >&2; exit 1; }
+quietly() { "$@" > "$work/log" 2>&1 || { cat "$work/log"; fail "$*"; }; }
 made() { echo "$1: $2"; [ "$2" = challenge ] || fail "$1 made no first decision"; }
 
 for tool in npm mvn javac python3 debootstrap systemd-analyze; do command -v "$tool" >/dev/null || fail "$tool is missing"; done
@@ -108,7 +109,7 @@ cat > pom.xml <<POM
   <groupId>example</groupId>
   <artifactId>first</artifactId>
   <version>1</version>
-  <properties><maven.compiler.release>17</maven.compiler.release></properties>
+  <properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target></properties>
   <dependencies><dependency><groupId>dev.countersign</groupId><artifactId>countersign</artifactId><version>$version</version></dependency></dependencies>
 </project>
 POM
@@ -117,7 +118,11 @@ made jar "$(java -cp 'target/classes:target/dependency/*' First)"
 mvn -B -q -Dmaven.repo.local="$work/java/repository" org.apache.maven.plugins:maven-install-plugin:3.1.3:install-file \
   -Dfile="$dist/countersign-spring-boot-starter-$version.jar" -DpomFile="$dist/countersign-spring-boot-starter-$version.pom"
 cp "$first/Started.java" src/main/java
-sed -i 's#<artifactId>countersign</artifactId>#<artifactId>countersign-spring-boot-starter</artifactId>#' pom.xml
+# An application of Spring Boot takes its versions from Spring Boot's parent.
+boot=$(sed -n 's#.*<spring-boot.version>\(.*\)</spring-boot.version>.*#\1#p' "$work/clone/sdk/java/spring/pom.xml")
+parent="<parent><groupId>org.springframework.boot</groupId><artifactId>spring-boot-starter-parent</artifactId><version>$boot</version></parent>"
+sed -i "s#<artifactId>countersign</artifactId>#<artifactId>countersign-spring-boot-starter</artifactId>#; s#<modelVersion>.*#&$parent#" pom.xml
+rm -r target
 mvn -B -q -Dmaven.repo.local="$work/java/repository" compile org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies
 made "Spring Boot starter" "$(java -cp 'target/classes:target/dependency/*' Started)"
 
@@ -127,11 +132,11 @@ mkdir proxy
 tar -C proxy --strip-components 1 -xzf "$dist/countersign-go-modules-$version.tar.gz"
 cp "$first/first.go.txt" main.go
 go mod init example.com/first 2>/dev/null
-modules() { GOFLAGS=-modcacherw GOMODCACHE="$work/go/cache" GONOSUMDB='github.com/countersign-dev/*' GOPROXY="file://$work/go/proxy,$(cd / && go env GOPROXY)" go "$@"; }
+modules() { GOFLAGS=-modcacherw GOMODCACHE="$work/modules" GONOSUMDB='github.com/countersign-dev/*' GOPROXY="file://$work/go/proxy,$(cd / && go env GOPROXY)" go "$@"; }
 for module in sdk/go sdk/go/mcpgate sdk/go/protect/fibergate; do
-  modules get "github.com/countersign-dev/countersign/$module@v$version" 2>/dev/null
+  quietly modules get "github.com/countersign-dev/countersign/$module@v$version"
 done
-modules mod tidy 2>/dev/null
+quietly modules mod tidy
 made "Go modules" "$(modules run .)"
 
 step "the context of the images"
@@ -151,7 +156,7 @@ step "the Helm chart"
 
 step "the Debian packages in an empty Debian"
 empty debian
-debootstrap --variant=minbase --include=ca-certificates bookworm "$work/debian/root" >/dev/null
+debootstrap --variant=minbase --include=ca-certificates,systemd bookworm "$work/debian/root" >/dev/null
 inside() { chroot "$work/debian/root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 cp "$dist"/countersign{,-gate}_"${version}"_linux_amd64.deb root/tmp
 inside dpkg -i "/tmp/countersign_${version}_linux_amd64.deb" "/tmp/countersign-gate_${version}_linux_amd64.deb" >/dev/null
