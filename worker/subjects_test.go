@@ -9,7 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
@@ -69,7 +69,7 @@ func TestErasureRemovesRowsAndHistories(t *testing.T) {
 	h := b.Hold(time.Hour, 1)
 	v, err := recoveries.Begin(t.Context(), p, b.Subject.ExternalID, recovery.Begin{Anchor: recovery.AnchorNone})
 	require.NoError(t, err)
-	b.Subject, err = identity.SubjectByUID(t.Context(), b.Store.Q, b.Scope, b.Subject.UID)
+	b.Subject, err = subjectrow.GetByUID(t.Context(), b.Store.Q, b.Scope, b.Subject.UID)
 	require.NoError(t, err)
 	c := b.Challenge(time.Hour, "sandbox_confirm")
 	run, _, err := b.challenges.WorkflowInput(t.Context(), c.EnvironmentID, c.ID)

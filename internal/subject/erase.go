@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
@@ -18,7 +19,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -57,7 +57,7 @@ func (s *Service) Erase(ctx context.Context, p identity.Principal, id string) (R
 	}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
 		q = q.AsStored()
-		row, err := passkey.LockSubject(ctx, q, p.Store(), id)
+		row, err := subjectrow.Lock(ctx, q, p.Store(), id)
 		if err != nil {
 			return notFound(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -75,7 +75,7 @@ func TestEraseHidesTheSubjectAtOnceAndFreesItsID(t *testing.T) {
 	views, _, err := b.service.List(ctx, b.scope, subject.Filter{}, pg.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, views)
-	_, err = identity.SubjectByUID(ctx, b.store.Q, b.scope, v.UID)
+	_, err = subjectrow.GetByUID(ctx, b.store.Q, b.scope, v.UID)
 	require.ErrorIs(t, err, pg.ErrNotFound)
 
 	again := b.create(t, canary)

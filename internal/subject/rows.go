@@ -207,19 +207,6 @@ func endSessionsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, 
 	return ids, err
 }
 
-// ExternalIDs returns the relying party's ids of subjects, by uid.
-func ExternalIDs(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[string]string, error) {
-	var rows []models.Subject
-	if err := pg.Unchecked(q.Gorm(ctx)).Select("uid", "external_id").Where(pg.InScope+" and uid in ?", s.Tenant, s.Environment, uids).Find(&rows).Error; err != nil {
-		return nil, err
-	}
-	out := make(map[string]string, len(rows))
-	for _, r := range rows {
-		out[r.UID] = r.ExternalID
-	}
-	return out, nil
-}
-
 // Filter narrows a list of subjects. Empty fields filter nothing.
 type Filter struct {
 	Status     string
@@ -265,13 +252,6 @@ func SetEnrollment(ctx context.Context, q *pg.Q, s pg.Scope, uid string, state m
 	return err
 }
 
-// ClearEnrollmentRequest removes the time of RequestEnrollment, because the enrollment completed or a recovery began.
-func ClearEnrollmentRequest(ctx context.Context, q *pg.Q, s pg.Scope, uid string) error {
-	_, err := q.Exec(ctx, `update subjects set enrollment_asked_at = null
-		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid)
-	return err
-}
-
 // EnrollmentTerms are the conditions under which a frame may enroll a subject.
 type EnrollmentTerms struct {
 	GrantRequired bool       // the environment requires a grant for each enrollment
@@ -289,6 +269,11 @@ func EnrollmentTermsOf(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (En
 		Scan(&t.GrantRequired, &t.AskedAt, &t.ReadyAt)
 	return pg.OrNotFound(t, err)
 }
+
+// EnrollmentAsked is the time just before the next enrollment of the subject @uid was requested explicitly, or infinity if it was not; null if the environment
+// requires no grant for enrolling.
+const EnrollmentAsked = `(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
+	join environments v on v.id = s.environment_id where s.environment_id = @environment and s.uid = @uid and v.enrollment_grant_required)`
 
 // SetClaimCap caps the claims about the subject of an entry until a time, and appends the entry with it. A cap is never shortened.
 func SetClaimCap(ctx context.Context, q *pg.Q, until time.Time, e events.Entry) error {
@@ -370,6 +355,13 @@ func exportRows(ctx context.Context, q *pg.Q, query string, row func(json.RawMes
 		}
 	}
 	return rows.Err()
+}
+
+// SetTimingTemplate stores the sealed template that /enrol learned of a subject; nil deletes it. It returns false if nothing changed.
+func SetTimingTemplate(ctx context.Context, q *pg.Q, s pg.Scope, uid string, sealed []byte, at time.Time) (bool, error) {
+	n, err := q.Exec(ctx, `update subjects set timing_template = $4, updated_at = $5
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and timing_template is distinct from $4`, s.Tenant, s.Environment, uid, sealed, at)
+	return n == 1, err
 }
 
 // GetTimingTemplate returns the template that /enrol learned of a subject, or nil if there is none.

@@ -20,7 +20,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/research"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -76,7 +75,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, id string) (
 		if err := s.takeOver(ctx, q, p, row, now); err != nil {
 			return err
 		}
-		row, err = identity.SubjectByUID(ctx, q, p.Store(), row.UID)
+		row, err = subjectrow.GetByUID(ctx, q, p.Store(), row.UID)
 		return err
 	})
 	return View{Subject: row}, err
@@ -170,14 +169,14 @@ func (s *Service) change(ctx context.Context, p identity.Principal, id string, t
 		if tightens {
 			q = q.AsStored()
 		}
-		row, err := passkey.LockSubject(ctx, q, p.Store(), id)
+		row, err := subjectrow.Lock(ctx, q, p.Store(), id)
 		if err != nil {
 			return notFound(err)
 		}
 		if err := f(q, row, now); err != nil {
 			return err
 		}
-		after, err = identity.SubjectByUID(ctx, q, p.Store(), row.UID)
+		after, err = subjectrow.GetByUID(ctx, q, p.Store(), row.UID)
 		return err
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/displaytext"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -219,7 +220,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 			return err
 		}
 		if slices.Contains(in.Purposes, PurposeEnroll) {
-			if err := RequestEnrollment(ctx, q, p.Store(), in.Subject.UID, now); err != nil {
+			if err := subjectrow.RequestEnrollment(ctx, q, p.Store(), in.Subject.UID, now); err != nil {
 				return err
 			}
 		}
@@ -237,7 +238,7 @@ func (s *Service) ClientToken(ctx context.Context, p Principal, in TokenRequest)
 // checkTokenRequest checks that the subject is active and that the session is the subject's. It locks the subject's row: a
 // concurrent revocation or recovery either runs first and is seen here, or waits and then revokes the new token too.
 func (s *Service) checkTokenRequest(ctx context.Context, q *pg.Q, scope pg.Scope, in TokenRequest) error {
-	subject, err := lockSubjectNoKey(ctx, q, scope, in.Subject.UID)
+	subject, err := subjectrow.KeepByUID(ctx, q, scope, in.Subject.UID)
 	if err == nil && subject.Status != models.SubjectActive {
 		return problem.New(problem.SubjectRevoked, "The subject is revoked.")
 	}

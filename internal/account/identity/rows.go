@@ -481,7 +481,7 @@ func LookUpSession(ctx context.Context, q *pg.Q, s pg.Scope, id string, locked .
 	if err := q.Gorm(ctx).Clauses(locked...).Where(pg.InScope+" and id = ?", s.Tenant, s.Environment, id).Take(&row).Error; err != nil {
 		return pg.OrNotFound(SubjectSession{}, err)
 	}
-	subject, err := SubjectByUID(ctx, q, s, row.SubjectUID)
+	subject, err := subjectrow.GetByUID(ctx, q, s, row.SubjectUID)
 	return SubjectSession{Session: row, Subject: subject}, err
 }
 
@@ -511,26 +511,4 @@ func RolesIn(ctx context.Context, q *pg.Q, person, environment string) ([]models
 		out[i] = r.Role
 	}
 	return out, err
-}
-
-// SubjectByUID returns the subject with our id.
-func SubjectByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
-	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Where(subjectrow.InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
-}
-
-// lockSubjectNoKey is like LockByUID with a weaker lock: other transactions can insert rows that refer to the subject, but
-// cannot revoke, recover or erase it.
-func lockSubjectNoKey(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
-	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
-		Where(subjectrow.InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
-}
-
-// RequestEnrollment records when the subject's next enrollment was requested explicitly: by a server key, or by a client
-// token that lists the purpose enroll. An earlier time is not replaced.
-func RequestEnrollment(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) error {
-	_, err := q.Exec(ctx, `update subjects set enrollment_asked_at = $4
-		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment_asked_at is null`, s.Tenant, s.Environment, uid, at)
-	return err
 }

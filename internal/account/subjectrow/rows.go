@@ -1,10 +1,13 @@
-// Package subjectrow is the row of a subject and the rows of its sessions, which the rooms account, authz and subject read. It has no rule.
+// Package subjectrow is the row of a subject and the rows of its sessions, which the rooms account, authz, subject and delivery read: by its functions, or in
+// statements of their own that are made of its parts. It has no rule.
 package subjectrow
 
 import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -32,6 +35,26 @@ func Get(ctx context.Context, q *pg.Q, s pg.Scope, externalID string) (models.Su
 func Lock(ctx context.Context, q *pg.Q, s pg.Scope, externalID string) (models.Subject, error) {
 	var row models.Subject
 	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where(InScope+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+}
+
+// GetByUID returns the subject with our id.
+func GetByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
+	return byUID(q.Gorm(ctx), s, uid)
+}
+
+// LockByUID is GetByUID with the row locked until the transaction ends.
+func LockByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
+	return byUID(q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}), s, uid)
+}
+
+// KeepByUID is LockByUID with a weaker lock: other transactions can insert rows that refer to the subject, but cannot revoke, recover or erase it.
+func KeepByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
+	return byUID(q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}), s, uid)
+}
+
+func byUID(tx *gorm.DB, s pg.Scope, uid string) (models.Subject, error) {
+	var row models.Subject
+	return pg.OrNotFound(row, tx.Where(InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
 // Of selects the row of a subject for Change, with the values that its SQL names.
@@ -62,6 +85,47 @@ func ExternalID(ctx context.Context, q *pg.Q, environment, uid string) (string, 
 		return "", err
 	}
 	return ids[0], nil
+}
+
+// ExternalIDs returns the relying party's ids of subjects, by uid.
+func ExternalIDs(ctx context.Context, q *pg.Q, s pg.Scope, uids []string) (map[string]string, error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	var rows []models.Subject
+	if err := pg.Unchecked(q.Gorm(ctx)).Select("uid", "external_id").Where(pg.InScope+" and uid in ?", s.Tenant, s.Environment, uids).Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(rows))
+	for _, r := range rows {
+		out[r.UID] = r.ExternalID
+	}
+	return out, nil
+}
+
+// ListByPrefix returns the ids of at most limit subjects whose id at the relying party begins with prefix, in the order of these.
+func ListByPrefix(ctx context.Context, q *pg.Q, s pg.Scope, prefix string, limit int) ([]models.Subject, error) {
+	// U+10FFFF is behind every text with the prefix: text_pattern_ops compares bytes.
+	rows, err := q.Query(ctx, WithPrefix+" limit $5", s.Tenant, s.Environment, prefix, prefix+"\U0010FFFF", limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (u models.Subject, err error) { return u, row.Scan(&u.UID, &u.ExternalID) })
+}
+
+// RequestEnrollment records when the subject's next enrollment was requested explicitly: by a server key, or by a client
+// token that lists the purpose enroll. An earlier time is not replaced.
+func RequestEnrollment(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) error {
+	_, err := q.Exec(ctx, `update subjects set enrollment_asked_at = $4
+		where tenant_id = $1 and environment_id = $2 and uid = $3 and enrollment_asked_at is null`, s.Tenant, s.Environment, uid, at)
+	return err
+}
+
+// ClearEnrollmentRequest removes the time of RequestEnrollment, because the enrollment completed or a recovery began.
+func ClearEnrollmentRequest(ctx context.Context, q *pg.Q, s pg.Scope, uid string) error {
+	_, err := q.Exec(ctx, `update subjects set enrollment_asked_at = null
+		where tenant_id = $1 and environment_id = $2 and uid = $3`, s.Tenant, s.Environment, uid)
+	return err
 }
 
 // ListSessions lists sessions, newest first. subjectUID and status narrow it if they are not empty.

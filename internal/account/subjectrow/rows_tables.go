@@ -5,7 +5,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-var _ = pg.Declare[models.Subject](pg.Table{
+var table = pg.Declare[models.Subject](pg.Table{
 	Name: "subjects", Key: []string{"uid"}, Placed: pg.ByEnvironment,
 	Refers: []string{"environments", "tenants"},
 	Of:     pg.OfEnvironment, Bridged: true,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -88,7 +89,7 @@ type Waiting struct {
 func WaitingRequest(ctx context.Context, q *pg.Q, s pg.Scope, nonce string) (Waiting, bool, error) {
 	var w Waiting
 	err := q.QueryRow(ctx, `select v.request_id, s.external_id, v.resource_digest
-		from aggregate_values v join subjects s on s.environment_id = $1 and s.uid = v.subject_uid
+		from aggregate_values v`+subjectrow.Join("v")+`
 		where v.environment_id = $1 and v.request_id = (`+requestOf+`$2) and v.reserved = 'open' and v.resource_until is not null and v.resource_digest is not null
 		limit 1`, s.Environment, nonce).Scan(&w.Request, &w.Subject, &w.Resource)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -188,8 +189,7 @@ func QueueLocks(b *pgx.Batch, of Of, locks []Lock, at time.Time) {
 			continue
 		}
 		b.Queue(`insert into aggregate_locks (tenant_id, environment_id, subject_uid, resource_digest, field, locked_at)
-			select $1, $2, s.uid, '', $4, $5::timestamptz from subjects s
-				where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'`+locked,
+			select $1, $2, s.uid, '', $4, $5::timestamptz from `+subjectrow.UIDOf(subjectrow.ByExternalID)+" s"+locked,
 			of.Scope.Tenant, of.Scope.Environment, of.Subject, l.Field, at)
 	}
 }
@@ -303,20 +303,20 @@ func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
 
 // Whose values are read: $1 is the tenant, $2 the environment, and $3 the relying party's id of the subject, which the planner looks up
 // once, or the digests of the resource, each of which is h.digest in turn.
-const (
-	ofSubject  = `v.subject_uid = (select s.uid from subjects s where s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing')`
+var (
+	ofSubject  = "v.subject_uid = " + subjectrow.UIDOf(subjectrow.ByExternalID)
 	ofResource = `v.tenant_id = $1 and v.resource_digest = h.digest`
 )
 
 // seenQuery reads the newest request with each digest. The order makes it read one entry of the index, also for a value that most
 // requests have.
-const seenQuery = `select count(*)::text from unnest($4::bytea[]) d(digest), lateral (select from aggregate_values v where v.environment_id = $2
+var seenQuery = `select count(*)::text from unnest($4::bytea[]) d(digest), lateral (select from aggregate_values v where v.environment_id = $2
 	and ` + ofSubject + ` and v.digest = d.digest and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5
 	and v.request_id not like '` + carriedPrefix + `%'
 	order by v.decided_at desc limit 1) newest`
 
 // firstQuery reads the oldest request with each digest, as seenQuery does the newest.
-const firstQuery = `select coalesce(max((extract(epoch from $6::timestamptz - oldest.decided_at) * 1000000)::bigint), 0)::text
+var firstQuery = `select coalesce(max((extract(epoch from $6::timestamptz - oldest.decided_at) * 1000000)::bigint), 0)::text
 	from unnest($4::bytea[]) d(digest), lateral (select v.decided_at from aggregate_values v where v.environment_id = $2
 	and ` + ofSubject + ` and v.digest = d.digest and v.decision = 'allow' and v.reserved <> 'released' and v.decided_at > $5
 	order by v.decided_at limit 1) oldest`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -59,12 +60,6 @@ const unknownTally = -1
 // maxSelected is among how many decisions those are sought that no person approved.
 const maxSelected = 10_000
 
-// Whose facts are read: s is the row of the subject, $1 the tenant, $2 the environment and $3 the subject.
-const (
-	byExternalID = "s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and s.status <> 'erasing'"
-	byUID        = "s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3"
-)
-
 // ReadFacts returns what a decision about a subject (by the relying party's id) needs, and the decision with the same
 // idempotency key. It returns ErrNotFound if there is neither a subject nor a decision. Session is nil if the requested
 // session is not the subject's.
@@ -83,7 +78,7 @@ func ReadFacts(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error
 			}
 			return err
 		})
-	err = queryFacts(ctx, q, &f, b, byExternalID, s, w)
+	err = queryFacts(ctx, q, &f, b, subjectrow.ByExternalID, s, w)
 	if err == nil && f.Prior == nil && f.Subject.UID == "" {
 		return f, pg.ErrNotFound
 	}
@@ -108,37 +103,20 @@ func parentOf(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Autho
 func ReadFactsForFollowUp(ctx context.Context, q *pg.Q, s pg.Scope, w Wanted) (Facts, error) {
 	f, b := Facts{Numbers: make([]*string, len(w.Reads))}, &pgx.Batch{}
 	queueNumbers(b, &f, aggregate.Of{Scope: s, Subject: w.Waits, Resource: w.Resource, Carried: w.Carried}, w)
-	err := queryFacts(ctx, q, &f, b, byUID, s, w)
+	err := queryFacts(ctx, q, &f, b, subjectrow.ByUID, s, w)
 	if err == nil && f.Subject.UID == "" {
 		return f, pg.ErrNotFound
 	}
 	return f, err
 }
 
-// queryFacts sends the statements of b and those that read the facts of a subject. The subject is first: if it changes before the decision is
-// written, nothing is written.
+// queryFacts sends the statements of b and those that read the facts of the subject that a condition, subjectrow.ByExternalID or ByUID, selects. The
+// subject is first: if it changes before the decision is written, nothing is written.
 func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which string, s pg.Scope, w Wanted) error {
 	of := []any{s.Tenant, s.Environment, w.Subject}
-	b.Queue(`select s.uid, s.external_id, s.status, s.enrollment, s.adaptation_frozen, s.research_consent, s.claim_cap_until, s.challenge_until, s.created_at,
-		s.updated_at, s.revoked_at, s.reinstated_at, s.recovery_id, s.row_mac, `+pg.TableOf("subjects").Ended("s", "$2")+` from subjects s where `+which, of...).Query(func(rows pgx.Rows) error {
-		u := models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment}
-		var putBack bool
-		_, err := pgx.ForEachRow(rows, []any{&u.UID, &u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.AdaptationFrozen, &u.ResearchConsent,
-			&u.ClaimCapUntil, &u.ChallengeUntil, &u.CreatedAt, &u.UpdatedAt, &u.RevokedAt, &u.ReinstatedAt, &u.RecoveryID, &u.RowMAC, &putBack}, func() error {
-			if err := pg.Verify(ctx, q, u); err != nil {
-				return err
-			}
-			if putBack { // from before the subject was revoked
-				q.NotePutBack(s, "subjects", u.UID)
-				u.Status = models.SubjectRevoked
-			}
-			f.Subject = u
-			return nil
-		})
-		return err
-	})
+	b.Queue(subjectrow.Select(which), of...).Query(subjectrow.Receive(ctx, q, s, &f.Subject))
 	b.Queue(`select e.id, e.subject_uid, e.device_class, e.status, e.last_activity_at, e.state, e.legacy, e.started_at, e.row_mac,
-		`+pg.TableOf("sessions").Ended("e", "$2")+` from subjects s join sessions e on e.environment_id = s.environment_id and e.subject_uid = s.uid
+		`+pg.TableOf("sessions").Ended("e", "$2")+` from sessions e`+subjectrow.Join("e")+`
 		where `+which+` and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1`, append(of[:3:3], w.Session)...).
 		Query(func(rows pgx.Rows) error {
 			e := models.Session{TenantID: s.Tenant, EnvironmentID: s.Environment}
@@ -156,10 +134,10 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 			})
 			return err
 		})
-	b.Queue(`select count(*) from subjects s join passkeys p on p.environment_id = s.environment_id and p.subject_uid = s.uid
+	b.Queue(`select count(*) from passkeys p`+subjectrow.Join("p")+`
 		where `+which+` and p.revoked_at is null`, of...).QueryRow(func(row pgx.Row) error { return row.Scan(&f.Passkeys) })
 	b.Queue(`select t.modality, t.device_class, t.model_version, t.provisional, t.limitations
-		from subjects s join templates t on t.environment_id = s.environment_id and t.subject_uid = s.uid
+		from templates t`+subjectrow.Join("t")+`
 		where `+which+` and t.status = 'active'`, of...).Query(func(rows pgx.Rows) (err error) {
 		f.Heads, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (t models.Template, err error) {
 			return t, row.Scan(&t.Modality, &t.DeviceClass, &t.ModelVersion, &t.Provisional, (*[]string)(&t.Limitations))
@@ -193,7 +171,7 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 // authorizations_counts and stop at the limit, also for a subject with most of the table's rows. Decisions about an erased subject with the same
 // id are in aggregate_values.
 func factTally(which string) string {
-	holder := `(select s.uid from subjects s where ` + which + `)`
+	holder := subjectrow.UIDOf(which)
 	return `select count(*) from ((select 1 from authorizations a where a.environment_id = $2 and a.subject_uid = ` + holder + `
 			and a.action_key = $4 and a.decision = $5 and a.decided_at > $6 order by a.decided_at desc limit $7)
 		union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = ` + holder + ` and v.field = '` + aggregate.DecisionsField + `'
@@ -203,7 +181,7 @@ func factTally(which string) string {
 // factUnapproved is factTally for what was allowed and no person approved: by the first decision about a request, without a standing approval. Of
 // the decisions about an erased subject it is not known: they count.
 func factUnapproved(which string) string {
-	holder := `(select s.uid from subjects s where ` + which + `)`
+	holder := subjectrow.UIDOf(which)
 	return `select case when read > ` + strconv.Itoa(maxSelected) + ` and n < $6 then ` + strconv.Itoa(unknownTally) + ` else least(n, $6) end from (select count(*) as read, count(*) filter (where counts) as n from (
 			(select a.parent_id is null and a.standing_id is null as counts from authorizations a where a.environment_id = $2 and a.subject_uid = ` + holder + `
 				and a.action_key = $4 and a.decision = 'allow' and a.decided_at > $5 order by a.decided_at desc limit ` + strconv.Itoa(maxSelected+1) + `)
@@ -213,7 +191,7 @@ func factUnapproved(which string) string {
 
 // factSignals is the statement that counts security events about the subject, likewise by signals_counts.
 func factSignals(which string) string {
-	holder := `(select s.uid from subjects s where ` + which + `)`
+	holder := subjectrow.UIDOf(which)
 	return `select count(*) from ((select 1 from signals x where x.environment_id = $2 and x.subject_uid = ` + holder + `
 			and x.type = $4 and not x.eased and x.at > $5 order by x.at desc limit $6)
 		union all (select 1 from aggregate_values v where v.environment_id = $2 and v.subject_uid = ` + holder + ` and v.field = '` + aggregate.SignalsField + `'

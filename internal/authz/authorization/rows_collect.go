@@ -7,13 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 )
 
 // asked selects a request that was challenged or held, p, by what is asked now: by the same credential, about the same.
-const asked = `p.tenant_id = $1 and p.environment_id = $2 and p.subject_uid = (select s.uid from subjects s where s.tenant_id = $1 and s.environment_id = $2
-		and s.external_id = $3 and s.status = 'active')
+var asked = `p.tenant_id = $1 and p.environment_id = $2 and p.subject_uid = ` + subjectrow.UIDOf(subjectrow.ByExternalID+" and s.status = 'active'") + `
 	and p.action_key = $4 and p.opens_standing is null and p.decision in ('challenge', 'hold') and p.mode = $5 and p.resource_digest = $6 and p.context_digest = $7 and p.audience = $8
 	and p.credential_id = $9 and $10 in ('', p.nonce) and ($11::text is null or p.session_pinned and p.session_id = $11) and $12 in ('', p.id)`
 

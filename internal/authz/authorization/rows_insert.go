@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -40,7 +41,7 @@ type Decision struct {
 func InsertDecision(ctx context.Context, q *pg.Q, d *Decision) (bool, error) {
 	b := &pgx.Batch{}
 	a := &d.Authorization
-	b.Queue(unchangedSubject, a.EnvironmentID, a.SubjectUID, d.SubjectAsOf)
+	b.Queue(subjectrow.Unchanged, a.EnvironmentID, a.SubjectUID, d.SubjectAsOf)
 	if d.Settle != nil {
 		if err := d.Settle(b); err != nil {
 			return false, err
@@ -116,14 +117,9 @@ func InsertDecision(ctx context.Context, q *pg.Q, d *Decision) (bool, error) {
 	return err == nil, err
 }
 
-// unchangedSubject fails unless the subject is as it was, and keeps it so until the transaction ends: what a revocation voids is either
-// stored already, or is not stored.
-const unchangedSubject = `select guard(count(*) > 0) from (select from subjects where environment_id = $1 and uid = $2 and updated_at = $3
-	for share) unchanged`
-
-// keepSubject is unchangedSubject by itself, in the caller's transaction. It fails with errAgain if the subject has changed.
+// keepSubject is subjectrow.Unchanged by itself, in the caller's transaction. It fails with errAgain if the subject has changed.
 func keepSubject(ctx context.Context, q *pg.Q, s models.Subject) error {
-	_, err := q.Exec(ctx, unchangedSubject, s.EnvironmentID, s.UID, s.UpdatedAt)
+	_, err := q.Exec(ctx, subjectrow.Unchanged, s.EnvironmentID, s.UID, s.UpdatedAt)
 	if pg.Changed(err) {
 		return errAgain
 	}

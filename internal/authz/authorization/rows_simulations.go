@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -42,14 +43,14 @@ type Replayable struct {
 	PasskeysThen     int        // that the subject had at DecidedAt
 }
 
-const selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
+var selectReplayables = `select a.id, a.parent_id, a.action_key, a.decision, a.mode, a.reason_codes, a.assurance, a.challenges_used,
 		a.challenge_completed, a.hold_approved, a.standing_id, a.policy_hash,
 		(select g.source from standing_approvals g where g.environment_id = ? and g.id = a.standing_id) as standing_source, a.resource_type, a.context_digest, a.audience, a.decided_at, k.kept,
 		s.external_id as subject, s.created_at as subject_created_at, s.claim_cap_until,
 		(select count(*) from passkeys p where p.environment_id = ? and p.subject_uid = a.subject_uid and p.revoked_at is null) as passkeys,
 		(select count(*) from passkeys p where p.environment_id = ? and p.subject_uid = a.subject_uid and p.created_at <= a.decided_at
 			and (p.revoked_at is null or p.revoked_at > a.decided_at)) as passkeys_then
-	from authorizations a join subjects s on s.uid = a.subject_uid and s.environment_id = a.environment_id
+	from authorizations a` + subjectrow.Join("a") + `
 		left join kept_values k on k.authorization_id = a.id and k.environment_id = a.environment_id
 	where a.tenant_id = ? and a.environment_id = ? and a.opens_standing is null and `
 

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -149,7 +150,7 @@ func tracesByAction(ctx context.Context, q *pg.Q, s pg.Scope, f TraceFilter, pag
 func (f TraceFilter) narrow(tx *gorm.DB, s pg.Scope) *gorm.DB {
 	tx = tx.Where("authorizations.tenant_id = ? and authorizations.environment_id = ?", s.Tenant, s.Environment)
 	if f.Subject != "" {
-		tx = tx.Where("authorizations.subject_uid = (select uid from subjects where environment_id = ? and external_id = ?)", s.Environment, f.Subject)
+		tx = tx.Where("authorizations.subject_uid = "+subjectrow.UIDOf(subjectrow.InScope+" and external_id = ?"), s.Tenant, s.Environment, f.Subject)
 	}
 	for column, value := range map[string]string{"action_key": f.Action, "decision": f.Decision, "mode": f.Mode, "parent_id": f.Parent} {
 		if value != "" {

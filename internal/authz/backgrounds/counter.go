@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
@@ -75,7 +76,7 @@ func (c Counter) Recount(ctx context.Context, q *pg.Q, scope pg.Scope, uid strin
 // activeTemplates returns the active templates by modality that count; none of a subject that is not active.
 func (c Counter) activeTemplates(ctx context.Context, q *pg.Q, scope pg.Scope, uid string) (map[features.Modality]*models.Template, error) {
 	out := map[features.Modality]*models.Template{}
-	sub, err := LockSubjectByUID(ctx, q, scope, uid)
+	sub, err := subjectrow.LockByUID(ctx, q, scope, uid)
 	if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 		return out, nil
 	}

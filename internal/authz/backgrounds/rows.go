@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"gorm.io/gorm/clause"
 
 	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -77,7 +76,7 @@ func Sums(ctx context.Context, q *pg.Q, s pg.Scope, modality string, source mode
 }
 
 // countable selects active subjects with an active template of the modality on a desktop.
-const countable = `select t.subject_uid from templates t join subjects s on s.uid = t.subject_uid and s.environment_id = t.environment_id and s.status = 'active'
+var countable = `select t.subject_uid from templates t` + subjectrow.Join("t") + ` and s.status = 'active'
 	where t.tenant_id = $1 and t.environment_id = $2 and t.modality = $3 and t.status = 'active' and t.device_class = 'desktop' and `
 
 // uncountedSubjects returns at most limit subjects whose template was not looked at yet.
@@ -165,13 +164,6 @@ func activateLearnedBackground(ctx context.Context, q *pg.Q, s pg.Scope, version
 		return false, err
 	}
 	return true, q.Notify(ctx, pg.ChannelBackground, version)
-}
-
-// LockSubjectByUID is like ByUID and locks the row until the transaction ends.
-func LockSubjectByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
-	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(subjectrow.InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
 }
 
 const (

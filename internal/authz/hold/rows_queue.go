@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -147,7 +148,7 @@ func queuedHolds(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, p pg.Page) 
 			map[string]any{"environment": s.Environment, "at": f.Now, "reviewer": f.Reviewer, "principal": f.Principal}).
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
 		Joins("join actions act on act.id = h.action_id").
-		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id")).Offset(f.Skip)
+		Joins(subjectrow.Join("h"))).Offset(f.Skip)
 	if f.MostUrgent {
 		return pg.PaginateUp(tx, p, "h.due_at", "h.authorization_id")
 	}
@@ -189,7 +190,7 @@ func positionInQueue(ctx context.Context, q *pg.Q, s pg.Scope, f Filter, authori
 	err = f.narrow(s, q.Gorm(ctx).Table("holds h").
 		Select("count(*) as total, count(*) filter (where "+precedes+") as before, coalesce(bool_or(h.authorization_id = o.authorization_id), false) as present").
 		Joins("join authorizations a on a.id = h.authorization_id and a.environment_id = h.environment_id").
-		Joins("join subjects s on s.uid = h.subject_uid and s.environment_id = h.environment_id").
+		Joins(subjectrow.Join("h")).
 		Joins("left join holds o on o.authorization_id = ? and o.tenant_id = h.tenant_id and o.environment_id = ?", authorization, s.Environment)).Find(&row).Error
 	if !row.Present {
 		row.Before = -1
@@ -299,12 +300,12 @@ func CountHolds(ctx context.Context, q *pg.Q, s pg.Scope, action, risk string, n
 }
 
 // relatedStatement reads the newest holds of each status, each from its range of the index holds_newest.
-const relatedStatement = `select h.authorization_id, h.action_id, s.external_id as subject, h.status, h.opened_at, h.due_at, coalesce(a.outcome, '') as outcome, d.details
+var relatedStatement = `select h.authorization_id, h.action_id, s.external_id as subject, h.status, h.opened_at, h.due_at, coalesce(a.outcome, '') as outcome, d.details
 	from unnest(array['pending', 'approved', 'rejected', 'expired', 'withdrawn']) as each(status)
 	cross join lateral (select * from holds where tenant_id = @tenant and environment_id = @environment and status = each.status and authorization_id <> @id
 		order by opened_at desc, authorization_id desc limit @limit) h
 	join authorizations a on a.id = h.authorization_id and a.environment_id = @environment
-	join subjects s on s.uid = h.subject_uid and s.environment_id = @environment
+	` + subjectrow.JoinIn("h", "@environment") + `
 	join shown_details d on d.authorization_id = h.authorization_id and d.environment_id = @environment
 	order by h.opened_at desc, h.authorization_id desc`
 

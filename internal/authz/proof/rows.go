@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -55,7 +56,7 @@ func RevokeProofsOfKey(ctx context.Context, q *pg.Q, k models.SigningKey, r Revo
 			where p.jti = any (array(select jti from open)) and p.environment_id = @environment and p.status = 'active'
 			returning p.jti as id, p.authorization_id, p.expires_at)
 		select v.id, v.authorization_id, v.expires_at, open.subject_uid, coalesce(s.external_id, '') as subject, open.action_key, open.decision
-		from voided v join open on open.jti = v.id left join subjects s on s.uid = open.subject_uid and s.environment_id = @environment order by v.id`,
+		from voided v join open on open.jti = v.id left`+subjectrow.JoinIn("open", "@environment")+` order by v.id`,
 		map[string]any{"since": r.At.Add(-r.Longest), "tenant": k.TenantID, "environment": k.EnvironmentID, "kid": k.KID, "at": r.At,
 			"reason": r.Reason, "limit": r.Limit}).Find(&rows).Error
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -24,11 +25,11 @@ type Case struct {
 
 // The columns of Case and the tables that they are in, for a record r. Their arguments are the environment and the id of the record, @environment and
 // @id, and the digest of the request, @request.
-const (
+var (
 	CaseColumns = `a.action_key, a.decision, a.mode, a.credential_id, coalesce(s.external_id, '') as subject,
 	(select to_jsonb(m) from move_requests m where m.environment_id = @environment and m.target = @id and m.digest = @request) as request`
 	CaseTables = ` join authorizations a on a.environment_id = r.environment_id and a.id = r.authorization_id
-		left join subjects s on s.environment_id = r.environment_id and s.uid = r.subject_uid`
+		left` + subjectrow.Join("r")
 )
 
 // VerifyRequest fails if the stored request of the move was altered (pg.Altered).

@@ -134,7 +134,7 @@ func (s *Links) ByTicket(ctx context.Context, ticket, secret string) (Visit, err
 		return Visit{}, err
 	}
 	v := Visit{ExpiresAt: l.ExpiresAt, link: l}
-	if v.subject, err = identity.SubjectByUID(ctx, q, scope, l.SubjectUID); err != nil {
+	if v.subject, err = subjectrow.GetByUID(ctx, q, scope, l.SubjectUID); err != nil {
 		return Visit{}, notFound(err)
 	}
 	if !lives || v.subject.Status == models.SubjectRevoked || l.Failures >= challenge.MaxFailures {

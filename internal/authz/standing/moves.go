@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -107,7 +108,11 @@ func (e Ending) end(ctx context.Context, q *pg.Q, s pg.Scope, where string, args
 	if err != nil {
 		return err
 	}
-	subjects, err := subjectsOf(ctx, q, s, rows)
+	uids := make([]string, len(rows))
+	for i, r := range rows {
+		uids[i] = r.SubjectUID
+	}
+	subjects, err := subjectrow.ExternalIDs(ctx, q, s, uids)
 	if err != nil {
 		return err
 	}

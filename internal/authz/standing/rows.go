@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -23,11 +24,11 @@ func (stored) TableName() string { return "standing_approvals" }
 
 // over is the reason for which an active standing approval r of the environment @here allows nothing at the time @at, or null. hold.StillApproved says
 // the rest.
-const over = `case
+var over = `case
 	when r.ends_at <= cast(@at as timestamptz) then '` + ReasonExpired + `'
 	when exists (select from actions a where a.environment_id = @here and a.id = r.action_id and a.archived_at is not null) then '` + reasonArchived + `'
 	when not exists (select from actions a where a.environment_id = @here and a.id = r.action_id and a.active_policy_version = r.policy_version) then '` + reasonVersion + `'
-	when not exists (select from subjects u where u.environment_id = @here and u.uid = r.subject_uid and u.status = 'active') then '` + reasonSubject + `'
+	when not ` + subjectrow.IsActive("r", "@here") + ` then '` + reasonSubject + `'
 	when r.passkey_id is not null and not exists (select from passkeys k where k.environment_id = @here and k.id = r.passkey_id and k.revoked_at is null
 		and @key_not_ended) then '` + reasonPasskey + `' end`
 
@@ -45,8 +46,8 @@ const waits = `(r.status = 'pending' and r.ends_at > cast(@at as timestamptz) an
 	or exists (select from holds h where h.environment_id = @environment and h.authorization_id = r.authorization_id and h.status = 'pending' and h.due_at > cast(@at as timestamptz))))`
 
 func selected() string {
-	return "select r.*, u.external_id as subject, a.name as action_name, case when r.status = 'active' then " + overOf("r", here) + " end as over, " + waits + ` as waits
-	from standing_approvals r join subjects u on u.environment_id = @environment and u.uid = r.subject_uid
+	return "select r.*, s.external_id as subject, a.name as action_name, case when r.status = 'active' then " + overOf("r", here) + " end as over, " + waits + ` as waits
+	from standing_approvals r` + subjectrow.Join("r") + `
 	join actions a on a.environment_id = @environment and a.id = r.action_id
 	where r.tenant_id = @tenant and r.environment_id = @environment and `
 }
@@ -142,24 +143,6 @@ func Pending(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.Standi
 func LockTimeout(ctx context.Context, q *pg.Q, wait time.Duration) error {
 	_, err := q.Exec(ctx, "select set_config('lock_timeout', $1, true)", wait.String())
 	return err
-}
-
-// subjectsOf returns the relying party's ids of the subjects of standing approvals.
-func subjectsOf(ctx context.Context, q *pg.Q, s pg.Scope, rows []models.StandingApproval) (map[string]string, error) {
-	out := map[string]string{}
-	if len(rows) == 0 {
-		return out, nil
-	}
-	var uids []string
-	for _, r := range rows {
-		uids = append(uids, r.SubjectUID)
-	}
-	var found []struct{ UID, ExternalID string }
-	err := q.Gorm(ctx).Raw("select uid, external_id from subjects where tenant_id = ? and environment_id = ? and uid in ?", s.Tenant, s.Environment, uids).Find(&found).Error
-	for _, f := range found {
-		out[f.UID] = f.ExternalID
-	}
-	return out, err
 }
 
 // ended is a standing approval that what it rests on has ended.

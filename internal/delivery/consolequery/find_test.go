@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/fixture"
@@ -45,7 +46,7 @@ func TestFindReadsByIndex(t *testing.T) {
 		})
 	}
 	t.Run("subjects", func(t *testing.T) {
-		got := plan(findSubjects, w.Scope.Tenant, w.Scope.Environment, "user", "user\U0010FFFF")
+		got := plan(subjectrow.WithPrefix, w.Scope.Tenant, w.Scope.Environment, "user", "user\U0010FFFF")
 		require.Contains(t, got, "using subjects_prefix on subjects")
 		require.Contains(t, got, "external_id ~>=~ 'user'")
 		require.NotContains(t, got, "Sort")

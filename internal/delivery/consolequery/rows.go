@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/audit"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -270,10 +271,10 @@ var findable = map[string]string{
 	"azn": `select id, action_key as label, id as target, 0 as number from authorizations where tenant_id = $1 and environment_id = $2 and @ids(id)`,
 	"chl": `select id, status as label, authorization_id as target, 0 as number from challenges where tenant_id = $1 and environment_id = $2 and @ids(id)`,
 	"prf": `select jti as id, status as label, authorization_id as target, 0 as number from proofs where tenant_id = $1 and environment_id = $2 and @ids(jti)`,
-	"ses": `select r.id, r.device_class as label, s.external_id as target, 0 as number from sessions r join subjects s on s.uid = r.subject_uid
-		and s.environment_id = r.environment_id where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
-	"enr": `select r.id, r.status as label, s.external_id as target, 0 as number from enrollments r join subjects s on s.uid = r.subject_uid
-		and s.environment_id = r.environment_id where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
+	"ses": `select r.id, r.device_class as label, s.external_id as target, 0 as number from sessions r` + subjectrow.Join("r") + `
+		where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
+	"enr": `select r.id, r.status as label, s.external_id as target, 0 as number from enrollments r` + subjectrow.Join("r") + `
+		where r.tenant_id = $1 and r.environment_id = $2 and @ids(r.id)`,
 	"evt": `select e.id, e.type as label, coalesce(e.authorization_id, '') as target, c.seq as number from events e join audit_chain c on c.event_id = e.id
 		and c.environment_id = e.environment_id where e.tenant_id = $1 and e.environment_id = $2 and @ids(e.id)`,
 	"act": `select id, key as label, id as target, 0 as number from actions where tenant_id = $1 and environment_id = $2 and @ids(id)`,
@@ -314,14 +315,14 @@ func padded(prefix, digit string) string {
 	return kind + "_" + digits + strings.Repeat(digit, max(0, idDigits-len(digits)))
 }
 
-// findSubjects is the query of Subjects.
-const findSubjects = `select uid as id, external_id as label, external_id as target, 0 as number from subjects
-	where tenant_id = $1 and environment_id = $2 and external_id ~>=~ $3 and external_id ~<~ $4 order by external_id using ~<~`
-
 // findSubjectsByPrefix returns at most limit subjects whose id at the relying party begins with prefix.
 func findSubjectsByPrefix(ctx context.Context, q *pg.Q, s pg.Scope, prefix string, limit int) ([]Found, error) {
-	// U+10FFFF is behind every text with the prefix: text_pattern_ops compares bytes.
-	return find(ctx, q, findSubjects, limit, s.Tenant, s.Environment, prefix, prefix+"\U0010FFFF")
+	rows, err := subjectrow.ListByPrefix(ctx, q, s, prefix, limit)
+	out := make([]Found, len(rows))
+	for i, r := range rows {
+		out[i] = Found{ID: r.UID, Label: r.ExternalID, Target: r.ExternalID}
+	}
+	return out, err
 }
 
 // findActions returns at most limit actions whose key or name contains the text. An environment has few actions.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/subject/session"
@@ -132,7 +133,7 @@ func TestConnectionSurvivesFailedTransactions(t *testing.T) {
 		})
 	})
 	require.ErrorIs(t, y.Write(t.Context(), func(q *pg.Q) error {
-		_, err := identity.SubjectByUID(t.Context(), q, y.scope, "unknown")
+		_, err := subjectrow.GetByUID(t.Context(), q, y.scope, "unknown")
 		return err
 	}), pg.ErrNotFound)
 

@@ -5,6 +5,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -40,8 +41,8 @@ func removeOthers(ctx context.Context, q *pg.Q, of models.Subject, keep [][]byte
 // subjectsNamed returns the uids of the subjects with one of the names, in their order. One that is being erased has no name any more.
 func subjectsNamed(ctx context.Context, q *pg.Q, s pg.Scope, macs [][]byte) ([]string, error) {
 	var out []string
-	err := q.Gorm(ctx).Raw(`select distinct a.subject_uid from subject_aliases a join subjects s on s.environment_id = a.environment_id and s.uid = a.subject_uid
-		where a.tenant_id = ? and a.environment_id = ? and a.mac in ? and s.status <> 'erasing' order by 1`, s.Tenant, s.Environment, macs).Find(&out).Error
+	err := q.Gorm(ctx).Raw(`select distinct a.subject_uid from subject_aliases a`+subjectrow.Join("a")+" and "+subjectrow.NotErasing+`
+		where a.tenant_id = ? and a.environment_id = ? and a.mac in ? order by 1`, s.Tenant, s.Environment, macs).Find(&out).Error
 	return out, err
 }
 

@@ -28,7 +28,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	subjects "github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/models"
@@ -61,7 +60,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID, se
 	now := s.clock.Now()
 	var out View
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		sub, err := subjects.RequireActive(passkey.LockSubject(ctx, q, p.Store(), subjectID))
+		sub, err := subjects.RequireActive(subjectrow.Lock(ctx, q, p.Store(), subjectID))
 		if err != nil {
 			return err
 		}
@@ -184,7 +183,7 @@ func (s *Service) Train(ctx context.Context, step Step) (models.EnrollmentStatus
 			return err
 		}
 		scope := pg.Scope{Tenant: e.TenantID, Environment: e.EnvironmentID}
-		sub, err := backgrounds.LockSubjectByUID(ctx, q, scope, e.SubjectUID)
+		sub, err := subjectrow.LockByUID(ctx, q, scope, e.SubjectUID)
 		if errors.Is(err, pg.ErrNotFound) {
 			status = models.EnrollmentFailed
 			return nil
@@ -272,7 +271,7 @@ func markEnrolled(ctx context.Context, q *pg.Q, sub models.Subject, at time.Time
 	if err := subjects.SetEnrollment(ctx, q, scope, sub.UID, models.EnrollmentEnrolled, at); err != nil {
 		return err
 	}
-	if err := subjects.ClearEnrollmentRequest(ctx, q, scope, sub.UID); err != nil {
+	if err := subjectrow.ClearEnrollmentRequest(ctx, q, scope, sub.UID); err != nil {
 		return err
 	}
 	return recovery.CompleteByEnrollment(ctx, q, sub, at)

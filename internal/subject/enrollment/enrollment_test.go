@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
@@ -165,7 +166,7 @@ func TestTrainFailsWithTooLittleEvidence(t *testing.T) {
 	first := b.begin(t, id)
 	require.Equal(t, models.EnrollmentFailed, b.train(t, first.ID))
 	require.Equal(t, 1, b.events(t, "enrollment.failed"))
-	sub, err := identity.SubjectByUID(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID)
+	sub, err := subjectrow.GetByUID(t.Context(), b.store.Q, b.principal.Store(), b.subject.UID)
 	require.NoError(t, err)
 	require.NotEqual(t, models.EnrollmentEnrolled, sub.Enrollment)
 	require.NotEqual(t, first.ID, b.begin(t, id).ID)
@@ -182,7 +183,7 @@ func TestTrainEnrollsTheSubjectOnce(t *testing.T) {
 	require.Equal(t, 1, b.events(t, "enrollment.completed"))
 
 	scope := b.principal.Store()
-	sub, err := identity.SubjectByUID(t.Context(), b.store.Q, scope, b.subject.UID)
+	sub, err := subjectrow.GetByUID(t.Context(), b.store.Q, scope, b.subject.UID)
 	require.NoError(t, err)
 	require.Equal(t, models.EnrollmentEnrolled, sub.Enrollment)
 	heads, err := template.Heads(t.Context(), b.store.Q, scope, b.subject.UID)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	subjects "github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -76,8 +77,7 @@ const enrollFloor = `coalesce(greatest(
 	(select max(e.completed_at) from enrollments e left join sessions es on es.id = e.session_id and es.environment_id = e.environment_id
 		where e.environment_id = @environment and e.subject_uid = @uid and e.status = 'completed' and coalesce(es.device_class, @device) = @device),
 	(select max(ready_at) from recoveries r where r.environment_id = @environment and r.subject_uid = @uid),
-	(select coalesce(s.enrollment_asked_at - interval '1 microsecond', 'infinity') from subjects s
-		join environments v on v.id = s.environment_id where s.environment_id = @environment and s.uid = @uid and v.enrollment_grant_required)), '-infinity')`
+	` + subjects.EnrollmentAsked + `), '-infinity')`
 
 // FramesOfEnrollment returns the accepted enrollment frames of a subject on a class of device that count for the next enrollment,
 // session by session in order of arrival. Of more than 1000 frames it returns the newest. Frames that were received after the given

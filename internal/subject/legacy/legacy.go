@@ -23,7 +23,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/reason"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/subject/recovery"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/subject/template"
@@ -168,7 +167,7 @@ func (s *Service) Enrol(ctx context.Context, p identity.Principal, user string, 
 	}
 	var out Enrolled
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		sub, err := subject.RequireActive(passkey.LockSubject(ctx, q, p.Store(), user))
+		sub, err := subject.RequireActive(subjectrow.Lock(ctx, q, p.Store(), user))
 		if err != nil {
 			return err
 		}
@@ -290,7 +289,8 @@ func (s *Service) saveTemplate(ctx context.Context, q *pg.Q, scope pg.Scope, uid
 	if err != nil {
 		return err
 	}
-	return setTimingTemplate(ctx, q, scope, uid, sealed, at)
+	_, err = subject.SetTimingTemplate(ctx, q, scope, uid, sealed, at)
+	return err
 }
 
 // invalid returns the validation problem of a sample: it names the list whose length differs from the enrolled samples.

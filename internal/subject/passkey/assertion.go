@@ -12,7 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 
-	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	challenges "github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -209,7 +209,7 @@ func (s *Service) ceremony(ctx context.Context, scope pg.Scope, who signer) (cer
 	if out.env, err = ruled(ctx, s.store.Q, scope); err != nil {
 		return ceremony{}, err
 	}
-	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, who.subjectUID)
+	sub, err := subjectrow.GetByUID(ctx, s.store.Q, scope, who.subjectUID)
 	if errors.Is(err, pg.ErrNotFound) {
 		return ceremony{}, problem.NewNotFound()
 	}

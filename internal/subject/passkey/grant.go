@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -87,7 +88,7 @@ func (s *Service) GrantByToken(ctx context.Context, token string) (GrantInfo, er
 		return GrantInfo{}, err
 	}
 	scope := pg.Scope{Tenant: grant.TenantID, Environment: grant.EnvironmentID}
-	sub, err := identity.SubjectByUID(ctx, s.store.Q, scope, grant.SubjectUID)
+	sub, err := subjectrow.GetByUID(ctx, s.store.Q, scope, grant.SubjectUID)
 	if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 		return GrantInfo{}, errGrantInvalid()
 	}

@@ -30,7 +30,7 @@ func (s *Service) Revoke(ctx context.Context, p identity.Principal, subjectID, i
 	now := s.clock.Now()
 	return s.store.Write(ctx, func(q *pg.Q) error {
 		q = q.AsStored()
-		sub, err := LockSubject(ctx, q, p.Store(), subjectID)
+		sub, err := subjectrow.Lock(ctx, q, p.Store(), subjectID)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NotFoundBy("subject_id")
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/ids"
@@ -262,7 +263,7 @@ func refuseRegistration(detail string, cause error) error {
 
 // activeSubject finds a subject that is not revoked, and locks it: of concurrent registrations each counts the passkeys of those before it.
 func activeSubject(ctx context.Context, q *pg.Q, scope pg.Scope, id string) (models.Subject, error) {
-	sub, err := LockSubject(ctx, q, scope, id)
+	sub, err := subjectrow.Lock(ctx, q, scope, id)
 	switch {
 	case errors.Is(err, pg.ErrNotFound):
 		return sub, problem.NewNotFound()

@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm/clause"
 
-	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -107,11 +106,4 @@ func EndGrantsOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid string, be
 func DropGrants(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
 	return q.Exec(ctx, `delete from registration_grants where mac in
 		(select mac from registration_grants where expires_at < $1 limit $2)`, t, limit)
-}
-
-// LockSubject is like Get and locks the row until the transaction ends, so that changes of a subject are made one at a time.
-func LockSubject(ctx context.Context, q *pg.Q, s pg.Scope, externalID string) (models.Subject, error) {
-	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
-		Where(subjectrow.InScope+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/subject"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -98,7 +97,7 @@ func (s *Service) Begin(ctx context.Context, p identity.Principal, subjectID str
 	}
 	now, view := s.clock.Now(), View{Subject: subjectID}
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		sub, err := passkey.LockSubject(ctx, q, p.Store(), subjectID)
+		sub, err := subjectrow.Lock(ctx, q, p.Store(), subjectID)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
@@ -195,14 +194,14 @@ func resetTemplates(ctx context.Context, q *pg.Q, p identity.Principal, sub mode
 		return err
 	}
 	// The timing template of /enrol is a template too.
-	timing, err := dropTimingTemplate(ctx, q, p.Store(), sub.UID, r.CreatedAt)
+	timing, err := subject.SetTimingTemplate(ctx, q, p.Store(), sub.UID, nil, r.CreatedAt)
 	if err != nil {
 		return err
 	}
 	if timing {
 		retired++
 	}
-	if err := subject.ClearEnrollmentRequest(ctx, q, p.Store(), sub.UID); err != nil {
+	if err := subjectrow.ClearEnrollmentRequest(ctx, q, p.Store(), sub.UID); err != nil {
 		return err
 	}
 	if err := subject.SetEnrollment(ctx, q, p.Store(), sub.UID, models.EnrollmentNone, r.CreatedAt); err != nil || retired == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
@@ -97,7 +98,7 @@ func (b *bundle) row(t *testing.T) models.Subject {
 }
 
 func (b *bundle) stored() (models.Subject, error) {
-	return identity.SubjectByUID(context.Background(), b.store.Q, b.scope, b.subject.UID)
+	return subjectrow.GetByUID(context.Background(), b.store.Q, b.scope, b.subject.UID)
 }
 
 func (b *bundle) exec(t *testing.T, query string, args ...any) {

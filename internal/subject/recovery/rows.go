@@ -76,10 +76,3 @@ func RetireTemplatesOfSubject(ctx context.Context, q *pg.Q, s pg.Scope, uid stri
 	return q.Exec(ctx, `update templates set status = 'retired', updated_at = $4
 		where subject_uid = $1 and tenant_id = $2 and environment_id = $3 and status <> 'retired'`, uid, s.Tenant, s.Environment, at)
 }
-
-// dropTimingTemplate deletes the template of a subject. It returns false if there was none.
-func dropTimingTemplate(ctx context.Context, q *pg.Q, s pg.Scope, uid string, at time.Time) (bool, error) {
-	n, err := q.Exec(ctx, `update subjects set timing_template = null, updated_at = $4
-		where tenant_id = $1 and environment_id = $2 and uid = $3 and timing_template is not null`, s.Tenant, s.Environment, uid, at)
-	return n == 1, err
-}

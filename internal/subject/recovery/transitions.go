@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/platform/events"
 	"github.com/countersign-dev/countersign/internal/platform/outbox"
@@ -62,7 +62,7 @@ func (s *Service) Advance(ctx context.Context, step Step) (Progress, error) {
 		if err != nil {
 			return err
 		}
-		sub, err := identity.SubjectByUID(ctx, q, pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
+		sub, err := subjectrow.GetByUID(ctx, q, pg.Scope{Tenant: r.TenantID, Environment: r.EnvironmentID}, r.SubjectUID)
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func capAfterExpiry(ctx context.Context, q *pg.Q, scope pg.Scope, subjectUID str
 	if err != nil {
 		return err
 	}
-	sub, err := identity.SubjectByUID(ctx, q, scope, subjectUID)
+	sub, err := subjectrow.GetByUID(ctx, q, scope, subjectUID)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func recordCompletion(ctx context.Context, q *pg.Q, scope pg.Scope, r models.Rec
 	if err != nil {
 		return err
 	}
-	sub, err := identity.SubjectByUID(ctx, q, scope, r.SubjectUID)
+	sub, err := subjectrow.GetByUID(ctx, q, scope, r.SubjectUID)
 	if err != nil {
 		return err
 	}

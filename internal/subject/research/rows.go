@@ -63,10 +63,8 @@ type CurrentPeriod struct {
 // unless research is enabled and the subject consents. The lock on the subject orders it with a withdrawal: either the
 // withdrawal waits and deletes the vector, or SaveVector sees the withdrawal.
 func saveVector(ctx context.Context, q *pg.Q, s pg.Scope, subjectUID string, v models.ResearchVector, l models.ResearchLink) (bool, error) {
-	n, err := q.Exec(ctx, `with consenting as (
-			select s.uid from subjects s join environments e on e.id = s.environment_id
-			where s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3 and s.research_consent and s.status = 'active'
-			and e.research_enabled for share of s),
+	n, err := q.Exec(ctx, `with consenting as `+subjectrow.UIDOf(subjectrow.ByUID+` and s.research_consent and s.status = 'active'
+			and exists (select from environments e where e.id = $2 and e.research_enabled) for share`)+`,
 		link as (insert into research_links (environment_id, holder, period_id, pseudonym)
 			select $2, $9, $8, $10 from consenting on conflict do nothing)
 		insert into research_vectors (id, environment_id, pseudonym, device_class, vector, created_at, period_id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -259,7 +260,7 @@ func (s *Service) checkEnrolling(ctx context.Context, q *pg.Q, sub models.Subjec
 	}
 	if p.Client == nil {
 		if terms.AskedAt == nil {
-			err = identity.RequestEnrollment(ctx, q, p.Store(), sub.UID, f.now)
+			err = subjectrow.RequestEnrollment(ctx, q, p.Store(), sub.UID, f.now)
 		}
 	} else if terms.GrantRequired {
 		switch {

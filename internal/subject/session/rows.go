@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/assurance"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
@@ -93,10 +94,8 @@ const typedOfSession = `select p.block, p.passages, p.version from sessions s
 var readForFrame = `select ses.version, ses.id, ses.subject_uid, ses.device_class, ses.status, ses.last_activity_at, ses.last_evidence_at,
 	ses.coverage, ses.evidence_windows, ses.active_seconds, ses.modalities, ses.enrollment_ready, ses.trust_state, ses.state,
 	ses.legacy, ses.started_at, ses.row_mac,
-	s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until, s.created_at, s.adaptation_frozen, s.challenge_until, s.revoked_at,
-	s.reinstated_at, s.recovery_id, s.row_mac,
-	p.frame_id, p.status, p.reason_codes, d.session_id, ` + pg.TableOf("sessions").Ended("ses", "$2") + `
-	from sessions ses join subjects s on s.environment_id = ses.environment_id and s.uid = ses.subject_uid and s.status <> 'erasing'
+	p.frame_id, p.status, p.reason_codes, d.session_id, ` + subjectrow.Columns + ", " + pg.TableOf("sessions").Ended("ses", "$2") + `
+	from sessions ses` + subjectrow.Join("ses") + " and " + subjectrow.NotErasing + `
 		and ` + pg.NotEndedIn("subjects", "s", "$2") + `
 	left join frames p on p.environment_id = $2 and p.session_id = ses.id and p.frame_id = $4
 	left join frame_digests d on d.environment_id = $2 and d.digest = substr(coalesce($5::bytea, ''), 1, 16)
@@ -185,11 +184,10 @@ func (r *frameReader) scan(row pgx.Row) error {
 	var frame, status, seen pgtype.Text
 	var reasons []string
 	e, u := &r.Session, &r.Subject
-	err := row.Scan(&r.AsOf.session, &e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
+	err := row.Scan(append(append([]any{&r.AsOf.session, &e.ID, &e.SubjectUID, &e.DeviceClass, (*string)(&e.Status), &e.LastActivityAt, &e.LastEvidenceAt,
 		&e.Coverage, &e.EvidenceWindows, &e.ActiveSeconds, (*[]string)(&e.Modalities), &e.EnrollmentReady, &e.TrustState, (*pgtype.PreallocBytes)(&e.State),
 		&e.Legacy, &e.StartedAt, &e.RowMAC,
-		&u.ExternalID, (*string)(&u.Status), (*string)(&u.Enrollment), &u.ResearchConsent, &u.ClaimCapUntil, &u.CreatedAt, &u.AdaptationFrozen, &u.ChallengeUntil, &u.RevokedAt,
-		&u.ReinstatedAt, &u.RecoveryID, &u.RowMAC, &frame, &status, &reasons, &seen, &r.putBack)
+		&frame, &status, &reasons, &seen}, subjectrow.Fields(u)...), &r.putBack)...)
 	u.UID = e.SubjectUID
 	if status.Valid {
 		r.Prior = &models.Frame{SessionID: e.ID, FrameID: frame.String, Status: status.String, ReasonCodes: reasons}
@@ -216,9 +214,8 @@ type FrameRecord struct {
 const passageBlocks = 64
 
 // unchangedSession and unchangedBlock fail unless the row is as it was read, and keep it so until the transaction ends.
-const (
-	unchangedSession = `select guard(count(*) > 0) from (select from sessions e
-		join subjects s on s.environment_id = e.environment_id and s.uid = e.subject_uid and s.status <> 'erasing'
+var (
+	unchangedSession = `select guard(count(*) > 0) from (select from sessions e` + subjectrow.Join("e") + " and " + subjectrow.NotErasing + `
 		where e.environment_id = $1 and e.id = $2 and e.version = $3 and e.status = 'active' for no key update of e) unchanged`
 	unchangedBlock = `select guard(count(*) > 0) from (select from typed_passages where environment_id = $1 and subject_uid = $2 and device_class = $3
 		and block = $4 and version = $5 for no key update) unchanged`

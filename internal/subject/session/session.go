@@ -109,7 +109,7 @@ func (s *Service) List(ctx context.Context, scope pg.Scope, subjectID string, st
 	for i, r := range rows {
 		uids[i] = r.SubjectUID
 	}
-	names, err := subject.ExternalIDs(ctx, s.store.Q, scope, uids)
+	names, err := subjectrow.ExternalIDs(ctx, s.store.Q, scope, uids)
 	if err != nil {
 		return nil, "", err
 	}

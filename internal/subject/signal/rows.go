@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -21,8 +22,8 @@ func addSignal(ctx context.Context, q *pg.Q, row models.Signal) (bool, error) {
 // newestSignals returns the newest events of a stream.
 func newestSignals(ctx context.Context, q *pg.Q, s pg.Scope, stream string, limit int) ([]Received, error) {
 	var rows []Received
-	err := q.Gorm(ctx).Raw(`select x.*, coalesce(u.external_id, '') as subject from signals x
-		left join subjects u on u.environment_id = x.environment_id and u.uid = x.subject_uid and u.status <> 'erasing'
+	err := q.Gorm(ctx).Raw(`select x.*, coalesce(s.external_id, '') as subject from signals x
+		left`+subjectrow.Join("x")+" and "+subjectrow.NotErasing+`
 		where x.tenant_id = ? and x.environment_id = ? and x.stream_id = ? order by x.received_at desc, x.id desc limit ?`, s.Tenant, s.Environment, stream, limit).Find(&rows).Error
 	return rows, err
 }

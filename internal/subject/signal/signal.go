@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -215,7 +215,7 @@ func namesOfEffects(e models.SignalEffects) models.Strings {
 
 // apply lets an event take effect on the subject of its row, and records it. What was opened after the event stays.
 func (r *receiving) apply(ctx context.Context, row models.Signal) error {
-	sub, err := backgrounds.LockSubjectByUID(ctx, r.q, r.scope(), *row.SubjectUID)
+	sub, err := subjectrow.LockByUID(ctx, r.q, r.scope(), *row.SubjectUID)
 	if errors.Is(err, pg.ErrNotFound) { // erased since
 		return nil
 	}

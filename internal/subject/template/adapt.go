@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
@@ -90,7 +91,7 @@ func (s *Service) Adapt(ctx context.Context, step Step) (AdaptationResult, error
 			return err
 		}
 		scope := pg.Scope{Tenant: session.TenantID, Environment: session.EnvironmentID}
-		sub, err := backgrounds.LockSubjectByUID(ctx, q, scope, session.SubjectUID)
+		sub, err := subjectrow.LockByUID(ctx, q, scope, session.SubjectUID)
 		if errors.Is(err, pg.ErrNotFound) || err == nil && sub.Status != models.SubjectActive {
 			out = unchanged(ReasonGone)
 			return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/account/subjectrow"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/platform/events"
@@ -45,7 +46,7 @@ func (s *Service) RetrainOutdated(ctx context.Context, at time.Time, by string) 
 func (s *Service) retrain(ctx context.Context, found models.Template, at time.Time, by string) error {
 	return s.store.Write(ctx, func(q *pg.Q) error {
 		scope := pg.Scope{Tenant: found.TenantID, Environment: found.EnvironmentID}
-		sub, err := backgrounds.LockSubjectByUID(ctx, q, scope, found.SubjectUID)
+		sub, err := subjectrow.LockByUID(ctx, q, scope, found.SubjectUID)
 		if err != nil {
 			if errors.Is(err, pg.ErrNotFound) {
 				return nil // erased since

@@ -26,7 +26,6 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/ids"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
-	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/models"
 )
 
@@ -72,7 +71,7 @@ func (s *Service) Rollback(ctx context.Context, p identity.Principal, subjectID 
 	now := s.clock.Now()
 	var out models.Template
 	err := s.store.Write(ctx, func(q *pg.Q) error {
-		sub, err := passkey.LockSubject(ctx, q, p.Store(), subjectID)
+		sub, err := subjectrow.Lock(ctx, q, p.Store(), subjectID)
 		if errors.Is(err, pg.ErrNotFound) {
 			return problem.NewNotFound()
 		}
