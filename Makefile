@@ -514,7 +514,7 @@ fmt: $(BIN)/golangci-lint ## format the Go files
 	@$(BIN)/golangci-lint fmt ./...
 
 .PHONY: generate
-generate: ## generate the OpenAPI document, tables in docs, scripts of the pages, types of the SDKs
+generate: ## generate the OpenAPI document, tables in docs, scripts of the pages, types of the SDKs and of api/wire
 	@go generate ./...
 	@if command -v npm >/dev/null; then cd sdk/js && npm ci --ignore-scripts --silent && npm run --silent generate; fi
 	@if command -v python3 >/dev/null; then python3 sdk/python/scripts/generate.py; fi

@@ -5,11 +5,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
-	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -20,31 +19,12 @@ type actionHandlers struct {
 	Changes *change.Service
 }
 
-type actionView struct {
-	ID                  string            `json:"id"`
-	Environment         string            `json:"environment"`
-	Key                 string            `json:"key"`
-	Name                string            `json:"name"`
-	Consequence         string            `json:"consequence"`
-	Labels              json.RawMessage   `json:"labels,omitempty"`
-	RiskClass           string            `json:"risk_class"`
-	ResourceType        string            `json:"resource_type"`
-	ContextSchema       json.RawMessage   `json:"context_schema"`
-	Mode                models.ActionMode `json:"mode"`
-	AllowedAudiences    []string          `json:"allowed_audiences"`
-	AllowedCallers      []string          `json:"allowed_callers"`
-	ProofTTLSeconds     int               `json:"proof_ttl_seconds"`
-	ActivePolicyVersion *int              `json:"active_policy_version"`
-	CreatedAt           string            `json:"created_at"`
-	UpdatedAt           string            `json:"updated_at"`
-}
-
-func viewAction(a models.Action) actionView {
-	return actionView{
+func viewAction(a models.Action) wire.ProtectedAction {
+	return wire.ProtectedAction{
 		ID: a.ID, Environment: a.EnvironmentID, Key: a.Key, Name: a.Name, Consequence: a.Consequence, Labels: json.RawMessage(a.Labels), RiskClass: a.RiskClass,
-		ResourceType: a.ResourceType, ContextSchema: json.RawMessage(a.ContextSchema), Mode: a.Mode,
+		ResourceType: a.ResourceType, ContextSchema: json.RawMessage(a.ContextSchema), Mode: string(a.Mode),
 		AllowedAudiences: nonNil(a.AllowedAudiences), AllowedCallers: nonNil(a.AllowedCallers), ProofTTLSeconds: a.ProofTTLSeconds,
-		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: apitime.Time(a.CreatedAt), UpdatedAt: apitime.Time(a.UpdatedAt),
+		ActivePolicyVersion: a.ActivePolicyVersion, CreatedAt: wire.Time(a.CreatedAt), UpdatedAt: wire.Time(a.UpdatedAt),
 	}
 }
 
@@ -68,17 +48,11 @@ func (h *actionHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *actionHandlers) update(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Name        *string            `json:"name"`
-		Consequence *string            `json:"consequence"`
-		Mode        *models.ActionMode `json:"mode"`
-
-		Labels map[string]models.ActionText `json:"labels"`
-	}](c)
+	in, err := bind[wire.ActionUpdate](c)
 	if err != nil {
 		return err
 	}
-	fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: in.Mode, Labels: in.Labels}
+	fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: (*models.ActionMode)(in.Mode), Labels: in.Labels}
 	made, err := h.Changes.UpdateAction(request.Context(c), request.Principal(c), c.Params("action_id"), fields)
 	return replyMade(c, fiber.StatusOK, viewAction, made, err)
 }
@@ -87,31 +61,12 @@ func (h *actionHandlers) archive(c *fiber.Ctx) error {
 	return replyNothing(c, h.Actions.Archive(request.Context(c), request.Principal(c), c.Params("action_id")))
 }
 
-type policyView struct {
-	ID               string              `json:"id"`
-	Action           string              `json:"action"`
-	Version          int                 `json:"version"`
-	Status           models.PolicyStatus `json:"status"`
-	Requirements     json.RawMessage     `json:"requirements"`
-	ContextSchema    json.RawMessage     `json:"context_schema"`
-	AllowedAudiences []string            `json:"allowed_audiences"`
-	AllowedCallers   []string            `json:"allowed_callers"`
-	ProofTTLSeconds  int                 `json:"proof_ttl_seconds"`
-	ContentHash      string              `json:"content_hash"`
-	CreatedAt        string              `json:"created_at"`
-	ActivatedAt      *string             `json:"activated_at"`
-	RetiredAt        *string             `json:"retired_at"`
-	Reason           string              `json:"reason"`
-	// Warnings are set in the response to its creation alone.
-	Warnings []policy.Warning `json:"warnings,omitempty"`
-}
-
-func viewPolicy(v models.PolicyVersion) policyView {
-	return policyView{
-		ID: v.ID, Action: v.ActionID, Version: v.Version, Status: v.Status, Requirements: json.RawMessage(v.Requirements),
+func viewPolicy(v models.PolicyVersion) wire.PolicyVersion {
+	return wire.PolicyVersion{
+		ID: v.ID, Action: v.ActionID, Version: v.Version, Status: string(v.Status), Requirements: json.RawMessage(v.Requirements),
 		ContextSchema: json.RawMessage(v.ContextSchema), AllowedAudiences: nonNil(v.AllowedAudiences), AllowedCallers: nonNil(v.AllowedCallers),
-		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: apitime.Time(v.CreatedAt),
-		ActivatedAt: apitime.OptionalTime(v.ActivatedAt), RetiredAt: apitime.OptionalTime(v.RetiredAt), Reason: v.Reason,
+		ProofTTLSeconds: v.ProofTTLSeconds, ContentHash: v.ContentHash, CreatedAt: wire.Time(v.CreatedAt),
+		ActivatedAt: (*wire.Time)(v.ActivatedAt), RetiredAt: (*wire.Time)(v.RetiredAt), Reason: v.Reason,
 	}
 }
 

@@ -3,25 +3,17 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
-type assignmentView struct {
-	Authorization string  `json:"authorization"`
-	AssignedTo    *string `json:"assigned_to"`
-	AssignedAt    *string `json:"assigned_at"`
-}
-
-func viewAssignment(a hold.Assignment) assignmentView {
-	return assignmentView{Authorization: a.Authorization, AssignedTo: a.AssignedTo, AssignedAt: apitime.OptionalTime(a.AssignedAt)}
+func viewAssignment(a hold.Assignment) wire.ReviewAssignment {
+	return wire.ReviewAssignment{Authorization: a.Authorization, AssignedTo: a.AssignedTo, AssignedAt: (*wire.Time)(a.AssignedAt)}
 }
 
 func (h *reviewHandlers) assign(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Previous string `json:"previous"`
-	}](c)
+	body, err := bind[wire.ReviewAssign](c)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/metrics"
 	"github.com/countersign-dev/countersign/api/middleware"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -54,10 +55,7 @@ func (h *authorizationHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *authorizationHandlers) outcome(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Outcome string  `json:"outcome"`
-		Note    *string `json:"note"`
-	}](c)
+	in, err := bind[wire.OutcomeReport](c)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,10 @@
 package api
 
 import (
-	"encoding/json"
-
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/challenge"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -16,19 +14,10 @@ type challengeHandlers struct {
 	Resolver   *challenge.Resolver
 }
 
-type challengeView struct {
-	ID        string          `json:"id"`
-	Status    string          `json:"status"`
-	Methods   []string        `json:"methods"`
-	ExpiresAt string          `json:"expires_at"`
-	Display   json.RawMessage `json:"display"`
-	Child     *string         `json:"child_authorization"`
-}
-
-func viewChallenge(v challenge.View) challengeView {
-	return challengeView{
-		ID: v.ID, Status: string(v.Status), Methods: v.Methods, ExpiresAt: apitime.Time(v.ExpiresAt), Display: v.Display,
-		Child: v.Child,
+func viewChallenge(v challenge.View) wire.ChallengePublicView {
+	return wire.ChallengePublicView{
+		ID: v.ID, Status: string(v.Status), Methods: v.Methods, ExpiresAt: wire.Time(v.ExpiresAt), Display: v.Display,
+		ChildAuthorization: v.Child,
 	}
 }
 
@@ -38,9 +27,7 @@ func (h *challengeHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		RPID string `json:"rp_id"`
-	}](c)
+	body, err := bind[wire.PasskeyAssertionOptionsRequest](c)
 	if err != nil {
 		return err
 	}
@@ -49,10 +36,7 @@ func (h *challengeHandlers) passkeyOptions(c *fiber.Ctx) error {
 }
 
 func (h *challengeHandlers) complete(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Method    string          `json:"method"`
-		Assertion json.RawMessage `json:"assertion"`
-	}](c)
+	body, err := bind[wire.ChallengeCompleteRequest](c)
 	if err != nil {
 		return err
 	}
@@ -66,14 +50,11 @@ func (h *challengeHandlers) cancel(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusOK).JSON(map[string]string{"id": id, "status": string(status)})
+	return c.Status(fiber.StatusOK).JSON(wire.ChallengeCancelled{ID: id, Status: string(status)})
 }
 
 func (h *challengeHandlers) link(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		ReturnURL string `json:"return_url"`
-		For       string `json:"for"`
-	}](c)
+	body, err := bind[wire.ChallengeLinkRequest](c)
 	if err != nil {
 		return err
 	}
@@ -83,5 +64,5 @@ func (h *challengeHandlers) link(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusCreated).JSON(map[string]string{"url": l.URL, "expires_at": apitime.Time(l.ExpiresAt)})
+	return c.Status(fiber.StatusCreated).JSON(wire.ChallengeLink{URL: l.URL, ExpiresAt: wire.Time(l.ExpiresAt)})
 }

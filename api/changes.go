@@ -3,9 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/authz/authorization"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/change"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -16,35 +15,11 @@ type changeHandlers struct {
 	Decider *change.Decider
 }
 
-type changeView struct {
-	ID            string                    `json:"id"`
-	Kind          models.ChangeKind         `json:"kind"`
-	Status        models.ChangeStatus       `json:"status"`
-	ActionID      *string                   `json:"action_id"`
-	Action        *string                   `json:"action"`
-	PolicyVersion *int                      `json:"policy_version"`
-	Team          *string                   `json:"team"`
-	Endpoint      *string                   `json:"endpoint"`
-	List          *string                   `json:"list"`
-	Subject       *string                   `json:"subject"`
-	Differences   []change.Difference       `json:"differences"`
-	RequestedBy   string                    `json:"requested_by"`
-	RequestedAt   string                    `json:"requested_at"`
-	ExpiresAt     string                    `json:"expires_at"`
-	ResolvedBy    *string                   `json:"resolved_by"`
-	ResolvedAt    *string                   `json:"resolved_at"`
-	Reason        string                    `json:"reason"`
-	Resolution    string                    `json:"resolution_reason"`
-	Approvable    bool                      `json:"approvable"`
-	Applies       *bool                     `json:"applies"`
-	Simulation    *authorization.Simulation `json:"simulation"`
-}
-
-func viewChange(v *change.View) changeView {
-	out := changeView{
-		ID: v.ID, Kind: v.Kind, Status: v.Status, Differences: v.Differences, RequestedBy: v.ProposedBy, RequestedAt: apitime.Time(v.CreatedAt),
-		ExpiresAt: apitime.Time(v.ExpiresAt), ResolvedBy: v.ResolvedBy, ResolvedAt: apitime.OptionalTime(v.ResolvedAt),
-		Reason: v.Reason, Resolution: v.ResolvedFor, Approvable: v.Approvable, Applies: v.Applies, Simulation: v.Simulation,
+func viewChange(v *change.View) wire.ChangeRequest {
+	out := wire.ChangeRequest{
+		ID: v.ID, Kind: string(v.Kind), Status: string(v.Status), Differences: v.Differences, RequestedBy: v.ProposedBy, RequestedAt: wire.Time(v.CreatedAt),
+		ExpiresAt: wire.Time(v.ExpiresAt), ResolvedBy: v.ResolvedBy, ResolvedAt: (*wire.Time)(v.ResolvedAt),
+		Reason: v.Reason, ResolutionReason: v.ResolvedFor, Approvable: v.Approvable, Applies: v.Applies, Simulation: v.Simulation,
 	}
 	switch {
 	case v.Team != "":
@@ -67,7 +42,7 @@ func viewChange(v *change.View) changeView {
 func (h *changeHandlers) list(c *fiber.Ctx) error {
 	filter := change.Filter{Status: models.ChangeStatus(c.Query("status")), Kind: models.ChangeKind(c.Query("kind"))}
 	rows, next, err := h.Changes.List(request.Context(c), request.Principal(c), filter, page(c))
-	return replyList(c, func(v change.View) changeView { return viewChange(&v) }, rows, next, err)
+	return replyList(c, func(v change.View) wire.ChangeRequest { return viewChange(&v) }, rows, next, err)
 }
 
 func (h *changeHandlers) get(c *fiber.Ctx) error {
@@ -75,14 +50,9 @@ func (h *changeHandlers) get(c *fiber.Ctx) error {
 	return replyView(c, fiber.StatusOK, viewChange, v, err)
 }
 
-// reasonBody is the body of an operation that takes a reason and nothing else.
-type reasonBody struct {
-	Reason string `json:"reason"`
-}
-
 // explain sets the requester's reason.
 func (h *changeHandlers) explain(c *fiber.Ctx) error {
-	in, err := bind[reasonBody](c)
+	in, err := bind[wire.ChangeReason](c)
 	if err != nil {
 		return err
 	}
@@ -95,7 +65,7 @@ func (h *changeHandlers) explain(c *fiber.Ctx) error {
 // decide returns the handler that settles a change request with a resolution.
 func (h *changeHandlers) decide(resolution string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		in, err := bind[reasonBody](c)
+		in, err := bind[wire.ChangeReason](c)
 		if err != nil {
 			return err
 		}

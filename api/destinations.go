@@ -1,14 +1,12 @@
 package api
 
 import (
-	"time"
-
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/destination"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -19,37 +17,17 @@ type destinationHandlers struct {
 	Changes      *change.Service
 }
 
-type destinationView struct {
-	ID             string                 `json:"id"`
-	Name           string                 `json:"name"`
-	Kind           models.DestinationKind `json:"kind"`
-	URL            string                 `json:"url"`
-	Encoding       *string                `json:"encoding"`
-	Header         *string                `json:"header"`
-	CA             *string                `json:"ca"`
-	Since          *string                `json:"since"`
-	HasCredentials bool                   `json:"has_credentials"`
-	Position       int64                  `json:"position"`
-	Behind         int64                  `json:"behind"`
-	OldestBehind   *string                `json:"oldest_behind"`
-	SentAt         *string                `json:"sent_at"`
-	FailingSince   *string                `json:"failing_since"`
-	LastError      *string                `json:"last_error"`
-	CreatedAt      string                 `json:"created_at"`
-	UpdatedAt      string                 `json:"updated_at"`
-}
-
-func viewDestination(d destination.Destination) destinationView {
+func viewDestination(d destination.Destination) wire.Destination {
 	given := func(s string) *string {
 		if s == "" {
 			return nil
 		}
 		return &s
 	}
-	return destinationView{
-		ID: d.ID, Name: d.Name, Kind: d.Kind, URL: d.URL, Encoding: given(d.Encoding), Header: given(d.Header), CA: given(d.CA), Since: apitime.OptionalTime(d.Since),
-		HasCredentials: d.Credentials != nil, Position: d.Position, Behind: d.Behind, OldestBehind: apitime.OptionalTime(d.Oldest), SentAt: apitime.OptionalTime(d.SentAt),
-		FailingSince: apitime.OptionalTime(d.FailingSince), LastError: d.LastError, CreatedAt: apitime.Time(d.CreatedAt), UpdatedAt: apitime.Time(d.UpdatedAt),
+	return wire.Destination{
+		ID: d.ID, Name: d.Name, Kind: string(d.Kind), URL: d.URL, Encoding: given(d.Encoding), Header: given(d.Header), Ca: given(d.CA), Since: (*wire.Time)(d.Since),
+		HasCredentials: d.Credentials != nil, Position: int(d.Position), Behind: int(d.Behind), OldestBehind: (*wire.Time)(d.Oldest), SentAt: (*wire.Time)(d.SentAt),
+		FailingSince: (*wire.Time)(d.FailingSince), LastError: d.LastError, CreatedAt: wire.Time(d.CreatedAt), UpdatedAt: wire.Time(d.UpdatedAt),
 	}
 }
 
@@ -64,20 +42,13 @@ func (h *destinationHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *destinationHandlers) set(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Kind     models.DestinationKind `json:"kind"`
-		URL      string                 `json:"url"`
-		Encoding string                 `json:"encoding"`
-		Header   string                 `json:"header"`
-		CA       string                 `json:"ca"`
-		Since    *apitime.Instant       `json:"since"`
-	}](c)
+	body, err := bind[wire.DestinationSet](c)
 	if err != nil {
 		return err
 	}
-	in := change.Destination{Name: c.Params("destination_name"), Kind: body.Kind, URL: body.URL, Encoding: body.Encoding, Header: body.Header, CA: body.CA}
-	if body.Since != nil {
-		in.Since = (*time.Time)(body.Since)
+	in := change.Destination{
+		Name: c.Params("destination_name"), Kind: models.DestinationKind(body.Kind), URL: body.URL, Encoding: body.Encoding, Header: body.Header, CA: body.Ca,
+		Since: body.Since.Time(),
 	}
 	made, err := h.Changes.SetDestination(request.Context(c), request.Principal(c).Store(), byCaller(c), in)
 	if err != nil || made.Requested != nil {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/change"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -25,28 +25,11 @@ type environmentView struct {
 	Kind            models.EnvironmentKind `json:"kind"`
 	RPID            string                 `json:"rp_id"`
 	ResearchEnabled bool                   `json:"research_enabled"`
-	CreatedAt       string                 `json:"created_at"`
+	CreatedAt       wire.Time              `json:"created_at"`
 
 	models.Settings
-	Brand    brandView    `json:"brand"`
-	Passkeys passkeyRules `json:"passkeys"`
-}
-
-// passkeyRules are the rules of passkeys beside the RP ID and the origins.
-type passkeyRules struct {
-	RPIDs            []string `json:"rp_ids"`
-	RelatedOrigins   []string `json:"related_origins"`
-	Attestation      string   `json:"attestation"`
-	AttestationRoots []string `json:"attestation_roots"`
-	AAGUIDs          []string `json:"aaguids"`
-}
-
-// brandView is the look of the hosted pages. Settings that are not set are empty.
-type brandView struct {
-	Name     string `json:"name"`
-	Accent   string `json:"accent"`
-	Language string `json:"language"`
-	Logo     string `json:"logo"` // base64
+	Brand    wire.Brand        `json:"brand"`
+	Passkeys wire.PasskeyRules `json:"passkeys"`
 }
 
 func viewEnvironment(e models.Environment) environmentView {
@@ -54,12 +37,12 @@ func viewEnvironment(e models.Environment) environmentView {
 		*list = nonNil(*list)
 	}
 	return environmentView{
-		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, ResearchEnabled: e.ResearchEnabled, CreatedAt: apitime.Time(e.CreatedAt), Settings: e.Settings,
-		Passkeys: passkeyRules{
+		ID: e.ID, Tenant: e.TenantID, Kind: e.Kind, RPID: e.RPID, ResearchEnabled: e.ResearchEnabled, CreatedAt: wire.Time(e.CreatedAt), Settings: e.Settings,
+		Passkeys: wire.PasskeyRules{
 			RPIDs: nonNil(e.Passkeys.RPIDs), RelatedOrigins: nonNil(e.Passkeys.RelatedOrigins), Attestation: cmp.Or(e.Passkeys.Attestation, models.AttestationNone),
-			AttestationRoots: nonNil(e.Passkeys.AttestationRoots), AAGUIDs: nonNil(e.Passkeys.AAGUIDs),
+			AttestationRoots: nonNil(e.Passkeys.AttestationRoots), Aaguids: nonNil(e.Passkeys.AAGUIDs),
 		},
-		Brand: brandView{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
+		Brand: wire.Brand{Name: e.Brand.Name, Accent: e.Brand.Accent, Language: e.Brand.Language, Logo: base64.StdEncoding.EncodeToString(e.Brand.Logo)},
 	}
 }
 

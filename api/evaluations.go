@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -21,21 +21,15 @@ func (h *evaluationHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *evaluationHandlers) create(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Name       string               `json:"name"`
-		ActionKeys []string             `json:"action_keys"`
-		StartsAt   *apitime.Instant     `json:"starts_at"`
-		EndsAt     *apitime.Instant     `json:"ends_at"`
-		Criteria   *evaluation.Criteria `json:"success_criteria"`
-	}](c)
+	body, err := bind[wire.EvaluationCreate](c)
 	if err != nil {
 		return err
 	}
 	in := evaluation.Create{
 		Name: body.Name, ActionKeys: body.ActionKeys, StartsAt: body.StartsAt.Time(), EndsAt: body.EndsAt.Time(), Criteria: evaluation.DefaultCriteria(),
 	}
-	if body.Criteria != nil {
-		in.Criteria = *body.Criteria
+	if body.SuccessCriteria != nil {
+		in.Criteria = *body.SuccessCriteria
 	}
 	v, err := h.Evaluations.Create(request.Context(c), request.Principal(c), in)
 	return reply(c, fiber.StatusCreated, v, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
 	"github.com/countersign-dev/countersign/internal/authz/change"
@@ -199,7 +200,7 @@ func TestWebhookEndpointHandlersFollowTheContract(t *testing.T) {
 	b := setupEvents(t)
 	const hooks = "/api/v1/webhook-endpoints"
 	out, _ := b.call("createWebhookEndpoint", http.MethodPost, hooks, `{"url":"`+b.receiver+`","events":["subject.*"],"description":"d"}`, http.StatusCreated)
-	made := decodeTo[endpointView](t, out)
+	made := decodeTo[wire.WebhookEndpointWithSecret](t, out)
 	require.Contains(t, made.Secret, "whsec_")
 	one := hooks + "/" + made.ID
 
@@ -215,18 +216,18 @@ func TestWebhookEndpointHandlersFollowTheContract(t *testing.T) {
 		require.NotContains(t, string(out), "whsec_", c.operation)
 	}
 	out, _ = b.call("updateWebhookEndpoint", http.MethodPatch, one, `{"description":null}`, http.StatusOK)
-	require.Nil(t, decodeTo[endpointView](t, out).Description)
+	require.Nil(t, decodeTo[wire.WebhookEndpointWithSecret](t, out).Description)
 	out, _ = b.call("updateWebhookEndpoint", http.MethodPatch, one, `{}`, http.StatusOK)
-	require.Equal(t, []string{"*"}, decodeTo[endpointView](t, out).Events)
+	require.Equal(t, []string{"*"}, decodeTo[wire.WebhookEndpointWithSecret](t, out).Events)
 	out, _ = b.call("rotateWebhookSecret", http.MethodPost, one+"/rotate", "", http.StatusOK)
-	require.NotEqual(t, made.Secret, decodeTo[endpointView](t, out).Secret)
+	require.NotEqual(t, made.Secret, decodeTo[wire.WebhookEndpointWithSecret](t, out).Secret)
 	b.call("rotateWebhookSecret", http.MethodPost, one+"/rotate", `{"overlap_seconds":0}`, http.StatusConflict)
 
 	b.happen(b.caller.Store(), events.SubjectCreatedData{}, "s1", clock.System().Now())
 	out, _ = b.call("replayWebhookEndpoint", http.MethodPost, one+"/replay", `{"status":"all"}`, http.StatusAccepted)
 	require.JSONEq(t, `{"endpoint":"`+made.ID+`","scheduled":1}`, string(out))
 	out, _ = b.call("listWebhookAttempts", http.MethodGet, one+"/attempts?status=pending", "", http.StatusOK)
-	require.Len(t, decodeTo[[]attemptView](t, out), 1)
+	require.Len(t, decodeTo[[]wire.WebhookAttempt](t, out), 1)
 	b.call("replayWebhookEndpoint", http.MethodPost, one+"/replay", `{"since":"2026-03-02T00:00:00Z","until":"2026-03-01T00:00:00Z"}`,
 		http.StatusUnprocessableEntity)
 	b.call("createWebhookEndpoint", http.MethodPost, hooks, `{"url":"https://169.254.169.254/"}`, http.StatusUnprocessableEntity)

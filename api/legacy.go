@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/subject/legacy"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -35,9 +36,7 @@ func sendLegacy(c *fiber.Ctx, status int, successor string, body map[string]any)
 }
 
 func (h *legacyHandlers) start(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		UserID string `json:"user_id"`
-	}](c)
+	in, err := bind[wire.LegacySessionStart](c)
 	if err != nil {
 		return err
 	}
@@ -104,9 +103,7 @@ func (h *legacyHandlers) trust(c *fiber.Ctx) error {
 }
 
 func (h *legacyHandlers) end(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		SessionID string `json:"session_id"`
-	}](c)
+	in, err := bind[wire.LegacySessionEnd](c)
 	if err != nil {
 		return err
 	}
@@ -118,19 +115,12 @@ func (h *legacyHandlers) end(c *fiber.Ctx) error {
 		map[string]any{"session_id": in.SessionID, "score": t.Score, "state": t.State})
 }
 
-type timings struct {
-	UserID    string    `json:"user_id"`
-	Reactions []float64 `json:"reaction_times"`
-	Intervals []float64 `json:"keystroke_intervals"`
-	Consent   bool      `json:"consent"`
-}
-
 func (h *legacyHandlers) enrol(c *fiber.Ctx) error {
-	in, err := bind[timings](c)
+	in, err := bind[wire.LegacyEnrol](c)
 	if err != nil {
 		return err
 	}
-	e, err := h.Legacy.Enrol(request.Context(c), request.Principal(c), in.UserID, in.Reactions, in.Intervals, in.Consent)
+	e, err := h.Legacy.Enrol(request.Context(c), request.Principal(c), in.UserID, in.ReactionTimes, in.KeystrokeIntervals, in.Consent)
 	if err != nil {
 		return err
 	}
@@ -139,11 +129,11 @@ func (h *legacyHandlers) enrol(c *fiber.Ctx) error {
 }
 
 func (h *legacyHandlers) auth(c *fiber.Ctx) error {
-	in, err := bind[timings](c)
+	in, err := bind[wire.LegacyAuth](c)
 	if err != nil {
 		return err
 	}
-	v, err := h.Legacy.Auth(request.Context(c), request.Principal(c), in.UserID, in.Reactions, in.Intervals)
+	v, err := h.Legacy.Auth(request.Context(c), request.Principal(c), in.UserID, in.ReactionTimes, in.KeystrokeIntervals)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,9 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/authz/lists"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -16,37 +16,16 @@ type listHandlers struct {
 	Changes *change.Service
 }
 
-type listView struct {
-	ID          string          `json:"id"`
-	Name        string          `json:"name"`
-	Kind        models.ListKind `json:"kind"`
-	Personal    bool            `json:"personal"`
-	Description string          `json:"description"`
-	Version     int             `json:"version"`
-	Entries     int             `json:"entries"`
-	CreatedAt   string          `json:"created_at"`
-	CreatedBy   string          `json:"created_by"`
-}
-
-func viewList(l models.List) listView {
-	return listView{
-		ID: l.ID, Name: l.Name, Kind: l.Kind, Personal: l.Personal, Description: l.Description, Version: l.Version, Entries: l.Entries,
-		CreatedAt: apitime.Time(l.CreatedAt), CreatedBy: l.CreatedBy,
+func viewList(l models.List) wire.NamedList {
+	return wire.NamedList{
+		ID: l.ID, Name: l.Name, Kind: string(l.Kind), Personal: l.Personal, Description: l.Description, Version: l.Version, Entries: l.Entries,
+		CreatedAt: wire.Time(l.CreatedAt), CreatedBy: l.CreatedBy,
 	}
 }
 
-type listEntryView struct {
-	ID        string  `json:"id"`
-	Value     *string `json:"value"`
-	Reason    string  `json:"reason"`
-	ExpiresAt *string `json:"expires_at"`
-	AddedAt   string  `json:"added_at"`
-	AddedBy   string  `json:"added_by"`
-}
-
-func viewListEntry(e models.ListEntry) listEntryView {
-	return listEntryView{
-		ID: e.ID, Value: e.Value, Reason: e.Reason, ExpiresAt: apitime.OptionalTime(e.ExpiresAt), AddedAt: apitime.Time(e.AddedAt), AddedBy: e.AddedBy,
+func viewListEntry(e models.ListEntry) wire.NamedListEntry {
+	return wire.NamedListEntry{
+		ID: e.ID, Value: e.Value, Reason: e.Reason, ExpiresAt: (*wire.Time)(e.ExpiresAt), AddedAt: wire.Time(e.AddedAt), AddedBy: e.AddedBy,
 	}
 }
 
@@ -81,14 +60,7 @@ func (h *listHandlers) entries(c *fiber.Ctx) error {
 }
 
 func (h *listHandlers) change(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Add []struct {
-			Value     string           `json:"value"`
-			Reason    string           `json:"reason"`
-			ExpiresAt *apitime.Instant `json:"expires_at"`
-		} `json:"add"`
-		Remove []lists.Removed `json:"remove"`
-	}](c)
+	body, err := bind[wire.NamedListChange](c)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/countersign-dev/countersign/api/middleware"
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/evaluation"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
@@ -25,20 +26,9 @@ type metaHandlers struct {
 	model    func() *scoring.Model
 }
 
-// backgroundInfo describes a background model in use and its data.
-type backgroundInfo struct {
-	Version       string `json:"version"`
-	Modality      string `json:"modality"`
-	Data          string `json:"data"`
-	Licence       string `json:"licence"`
-	NonCommercial bool   `json:"non_commercial"`
-	Local         bool   `json:"local"`
-	People        int    `json:"people"`
-}
-
 // backgrounds returns the background models in use, in the order of the modalities.
-func (h *metaHandlers) backgrounds() []backgroundInfo {
-	out := []backgroundInfo{}
+func (h *metaHandlers) backgrounds() []wire.Background {
+	out := []wire.Background{}
 	if h.model == nil {
 		return out
 	}
@@ -46,7 +36,9 @@ func (h *metaHandlers) backgrounds() []backgroundInfo {
 	for _, modality := range features.Modalities() {
 		if bg := m.Background(modality); bg != nil {
 			c := bg.Card
-			out = append(out, backgroundInfo{bg.Version, string(modality), c.Data, c.Licence, c.NonCommercial, c.Local, c.People})
+			out = append(out, wire.Background{
+				Version: bg.Version, Modality: string(modality), Data: c.Data, Licence: c.Licence, NonCommercial: c.NonCommercial, Local: c.Local, People: c.People,
+			})
 		}
 	}
 	return out
@@ -55,23 +47,16 @@ func (h *metaHandlers) backgrounds() []backgroundInfo {
 // readyTimeout limits the readiness checks of /meta.
 const readyTimeout = time.Second
 
-// claimInfo describes one claim of an assurance profile.
-type claimInfo struct {
-	Claim       string   `json:"claim"`
-	Statuses    []string `json:"statuses"`
-	Description string   `json:"description"`
-}
-
 // claimInfos lists all claims with their possible statuses.
-var claimInfos = []claimInfo{
-	{policy.OperatorContinuity, []string{"confirmed", "likely", "uncertain", "not_confirmed", "insufficient_evidence"},
-		"The person at the keyboard is the one who enrolled."},
-	{policy.HumanPresence, []string{"confirmed", "likely", "uncertain", "not_confirmed"}, "The input was made by a person."},
-	{policy.Automation, []string{"detected", "not_detected"}, "The input was made by a program."},
-	{policy.EvidenceReplay, []string{"detected", "not_detected"}, "The evidence was sent before."},
-	{policy.OperatorChange, []string{"detected", "not_detected", "insufficient_evidence"},
-		"A different person took over during the session. Experimental."},
-	{policy.AgentMandate, []string{"unsupported"}, "An agent acts under a mandate. Not supported."},
+var claimInfos = []wire.ClaimInfo{
+	{Claim: policy.OperatorContinuity, Statuses: []string{"confirmed", "likely", "uncertain", "not_confirmed", "insufficient_evidence"},
+		Description: "The person at the keyboard is the one who enrolled."},
+	{Claim: policy.HumanPresence, Statuses: []string{"confirmed", "likely", "uncertain", "not_confirmed"}, Description: "The input was made by a person."},
+	{Claim: policy.Automation, Statuses: []string{"detected", "not_detected"}, Description: "The input was made by a program."},
+	{Claim: policy.EvidenceReplay, Statuses: []string{"detected", "not_detected"}, Description: "The evidence was sent before."},
+	{Claim: policy.OperatorChange, Statuses: []string{"detected", "not_detected", "insufficient_evidence"},
+		Description: "A different person took over during the session. Experimental."},
+	{Claim: policy.AgentMandate, Statuses: []string{"unsupported"}, Description: "An agent acts under a mandate. Not supported."},
 }
 
 func (h *metaHandlers) get(c *fiber.Ctx) error {

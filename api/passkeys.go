@@ -1,11 +1,9 @@
 package api
 
 import (
-	"encoding/json"
-
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/subject/passkey"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
@@ -16,25 +14,11 @@ type passkeyHandlers struct {
 	Passkeys *passkey.Service
 }
 
-type passkeyView struct {
-	passkeySummary
-	AAGUID         *string        `json:"aaguid"`
-	BackupEligible bool           `json:"backup_eligible"`
-	BackedUp       bool           `json:"backed_up"`
-	Transports     models.Strings `json:"transports"`
-	RPID           *string        `json:"rp_id"`
-	RevokedAt      *string        `json:"revoked_at"`
-}
-
-func viewPasskey(p models.Passkey) passkeyView {
-	v := passkeyView{
-		passkeySummary: summarisePasskey(p), AAGUID: passkey.AAGUID(p), BackupEligible: p.BackupEligible, BackedUp: p.BackupState,
-		Transports: p.Transports, RPID: p.RPID, RevokedAt: apitime.OptionalTime(p.RevokedAt),
+func viewPasskey(p models.Passkey) wire.Passkey {
+	return wire.Passkey{
+		PasskeySummary: summarisePasskey(p), AAGUID: passkey.AAGUID(p), BackupEligible: p.BackupEligible, BackedUp: p.BackupState,
+		Transports: nonNil(p.Transports), RPID: p.RPID, RevokedAt: (*wire.Time)(p.RevokedAt),
 	}
-	if v.Transports == nil {
-		v.Transports = models.Strings{}
-	}
-	return v
 }
 
 func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
@@ -42,24 +26,15 @@ func (h *passkeyHandlers) grant(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusCreated).JSON(struct {
-		Token     string `json:"token"`
-		ExpiresAt string `json:"expires_at"`
-	}{g.Token, apitime.Time(g.ExpiresAt)})
-}
-
-type registrationBody struct {
-	Grant      string          `json:"registration_grant"`
-	RPID       string          `json:"rp_id"`
-	Credential json.RawMessage `json:"credential"`
+	return c.Status(fiber.StatusCreated).JSON(wire.PasskeyRegistrationGrant{Token: g.Token, ExpiresAt: wire.Time(g.ExpiresAt)})
 }
 
 func (h *passkeyHandlers) options(c *fiber.Ctx) error {
-	body, err := bind[registrationBody](c)
+	body, err := bind[wire.PasskeyRegistrationOptionsRequest](c)
 	if err != nil {
 		return err
 	}
-	options, err := h.Passkeys.Options(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Grant, body.RPID)
+	options, err := h.Passkeys.Options(request.Context(c), request.Principal(c), c.Params("subject_id"), body.RegistrationGrant, body.RPID)
 	if err != nil {
 		return err
 	}
@@ -67,11 +42,11 @@ func (h *passkeyHandlers) options(c *fiber.Ctx) error {
 }
 
 func (h *passkeyHandlers) complete(c *fiber.Ctx) error {
-	body, err := bind[registrationBody](c)
+	body, err := bind[wire.PasskeyRegistrationComplete](c)
 	if err != nil {
 		return err
 	}
-	p, err := h.Passkeys.Complete(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Grant, body.Credential)
+	p, err := h.Passkeys.Complete(request.Context(c), request.Principal(c), c.Params("subject_id"), body.RegistrationGrant, body.Credential)
 	return sendRegistered(c, p, err)
 }
 
@@ -91,19 +66,14 @@ func (h *passkeyHandlers) related(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusOK).JSON(struct {
-		Origins []string `json:"origins"`
-	}{found})
+	return c.Status(fiber.StatusOK).JSON(wire.RelatedOrigins{Origins: found})
 }
 
 func sendRegistered(c *fiber.Ctx, p models.Passkey, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusCreated).JSON(struct {
-		ID        string `json:"id"`
-		CreatedAt string `json:"created_at"`
-	}{p.ID, apitime.Time(p.CreatedAt)})
+	return c.Status(fiber.StatusCreated).JSON(wire.PasskeyRegistered{ID: p.ID, CreatedAt: wire.Time(p.CreatedAt)})
 }
 
 func (h *passkeyHandlers) list(c *fiber.Ctx) error {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/signing"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/canonical"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -34,25 +34,13 @@ func (h *proofHandlers) status(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusOK).JSON(map[string]any{
-		"jti": s.JTI, "status": s.Status, "expires_at": apitime.OptionalTime(s.ExpiresAt), "revoked_at": apitime.OptionalTime(s.RevokedAt),
+	return c.Status(fiber.StatusOK).JSON(wire.ProofStatus{
+		JTI: s.JTI, Status: string(s.Status), ExpiresAt: (*wire.Time)(s.ExpiresAt), RevokedAt: (*wire.Time)(s.RevokedAt),
 	})
 }
 
 func (h *proofHandlers) verify(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Proof    string `json:"proof"`
-		Audience string `json:"audience"`
-		Action   string `json:"action"`
-		Resource *struct {
-			Type string `json:"type"`
-			ID   string `json:"id"`
-		} `json:"resource"`
-		Nonce   string         `json:"nonce"`
-		Subject string         `json:"subject"`
-		Context map[string]any `json:"context"` // {} is the context of a request without one; nil is not checked
-		Consume bool           `json:"consume"`
-	}](c)
+	in, err := bind[wire.ProofVerifyRequest](c)
 	if err != nil {
 		return err
 	}
@@ -62,7 +50,7 @@ func (h *proofHandlers) verify(c *fiber.Ctx) error {
 	if in.Resource != nil {
 		q.ResourceType, q.ResourceID = in.Resource.Type, in.Resource.ID
 	}
-	if in.Context != nil {
+	if in.Context != nil { // {} is the context of a request without one; an omitted one is not checked
 		if q.ContextDigest, err = canonical.ContextDigest(in.Context); err != nil {
 			return problem.Invalid([]any{"body", "context"}, "The context has no canonical form: "+err.Error(), "value_error")
 		}

@@ -5,12 +5,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/afterreview"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/hold"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
@@ -21,27 +21,6 @@ type reviewHandlers struct {
 	Holds    *hold.Service
 	Reviewer *hold.Reviewer
 	After    *afterreview.Service
-}
-
-type heldReview struct {
-	Authorization  string               `json:"authorization"`
-	Action         string               `json:"action"`
-	Subject        string               `json:"subject"`
-	RiskClass      string               `json:"risk_class"`
-	ReasonCodes    models.Strings       `json:"reason_codes"`
-	OpenedAt       string               `json:"opened_at"`
-	RemindedAt     *string              `json:"reminded_at"`
-	DueAt          string               `json:"due_at"`
-	ReviewStatus   string               `json:"review_status"`
-	Approvals      hold.Approvals       `json:"approvals"`
-	SelfReview     string               `json:"self_review"`
-	YourResolution *string              `json:"your_resolution"`
-	Reviewable     bool                 `json:"reviewable"`
-	Approvable     bool                 `json:"approvable"`
-	AssignedTo     *string              `json:"assigned_to"`
-	Teams          []hold.Wanted        `json:"teams,omitempty"`
-	Steps          []hold.Stage         `json:"steps,omitempty"`
-	Display        *authorization.Shown `json:"display"`
 }
 
 func (h *reviewHandlers) list(c *fiber.Ctx) error {
@@ -64,7 +43,7 @@ func (h *reviewHandlers) list(c *fiber.Ctx) error {
 	return replyList(c, viewHeld, rows, next, err)
 }
 
-func viewHeld(r hold.Queued) heldReview {
+func viewHeld(r hold.Queued) wire.HeldReview {
 	selfReview := policy.SelfReviewAllowed
 	if r.SelfReviewBarred {
 		selfReview = policy.SelfReviewBarred
@@ -74,32 +53,14 @@ func viewHeld(r hold.Queued) heldReview {
 	if len(r.Shown) > 0 {
 		shown = &authorization.Shown{Details: r.Shown}
 	}
-	return heldReview{
+	return wire.HeldReview{
 		Authorization: r.AuthorizationID, Action: r.ActionKey, Subject: r.Subject, RiskClass: r.RiskClass,
-		ReasonCodes: append(models.Strings{}, r.ReasonCodes...), OpenedAt: apitime.Time(r.OpenedAt), RemindedAt: apitime.OptionalTime(r.RemindedAt),
-		DueAt: apitime.Time(r.DueAt), ReviewStatus: string(r.Status),
+		ReasonCodes: nonNil(r.ReasonCodes), OpenedAt: wire.Time(r.OpenedAt), RemindedAt: (*wire.Time)(r.RemindedAt),
+		DueAt: wire.Time(r.DueAt), ReviewStatus: string(r.Status),
 		Approvals:  hold.Approvals{Given: r.Approvals, Required: r.ApprovalsRequired},
 		SelfReview: string(selfReview), YourResolution: r.OwnResolution, Reviewable: reviewable, Display: shown,
 		Approvable: reviewable && r.Approvable, Teams: r.Teams, Steps: r.Stages, AssignedTo: r.AssignedTo,
 	}
-}
-
-type reviewCounts struct {
-	AsOf           string            `json:"as_of"`
-	Pending        int64             `json:"pending"`
-	Due            dueCounts         `json:"due"`
-	Reminded       int64             `json:"reminded"`
-	PartlyApproved int64             `json:"partly_approved"`
-	OldestOpenedAt *string           `json:"oldest_opened_at"`
-	NextDueAt      *string           `json:"next_due_at"`
-	ByRiskClass    []hold.KeyedCount `json:"by_risk_class"`
-	ByAction       []hold.KeyedCount `json:"by_action"`
-}
-
-type dueCounts struct {
-	WithinHour int64 `json:"within_1h"`
-	WithinDay  int64 `json:"within_24h"`
-	Later      int64 `json:"later"`
 }
 
 func (h *reviewHandlers) counts(c *fiber.Ctx) error {
@@ -107,11 +68,11 @@ func (h *reviewHandlers) counts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusOK).JSON(reviewCounts{
-		AsOf: apitime.Time(n.AsOf), Pending: n.Pending,
-		Due:      dueCounts{WithinHour: n.WithinHour, WithinDay: n.WithinDay - n.WithinHour, Later: n.Pending - n.WithinDay},
-		Reminded: n.Reminded, PartlyApproved: n.PartlyApproved,
-		OldestOpenedAt: apitime.OptionalTime(n.OldestOpenedAt), NextDueAt: apitime.OptionalTime(n.NextDueAt),
+	return c.Status(fiber.StatusOK).JSON(wire.ReviewCounts{
+		AsOf: wire.Time(n.AsOf), Pending: int(n.Pending),
+		Due:      wire.ReviewsDue{Within1h: int(n.WithinHour), Within24h: int(n.WithinDay - n.WithinHour), Later: int(n.Pending - n.WithinDay)},
+		Reminded: int(n.Reminded), PartlyApproved: int(n.PartlyApproved),
+		OldestOpenedAt: (*wire.Time)(n.OldestOpenedAt), NextDueAt: (*wire.Time)(n.NextDueAt),
 		ByRiskClass: n.ByRisk, ByAction: n.ByAction,
 	})
 }
@@ -124,14 +85,11 @@ func (h *reviewHandlers) listAfter(c *fiber.Ctx) error {
 
 // giveVerdict says whether a break-glass was justified.
 func (h *reviewHandlers) giveVerdict(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Verdict models.AfterReviewStatus `json:"verdict"`
-		Note    string                   `json:"note"`
-	}](c)
+	body, err := bind[wire.AfterReviewVerdict](c)
 	if err != nil {
 		return err
 	}
-	out, err := h.After.Review(request.Context(c), request.Principal(c), c.Params("authorization_id"), body.Verdict, body.Note)
+	out, err := h.After.Review(request.Context(c), request.Principal(c), c.Params("authorization_id"), models.AfterReviewStatus(body.Verdict), body.Note)
 	return reply(c, fiber.StatusOK, out, err)
 }
 
@@ -141,11 +99,7 @@ func (h *reviewHandlers) withdraw(c *fiber.Ctx) error {
 }
 
 func (h *reviewHandlers) review(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Resolution string  `json:"resolution"`
-		Note       *string `json:"note"`
-		Step       *string `json:"step"`
-	}](c)
+	body, err := bind[wire.ManualReviewRequest](c)
 	if err != nil {
 		return err
 	}

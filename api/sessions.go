@@ -4,9 +4,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/metrics"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/behavior/scoring"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject/enrollment"
 	"github.com/countersign-dev/countersign/internal/subject/session"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -22,30 +22,16 @@ type sessionHandlers struct {
 // researchHeader is equivalent to research_optin in the body.
 const researchHeader = "X-Service-Research-Optin"
 
-type sessionView struct {
-	ID             string               `json:"id"`
-	Subject        string               `json:"subject"`
-	Environment    string               `json:"environment"`
-	DeviceClass    string               `json:"device_class"`
-	Status         models.SessionStatus `json:"status"`
-	StartedAt      string               `json:"started_at"`
-	EndedAt        *string              `json:"ended_at"`
-	LastEvidenceAt *string              `json:"last_evidence_at"`
-}
-
-func viewSession(v identity.SubjectSession) sessionView {
+func viewSession(v identity.SubjectSession) wire.Session {
 	s := v.Session
-	return sessionView{
-		ID: s.ID, Subject: v.Subject.ExternalID, Environment: s.EnvironmentID, DeviceClass: s.DeviceClass, Status: s.Status,
-		StartedAt: apitime.Time(s.StartedAt), EndedAt: apitime.OptionalTime(s.EndedAt), LastEvidenceAt: apitime.OptionalTime(s.LastEvidenceAt),
+	return wire.Session{
+		ID: s.ID, Subject: v.Subject.ExternalID, Environment: s.EnvironmentID, DeviceClass: s.DeviceClass, Status: string(s.Status),
+		StartedAt: wire.Time(s.StartedAt), EndedAt: (*wire.Time)(s.EndedAt), LastEvidenceAt: (*wire.Time)(s.LastEvidenceAt),
 	}
 }
 
 func (h *sessionHandlers) create(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Subject     string `json:"subject"`
-		DeviceClass string `json:"device_class"`
-	}](c)
+	in, err := bind[wire.SessionCreate](c)
 	if err != nil {
 		return err
 	}
@@ -69,14 +55,10 @@ func (h *sessionHandlers) status(c *fiber.Ctx) error {
 		return err
 	}
 	s := v.Session
-	return c.Status(fiber.StatusOK).JSON(struct {
-		sessionView
-		Coverage        string   `json:"coverage"`
-		EvidenceWindows int      `json:"evidence_windows"`
-		ActiveSeconds   float64  `json:"active_seconds"`
-		Modalities      []string `json:"modalities_present"`
-		EnrollmentReady bool     `json:"enrollment_ready"`
-	}{viewSession(v), s.Coverage, s.EvidenceWindows, s.ActiveSeconds, nonNil(s.Modalities), s.EnrollmentReady})
+	return c.Status(fiber.StatusOK).JSON(wire.SessionStatus{
+		Session: viewSession(v), Coverage: s.Coverage, EvidenceWindows: s.EvidenceWindows, ActiveSeconds: s.ActiveSeconds,
+		ModalitiesPresent: nonNil(s.Modalities), EnrollmentReady: s.EnrollmentReady,
+	})
 }
 
 func (h *sessionHandlers) assessment(c *fiber.Ctx) error {
@@ -125,44 +107,23 @@ type enrollmentHandlers struct {
 	Completer   *enrollment.Completer
 }
 
-type enrollmentView struct {
-	ID              string                  `json:"id"`
-	Subject         string                  `json:"subject"`
-	Anchor          string                  `json:"anchor"`
-	Status          models.EnrollmentStatus `json:"status"`
-	WindowsAccepted int                     `json:"windows_accepted"`
-	CreatedAt       string                  `json:"created_at"`
-	CompletedAt     *string                 `json:"completed_at"`
-	Limitations     []string                `json:"limitations"`
-	RefusedSessions []refusedSession        `json:"refused_sessions"`
-}
-
-// refusedSession is a session that an enrollment did not use, with the reason code.
-type refusedSession struct {
-	Session string `json:"session"`
-	Reason  string `json:"reason"`
-}
-
-func viewEnrollment(v enrollment.View) enrollmentView {
-	out := enrollmentView{
-		ID: v.ID, Subject: v.Subject, Anchor: v.Anchor, Status: v.Status, WindowsAccepted: v.WindowsAccepted,
-		CreatedAt: apitime.Time(v.CreatedAt), Limitations: nonNil(v.Limitations), RefusedSessions: []refusedSession{},
+func viewEnrollment(v enrollment.View) wire.Enrollment {
+	out := wire.Enrollment{
+		ID: v.ID, Subject: v.Subject, Anchor: v.Anchor, Status: string(v.Status), WindowsAccepted: v.WindowsAccepted,
+		CreatedAt: wire.Time(v.CreatedAt), Limitations: nonNil(v.Limitations), RefusedSessions: []wire.RefusedSession{},
 	}
 	for _, id := range v.RefusedSessions {
-		out.RefusedSessions = append(out.RefusedSessions, refusedSession{id, scoring.ReasonInconsistent})
+		out.RefusedSessions = append(out.RefusedSessions, wire.RefusedSession{Session: id, Reason: scoring.ReasonInconsistent})
 	}
 	if v.Status == models.EnrollmentCompleted {
-		out.CompletedAt = apitime.OptionalTime(v.CompletedAt)
+		out.CompletedAt = (*wire.Time)(v.CompletedAt)
 	}
 	return out
 }
 
 // complete returns 202 for an enrollment that has not been trained in time.
 func (h *enrollmentHandlers) complete(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Session string `json:"session"`
-		Force   bool   `json:"force"`
-	}](c)
+	in, err := bind[wire.EnrollmentComplete](c)
 	if err != nil {
 		return err
 	}

@@ -1,21 +1,14 @@
 package api
 
 import (
-	"time"
-
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
-
-// defaultReplay is the contract's default of PolicySimulationRequest.last.
-const defaultReplay = 1000
-
-// defaultListed is the contract's default of PolicySimulationRequest.list.
-const defaultListed = 100
 
 // simulationHandlers handles policy simulations.
 type simulationHandlers struct {
@@ -25,27 +18,16 @@ type simulationHandlers struct {
 
 // run re-evaluates stored decisions under a policy version. It changes nothing.
 func (h *simulationHandlers) run(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Last  int        `json:"last"`
-		List  *int       `json:"list"`
-		Since *time.Time `json:"since"`
-		Until *time.Time `json:"until"`
-	}](c)
+	in, err := bind[wire.PolicySimulationRequest](c)
 	if err != nil {
 		return err
-	}
-	if in.Last == 0 {
-		in.Last = defaultReplay
 	}
 	p := request.Principal(c)
 	v, err := h.Actions.Version(request.Context(c), p.Store(), c.Params("action_id"), version(c))
 	if err != nil {
 		return err
 	}
-	window := authorization.Window{Last: in.Last, Since: in.Since, Until: in.Until, List: defaultListed}
-	if in.List != nil {
-		window.List = *in.List
-	}
+	window := authorization.Window{Last: in.Last, Since: in.Since.Time(), Until: in.Until.Time(), List: in.List}
 	simulation, err := h.Authorizations.Simulate(request.Context(c), p.Store(), v, policy.EnvironmentKind(p.Kind), window)
 	return reply(c, fiber.StatusOK, simulation, err)
 }

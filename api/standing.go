@@ -3,9 +3,9 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/authorization"
 	"github.com/countersign-dev/countersign/internal/authz/standing"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
@@ -16,13 +16,6 @@ type standingHandlers struct {
 	Standing       *standing.Service
 	Links          *standing.Links
 	Clock          clock.Clock
-}
-
-// openedStanding is a standing approval that waits, and what it waits for.
-type openedStanding struct {
-	Standing  standing.View                      `json:"standing_approval"`
-	Challenge *authorization.ChallengeDescriptor `json:"challenge"`
-	Hold      *authorization.HoldDescriptor      `json:"hold"`
 }
 
 func (h *standingHandlers) create(c *fiber.Ctx) error {
@@ -37,7 +30,7 @@ func (h *standingHandlers) create(c *fiber.Ctx) error {
 		return err
 	}
 	view, err := h.Standing.Get(request.Context(c), p.Store(), opened.ID)
-	return reply(c, fiber.StatusCreated, openedStanding{Standing: view, Challenge: opened.Response.Challenge, Hold: opened.Response.Hold}, err)
+	return reply(c, fiber.StatusCreated, wire.StandingApprovalOpened{StandingApproval: view, Challenge: opened.Response.Challenge, Hold: opened.Response.Hold}, err)
 }
 
 func (h *standingHandlers) list(c *fiber.Ctx) error {
@@ -58,5 +51,5 @@ func (h *standingHandlers) revoke(c *fiber.Ctx) error {
 // link creates a link to the page on which the subject sees and revokes standing approvals.
 func (h *standingHandlers) link(c *fiber.Ctx) error {
 	l, err := h.Links.Create(request.Context(c), request.Principal(c), c.Params("subject_id"))
-	return reply(c, fiber.StatusCreated, map[string]string{"url": l.URL, "expires_at": apitime.Time(l.ExpiresAt)}, err)
+	return reply(c, fiber.StatusCreated, wire.StandingLink{URL: l.URL, ExpiresAt: wire.Time(l.ExpiresAt)}, err)
 }

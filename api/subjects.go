@@ -7,8 +7,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/change"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/subject"
 	"github.com/countersign-dev/countersign/internal/subject/alias"
 	"github.com/countersign-dev/countersign/internal/transport/pacing"
@@ -23,30 +23,11 @@ type subjectHandlers struct {
 	Aliases  *alias.Service
 }
 
-type passkeySummary struct {
-	ID         string  `json:"id"`
-	CreatedAt  string  `json:"created_at"`
-	LastUsedAt *string `json:"last_used_at"`
-}
-
-type subjectView struct {
-	ID               string           `json:"id"`
-	Environment      string           `json:"environment"`
-	Status           string           `json:"status"`
-	Enrollment       string           `json:"enrollment"`
-	AdaptationFrozen bool             `json:"adaptation_frozen"`
-	ResearchConsent  bool             `json:"research_consent"`
-	Passkeys         []passkeySummary `json:"passkeys"`
-	CreatedAt        string           `json:"created_at"`
-	UpdatedAt        string           `json:"updated_at"`
-	RevokedAt        *string          `json:"revoked_at"`
-}
-
-func viewSubject(v subject.View) subjectView {
-	out := subjectView{
+func viewSubject(v subject.View) wire.Subject {
+	out := wire.Subject{
 		ID: v.ExternalID, Environment: v.EnvironmentID, Status: string(v.Status), Enrollment: string(v.Enrollment),
-		AdaptationFrozen: v.AdaptationFrozen, ResearchConsent: v.ResearchConsent, Passkeys: make([]passkeySummary, len(v.Passkeys)),
-		CreatedAt: apitime.Time(v.CreatedAt), UpdatedAt: apitime.Time(v.UpdatedAt), RevokedAt: apitime.OptionalTime(v.RevokedAt),
+		AdaptationFrozen: v.AdaptationFrozen, ResearchConsent: v.ResearchConsent, Passkeys: make([]wire.PasskeySummary, len(v.Passkeys)),
+		CreatedAt: wire.Time(v.CreatedAt), UpdatedAt: wire.Time(v.UpdatedAt), RevokedAt: (*wire.Time)(v.RevokedAt),
 	}
 	for i, p := range v.Passkeys {
 		out.Passkeys[i] = summarisePasskey(p)
@@ -54,14 +35,12 @@ func viewSubject(v subject.View) subjectView {
 	return out
 }
 
-func summarisePasskey(p models.Passkey) passkeySummary {
-	return passkeySummary{ID: p.ID, CreatedAt: apitime.Time(p.CreatedAt), LastUsedAt: apitime.OptionalTime(p.LastUsedAt)}
+func summarisePasskey(p models.Passkey) wire.PasskeySummary {
+	return wire.PasskeySummary{ID: p.ID, CreatedAt: wire.Time(p.CreatedAt), LastUsedAt: (*wire.Time)(p.LastUsedAt)}
 }
 
 func (h *subjectHandlers) create(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		ID string `json:"id"`
-	}](c)
+	body, err := bind[wire.SubjectCreate](c)
 	if err != nil {
 		return err
 	}
@@ -85,31 +64,22 @@ func (h *subjectHandlers) erase(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusAccepted).JSON(struct {
-		Subject     string `json:"subject"`
-		Erasure     string `json:"erasure"`
-		Status      string `json:"status"`
-		RequestedAt string `json:"requested_at"`
-	}{r.Subject, r.Erasure, r.Status, apitime.Time(r.RequestedAt)})
+	return c.Status(fiber.StatusAccepted).JSON(wire.ErasureReceipt{
+		Subject: r.Subject, Erasure: r.Erasure, Status: r.Status, RequestedAt: wire.Time(r.RequestedAt),
+	})
 }
 
 func (h *subjectHandlers) freeze(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Frozen *bool  `json:"frozen"`
-		Reason string `json:"reason"`
-	}](c)
+	body, err := bind[wire.AdaptationFreeze](c)
 	if err != nil {
 		return err
 	}
-	frozen := body.Frozen == nil || *body.Frozen
-	v, err := h.Subjects.Freeze(request.Context(c), request.Principal(c), c.Params("subject_id"), frozen, body.Reason)
+	v, err := h.Subjects.Freeze(request.Context(c), request.Principal(c), c.Params("subject_id"), body.Frozen, body.Reason)
 	return replyView(c, fiber.StatusOK, viewSubject, v, err)
 }
 
 func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Reason string `json:"reason"`
-	}](c)
+	body, err := bind[wire.Reason](c)
 	if err != nil {
 		return err
 	}
@@ -119,7 +89,7 @@ func (h *subjectHandlers) revoke(c *fiber.Ctx) error {
 
 // reinstate requests the end of a revocation.
 func (h *subjectHandlers) reinstate(c *fiber.Ctx) error {
-	body, err := bind[reasonBody](c)
+	body, err := bind[wire.SubjectReinstate](c)
 	if err != nil {
 		return err
 	}
@@ -127,22 +97,11 @@ func (h *subjectHandlers) reinstate(c *fiber.Ctx) error {
 	return replyView(c, fiber.StatusAccepted, viewChange, v, err)
 }
 
-// aliasesView has the stored part of the names of a subject: not the names.
-type aliasesView struct {
-	Subject string      `json:"subject"`
-	Aliases []aliasView `json:"aliases"`
-}
-
-type aliasView struct {
-	Format    string `json:"format"`
-	CreatedAt string `json:"created_at"`
-}
-
-func viewAliases(subject string) func([]models.SubjectAlias) aliasesView {
-	return func(rows []models.SubjectAlias) aliasesView {
-		out := aliasesView{Subject: subject, Aliases: make([]aliasView, len(rows))}
+func viewAliases(subject string) func([]models.SubjectAlias) wire.SubjectAliases {
+	return func(rows []models.SubjectAlias) wire.SubjectAliases {
+		out := wire.SubjectAliases{Subject: subject, Aliases: make([]wire.StoredAlias, len(rows))}
 		for i, r := range rows {
-			out.Aliases[i] = aliasView{Format: r.Format, CreatedAt: apitime.Time(r.CreatedAt)}
+			out.Aliases[i] = wire.StoredAlias{Format: r.Format, CreatedAt: wire.Time(r.CreatedAt)}
 		}
 		return out
 	}
@@ -155,9 +114,7 @@ func (h *subjectHandlers) aliases(c *fiber.Ctx) error {
 }
 
 func (h *subjectHandlers) setAliases(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Aliases []alias.Name `json:"aliases"`
-	}](c)
+	body, err := bind[wire.SubjectAliasesUpdate](c)
 	if err != nil {
 		return err
 	}
@@ -195,9 +152,7 @@ func paced(body io.ReadCloser, conn net.Conn, size int64, pause time.Duration) i
 }
 
 func (h *subjectHandlers) consent(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Consented bool `json:"consented"`
-	}](c)
+	body, err := bind[wire.ResearchConsentRequest](c)
 	if err != nil {
 		return err
 	}
@@ -206,9 +161,5 @@ func (h *subjectHandlers) consent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusOK).JSON(struct {
-		Subject    string `json:"subject"`
-		Consented  bool   `json:"consented"`
-		RecordedAt string `json:"recorded_at"`
-	}{id, r.Consented, apitime.Time(r.RecordedAt)})
+	return c.Status(fiber.StatusOK).JSON(wire.ResearchConsentRecord{Subject: id, Consented: r.Consented, RecordedAt: wire.Time(r.RecordedAt)})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/api/openapi"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/backgrounds"
 	"github.com/countersign-dev/countersign/internal/platform/clock"
@@ -112,7 +113,7 @@ func TestSubjectHandlersFollowTheContract(t *testing.T) {
 	b.call("listSubjects", "GET", "?status=active&enrollment=none", "", 200)
 
 	for body, frozen := range map[string]bool{"": true, `{}`: true, `{"frozen":false}`: false, `{"frozen":true,"reason":"misuse"}`: true} {
-		var v subjectView
+		var v wire.Subject
 		require.NoError(t, json.Unmarshal(b.call("freezeAdaptation", "POST", "/user-1/adaptation/freeze", body, 200), &v))
 		require.Equal(t, frozen, v.AdaptationFrozen, body)
 	}

@@ -3,10 +3,10 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/staff"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/authz/change"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 )
 
@@ -16,24 +16,10 @@ type teamHandlers struct {
 	Changes *change.Service
 }
 
-type teamView struct {
-	ID        string           `json:"id"`
-	Key       string           `json:"key"`
-	Name      string           `json:"name"`
-	Members   []teamMemberView `json:"members"`
-	CreatedAt string           `json:"created_at"`
-}
-
-type teamMemberView struct {
-	Member  string  `json:"member"`
-	Reviews bool    `json:"reviews"`
-	Deputy  *string `json:"deputy"`
-}
-
-func viewTeam(t team.View) teamView {
-	out := teamView{ID: t.ID, Key: t.Key, Name: t.Name, Members: []teamMemberView{}, CreatedAt: apitime.Time(t.CreatedAt)}
+func viewTeam(t team.View) wire.Team {
+	out := wire.Team{ID: t.ID, Key: t.Key, Name: t.Name, Members: []wire.TeamMember{}, CreatedAt: wire.Time(t.CreatedAt)}
 	for _, m := range t.Members {
-		view := teamMemberView{Member: m.Actor, Reviews: m.Reviews}
+		view := wire.TeamMember{Member: m.Actor, Reviews: m.Reviews}
 		if m.Deputy != nil {
 			deputy := "person:" + m.Deputy.DeputyID
 			view.Deputy = &deputy
@@ -45,9 +31,7 @@ func viewTeam(t team.View) teamView {
 
 // setManager records who manages a member of staff.
 func (h *teamHandlers) setManager(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Manager *string `json:"manager"`
-	}](c)
+	body, err := bind[wire.PersonManagerUpdate](c)
 	if err != nil {
 		return err
 	}
@@ -56,13 +40,8 @@ func (h *teamHandlers) setManager(c *fiber.Ctx) error {
 	return replyMade(c, fiber.StatusOK, viewManager, made, err)
 }
 
-type managerView struct {
-	Person  string  `json:"person"`
-	Manager *string `json:"manager"`
-}
-
-func viewManager(m staff.ManagerSet) managerView {
-	return managerView{Person: m.Person, Manager: m.Manager}
+func viewManager(m staff.ManagerSet) wire.PersonManager {
+	return wire.PersonManager{Person: m.Person, Manager: m.Manager}
 }
 
 func byCaller(c *fiber.Ctx) change.By {
@@ -80,11 +59,7 @@ func (h *teamHandlers) get(c *fiber.Ctx) error {
 }
 
 func (h *teamHandlers) create(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Key     string   `json:"key"`
-		Name    string   `json:"name"`
-		Members []string `json:"members"`
-	}](c)
+	body, err := bind[wire.TeamCreate](c)
 	if err != nil {
 		return err
 	}
@@ -94,10 +69,7 @@ func (h *teamHandlers) create(c *fiber.Ctx) error {
 }
 
 func (h *teamHandlers) update(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Name    *string   `json:"name"`
-		Members *[]string `json:"members"`
-	}](c)
+	body, err := bind[wire.TeamUpdate](c)
 	if err != nil {
 		return err
 	}

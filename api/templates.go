@@ -3,7 +3,7 @@ package api
 import (
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/subject/template"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
@@ -14,25 +14,11 @@ type templateHandlers struct {
 	Templates *template.Service
 }
 
-type templateView struct {
-	ID           string   `json:"id"`
-	Modality     string   `json:"modality"`
-	DeviceClass  string   `json:"device_class"`
-	Version      int      `json:"version"`
-	Status       string   `json:"status"`
-	Origin       string   `json:"origin"`
-	ModelVersion string   `json:"model_version"`
-	Provisional  bool     `json:"provisional"`
-	Limitations  []string `json:"limitations"`
-	CreatedAt    string   `json:"created_at"`
-	UpdatedAt    string   `json:"updated_at"`
-}
-
-func viewTemplate(t models.Template) templateView {
-	return templateView{
+func viewTemplate(t models.Template) wire.Template {
+	return wire.Template{
 		ID: t.ID, Modality: t.Modality, DeviceClass: t.DeviceClass, Version: t.Version, Status: string(t.Status), Origin: string(t.Origin),
 		ModelVersion: t.ModelVersion, Provisional: t.Provisional, Limitations: nonNil(t.Limitations),
-		CreatedAt: apitime.Time(t.CreatedAt), UpdatedAt: apitime.Time(t.UpdatedAt),
+		CreatedAt: wire.Time(t.CreatedAt), UpdatedAt: wire.Time(t.UpdatedAt),
 	}
 }
 
@@ -42,11 +28,7 @@ func (h *templateHandlers) list(c *fiber.Ctx) error {
 }
 
 func (h *templateHandlers) rollback(c *fiber.Ctx) error {
-	in, err := bind[struct {
-		Modality    string `json:"modality"`
-		DeviceClass string `json:"device_class"`
-		Version     *int   `json:"version"`
-	}](c)
+	in, err := bind[wire.TemplateRollback](c)
 	if err != nil {
 		return err
 	}

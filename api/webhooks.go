@@ -6,9 +6,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/change"
 	"github.com/countersign-dev/countersign/internal/delivery/webhook"
-	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
 	"github.com/countersign-dev/countersign/models"
@@ -20,22 +20,9 @@ type webhookHandlers struct {
 	Changes   *change.Service
 }
 
-type endpointView struct {
-	ID             string   `json:"id"`
-	URL            string   `json:"url"`
-	Events         []string `json:"events"`
-	Description    *string  `json:"description"`
-	Status         string   `json:"status"`
-	DisabledReason *string  `json:"disabled_reason"`
-	Secret         string   `json:"secret,omitempty"` // at creation and rotation only
-	IncludeDetails bool     `json:"include_details"`
-	CreatedAt      string   `json:"created_at"`
-	UpdatedAt      string   `json:"updated_at"`
-}
-
-func viewEndpoint(e models.WebhookEndpoint) endpointView {
-	v := endpointView{ID: e.ID, URL: e.URL, Events: append([]string{}, e.Events...), Status: e.Status, DisabledReason: e.DisabledReason,
-		IncludeDetails: e.IncludeDetails, CreatedAt: apitime.Time(e.CreatedAt), UpdatedAt: apitime.Time(e.UpdatedAt)}
+func viewEndpoint(e models.WebhookEndpoint) wire.WebhookEndpoint {
+	v := wire.WebhookEndpoint{ID: e.ID, URL: e.URL, Events: append([]string{}, e.Events...), Status: e.Status, DisabledReason: e.DisabledReason,
+		IncludeDetails: e.IncludeDetails, CreatedAt: wire.Time(e.CreatedAt), UpdatedAt: wire.Time(e.UpdatedAt)}
 	if len(v.Events) == 0 {
 		v.Events = []string{"*"}
 	}
@@ -46,10 +33,8 @@ func viewEndpoint(e models.WebhookEndpoint) endpointView {
 }
 
 // viewWithSecret shows the secret too, of a creation or a rotation.
-func viewWithSecret(e change.CreatedEndpoint) endpointView {
-	v := viewEndpoint(e.WebhookEndpoint)
-	v.Secret = e.Secret
-	return v
+func viewWithSecret(e change.CreatedEndpoint) wire.WebhookEndpointWithSecret {
+	return wire.WebhookEndpointWithSecret{WebhookEndpoint: viewEndpoint(e.WebhookEndpoint), Secret: e.Secret}
 }
 
 func (h *webhookHandlers) create(c *fiber.Ctx) error {
@@ -104,20 +89,12 @@ func (h *webhookHandlers) remove(c *fiber.Ctx) error {
 	return replyNothing(c, h.Endpoints.Delete(request.Context(c), request.Principal(c), c.Params("endpoint_id")))
 }
 
-// defaultOverlap is the default time for which the previous key or secret remains valid after a rotation.
-const defaultOverlap = 24 * time.Hour
-
 func (h *webhookHandlers) rotate(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		OverlapSeconds *int `json:"overlap_seconds"`
-	}](c)
+	body, err := bind[wire.RotateRequest](c)
 	if err != nil {
 		return err
 	}
-	overlap := defaultOverlap
-	if body.OverlapSeconds != nil {
-		overlap = time.Duration(*body.OverlapSeconds) * time.Second
-	}
+	overlap := time.Duration(body.OverlapSeconds) * time.Second
 	e, secret, err := h.Endpoints.Rotate(request.Context(c), request.Principal(c), c.Params("endpoint_id"), overlap)
 	return replyView(c, fiber.StatusOK, viewWithSecret, change.CreatedEndpoint{WebhookEndpoint: e, Secret: secret}, err)
 }
@@ -127,20 +104,12 @@ func (h *webhookHandlers) enable(c *fiber.Ctx) error {
 	return replyView(c, fiber.StatusOK, viewEndpoint, e, err)
 }
 
-type endpointTest struct {
-	Event      string  `json:"event"`
-	Delivered  bool    `json:"delivered"`
-	StatusCode *int    `json:"status_code"`
-	LatencyMS  int64   `json:"latency_ms"`
-	Error      *string `json:"error"`
-}
-
 func (h *webhookHandlers) test(c *fiber.Ctx) error {
 	r, err := h.Endpoints.Test(request.Context(c), request.Principal(c), c.Params("endpoint_id"))
 	if err != nil {
 		return err
 	}
-	out := endpointTest{Event: r.Event, Delivered: r.Succeeded, LatencyMS: r.Latency.Milliseconds()}
+	out := wire.WebhookTestResult{Event: r.Event, Delivered: r.Succeeded, LatencyMS: int(r.Latency.Milliseconds())}
 	if r.StatusCode != 0 {
 		out.StatusCode = &r.StatusCode
 	}
@@ -151,47 +120,27 @@ func (h *webhookHandlers) test(c *fiber.Ctx) error {
 }
 
 func (h *webhookHandlers) replay(c *fiber.Ctx) error {
-	body, err := bind[struct {
-		Since  *time.Time `json:"since"`
-		Until  *time.Time `json:"until"`
-		Status string     `json:"status"`
-		Event  string     `json:"event"`
-	}](c)
+	body, err := bind[wire.WebhookReplayRequest](c)
 	if err != nil {
 		return err
 	}
-	if body.Since != nil && body.Until != nil && !body.Since.Before(*body.Until) {
+	in := webhook.Replay{Status: body.Status, Event: body.Event, Since: body.Since.Time(), Until: body.Until.Time()}
+	if in.Since != nil && in.Until != nil && !in.Since.Before(*in.Until) {
 		return problem.Invalid([]any{"body", "until"}, "until must be after since.", "range")
 	}
 	id := c.Params("endpoint_id")
-	n, err := h.Endpoints.Replay(request.Context(c), request.Principal(c), id,
-		webhook.Replay{Status: body.Status, Event: body.Event, Since: body.Since, Until: body.Until})
+	n, err := h.Endpoints.Replay(request.Context(c), request.Principal(c), id, in)
 	if err != nil {
 		return err
 	}
-	return c.Status(fiber.StatusAccepted).JSON(map[string]any{"endpoint": id, "scheduled": n})
+	return c.Status(fiber.StatusAccepted).JSON(wire.WebhookReplay{Endpoint: id, Scheduled: int(n)})
 }
 
-type attemptView struct {
-	ID             string  `json:"id"`
-	Endpoint       string  `json:"endpoint"`
-	Event          string  `json:"event"`
-	Type           string  `json:"type"`
-	Attempt        int     `json:"attempt"`
-	Status         string  `json:"status"`
-	At             *string `json:"at"`
-	StatusCode     *int    `json:"status_code"`
-	LatencyMS      *int    `json:"latency_ms"`
-	ResponseDigest *string `json:"response_digest"`
-	Error          *string `json:"error"`
-	NextAttemptAt  *string `json:"next_attempt_at"`
-}
-
-func viewAttempt(endpoint string, r webhook.AttemptRow) attemptView {
-	out := attemptView{ID: r.ID, Endpoint: endpoint, Event: r.EventID, Type: r.Type, Attempt: r.Attempt, Status: r.Status, StatusCode: r.StatusCode,
-		LatencyMS: r.LatencyMS, ResponseDigest: r.ResponseDigest, Error: r.Error, NextAttemptAt: apitime.OptionalTime(r.NextAttemptAt)}
+func viewAttempt(endpoint string, r webhook.AttemptRow) wire.WebhookAttempt {
+	out := wire.WebhookAttempt{ID: r.ID, Endpoint: endpoint, Event: r.EventID, Type: r.Type, Attempt: r.Attempt, Status: r.Status, StatusCode: r.StatusCode,
+		LatencyMS: r.LatencyMS, ResponseDigest: r.ResponseDigest, Error: r.Error, NextAttemptAt: (*wire.Time)(r.NextAttemptAt)}
 	if r.Attempted {
-		out.At = apitime.OptionalTime(&r.At)
+		out.At = (*wire.Time)(&r.At)
 	}
 	return out
 }
@@ -200,5 +149,5 @@ func (h *webhookHandlers) attempts(c *fiber.Ctx) error {
 	f := webhook.AttemptFilter{Status: c.Query("status"), Event: c.Query("event"), Since: queryTime(c, "since"), Until: queryTime(c, "until")}
 	id := c.Params("endpoint_id")
 	rows, next, err := h.Endpoints.Attempts(request.Context(c), request.Principal(c), id, f, page(c))
-	return replyList(c, func(r webhook.AttemptRow) attemptView { return viewAttempt(id, r) }, rows, next, err)
+	return replyList(c, func(r webhook.AttemptRow) wire.WebhookAttempt { return viewAttempt(id, r) }, rows, next, err)
 }

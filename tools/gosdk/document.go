@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -61,6 +62,37 @@ type schema struct {
 	Required    []string
 	Additional  additional `json:"additionalProperties"`
 	AnyOf       []*schema
+
+	order []string // the names of Properties as the contract lists them
+}
+
+// UnmarshalJSON decodes a schema and keeps the order of its properties.
+func (s *schema) UnmarshalJSON(b []byte) error {
+	type plain schema
+	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
+		return err
+	}
+	var listed struct{ Properties json.RawMessage }
+	if err := json.Unmarshal(b, &listed); err != nil || s.Properties == nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(listed.Properties))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		text, _ := name.(string)
+		s.order = append(s.order, text)
+		var skipped json.RawMessage
+		if err := d.Decode(&skipped); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // types is `type`, one name or several.
@@ -86,7 +118,7 @@ func (a *additional) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &a.schema)
 }
 
-// generate returns the contents of the files by name.
+// generate returns the contents of the files by their paths in the repository.
 func generate() (map[string][]byte, error) {
 	var doc document
 	if err := json.Unmarshal(openapi.Document(), &doc); err != nil {
@@ -97,12 +129,17 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{"contract.gen.json": g.rules(), "events/testdata/examples.gen.json": g.examples()}
+	served, err := wireTypes(doc)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"sdk/go/contract.gen.json": g.rules(), "sdk/go/events/testdata/examples.gen.json": g.examples()}
 	for name, body := range map[string]string{
-		"types.gen.go":         "package countersign\n\n" + g.types(),
-		"operations.gen.go":    "package countersign\n\n" + g.operations(),
-		"codes.gen.go":         "package countersign\n\n" + g.codes(),
-		"events/events.gen.go": "package events\n\n" + payloads,
+		"sdk/go/types.gen.go":         "package countersign\n\n" + g.types(),
+		"sdk/go/operations.gen.go":    "package countersign\n\n" + g.operations(),
+		"sdk/go/codes.gen.go":         "package countersign\n\n" + g.codes(),
+		"sdk/go/events/events.gen.go": "package events\n\n" + payloads,
+		"api/wire/types.gen.go":       "package wire\n\n" + served,
 	} {
 		text, err := format.Source([]byte("// Code generated from the contract by tools/gosdk; DO NOT EDIT.\n\n" + body))
 		if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The generated part of sdk/go must match the contract and the catalogues.
-func TestGoSDKIsUpToDate(t *testing.T) {
+// The generated parts of sdk/go and api/wire must match the contract and the catalogues.
+func TestGeneratedGoIsUpToDate(t *testing.T) {
 	t.Parallel()
 	files, err := generate()
 	require.NoError(t, err)
-	require.Len(t, files, 6)
+	require.Len(t, files, 7)
 	for name, text := range files {
-		found, err := os.ReadFile(filepath.Join("..", "..", "sdk", "go", name))
+		found, err := os.ReadFile(filepath.Join("..", "..", name))
 		require.NoError(t, err)
-		require.Equal(t, string(text), string(found), "sdk/go/%s is stale: run make generate", name)
+		require.Equal(t, string(text), string(found), "%s is stale: run make generate", name)
 	}
 }

@@ -1,5 +1,6 @@
-// Command gosdk generates parts of sdk/go from the contract: the types of its schemas, a method per operation, the codes of the two
-// catalogues, and the payloads of events. It may read only the contract and the catalogues, so that its output is reproducible.
+// Command gosdk generates Go from the contract. For sdk/go: the types of its schemas, a method per operation, the codes of the two
+// catalogues, and the payloads of events. For api/wire: the types as the service reads and writes them. It may read only the contract and
+// the catalogues, so that its output is reproducible.
 package main
 
 import (
@@ -9,7 +10,7 @@ import (
 )
 
 func main() {
-	out := filepath.Join("..", "..", "sdk", "go")
+	out := filepath.Join("..", "..")
 	if len(os.Args) > 1 {
 		out = os.Args[1]
 	}

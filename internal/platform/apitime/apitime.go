@@ -61,8 +61,11 @@ func OptionalTime(t *time.Time) *string {
 	return &s
 }
 
-// Instant is a time in the body of a request, truncated to the milliseconds of responses.
+// Instant is a time in a body. That of a request is truncated to the milliseconds of responses.
 type Instant time.Time
+
+// MarshalJSON writes what Time does.
+func (i Instant) MarshalJSON() ([]byte, error) { return []byte(`"` + Time(time.Time(i)) + `"`), nil }
 
 // UnmarshalJSON accepts what Parse does.
 func (i *Instant) UnmarshalJSON(raw []byte) error {

@@ -1,25 +1,15 @@
 package keys
 
 import (
-	"time"
-
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/models"
 	"github.com/countersign-dev/countersign/web/console/forms"
 	"github.com/countersign-dev/countersign/web/console/shell"
 	"github.com/countersign-dev/countersign/web/console/show"
 )
-
-// credentialBody is the body of createCredential.
-type credentialBody struct {
-	Scope       models.Scope       `json:"scope"`
-	Permissions models.Permissions `json:"permissions"`
-	Name        string             `json:"name"`
-	RateLimit   *int               `json:"rate_limit"`
-	ExpiresAt   *time.Time         `json:"expires_at"`
-}
 
 // issuer returns the user as the issuer of keys.
 func issuer(v *shell.Visit) *identity.Principal {
@@ -48,10 +38,10 @@ func keyForm(v *shell.Visit) forms.Form {
 func (c *Pages) newKey(v *shell.Visit) error { return forms.Show(v, fiber.StatusOK, keyForm(v)) }
 
 func (c *Pages) issueKey(v *shell.Visit) error {
-	return forms.Submitted(v, keyForm(v), func(in credentialBody) error {
+	return forms.Submitted(v, keyForm(v), func(in wire.CredentialCreate) error {
 		p := v.Principal()
 		issued, err := c.Credentials.Issue(v.Context, p.Store(), identity.Issue{
-			Scope: in.Scope, Permissions: in.Permissions, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: in.ExpiresAt, Issuer: issuer(v),
+			Scope: models.Scope(in.Scope), Permissions: in.Permissions, Name: in.Name, RateLimit: in.RateLimit, ExpiresAt: in.ExpiresAt.Time(), Issuer: issuer(v),
 		}, p.Actor(), p.RequestID)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/authz/action"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
@@ -78,22 +79,14 @@ func (c *Pages) editAction(v *shell.Visit) error {
 	return forms.Show(v, fiber.StatusOK, editActionForm(v, a))
 }
 
-// actionBody is the body of updateAction.
-type actionBody struct {
-	Name        *string            `json:"name"`
-	Consequence *string            `json:"consequence"`
-	Mode        *models.ActionMode `json:"mode"`
-
-	Labels map[string]models.ActionText `json:"labels"`
-}
-
 func (c *Pages) updateAction(v *shell.Visit) error {
 	a, err := c.Actions.Get(v.Context, v.Scope(), v.Param("action"))
 	if err != nil {
 		return err
 	}
-	return forms.Submitted(v, editActionForm(v, a), func(in actionBody) error {
-		made, err := c.Changes.UpdateAction(v.Context, v.Principal(), a.ID, action.Change(in))
+	return forms.Submitted(v, editActionForm(v, a), func(in wire.ActionUpdate) error {
+		fields := action.Change{Name: in.Name, Consequence: in.Consequence, Mode: (*models.ActionMode)(in.Mode), Labels: in.Labels}
+		made, err := c.Changes.UpdateAction(v.Context, v.Principal(), a.ID, fields)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/account/team"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -14,13 +15,6 @@ import (
 	"github.com/countersign-dev/countersign/web/console/shell"
 	"github.com/countersign-dev/countersign/web/console/show"
 )
-
-// teamBody is the body of createTeam and updateTeam.
-type teamBody struct {
-	Key     string    `json:"key"`
-	Name    *string   `json:"name"`
-	Members *[]string `json:"members"`
-}
 
 // memberOptions are those who may review, and the members of the team, who may no longer.
 func (c *Pages) memberOptions(v *shell.Visit, t team.View) ([]forms.Option, error) {
@@ -85,8 +79,8 @@ func (c *Pages) createTeam(v *shell.Visit) error {
 	if err != nil {
 		return err
 	}
-	return forms.Submitted(v, f, func(in teamBody) error {
-		made, err := c.Changes.CreateTeam(v.Context, v.Scope(), v.Changer(), team.Draft{Key: in.Key, Name: *in.Name, Members: *in.Members})
+	return forms.Submitted(v, f, func(in wire.TeamCreate) error {
+		made, err := c.Changes.CreateTeam(v.Context, v.Scope(), v.Changer(), team.Draft{Key: in.Key, Name: in.Name, Members: in.Members})
 		return v.Changed(made.Requested, err, v.At("teams")+"?done=saved")
 	})
 }
@@ -118,7 +112,7 @@ func (c *Pages) updateTeam(v *shell.Visit) error {
 	if err != nil {
 		return err
 	}
-	return forms.Submitted(v, f, func(in teamBody) error {
+	return forms.Submitted(v, f, func(in wire.TeamUpdate) error {
 		made, err := c.Changes.UpdateTeam(v.Context, v.Scope(), v.Changer(), t.ID, team.Update{Name: in.Name, Members: in.Members})
 		return v.Changed(made.Requested, err, v.At("teams")+"?done=saved")
 	})
