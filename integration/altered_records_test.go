@@ -74,6 +74,16 @@ var alteredRecords = []alteredRecord{
 			w.subject(t)
 			return func() response { return w.Server.post(t, "/api/v1/authorize", request("mallory", action)) }
 		}},
+	{"names of two subjects exchanged", "subjects", `update subjects set external_id = 'bob' where environment_id = @environment and external_id = 'mallory';
+		update subjects set external_id = 'mallory' where environment_id = @environment and external_id = 'ada'; update subjects set external_id = 'ada' where environment_id = @environment and external_id = 'bob'`,
+		func(t *testing.T, w world) func() response {
+			_, action := w.action(t, "enforce", with(challenging, object{"challenge_methods": []string{"passkey"}}))
+			for _, id := range []string{"ada", "mallory"} {
+				w.Server.post(t, "/api/v1/subjects", object{"id": id}).is(http.StatusCreated)
+			}
+			w.device(t, "mallory")
+			return func() response { return w.Server.post(t, "/api/v1/authorize", request("ada", action)) }
+		}},
 	{"revocation of a subject", "subjects", "update subjects set status = 'active', revoked_at = null where environment_id = @environment",
 		func(t *testing.T, w world) func() response {
 			_, action := w.action(t, "enforce", allowing)
@@ -120,11 +130,8 @@ var alteredRecords = []alteredRecord{
 			w.open(t, w.subject(t))
 			return func() response { return w.Server.post(t, "/api/v1/authorize", request("mallory", action)) }
 		}},
-	{"address of an endpoint", "webhook_endpoints", "update webhook_endpoints set url = 'https://evil.example/' where environment_id = @environment",
-		func(t *testing.T, w world) func() response {
-			made := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
-			return func() response { return w.Admin.post(t, "/api/v1/webhook-endpoints/"+made+"/test", nil) }
-		}},
+	{"address of an endpoint", "webhook_endpoints", "update webhook_endpoints set url = 'https://evil.example/' where environment_id = @environment", delivered},
+	{"details that an endpoint receives", "webhook_endpoints", "update webhook_endpoints set include_details = true where environment_id = @environment", delivered},
 	{"who a person counts as", "people", "update people set principal = 'person:prs_other' where id in @person", page},
 	{"role of a person", "person_roles", "update person_roles set role = 'operator' where environment_id = @environment", page},
 	{"session of a person", "console_sessions", "update console_sessions set expires_at = expires_at + interval '1 day' where person_id in @person", page},
@@ -297,6 +304,12 @@ func changeApproved(t *testing.T, w world) func() response {
 	return func() response { return second.post(t, "/api/v1/changes/"+change+"/approve", nil) }
 }
 
+// delivered sends a test event to an endpoint.
+func delivered(t *testing.T, w world) func() response {
+	made := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
+	return func() response { return w.Admin.post(t, "/api/v1/webhook-endpoints/"+made+"/test", nil) }
+}
+
 func settings(t *testing.T, w world) func() response {
 	return func() response { return w.Admin.get(t, environmentPath) }
 }
@@ -435,6 +448,9 @@ func (w world) refusesAltered(t *testing.T, c alteredRecord, send func() respons
 		}
 		return refused.status == http.StatusServiceUnavailable && refused.header.Get("Retry-After") != ""
 	}, "the altered record is refused")
+	if refused.status == http.StatusServiceUnavailable {
+		require.Equal(t, http.StatusServiceUnavailable, send().status, "again")
+	}
 	require.Equal(t, before, settled())
 	eventually(t, func() bool {
 		return count(t, "select count(*) from events where environment_id in (select id from environments where tenant_id = $1) and type = 'record.altered' and data->>'table' = $2",

@@ -24,6 +24,9 @@ type putBackRow struct {
 	given func(t *testing.T, w world) (end func(), use func() bool)
 }
 
+// setBack are columns by which an attacker has a row that ended go on, although no copy of it was kept, by table.
+var setBack = map[string]string{"holds": "status = 'pending'", "challenges": "status = 'open'", "proofs": "status = 'active'"}
+
 // status reports whether a request was let through, and requires that it was refused otherwise.
 func status(t *testing.T, r response, through int) bool {
 	t.Helper()
@@ -340,8 +343,16 @@ func TestEarlierRowsAreRefused(t *testing.T) {
 			end()
 			require.False(t, use(), "it has ended")
 			require.Empty(t, w.verified(t).Findings)
+			if set := setBack[c.table]; set != "" && count(t, "select count(*) from "+c.table+" where environment_id = $1", w.ID) > 0 {
+				w.alter(t, "update "+c.table+" set "+set+" where environment_id = @environment")
+				for range 3 {
+					require.False(t, use(), "it was set back")
+				}
+			}
 			w.putsBack(t, c.table, before)
-			require.False(t, use(), "an earlier copy was put back")
+			for range 3 {
+				require.False(t, use(), "an earlier copy was put back")
+			}
 			require.True(t, slices.ContainsFunc(w.verified(t).Findings, func(f audit.Finding) bool { return strings.Contains(f.Field+" "+f.Detail, c.table) }))
 		})
 	}

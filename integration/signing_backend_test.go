@@ -106,6 +106,27 @@ func TestCompletionsAndApprovalsWithoutTheBackendOfSigningKeys(t *testing.T) {
 	require.Equal(t, len(requests), rows("proofs"))
 }
 
+// Uses of a standing approval wait for a slow backend together, and are never more than it permits.
+func TestStandingApprovalsOfASlowBackend(t *testing.T) {
+	t.Parallel()
+	server := transittest.Start(t)
+	address, namespace := temporaltest.Namespace(t)
+	_, w := separateService(t, testenv.Database(t), address, namespace, openTransit(t, server))
+	_, action := w.standingAction(t, standingPolicy)
+	subject := w.subject(t)
+	w.begun(t, subject, action, object{"max_uses": 3})
+	server.SlowBy(200 * time.Millisecond)
+	bodies := make([]object, 8)
+	for i := range bodies {
+		bodies[i] = covered(subject, action, nil)
+	}
+	decisions, allowed := w.decideAtOnce(t, bodies)
+	require.Equal(t, 3, decisions["allow"], "%v", decisions)
+	proof := w.Server.get(t, "/api/v1/authorizations/"+allowed).is(200).string("proof.compact")
+	verdict := w.Server.post(t, "/api/v1/verify", object{"proof": proof, "audience": audience, "consume": true}).is(200)
+	require.Equal(t, true, verdict.value("valid"), "%s", verdict.body)
+}
+
 // Keys move from software to a backend and back under load, and no request fails. Then the token of the backend is withdrawn during the
 // load: allows are refused until it is back, and nothing that was returned is lost.
 func TestKeysMoveUnderLoad(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/local/progress"
+	"github.com/countersign-dev/countersign/internal/testing/transittest"
 	"github.com/countersign-dev/countersign/proving/harness"
 	"github.com/countersign-dev/countersign/proving/loadgen"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -59,6 +61,7 @@ type part struct {
 	alone    bool                                            // runs only when it is named
 	lasts    time.Duration                                   // of a measurement by default; 0 is Usually
 	env      []string                                        // settings of the service, which other builds may not know
+	signs    time.Duration                                   // how long a stand-in for the Transit engine takes to sign; 0 is software keys
 }
 
 // Usually is the length of a measurement that is compared with nothing: long
@@ -79,6 +82,7 @@ var parts = []part{
 	{name: "gate", run: gated, alone: true},
 	{name: "mcpgate", run: mcpGated, alone: true},
 	{name: "receivers", temporal: true, run: receivers, alone: true},
+	{name: "limits", temporal: true, run: limits, alone: true, signs: 200 * time.Millisecond},
 	{name: "wal", temporal: true, run: written, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},
 	{name: "soak", temporal: true, run: soak, alone: true},
@@ -147,6 +151,20 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 	b.say("%s: starting", p.name)
 	o := b.Rig
 	o.Temporal, o.Env = p.temporal, p.env
+	if p.signs > 0 {
+		folder, err := os.MkdirTemp("", "bench-transit")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+		backend, stop, err := transittest.New(folder)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		backend.SlowBy(p.signs)
+		o.SigningKeys = backend.URI + " software"
+	}
 	if b.Base != "" {
 		o.Namespaces = []string{baseName, bareName}
 	}
@@ -199,16 +217,22 @@ func (b *bench) companion(ctx context.Context, name, binary string) (other *benc
 // clients. Two builds are started by the same steps, each with its own
 // command line.
 func (b *bench) start(ctx context.Context, worker bool) (err error) {
-	if b.tenant, err = b.rig.NewTenant(ctx, "Bench"); err != nil {
+	if err := b.enter(ctx, "Bench"); err != nil {
 		return err
 	}
 	if err := b.rig.API.Start(ctx); err != nil {
 		return err
 	}
 	if worker {
-		if err := b.rig.Worker.Start(ctx); err != nil {
-			return err
-		}
+		return b.rig.Worker.Start(ctx)
+	}
+	return nil
+}
+
+// enter creates a tenant and makes its clients.
+func (b *bench) enter(ctx context.Context, name string) (err error) {
+	if b.tenant, err = b.rig.NewTenant(ctx, name); err != nil {
+		return err
 	}
 	b.server = harness.NewRawClient(b.rig.API.URL, b.tenant.Server, patience)
 	b.sdk, err = harness.NewSDK(b.rig.API.URL, b.tenant.Server, patience)

@@ -157,7 +157,9 @@ func frame(features []byte, purpose string, start time.Time, n int) []byte {
 type requests struct {
 	action  string
 	subject func(i int) string
-	counter atomic.Int64
+	// resource is that of every request; empty for one of its own for each.
+	resource string
+	counter  atomic.Int64
 }
 
 // newRequests returns bodies for the action; subject returns the subject of
@@ -173,8 +175,12 @@ func (a *requests) next() []byte { return a.body(int(a.counter.Add(1))) }
 // each request is decided.
 func (a *requests) body(i int) []byte {
 	b := append([]byte(`{"subject":"`), a.subject(i)...)
-	b = append(b, `","action":"`+a.action+`","resource":{"type":"resource","id":"payment-`...)
-	b = strconv.AppendInt(b, int64(i), 10)
+	b = append(b, `","action":"`+a.action+`","resource":{"type":"resource","id":"`...)
+	if a.resource != "" {
+		b = append(b, a.resource...)
+	} else {
+		b = strconv.AppendInt(append(b, "payment-"...), int64(i), 10)
+	}
 	b = append(b, `"},"audience":"`+harness.Audience+`","requested_at":`...)
 	b = strconv.AppendInt(b, time.Now().Unix(), 10)
 	b = append(b, `,"nonce":"`...)

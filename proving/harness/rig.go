@@ -35,6 +35,7 @@ type Options struct {
 	// DatabaseURL is the service's database on servers that the caller runs; no Postgres is started then, and none is proxied.
 	DatabaseURL string
 	Env         []string // further settings of API and worker, NAME=value
+	SigningKeys string   // backends of the signing keys, as in COUNTERSIGN_SIGNING_KEYS; empty is software
 	Postgres    []string // further settings of Postgres, name=value
 	// Archived gives Temporal a Postgres of its own and has both servers archive their logs, so that each can be restored.
 	Archived bool
@@ -56,6 +57,8 @@ type Rig struct {
 	// ToPostgres and ToTemporal are how API and worker reach them, and Temporal its Postgres; nil unless Proxied.
 	ToPostgres, ToTemporal *faultproxy.Proxy
 	MasterKey              string
+	// SigningKeys is Options.SigningKeys for the commands from now on: the first backend creates the keys of a tenant.
+	SigningKeys string
 
 	o Options
 
@@ -83,7 +86,7 @@ func Up(ctx context.Context, o Options) (*Rig, error) {
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
 	}
-	r := &Rig{o: o, MasterKey: keyring.Generate()}
+	r := &Rig{o: o, MasterKey: keyring.Generate(), SigningKeys: o.SigningKeys}
 	if err := r.up(ctx); err != nil {
 		return nil, errors.Join(err, r.Down())
 	}
@@ -276,7 +279,11 @@ func (r *Rig) Copy(ctx context.Context, name string) (api *Service, url string, 
 
 // env is the environment that every command of the binary needs.
 func (r *Rig) env() []string {
-	return []string{"COUNTERSIGN_DATABASE_URL=" + r.serviceDatabaseURL(), "COUNTERSIGN_MASTER_KEY=" + r.MasterKey}
+	env := []string{"COUNTERSIGN_DATABASE_URL=" + r.serviceDatabaseURL(), "COUNTERSIGN_MASTER_KEY=" + r.MasterKey}
+	if r.SigningKeys != "" {
+		env = append(env, "COUNTERSIGN_SIGNING_KEYS="+r.SigningKeys)
+	}
+	return env
 }
 
 // checkReady returns an error unless /readyz returns status 200. The

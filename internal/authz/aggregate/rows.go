@@ -151,8 +151,11 @@ func Report(ctx context.Context, q *pg.Q, environment, decision, outcome string,
 	}
 }
 
-// LockWait is how long a decision waits for the others under the same cap.
-const LockWait = 3 * time.Second
+// LockWait is how long a decision waits for the others under the same cap, and LockTry for how long of that it holds a connection at a time.
+const (
+	LockWait = 3 * time.Second
+	LockTry  = 50 * time.Millisecond
+)
 
 // Lock is a cap: of a field of the subject, or of the resource.
 type Lock struct {
@@ -173,12 +176,12 @@ func compareLocks(a, b Lock) int {
 }
 
 // QueueLocks adds the locks of a decision that reserves. Others under the same caps wait for it until it is written; pg.IsLocked says that
-// the wait was too long.
+// one has waited for LockTry.
 func QueueLocks(b *pgx.Batch, of Of, locks []Lock, at time.Time) {
 	if len(locks) == 0 {
 		return
 	}
-	b.Queue("select set_config('lock_timeout', $1, true)", fmt.Sprint(LockWait.Milliseconds()))
+	b.Queue("select set_config('lock_timeout', $1, true)", fmt.Sprint(LockTry.Milliseconds()))
 	const locked = ` on conflict (environment_id, subject_uid, resource_digest, field) do update set locked_at = excluded.locked_at`
 	for _, l := range slices.SortedFunc(slices.Values(locks), compareLocks) {
 		if l.Resource {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/account/identity"
 	"github.com/countersign-dev/countersign/internal/authz/action"
-	"github.com/countersign-dev/countersign/internal/authz/aggregate"
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 	"github.com/countersign-dev/countersign/internal/authz/rules"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
@@ -108,15 +107,10 @@ func busy(err error) error {
 	return problem.NewUnavailable("Other requests under the same limit are being decided. Nothing was decided; retry the request.", err)
 }
 
-// attemptUnderLimit reads, decides and writes in one transaction that has the limit's locks. Decisions of this process wait for each other
-// before they take a connection.
+// attemptUnderLimit reads, decides and writes in one transaction that has the limit's locks.
 func (s *Service) attemptUnderLimit(ctx context.Context, r *request, p prepared) (answer Answer, err error) {
-	pass, err := s.turns.take(ctx, turnsOf(r.principal.EnvironmentID, p.wanted), aggregate.LockWait)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer pass()
-	err = s.store.Write(ctx, func(q *pg.Q) (err error) {
+	err = s.underLocks(ctx, turnsOf(r.principal.EnvironmentID, p.wanted), func(q *pg.Q, before *ahead) (err error) {
+		p.ahead = before
 		answer, err = s.attemptOn(ctx, q, r, p)
 		return err
 	})
@@ -145,6 +139,7 @@ type prepared struct {
 	wanted     Wanted
 	counts     []rules.Count     // those of wanted.Tallies
 	aggregates []rules.Aggregate // those of wanted.Reads
+	ahead      *ahead            // nil without locks
 }
 
 // count adds what the rules of the action count.
@@ -175,7 +170,7 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 	if facts.Prior != nil {
 		return Answer{}, repeated{facts.Prior}
 	}
-	now := s.clock.Now()
+	now := p.ahead.use(&facts, s.clock.Now())
 	if err := admit(r, force, p.refusal, now); err != nil {
 		return Answer{}, err
 	}
@@ -189,7 +184,7 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 	if err != nil {
 		return Answer{}, err
 	}
-	in.counts, in.aggregates, in.lookup = p.counts, p.aggregates, p.wanted.Lookup
+	in.counts, in.aggregates, in.lookup, in.ahead = p.counts, p.aggregates, p.wanted.Lookup, p.ahead
 	d, err := s.decide(ctx, q, in, now)
 	if err == nil {
 		d, err = s.tryStanding(ctx, q, d, p.wanted)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/account/tenancy"
@@ -51,6 +52,7 @@ type decisionInput struct {
 	workflowID string
 	standing   *models.StandingApproval                         // the one that the request uses, its use counted; nil for none
 	opens      *opening                                         // the standing approval that the request asks for; nil for none
+	ahead      *ahead                                           // of a decision under locks; nil without them
 	cause      func(followUp models.Authorization) events.Entry // of a follow-up decision; nil adds none
 }
 
@@ -179,7 +181,7 @@ func question(in decisionInput, profile assurance.Profile, passkeys int, now tim
 // record completes the row of the authorization.
 func record(in decisionInput, profile assurance.Profile, verdict policy.Decision, now time.Time) (models.Authorization, error) {
 	a := in.base
-	a.ID, a.DecidedAt = ids.New(ids.Authorization), now
+	a.ID, a.DecidedAt = in.ahead.idOf(verdict), now
 	a.Decision, a.ReasonCodes = string(verdict.Effect), verdict.ReasonCodes
 	a.Coverage, a.Insufficient = string(profile.Coverage), profile.InsufficientEvidence
 	a.OperatorChanged = profile.Claim(scoring.ClaimChange).Status == scoring.Detected
@@ -225,7 +227,11 @@ func (s *Service) addProof(ctx context.Context, q *pg.Q, d *decision) error {
 	for _, c := range d.profile.Claims {
 		found.Statuses[c.Claim] = string(c.Status)
 	}
-	p, compact, err := s.proofs.Issue(ctx, q, &d.row.Authorization, found, d.in.force.Contract.ProofTTLSeconds)
+	p, compact, err := s.proofs.Issue(ctx, q, &d.row.Authorization, found, d.in.force.Contract.ProofTTLSeconds, d.in.ahead.signed())
+	var wanted *signing.Unsigned
+	if errors.As(err, &wanted) {
+		return &unsigned{wanted, ahead{id: d.row.Authorization.ID, at: d.now, session: d.in.facts.Session, heads: d.in.facts.Heads}}
+	}
 	if err != nil {
 		return err
 	}

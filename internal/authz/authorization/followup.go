@@ -51,14 +51,11 @@ func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (mod
 
 // followUpUnderLimit decides as attemptUnderLimit does.
 func (s *Service) followUpUnderLimit(ctx context.Context, r settle.FollowUp, p preparedFollowUp) (out models.Authorization, err error) {
-	pass, err := s.turns.take(ctx, turnsOf(r.Scope.Environment, p.wanted), aggregate.LockWait)
-	if err == nil {
-		defer pass()
-		err = s.store.Write(ctx, func(q *pg.Q) (err error) {
-			out, err = s.followUpOn(ctx, q, r, p)
-			return err
-		})
-	}
+	err = s.underLocks(ctx, turnsOf(r.Scope.Environment, p.wanted), func(q *pg.Q, before *ahead) (err error) {
+		p.in.ahead = before
+		out, err = s.followUpOn(ctx, q, r, p)
+		return err
+	})
 	if isBusy(err) {
 		err = busy(err)
 	}
@@ -182,6 +179,7 @@ func (s *Service) followUpOn(ctx context.Context, q *pg.Q, r settle.FollowUp, p 
 	if err != nil {
 		return p.in.base, err
 	}
+	p.in.ahead.use(&facts, r.At)
 	p.in.facts = facts
 	if p.in.opens != nil {
 		if p.in.opens, err = openedBy(ctx, q, r, p.in.base); err != nil {

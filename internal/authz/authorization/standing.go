@@ -63,7 +63,7 @@ func (s *Service) tryStanding(ctx context.Context, q *pg.Q, d *decision, w Wante
 // lockForStanding makes sure that the subject is as it was read until the transaction ends: an end of the subject, of its passkeys or of its standing
 // approvals comes before the use, or after it.
 func (s *Service) lockForStanding(ctx context.Context, q *pg.Q, d *decision) error {
-	if err := standing.LockTimeout(ctx, q, aggregate.LockWait); err != nil {
+	if err := standing.LockTimeout(ctx, q, aggregate.LockTry); err != nil {
 		return err
 	}
 	return keepSubject(ctx, q, d.in.facts.Subject)

@@ -28,7 +28,7 @@ func TestChangedRowsGiveNoProof(t *testing.T) {
 	w := fixture.New(t, b.st, b.time.Now())
 	require.NoError(t, b.replicas[0].Establish(t.Context(), b.st.Q, w.Scope, "cli:test"))
 	a := decided(w)
-	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
+	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300, nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(p.Sealed), compact)
 	for name, change := range map[string]func(p *models.Proof){
@@ -57,7 +57,7 @@ func TestProofsOfRetiredKeysAreRestored(t *testing.T) {
 	b.scope = w.Scope
 	require.NoError(t, b.replicas[0].Establish(t.Context(), b.st.Q, w.Scope, "cli:test"))
 	a := decided(w)
-	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
+	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300, nil)
 	require.NoError(t, err)
 	require.NoError(t, b.rotate())
 	b.time.Advance(2 * signing.Overlap)

@@ -54,6 +54,7 @@ type Service struct {
 // cachedKeys are an environment's opened keys.
 type cachedKeys struct {
 	signer *proof.Signer // nil if no key can sign
+	remote bool          // whether a backend holds its key
 	public proof.KeySet
 	failed error // why keys could not be opened
 }
@@ -141,6 +142,7 @@ func (s *Service) load(ctx context.Context, q *pg.Q, scope pg.Scope, now time.Ti
 	if !ok {
 		return k, nil
 	}
+	k.remote = chosen.Backend != software.Name
 	k.signer, err = proof.NewSigner(opened[chosen.KID])
 	return k, err
 }

@@ -17,7 +17,7 @@ func TestRestoredReturnsStoredResponseByteForByte(t *testing.T) {
 	w := fixture.New(t, b.st, b.time.Now())
 	require.NoError(t, b.replicas[0].Establish(t.Context(), b.st.Q, w.Scope, "cli:test"))
 	a := decided(w)
-	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300)
+	p, compact, err := b.replicas[0].Issue(t.Context(), b.st.Q, &a, found, 300, nil)
 	require.NoError(t, err)
 	w.Write(authorization.Decision{Authorization: a, Proof: p})
 	for body, unchanged := range map[string]bool{

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Server is the stand-in.
@@ -32,6 +33,7 @@ type Server struct {
 	TokenFile string
 
 	failAt atomic.Int32 // requests until one is refused, that one too; 0: none
+	delay  atomic.Int64 // of a signature, as a time.Duration
 	token  string
 	secret []byte // of the root key
 	root   cipher.AEAD
@@ -45,14 +47,27 @@ const rootName = "root"
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{token: rand.Text(), secret: make([]byte, 32), keys: map[string]*ecdsa.PrivateKey{}}
-	_, _ = rand.Read(s.secret)
-	block, err := aes.NewCipher(s.secret)
+	s, stop, err := New(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(stop)
+	return s
+}
+
+// New starts a server whose token is in a folder. The caller calls stop.
+func New(folder string) (_ *Server, stop func(), err error) {
+	s := &Server{token: rand.Text(), secret: make([]byte, 32), keys: map[string]*ecdsa.PrivateKey{}, TokenFile: filepath.Join(folder, "token")}
+	_, _ = rand.Read(s.secret)
+	block, err := aes.NewCipher(s.secret)
+	if err != nil {
+		return nil, nil, err
+	}
 	if s.root, err = cipher.NewGCMWithRandomNonce(block); err != nil {
-		t.Fatal(err)
+		return nil, nil, err
+	}
+	if err := os.WriteFile(s.TokenFile, []byte(s.token+"\n"), 0o600); err != nil {
+		return nil, nil, err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/transit/keys/{name}", s.create)
@@ -71,15 +86,13 @@ func Start(t testing.TB) *Server {
 			mux.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(server.Close)
-	s.TokenFile = filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(s.TokenFile, []byte(s.token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	mount, parameters := "vault+transit://"+strings.TrimPrefix(server.URL, "http://")+"/transit", "?tls=off&token-file="+s.TokenFile
 	s.URI, s.RootURI = mount+parameters, mount+"/"+rootName+parameters
-	return s
+	return s, server.Close, nil
 }
+
+// SlowBy has each signature take a time.
+func (s *Server) SlowBy(d time.Duration) { s.delay.Store(int64(d)) }
 
 // FailAt has the server refuse the nth request from now on, once; 0 refuses none.
 func (s *Server) FailAt(n int32) { s.failAt.Store(n) }
@@ -179,6 +192,7 @@ func (s *Server) sign(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "invalid request")
 		return
 	}
+	time.Sleep(time.Duration(s.delay.Load()))
 	a, b, err := ecdsa.Sign(rand.Reader, key, in.Input)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())

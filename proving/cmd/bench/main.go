@@ -33,7 +33,7 @@ func run(ctx context.Context) error {
 	debug.SetGCPercent(gcPercent)
 	o := bench.Options{Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	o.Rig.Flags(flag.CommandLine, ".data/bench")
-	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers, gate, mcpgate, receivers, wal, tail and soak")
+	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers, gate, mcpgate, receivers, limits, wal, tail and soak")
 	out := flag.String("out", "bench.json", "`file` to write the figures to")
 	flag.DurationVar(&o.Slice, "slice", 4*time.Second, "length of one turn of one side of a comparison")
 	flag.IntVar(&o.Rounds, "rounds", 5, "turns of each side of a comparison")
