@@ -157,6 +157,7 @@ step "the Helm chart"
 step "the Debian packages in an empty Debian"
 empty debian
 debootstrap --variant=minbase --include=ca-certificates,systemd bookworm "$work/debian/root" >/dev/null
+echo "127.0.0.1 localhost" > root/etc/hosts
 inside() { chroot "$work/debian/root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 cp "$dist"/countersign{,-gate}_"${version}"_linux_amd64.deb root/tmp
 inside dpkg -i "/tmp/countersign_${version}_linux_amd64.deb" "/tmp/countersign-gate_${version}_linux_amd64.deb" >/dev/null
@@ -172,7 +173,7 @@ COUNTERSIGN_MASTER_KEY=$(served key generate) COUNTERSIGN_DATABASE_URL=$database
 COUNTERSIGN_BASE_URL=http://localhost:18090 COUNTERSIGN_LISTEN=127.0.0.1:18090 COUNTERSIGN_OPS_LISTEN=127.0.0.1:18091
 set +a
 served migrate >/dev/null
-admin=$(served tenant create --name First --rp-id localhost --origin http://localhost:18090 --background prior | awk '$1 == "sandbox" && /shown this once/ { print $NF }')
+admin=$(served tenant create --name First --rp-id first.example --origin https://first.example --background prior | awk '$1 == "sandbox" && /shown this once/ { print $NF }')
 served serve > serve.out 2>&1 &
 pids+=($!)
 for _ in $(seq 300); do curl -sf http://localhost:18091/livez >/dev/null && break; sleep 0.2; done
