@@ -130,8 +130,8 @@ var alteredRecords = []alteredRecord{
 			w.open(t, w.subject(t))
 			return func() response { return w.Server.post(t, "/api/v1/authorize", request("mallory", action)) }
 		}},
-	{"address of an endpoint", "webhook_endpoints", "update webhook_endpoints set url = 'https://evil.example/' where environment_id = @environment", delivered},
-	{"details that an endpoint receives", "webhook_endpoints", "update webhook_endpoints set include_details = true where environment_id = @environment", delivered},
+	{"address of an endpoint", "webhook_endpoints", "update webhook_endpoints set url = 'https://evil.example/' where environment_id = @environment", testDelivery},
+	{"details that an endpoint receives", "webhook_endpoints", "update webhook_endpoints set include_details = true where environment_id = @environment", testDelivery},
 	{"who a person counts as", "people", "update people set principal = 'person:prs_other' where id in @person", page},
 	{"role of a person", "person_roles", "update person_roles set role = 'operator' where environment_id = @environment", page},
 	{"session of a person", "console_sessions", "update console_sessions set expires_at = expires_at + interval '1 day' where person_id in @person", page},
@@ -304,8 +304,8 @@ func changeApproved(t *testing.T, w world) func() response {
 	return func() response { return second.post(t, "/api/v1/changes/"+change+"/approve", nil) }
 }
 
-// delivered sends a test event to an endpoint.
-func delivered(t *testing.T, w world) func() response {
+// testDelivery sends a test event to an endpoint.
+func testDelivery(t *testing.T, w world) func() response {
 	made := w.Admin.post(t, "/api/v1/webhook-endpoints", object{"url": "https://hooks.example/a"}).is(http.StatusCreated).string("id")
 	return func() response { return w.Admin.post(t, "/api/v1/webhook-endpoints/"+made+"/test", nil) }
 }
