@@ -16,6 +16,8 @@ import (
 // Its methods for GORM run a query again that Postgres refused before it did anything (see refusedUnrun), at most once for each
 // connection, so that neither a migration nor a restart under a running process fails a request. SQL statements name their
 // columns and belong to one request each: they need no second run.
+//
+// A statement that Postgres ended because it conflicted with others runs again: by itself it is a transaction, of which nothing is left.
 type poolConn struct {
 	pool *pgxpool.Pool
 	sql  *sql.DB // the same pool behind database/sql, which GORM requires
@@ -25,7 +27,7 @@ type poolConn struct {
 
 // Exec implements conn.
 func (c poolConn) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
-	return c.pool.Exec(ctx, query, args...)
+	return repeated(ctx, func() (pgconn.CommandTag, error) { return c.pool.Exec(ctx, query, args...) })
 }
 
 // Query implements conn.
@@ -33,9 +35,12 @@ func (c poolConn) Query(ctx context.Context, query string, args ...any) (pgx.Row
 	return c.pool.Query(ctx, query, args...)
 }
 
-// QueryRow implements conn.
+// QueryRow implements conn. The statement is sent when its row is scanned.
 func (c poolConn) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return c.pool.QueryRow(ctx, query, args...)
+	return rowFunc(func(dest ...any) error {
+		_, err := repeated(ctx, func() (any, error) { return nil, c.pool.QueryRow(ctx, query, args...).Scan(dest...) })
+		return err
+	})
 }
 
 func (c poolConn) batch(ctx context.Context, b *pgx.Batch) error {
@@ -68,25 +73,30 @@ func (c poolConn) PrepareContext(ctx context.Context, query string) (*sql.Stmt, 
 
 // ExecContext implements gorm.ConnPool.
 func (c poolConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return c.sql.ExecContext(ctx, query, args...)
+	return repeated(ctx, func() (sql.Result, error) { return c.sql.ExecContext(ctx, query, args...) })
 }
 
 // QueryContext implements gorm.ConnPool.
 func (c poolConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	rows, err := c.sql.QueryContext(ctx, query, args...)
-	for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, err); left-- {
-		rows, err = c.sql.QueryContext(ctx, query, args...)
-	}
-	return rows, err
+	return repeated(ctx, func() (*sql.Rows, error) {
+		rows, err := c.sql.QueryContext(ctx, query, args...)
+		for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, err); left-- {
+			rows, err = c.sql.QueryContext(ctx, query, args...)
+		}
+		return rows, err
+	})
 }
 
 // QueryRowContext implements gorm.ConnPool.
 func (c poolConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	row := c.sql.QueryRowContext(ctx, query, args...)
-	for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, row.Err()); left-- {
-		row = c.sql.QueryRowContext(ctx, query, args...)
-	}
-	return row
+	row, _ := repeated(ctx, func() (*sql.Row, error) {
+		row := c.sql.QueryRowContext(ctx, query, args...)
+		for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, row.Err()); left-- {
+			row = c.sql.QueryRowContext(ctx, query, args...)
+		}
+		return row, row.Err()
+	})
+	return row // with its error
 }
 
 // GetDBConn implements gorm.GetDBConnector.

@@ -60,8 +60,24 @@ func readOnly(err error) error {
 	return err
 }
 
-// attempts is how many times a transaction is tried that conflicts with others.
-const attempts = 3
+// attempts is how many times a transaction is tried that conflicts with others. A distributed server has locks of whole tables, and ends the
+// youngest transaction of a circle, which may be the same one again.
+const attempts = 5
+
+// repeated runs f again, after a pause, while it fails because it conflicted with others.
+func repeated[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	for conflicts := 1; ; conflicts++ {
+		out, err := f()
+		if !Conflicted(err) || conflicts >= attempts || pauseFor(ctx, conflicts) != nil {
+			return out, err
+		}
+	}
+}
+
+// pauseFor waits until the other transaction of the n-th conflict has probably ended: it is in its last steps.
+func pauseFor(ctx context.Context, n int) error {
+	return pause(ctx, rand.N(time.Duration(n)*20*time.Millisecond)) //nolint:gosec // a pause is no secret
+}
 
 // replans is how many times a statement is prepared again. A migration alters one table after the other: what waited for it has been planned for the
 // table of before, and again at the next.
@@ -69,22 +85,16 @@ const replans = 20
 
 // transact runs f in a transaction, and again if one of its statements was prepared for an earlier schema, or if it conflicted with others.
 func (s *Store) transact(ctx context.Context, o pgx.TxOptions, f func(q *Q) error) error {
-	conflicts, stale := 0, 0
-	for {
-		err := s.transactOn(ctx, s.sql, o, f)
-		switch {
-		case stalePlan(err) && stale < replans:
-			stale++
-			s.forget()
-		case Conflicted(err) && conflicts < attempts-1:
-			conflicts++
-			if pause(ctx, rand.N(time.Duration(conflicts)*20*time.Millisecond)) != nil { //nolint:gosec // a pause is no secret; the other transaction is in its last steps
-				return err
+	_, err := repeated(ctx, func() (any, error) {
+		for stale := 0; ; stale++ {
+			err := s.transactOn(ctx, s.sql, o, f)
+			if !stalePlan(err) || stale == replans {
+				return nil, err
 			}
-		default:
-			return err
+			s.forget()
 		}
-	}
+	})
+	return err
 }
 
 // unwrap returns the pgx connection inside one of database/sql. It may be used until conn is closed, which reserves it.

@@ -177,7 +177,7 @@ func TestWriteRepeatsATransactionThatConflicts(t *testing.T) {
 	t.Parallel()
 	st := storetest.New(t)
 	for _, code := range []string{"40P01", "40001"} {
-		for conflicts, ok := range map[int]bool{1: true, 2: true, 3: false} {
+		for conflicts, ok := range map[int]bool{1: true, 4: true, 5: false} {
 			tried := 0
 			err := st.Write(t.Context(), func(q *pg.Q) error {
 				if tried++; tried > conflicts {
@@ -190,6 +190,35 @@ func TestWriteRepeatsATransactionThatConflicts(t *testing.T) {
 			require.Equal(t, !ok, pg.Conflicted(err) && pg.IsUnavailable(err))
 		}
 	}
+}
+
+// A statement outside of a transaction is repeated likewise, however it is run.
+func TestAStatementThatConflictsIsRepeated(t *testing.T) {
+	t.Parallel()
+	st := storetest.New(t)
+	_, err := st.Pool().Exec(t.Context(), "create sequence tries")
+	require.NoError(t, err)
+	var n int64
+	for name, run := range map[string]func(query string) error{
+		"Exec":     func(query string) error { _, err := st.Exec(t.Context(), query); return err },
+		"QueryRow": func(query string) error { return ignore(st.QueryRow(t.Context(), query).Scan(&n), pgx.ErrNoRows) },
+		"Raw":      func(query string) error { return st.Gorm(t.Context()).Raw(query).Find(&n).Error },
+		"Gorm":     func(query string) error { return st.Gorm(t.Context()).Exec(query).Error },
+	} {
+		for conflicts, ok := range map[string]bool{"4": true, "5": false} {
+			_, err := st.Pool().Exec(t.Context(), "alter sequence tries restart")
+			require.NoError(t, err)
+			require.Equal(t, ok, run("do $$ begin if nextval('tries') <= "+conflicts+" then raise exception using errcode = '40P01'; end if; end $$") == nil, "%s %s", name, conflicts)
+		}
+	}
+}
+
+// ignore returns err unless it is the one to ignore.
+func ignore(err, ignored error) error {
+	if errors.Is(err, ignored) {
+		return nil
+	}
+	return err
 }
 
 // A transaction with a guard is committed only if what it rests on holds. Nothing else fails as a guard does.
