@@ -108,6 +108,7 @@ type deliverState struct {
 	endpoint models.WebhookEndpoint
 	secrets  [][]byte
 	loaded   time.Time
+	quiet    time.Time               // until when the fan-out leaves the endpoint to this Deliver
 	held     time.Time               // when the breaker was last open: older events waited for the receiver
 	underWay map[string]models.Event // the event of each delivery under way or not recorded yet, by delivery id
 	queue    []dueDelivery           // read and not started
@@ -189,21 +190,30 @@ const (
 	quietLife    = 5 * time.Second
 )
 
-// refresh reads the endpoint again and marks it as being delivered to, so that the fan-out does not wake its workflow.
+// refresh reads the endpoint again and, when half of the last mark's time is over, marks it as being delivered to, so that the fan-out
+// does not wake its workflow.
 func (r *deliverState) refresh(ctx context.Context) error {
 	now := r.clock.Now()
 	if !r.loaded.IsZero() && now.Sub(r.loaded) < refreshEvery {
 		return nil
 	}
-	until := now.Add(quietLife)
-	there, err := setQuietUntil(ctx, r.store.Q, r.job.Endpoint, &until)
-	if err != nil {
-		return err
+	if r.quiet.Sub(now) < quietLife/2 {
+		until := now.Add(quietLife)
+		there, err := setQuietUntil(ctx, r.store.Q, r.job.Endpoint, &until)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return errGone
+		}
+		r.quiet = until
 	}
-	if !there {
+	var err error
+	r.endpoint, err = endpointByID(ctx, r.store.Q, r.job.Endpoint)
+	if errors.Is(err, pg.ErrNotFound) || err == nil && r.endpoint.Status != Enabled {
 		return errGone
 	}
-	if r.endpoint, err = endpointByID(ctx, r.store.Q, r.job.Endpoint); err != nil {
+	if err != nil {
 		return err
 	}
 	rows, err := secretsOfEndpoint(ctx, r.store.Q, r.job.Endpoint, now)
@@ -356,7 +366,7 @@ func (r *deliverState) release(ctx context.Context) (more bool, err error) {
 	if _, err := setQuietUntil(ctx, r.store.Q, r.job.Endpoint, nil); err != nil {
 		return false, err
 	}
-	r.loaded = time.Time{} // if the loop goes on, refresh marks the endpoint again
+	r.loaded, r.quiet = time.Time{}, time.Time{} // if the loop goes on, refresh marks the endpoint again
 	next, err := nextDueDelivery(ctx, r.store.Q, r.endpoint)
 	return next != nil && !next.After(r.clock.Now()), err
 }

@@ -34,20 +34,20 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 	for i, res := range results {
 		attempts[i] = r.attempted(res)
 	}
-	breaker := r.breaker
-	gone := false
+	var now condition
 	err := r.store.Write(ctx, func(q *pg.Q) error {
+		now = condition{breaker: r.breaker, failingSince: r.endpoint.FailingSince}
 		if err := recordAttempts(ctx, q, attempts); err != nil {
 			return err
 		}
 		well := false // the endpoint is known not to be failing
 		for _, res := range results {
-			if gone {
+			if now.gone {
 				break // the endpoint is disabled
 			}
 			var err error
 			if !well || !res.outcome.Succeeded {
-				breaker, gone, err = r.concludeEndpoint(ctx, q, breaker, res)
+				now, err = r.concludeEndpoint(ctx, q, now, res)
 			}
 			if err != nil {
 				return err
@@ -59,11 +59,18 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 	if err != nil {
 		return err
 	}
-	r.breaker = breaker
-	if gone {
+	r.breaker, r.endpoint.FailingSince = now.breaker, now.failingSince
+	if now.gone {
 		return errGone
 	}
 	return nil
+}
+
+// condition is what an endpoint's results have led to.
+type condition struct {
+	breaker      Breaker
+	failingSince *time.Time // as stored
+	gone         bool
 }
 
 // attempted returns what is stored of an attempt: its result, and the state and next attempt of its delivery.
@@ -94,37 +101,49 @@ func attemptOf(d models.WebhookDelivery, o AttemptResult, n int, at time.Time) m
 }
 
 // concludeEndpoint applies one result to the breaker and the endpoint: a success after failures closes the breaker and
-// hastens the pending deliveries, a 410 or DisableAfter of failures disables the endpoint. It returns the new breaker and
-// whether the endpoint is gone.
-func (r *deliverState) concludeEndpoint(ctx context.Context, q *pg.Q, b Breaker, res finishedAttempt) (Breaker, bool, error) {
+// hastens the pending deliveries, a 410 or DisableAfter of failures disables the endpoint. The endpoint is written only when its
+// condition changes: every server has its table, which is locked for that.
+func (r *deliverState) concludeEndpoint(ctx context.Context, q *pg.Q, c condition, res finishedAttempt) (condition, error) {
 	now := r.clock.Now()
-	b, change := b.Observe(res.outcome, now, jitter())
+	var change Change
+	c.breaker, change = c.breaker.Observe(res.outcome, now, jitter())
 	if res.outcome.Succeeded {
-		if err := recordSuccess(ctx, q, r.job.Endpoint); err != nil || change != Closed {
-			return b, false, err
+		if c.failingSince != nil {
+			if err := recordSuccess(ctx, q, r.job.Endpoint); err != nil {
+				return c, err
+			}
+			c.failingSince = nil
+		}
+		if change != Closed {
+			return c, nil
 		}
 		if err := makeDeliveriesDue(ctx, q, r.endpoint, now); err != nil {
-			return b, false, err
+			return c, err
 		}
-		return b, false, r.appendEvent(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
+		return c, r.appendEvent(ctx, q, now, events.WebhookRecoveredData{Endpoint: r.job.Endpoint, Reason: "probe_succeeded"})
 	}
-	since, err := recordFailure(ctx, q, r.job.Endpoint, res.at)
-	if err != nil {
-		return b, false, err
+	if c.failingSince == nil || res.at.Before(*c.failingSince) {
+		since, err := recordFailure(ctx, q, r.job.Endpoint, res.at)
+		if err != nil {
+			return c, err
+		}
+		c.failingSince = &since
 	}
+	since := *c.failingSince
 	if res.outcome.Gone || now.Sub(since) >= DisableAfter {
 		reason := "failing"
 		if res.outcome.Gone {
 			reason = "gone"
 		}
-		return b, true, r.disable(ctx, q, reason, since, now)
+		c.gone = true
+		return c, r.disable(ctx, q, reason, since, now)
 	}
 	if change == Opened {
-		return b, false, r.appendEvent(ctx, q, now, events.WebhookFailingData{
-			Endpoint: r.job.Endpoint, Reason: res.outcome.Error, FailingSince: apitime.Time(since), Failures: &b.Failures,
+		return c, r.appendEvent(ctx, q, now, events.WebhookFailingData{
+			Endpoint: r.job.Endpoint, Reason: res.outcome.Error, FailingSince: apitime.Time(since), Failures: &c.breaker.Failures,
 		})
 	}
-	return b, false, nil
+	return c, nil
 }
 
 // disable disables the endpoint and records webhook.disabled, unless it is disabled already.

@@ -297,12 +297,18 @@ func loggedSince(ctx context.Context, q *pg.Q, p models.WebhookEndpoint) (*int64
 const longestQuiet = maxRetryAfter + maxBackoff
 
 // claimWake claims the endpoints whose senders are not awake, until a time, and returns their ids. The caller wakes
-// those.
+// those. Most senders are awake: an update that finds nothing to do locks the table on every server that has it.
 func claimWake(ctx context.Context, q *pg.Q, endpoints []string, now, until time.Time) ([]string, error) {
+	const idle = "id in ? and (quiet_until is null or quiet_until not between ? and ?)"
+	longest := now.Add(longestQuiet)
 	var ids []string
-	err := q.Gorm(ctx).Raw(`update webhook_endpoints set quiet_until = ? where id in ? and (quiet_until is null or quiet_until not between ? and ?)
-		returning id`, until, endpoints, now, now.Add(longestQuiet)).Find(&ids).Error
-	return ids, err
+	err := q.Gorm(ctx).Raw("select id from webhook_endpoints where "+idle, endpoints, now, longest).Find(&ids).Error
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	var claimed []string
+	err = q.Gorm(ctx).Raw("update webhook_endpoints set quiet_until = ? where "+idle+" returning id", until, ids, now, longest).Find(&claimed).Error
+	return claimed, err
 }
 
 // setQuietUntil records until when the sender of an endpoint looks for deliveries by itself and need not be woken; nil
@@ -340,7 +346,7 @@ func recordFailure(ctx context.Context, q *pg.Q, endpoint string, at time.Time) 
 // limit endpoints already.
 func createEndpoint(ctx context.Context, q *pg.Q, e models.WebhookEndpoint, secret models.WebhookSecret, limit int) (bool, error) {
 	// Locks the environment, so that one of two concurrent calls at the limit is refused.
-	if _, err := q.Exec(ctx, "select 1 from environments where id = $1 for update", e.EnvironmentID); err != nil {
+	if _, err := q.Exec(ctx, "select 1 from environments where id = $1 for no key update", e.EnvironmentID); err != nil {
 		return false, err
 	}
 	var have int64
@@ -374,7 +380,7 @@ func endpointByID(ctx context.Context, q *pg.Q, id string) (models.WebhookEndpoi
 // lockEndpoint returns an endpoint and locks its row until the transaction ends.
 func lockEndpoint(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.WebhookEndpoint, error) {
 	var e models.WebhookEndpoint
-	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).
+	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).
 		Where("tenant_id = ? and environment_id = ? and id = ? and deleted_at is null", s.Tenant, s.Environment, id).Take(&e).Error
 	return pg.OrNotFound(e, err)
 }
