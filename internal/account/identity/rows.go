@@ -186,7 +186,7 @@ func lockCredential(ctx context.Context, q *pg.Q, s pg.Scope, ids ...string) (Lo
 	var rows []models.Credential
 	err := q.Gorm(ctx).Raw(`select c.* from credentials c where c.tenant_id = @tenant and c.environment_id = @environment and (c.id = any(@ids)
 			or exists (select from credentials l where l.id = any(@ids) and l.environment_id = @environment and c.id = any(l.issuers)))
-		order by cardinality(c.issuers), c.id for update`,
+		order by cardinality(c.issuers), c.id for no key update`,
 		map[string]any{"ids": models.Strings(ids), "tenant": s.Tenant, "environment": s.Environment}).Find(&rows).Error
 	out := Locked{}
 	for _, c := range rows {

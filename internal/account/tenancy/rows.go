@@ -282,7 +282,7 @@ func ListTenants(ctx context.Context, q *pg.Q) ([]models.Tenant, error) {
 // lockTenant locks a tenant's row, so that concurrent deletions run one after the other.
 func lockTenant(ctx context.Context, q *pg.Q, id string) (models.Tenant, error) {
 	var t models.Tenant
-	return pg.OrNotFound(t, q.Gorm(ctx).Raw("select * from tenants where id = ? for update", id).Take(&t).Error)
+	return pg.OrNotFound(t, q.Gorm(ctx).Raw("select * from tenants where id = ? for no key update", id).Take(&t).Error)
 }
 
 // ListDeleted lists the tenants that were deleted, oldest first.
