@@ -185,10 +185,13 @@ func TestListsHaveBounds(t *testing.T) {
 	w := newSandbox(t)
 	path := w.listOf(t, object{"name": "full", "kind": "text"}, "first")
 	id := strings.TrimPrefix(path, "/api/v1/lists/")
-	_, err := shared.Store.Pool().Exec(t.Context(), `insert into list_entries (id, tenant_id, environment_id, list_id, key, value, reason, added_at, added_by, salt)
-		select 'lse_' || n, tenant_id, environment_id, list_id, 'v' || n, 'v' || n, 'r', added_at, 'cli:test', '' from list_entries, generate_series(2, 100000) n
-		where list_id = $1`, id)
-	require.NoError(t, err)
+	const part = 10_000 // less than a slow machine inserts within the timeout of a statement
+	for last := part; last <= 100_000; last += part {
+		_, err := shared.Store.Pool().Exec(t.Context(), `insert into list_entries (id, tenant_id, environment_id, list_id, key, value, reason, added_at, added_by, salt)
+			select 'lse_' || n, tenant_id, environment_id, list_id, 'v' || n, 'v' || n, 'r', added_at, 'cli:test', '' from list_entries, generate_series($2::int, $3) n
+			where list_id = $1 and value = 'first'`, id, max(2, last-part+1), last)
+		require.NoError(t, err)
+	}
 	require.NoError(t, shared.Store.Write(t.Context(), func(q *pg.Q) error {
 		_, err := pg.Change[models.List](t.Context(), q, "environment_id = @environment and id = @id", "entries = 100000", map[string]any{"environment": w.ID, "id": id})
 		return err

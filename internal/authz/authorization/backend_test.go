@@ -151,6 +151,7 @@ func TestDecisionThatEndsAtTheBackendTakesNothing(t *testing.T) {
 	t.Parallel()
 	b, server, signing := limitedByBackend(t, allowing, limit)
 	ended, end := context.WithCancel(t.Context())
+	defer end()
 	*signing = end
 	r := b.payment("1000")
 	_, err := b.Authorize(ended, b.principal, r, b.clock.Now())

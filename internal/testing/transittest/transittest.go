@@ -192,7 +192,11 @@ func (s *Server) sign(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "invalid request")
 		return
 	}
-	time.Sleep(time.Duration(s.delay.Load()))
+	select {
+	case <-time.After(time.Duration(s.delay.Load())):
+	case <-r.Context().Done():
+		return
+	}
 	a, b, err := ecdsa.Sign(rand.Reader, key, in.Input)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())
