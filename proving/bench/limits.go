@@ -69,7 +69,7 @@ var limited = countersign.PolicyVersionCreate{
 	},
 }
 
-// besidePayments measures the decisions of the second tenant, whose key is where it says, with and without the payments.
+// besidePayments measures the decisions of the second tenant, whose key is in the file named, with and without the payments.
 func (b *bench) besidePayments(ctx context.Context, second *bench, where string, pay loadgen.Work) error {
 	ask, err := second.decisions(ctx)
 	if err != nil {

@@ -65,7 +65,7 @@ type unsigned struct {
 // Error implements error.
 func (u *unsigned) Error() string { return u.wanted.Error() }
 
-// ahead is what a decision under locks has of an attempt that was rolled back for the signature of its proof. It is made again as of the same time
+// ahead carries over to a decision under locks the results of an attempt that was rolled back for the signature of its proof. It is made again as of the same time
 // and on the same evidence, so that the signature fits. What others have spent meanwhile is read anew: the decision may be a different one.
 type ahead struct {
 	proof   *signing.Ahead // without a signature for the first attempt
@@ -75,7 +75,7 @@ type ahead struct {
 	heads   []models.Template
 }
 
-// use replaces the evidence by that of the earlier attempt, unless the session has ended or is another one, and returns the time of the decision: that
+// use replaces the evidence by that of the earlier attempt, unless the session has ended or its id differs, and returns the time of the decision: that
 // of the earlier attempt, or now.
 func (a *ahead) use(f *Facts, now time.Time) time.Time {
 	if a == nil || a.id == "" {

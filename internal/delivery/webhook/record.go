@@ -66,7 +66,7 @@ func (r *deliverState) record(ctx context.Context, results []finishedAttempt) er
 	return nil
 }
 
-// condition is what an endpoint's results have led to.
+// condition is the state that an endpoint's results have led to.
 type condition struct {
 	breaker      Breaker
 	failingSince *time.Time // as stored
