@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/countersign-dev/countersign/api/middleware"
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/platform/apitime"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
@@ -23,7 +24,7 @@ const (
 
 // bind decodes a body that the middleware has validated. It returns the contract's defaults if there is no body.
 func bind[T any](c *fiber.Ctx) (T, error) {
-	v := initial[T]()
+	v := wire.New[T]()
 	raw := request.Body(c)
 	if len(raw) == 0 {
 		return v, nil
@@ -36,7 +37,7 @@ func bind[T any](c *fiber.Ctx) (T, error) {
 	}
 	// JSON Schema accepts 1.0 and 1e0 as integers, encoding/json does not. Re-encoding the parsed body writes them as plain
 	// integers; only bodies that contain one pay for the second pass.
-	normalized := initial[T]()
+	normalized := wire.New[T]()
 	tree, err := strictjson.Decode(raw, strictjson.Limits{AnyFinite: true})
 	if err == nil {
 		raw, err = json.Marshal(tree)
@@ -48,15 +49,6 @@ func bind[T any](c *fiber.Ctx) (T, error) {
 		return normalized, problem.Invalid([]any{"body"}, "The body does not match the contract.", "model_type")
 	}
 	return normalized, nil
-}
-
-// initial returns a value with the contract's defaults.
-func initial[T any]() T {
-	var v T
-	if d, has := any(&v).(interface{ SetDefaults() }); has {
-		d.SetDefaults()
-	}
-	return v
 }
 
 // page returns the page of a list that a request asks for. The middleware has checked the limit; the query checks the cursor.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/local/progress"
-	"github.com/countersign-dev/countersign/internal/testing/transittest"
 	"github.com/countersign-dev/countersign/proving/harness"
 	"github.com/countersign-dev/countersign/proving/loadgen"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -152,18 +150,12 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 	o := b.Rig
 	o.Temporal, o.Env = p.temporal, p.env
 	if p.signs > 0 {
-		folder, err := os.MkdirTemp("", "bench-transit")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(folder) }()
-		backend, stop, err := transittest.New(folder)
+		keys, stop, err := slowBackend(p.signs)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		backend.SlowBy(p.signs)
-		o.SigningKeys = backend.URI + " software"
+		o.SigningKeys = keys
 	}
 	if b.Base != "" {
 		o.Namespaces = []string{baseName, bareName}

@@ -2,9 +2,12 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"github.com/countersign-dev/countersign/internal/testing/transittest"
 	"github.com/countersign-dev/countersign/proving/harness"
 	"github.com/countersign-dev/countersign/proving/loadgen"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -53,6 +56,21 @@ func limits(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// slowBackend starts a stand-in for the Transit engine that takes a time for each signature. It returns the backends of signing keys, this one first,
+// and the function that ends it.
+func slowBackend(signs time.Duration) (keys string, stop func(), err error) {
+	folder, err := os.MkdirTemp("", "bench-transit")
+	if err != nil {
+		return "", nil, err
+	}
+	backend, end, err := transittest.New(folder)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	backend.SlowBy(signs)
+	return backend.URI + " software", func() { end(); _ = os.RemoveAll(folder) }, nil
+}
+
 // limited allows more than the payers pay.
 var limited = countersign.PolicyVersionCreate{
 	Requirements: countersign.PolicyRequirements{CoverageMin: trusting.CoverageMin, FreshnessMaxMS: trusting.FreshnessMaxMS, Rules: []countersign.PolicyRule{{
@@ -69,7 +87,7 @@ var limited = countersign.PolicyVersionCreate{
 	},
 }
 
-// besidePayments measures the decisions of the second tenant, whose key is in the file named, with and without the payments.
+// besidePayments measures the decisions of the second tenant with and without the payments. In the report, where names the holder of the tenant's key.
 func (b *bench) besidePayments(ctx context.Context, second *bench, where string, pay loadgen.Work) error {
 	ask, err := second.decisions(ctx)
 	if err != nil {

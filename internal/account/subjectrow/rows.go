@@ -27,34 +27,33 @@ func Create(ctx context.Context, q *pg.Q, s models.Subject) (bool, error) {
 
 // Get returns the subject with the relying party's id.
 func Get(ctx context.Context, q *pg.Q, s pg.Scope, externalID string) (models.Subject, error) {
-	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Where(InScope+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+	return find(q.Gorm(ctx), s, "external_id", externalID)
 }
 
 // Lock is Get with the row locked until the transaction ends.
 func Lock(ctx context.Context, q *pg.Q, s pg.Scope, externalID string) (models.Subject, error) {
-	var row models.Subject
-	return pg.OrNotFound(row, q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where(InScope+" and external_id = ?", s.Tenant, s.Environment, externalID).Take(&row).Error)
+	return find(q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}), s, "external_id", externalID)
 }
 
 // GetByUID returns the subject with our id.
 func GetByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
-	return byUID(q.Gorm(ctx), s, uid)
+	return find(q.Gorm(ctx), s, "uid", uid)
 }
 
 // LockByUID is GetByUID with the row locked until the transaction ends.
 func LockByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
-	return byUID(q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}), s, uid)
+	return find(q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}), s, "uid", uid)
 }
 
 // KeepByUID is LockByUID with a weaker lock: other transactions can insert rows that refer to the subject, but cannot revoke, recover or erase it.
 func KeepByUID(ctx context.Context, q *pg.Q, s pg.Scope, uid string) (models.Subject, error) {
-	return byUID(q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}), s, uid)
+	return find(q.Gorm(ctx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}), s, "uid", uid)
 }
 
-func byUID(tx *gorm.DB, s pg.Scope, uid string) (models.Subject, error) {
+// find returns the subject with an id in a column.
+func find(tx *gorm.DB, s pg.Scope, column, id string) (models.Subject, error) {
 	var row models.Subject
-	return pg.OrNotFound(row, tx.Where(InScope+" and uid = ?", s.Tenant, s.Environment, uid).Take(&row).Error)
+	return pg.OrNotFound(row, tx.Where(InScope+" and "+column+" = ?", s.Tenant, s.Environment, id).Take(&row).Error)
 }
 
 // Of selects the row of a subject for Change, with the values that its SQL names.

@@ -65,8 +65,8 @@ type unsigned struct {
 // Error implements error.
 func (u *unsigned) Error() string { return u.wanted.Error() }
 
-// ahead carries over to a decision under locks the results of an attempt that was rolled back for the signature of its proof. It is made again as of the same time
-// and on the same evidence, so that the signature fits. What others have spent meanwhile is read anew: the decision may be a different one.
+// ahead keeps the results of an attempt under locks that was rolled back for the signature of its proof. The decision is made again as of the same
+// time and on the same evidence, so that the signature fits. What others have spent meanwhile is read anew: the decision may be a different one.
 type ahead struct {
 	proof   *signing.Ahead // without a signature for the first attempt
 	id      string         // of the decision; empty for the first attempt

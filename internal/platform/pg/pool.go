@@ -17,7 +17,8 @@ import (
 // connection, so that neither a migration nor a restart under a running process fails a request. SQL statements name their
 // columns and belong to one request each: they need no second run.
 //
-// A statement that Postgres ended because it conflicted with others runs again: by itself it is a transaction, of which nothing is left.
+// Those methods, Exec and QueryRow also run a statement again that Postgres ended because it conflicted with others: by itself it is a transaction, of
+// which nothing is left.
 type poolConn struct {
 	pool *pgxpool.Pool
 	sql  *sql.DB // the same pool behind database/sql, which GORM requires
@@ -78,25 +79,27 @@ func (c poolConn) ExecContext(ctx context.Context, query string, args ...any) (s
 
 // QueryContext implements gorm.ConnPool.
 func (c poolConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return repeated(ctx, func() (*sql.Rows, error) {
-		rows, err := c.sql.QueryContext(ctx, query, args...)
-		for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, err); left-- {
-			rows, err = c.sql.QueryContext(ctx, query, args...)
-		}
-		return rows, err
-	})
+	return queried(ctx, c, query, func() (*sql.Rows, error) { return c.sql.QueryContext(ctx, query, args...) })
 }
 
 // QueryRowContext implements gorm.ConnPool.
 func (c poolConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	row, _ := repeated(ctx, func() (*sql.Row, error) {
+	row, _ := queried(ctx, c, query, func() (*sql.Row, error) {
 		row := c.sql.QueryRowContext(ctx, query, args...)
-		for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, row.Err()); left-- {
-			row = c.sql.QueryRowContext(ctx, query, args...)
-		}
 		return row, row.Err()
 	})
 	return row // with its error
+}
+
+// queried runs a query, and again while Postgres refuses it unrun or ends it because it conflicted with others.
+func queried[T any](ctx context.Context, c poolConn, query string, run func() (T, error)) (T, error) {
+	return repeated(ctx, func() (T, error) {
+		out, err := run()
+		for left := c.pool.Stat().TotalConns(); left >= 0 && c.refusedUnrun(query, err); left-- {
+			out, err = run()
+		}
+		return out, err
+	})
 }
 
 // GetDBConn implements gorm.GetDBConnector.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/countersign-dev/countersign/api/wire"
 	"github.com/countersign-dev/countersign/internal/platform/problem"
 	"github.com/countersign-dev/countersign/internal/platform/strictjson"
 	"github.com/countersign-dev/countersign/internal/transport/request"
@@ -217,7 +218,7 @@ func Submitted[T any](v *shell.Visit, f Form, act func(in T) error) error {
 
 // decoded returns the values of a form as the body of its operation.
 func decoded[T any](c *shell.Shell, f *Form) (T, error) {
-	var in T
+	in := wire.New[T]()
 	body, err := f.body()
 	if err != nil {
 		return in, err
