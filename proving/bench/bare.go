@@ -185,8 +185,8 @@ func (r *replay) learn(a, b any) {
 // is replaced by the same new value.
 func (r *replay) again() transaction {
 	given := make(map[string]string, len(r.fresh))
-	for old, make := range r.fresh {
-		given[old] = make()
+	for old, next := range r.fresh {
+		given[old] = next()
 	}
 	out := make(transaction, len(r.transaction))
 	for i, s := range r.transaction {

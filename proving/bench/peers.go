@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -28,7 +29,10 @@ type checker struct {
 	path    string
 }
 
-// peers measures decisions and the checks of OpenFGA on the same Postgres server, in turn: each side is paused while it is not its turn.
+// mostOverInsert is the factor by which the p99 of a decision may be above that of the smallest write of its size to the same disk.
+const mostOverInsert = 4.0
+
+// peers measures decisions, the checks of OpenFGA and bare inserts on the same Postgres server, in turn: each side is paused while it is not its turn.
 func peers(ctx context.Context, b *bench) error {
 	ask, err := b.decisions(ctx)
 	if err != nil {
@@ -58,6 +62,15 @@ func peers(ctx context.Context, b *bench) error {
 		}})
 		work = append(work, c.check)
 	}
+	insert, stop, err := b.bareInserts(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	sides = append(sides, side{what: insertSide, begin: b.onlyPeer(all, nil), cost: func(ctx context.Context) cost {
+		return cost{postgres: b.rig.Postgres.Usage(), wal: b.wal(ctx)}
+	}})
+	work = append(work, insert)
 	if err := b.warmPeers(ctx, sides, work); err != nil {
 		return err
 	}
@@ -72,7 +85,8 @@ func peers(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// comparePeers adds the ratios of the decision over each peer, and the targets of the first, whose caches are off.
+// comparePeers adds the ratios of the decision over each peer and over the bare insert, and the targets of the insert and of the first peer, whose
+// caches are off.
 func (b *bench) comparePeers(turns [][]Row, how string, all []*checker) {
 	for i, c := range all {
 		first := len(b.report.Ratios)
@@ -86,6 +100,40 @@ func (b *bench) comparePeers(turns [][]Row, how string, all []*checker) {
 			}
 		}
 	}
+	first := len(b.report.Ratios)
+	b.report.Divide(turns, Sides{0, len(all) + 1, "decision over " + insertSide}, LatencyFigures[:2])
+	for _, x := range b.report.Ratios[first:] {
+		if x.Figure == "p99" {
+			b.report.under(fmt.Sprintf("decision over %s: p99, %s", insertSide, how), x.Median, mostOverInsert, "x")
+		}
+	}
+}
+
+// insertSide names the bare insert.
+const insertSide = "bare insert of 2 kB"
+
+// bareInserts makes a table that nothing else uses and returns what adds a row to it, and what ends the connections. An insert waits for the disk as the
+// commit of a decision does.
+func (b *bench) bareInserts(ctx context.Context) (loadgen.Work, func(), error) {
+	plain, err := newBare(ctx, b.rig.DatabaseURL(), clients)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, statement := range []string{
+		"create table bench_rows (id bigint generated always as identity primary key, body bytea not null)",
+		"alter table bench_rows alter body set storage plain", // 2 kB are at the bound from which Postgres compresses
+	} {
+		if _, err := plain.pool.Exec(ctx, statement); err != nil {
+			plain.pool.Close()
+			return nil, nil, err
+		}
+	}
+	return func(ctx context.Context, _ int) error {
+		body := make([]byte, 2000)
+		_, _ = rand.Read(body)
+		_, err := plain.pool.Exec(ctx, "insert into bench_rows (body) values ($1)", body)
+		return err
+	}, plain.pool.Close, nil
 }
 
 // warmPeers sends each side the requests that are measured: it fills caches, makes connections, and brings the statistics of the databases up to date.
@@ -113,7 +161,7 @@ func (b *bench) onlyOwn(all []*checker) func(context.Context) error {
 	}
 }
 
-// onlyPeer lets one peer run and pauses the others and the service.
+// onlyPeer lets one peer run, or none, and pauses the others and the service.
 func (b *bench) onlyPeer(all []*checker, running *checker) func(context.Context) error {
 	return func(context.Context) error {
 		for _, c := range all {
@@ -122,7 +170,9 @@ func (b *bench) onlyPeer(all []*checker, running *checker) func(context.Context)
 			}
 		}
 		b.rig.Pause()
-		running.service.Resume()
+		if running != nil {
+			running.service.Resume()
+		}
 		return nil
 	}
 }
